@@ -1,0 +1,1 @@
+"""A simulator of GPU clusters that train deep-learning jobs: scheduler and network together."""

@@ -1,0 +1,216 @@
+"""Make the parts of a run from its configuration. The only place that knows every concrete part."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from pydoc import locate
+from typing import Any
+
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+
+from artist.capacity import build_cluster
+from artist.config import Config
+from artist.core.cluster import CapacityEvent, Cluster
+from artist.core.events import Observer
+from artist.core.job import JobSpec
+from artist.core.result import RunResult
+from artist.engine.engine import Engine
+from artist.engine.stop import Stop
+from artist.errors import InputError
+from artist.explain import chain, from_call, from_validation
+from artist.performance.placed import PlacedPerformance
+from artist.units import seconds_to_ns
+from artist.workload.load import load_jobs
+from netmodels.cache import CachedModel
+from netmodels.profile import get_profile
+from netmodels.system import SystemSettings, merge_system
+from netmodels.topology import load_topology
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Everything that a run needs, checked, before its clock starts."""
+
+    config: Config
+    jobs: Sequence[JobSpec]
+    cluster: Cluster
+    capacity_events: Sequence[CapacityEvent]
+    policy: Any
+    network: CachedModel
+    performance: PlacedPerformance
+    overheads: Any
+    estimates: Any
+    stop: Stop
+
+    def run(self, observers: Sequence[Observer]) -> RunResult:
+        """Run to the end.
+
+        Raises
+        ------
+        InputError
+            If a job can never fit the cluster.
+        PlanError, StuckError
+            If the policy is at fault.
+        """
+        engine = Engine(
+            self.jobs,
+            self.cluster,
+            self.policy,
+            self.performance,
+            overheads=self.overheads,
+            estimates=self.estimates,
+            stop=self.stop,
+            capacity_events=self.capacity_events,
+            signals={},
+            observers=tuple(observers),
+        )
+        return engine.run()
+
+
+def check_config(raw: Mapping[str, Any]) -> Config:
+    """Return the resolved configuration as a checked record.
+
+    Raises
+    ------
+    InputError
+        For the first bad field.
+    """
+    try:
+        return Config.model_validate(dict(raw))
+    except ValidationError as error:
+        raise from_validation(error, model=Config) from None
+
+
+def build(config: Config) -> Simulation:
+    """Make all parts of a run.
+
+    Raises
+    ------
+    InputError
+        With file, row or field, the value found and what is allowed.
+    """
+    topology = load_topology(config.topology)
+    cluster, capacity_events = build_cluster(config.cluster, topology)
+    system = _system(topology.fabric.system, config.network.system)
+    network = CachedModel(part(config.network.model, "network.model", ("iteration",)), config.network.cache)
+    policy = part(config.policy, "policy", ("decide",))
+    overheads = part(config.overheads, "overheads", ("delay_ns",))
+    estimates = part(config.estimates, "estimates", ("factors",))
+    source = part(config.workload, "workload", ("table",))
+    arrivals = part(config.arrivals, "arrivals", ("apply",))
+    jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
+    stop = _stop(config, len(jobs))
+    performance = PlacedPerformance(network, topology.fabric, system, get_profile)
+    return Simulation(
+        config, jobs, cluster, capacity_events, policy, network, performance, overheads, estimates, stop
+    )
+
+
+def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
+    """Make what a `_target_` names.
+
+    Parameters
+    ----------
+    node
+        `_target_` and the parameters of its class.
+    field
+        Where the node lies in the configuration.
+    methods
+        What any part of this group has.
+
+    Raises
+    ------
+    InputError
+        If there is no such class, a parameter is not allowed, or it is no such part.
+    """
+    try:
+        made = instantiate(OmegaConf.create({"_": dict(node)})["_"], _convert_="all")
+    except InstantiationException as error:
+        raise _in_words(error, node, field) from error
+    lacking = [name for name in methods if not callable(getattr(made, name, None))]
+    if lacking:
+        what = f"not a part of the group {field.split('.')[0]}: it has no method `{lacking[0]}`"
+        allowed = f"a class with {', '.join(methods)}"
+        raise InputError(what, where=f"{field}._target_", found=node["_target_"], allowed=allowed)
+    return made
+
+
+def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Return the files that the parts of a configuration say they read; none of a part that is no good."""
+    files: list[Path] = []
+    for field in ("workload", "arrivals", "overheads", "estimates"):
+        try:
+            made = part(raw[field], field, ())
+        except (InputError, KeyError, TypeError):
+            continue  # the run itself will say what is wrong
+        files += [Path(path) for path in getattr(made, "input_files", ())]
+    return tuple(files)
+
+
+def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSettings:
+    try:
+        return merge_system(base, overrides)
+    except InputError as error:
+        where = f"network.{error.where}"
+        raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
+
+
+def _stop(config: Config, n_jobs: int) -> Stop:
+    stop = config.stop
+    if stop.jobs is not None and stop.jobs[1] > n_jobs:
+        allowed = f"[first, last] with last <= {n_jobs}, the number of jobs"
+        raise InputError(
+            "the window ends after the last job", where="stop.jobs", found=list(stop.jobs), allowed=allowed
+        )
+    return Stop(stop.jobs, None if stop.time_s is None else seconds_to_ns(stop.time_s))
+
+
+def _in_words(error: InstantiationException, node: Mapping[str, Any], field: str) -> InputError:
+    """Explain why a part could not be made."""
+    where, inner = _innermost(str(error), node, field)
+    target = str(inner["_target_"])
+    listed = tuple(str(name) for name in inner if not str(name).startswith("_"))
+    for link in chain(error):
+        if isinstance(link, InputError):
+            return link
+        if isinstance(link, ValidationError):
+            return from_validation(link, where, names=_parameters(target) or listed)
+        if isinstance(link, TypeError):
+            explained = from_call(link, where, _parameters(target))
+            if explained is not None:
+                return explained
+    causes = [link for link in chain(error) if not isinstance(link, InstantiationException)]
+    if isinstance(causes[-1], ImportError | AttributeError) or "locating target" in str(error):
+        allowed = "module.Class, where the module is installed or lies in the folder of --config-dir"
+        reason = str(causes[-1]) if causes else str(error)
+        return InputError(
+            f"no such class: {reason}", where=f"{where}._target_", found=target, allowed=allowed
+        )
+    reason = f"{type(causes[-1]).__name__}: {causes[-1]}" if causes else str(error)
+    return InputError(f"cannot be made: {reason}", where=where, found=target)
+
+
+def _innermost(message: str, node: Mapping[str, Any], field: str) -> tuple[str, Mapping[str, Any]]:
+    """Return the field and the node of the part inside a part that Hydra complains of."""
+    _, _, key = message.partition("full_key: ")
+    at: Mapping[str, Any] = node
+    path: list[str] = []
+    for name in key.split()[0].split(".")[1:] if key else []:
+        below = at.get(name)
+        if not isinstance(below, Mapping) or "_target_" not in below:
+            break
+        at, path = below, [*path, name]
+    return ".".join([field, *path]), at
+
+
+def _parameters(target: str) -> tuple[str, ...]:
+    """Return the names that a class takes; none if it takes any."""
+    try:
+        parameters = inspect.signature(locate(target)).parameters.values()  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # no class, or one written in C
+        return ()
+    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))

@@ -1,0 +1,195 @@
+"""The machines of a cluster, and the file that says when they fail, join and leave.
+
+The file is a CSV table, one row an event, in any order:
+
+    time_s      seconds from the start of the simulation
+    kind        fail, join or leave
+    machine     a name: m0, m1, ... are the machines of the cluster; a new name may join
+    deadline_s  leave: when what is left there is evicted; else empty
+    type        a new machine: its type; empty for the cluster's default
+    rack        a new machine: its rack; empty for the last one
+    pool        a new machine: its owner; empty for `default`
+
+The last three columns may be left out.
+"""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artist.config import ClusterConfig
+from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.errors import InputError
+from artist.units import seconds_to_ns
+from artist.workload.files import read_text
+from netmodels.topology import MachineType, Topology
+
+_NEEDED = ("time_s", "kind", "machine", "deadline_s")
+_OPTIONAL = ("type", "rack", "pool")
+_KINDS = ("fail", "join", "leave")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: int
+    time_s: float
+    kind: Any
+    machine: str
+    deadline_s: float
+    type: str
+    rack: str
+    pool: str
+
+
+def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, tuple[CapacityEvent, ...]]:
+    """Return all machines that exist during a run, and what happens to them.
+
+    Raises
+    ------
+    InputError
+        If the settings contradict each other, a machine type is unknown, or the file of events is no good.
+    """
+    per_rack = config.machines_per_rack or topology.machines_per_rack
+    try:
+        groups = config.groups(per_rack, topology.default_machine_type)
+    except ValueError as error:
+        what, _, mend = str(error).partition("; ")
+        raise InputError(what, where="cluster", found=_sizes(config), allowed=mend) from None
+    machines: list[Machine] = []
+    for group in groups:
+        kind = topology.machine_type(group.type)
+        for _ in range(group.count):
+            machines.append(_machine(f"m{len(machines)}", len(machines) // per_rack, kind, group.pool))
+    if config.events is None:
+        return Cluster(machines), ()
+    rows = _read(config.events)
+    default = topology.machine_type(config.machine_type)
+    machines += _newcomers(
+        rows, {m.name for m in machines}, machines[-1].rack, default, topology, config.events
+    )
+    events = _events(rows, machines, config.events)
+    return Cluster(machines), events
+
+
+def _machine(name: str, rack: int, kind: MachineType, pool: str, present: bool = True) -> Machine:
+    return Machine(
+        name=name,
+        rack=rack,
+        type=kind.name,
+        gpus=kind.gpus,
+        gpu_type=kind.gpu_type,
+        speed=kind.speed,
+        cpus=kind.cpus,
+        memory_bytes=kind.memory_bytes,
+        memory_bandwidth_bytes_per_s=round(kind.memory_bandwidth_bytes_per_s),
+        pool=pool,
+        present=present,
+    )
+
+
+def _sizes(config: ClusterConfig) -> dict[str, object]:
+    shown = config.model_dump(include={"racks", "machines", "machines_per_rack"}, exclude_none=True)
+    return {f"cluster.{name}": value for name, value in shown.items()}
+
+
+def _read(path: Path) -> list[_Row]:
+    """Read the table; the checks of a column are one vector expression each."""
+    import pandas as pd
+
+    text = read_text(path)
+    try:
+        table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        allowed = f"columns {', '.join(_NEEDED)}, and {', '.join(_OPTIONAL)} if you like"
+        raise InputError("not a table", where=str(path), found=str(error), allowed=allowed) from None
+    table.columns = table.columns.str.strip()
+    for name in _NEEDED:
+        if name not in table:
+            allowed = f"columns {', '.join(_NEEDED)}, and {', '.join(_OPTIONAL)} if you like"
+            raise InputError("column is missing", where=f"{path}, {name}", found=list(table), allowed=allowed)
+    for name in table.columns.difference([*_NEEDED, *_OPTIONAL]):
+        raise InputError(
+            "unknown column", where=str(path), found=name, allowed=", ".join(_NEEDED + _OPTIONAL)
+        )
+    table = table.reindex(columns=[*_NEEDED, *_OPTIONAL], fill_value="").apply(
+        lambda column: column.str.strip()
+    )
+    leaves = (table["kind"] == "leave").to_numpy(bool)
+    time_s = pd.to_numeric(table["time_s"], errors="coerce").to_numpy(float)
+    deadline_s = pd.to_numeric(table["deadline_s"], errors="coerce").to_numpy(float)
+    given = (table["deadline_s"] != "").to_numpy(bool)
+    _refuse(
+        ~table["kind"].isin(_KINDS).to_numpy(bool), table["kind"], path, "unknown kind", ", ".join(_KINDS)
+    )
+    _refuse(~(np.isfinite(time_s) & (time_s >= 0)), table["time_s"], path, "wrong time", "seconds >= 0")
+    late = np.isfinite(deadline_s) & (deadline_s >= time_s)
+    _refuse(leaves & ~late, table["deadline_s"], path, "wrong deadline", "seconds, not before time_s")
+    _refuse(~leaves & given, table["deadline_s"], path, "a deadline without leave", "nothing")
+    _refuse(
+        (table["machine"] == "").to_numpy(bool), table["machine"], path, "no machine", "a name such as m0"
+    )
+    cells = zip(table["kind"], table["machine"], table["type"], table["rack"], table["pool"], strict=True)
+    rows = [
+        _Row(line, float(time), kind, machine, float(deadline), kind_of, rack, pool)
+        for line, (time, deadline, (kind, machine, kind_of, rack, pool)) in enumerate(
+            zip(time_s, deadline_s, cells, strict=True), start=2
+        )
+    ]
+    return sorted(rows, key=lambda row: row.time_s)
+
+
+def _refuse(
+    bad: "np.ndarray[Any, np.dtype[np.bool_]]", column: Any, path: Path, what: str, allowed: str
+) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        where = f"{path}, line {row + 2}, {column.name}"
+        raise InputError(what, where=where, found=column.iloc[row], allowed=allowed)
+
+
+def _newcomers(
+    rows: Sequence[_Row],
+    known: set[str],
+    last_rack: int,
+    default: MachineType,
+    topology: Topology,
+    path: Path,
+) -> list[Machine]:
+    """Return the machines that join and were not there before."""
+    machines: list[Machine] = []
+    for row in rows:
+        where = f"{path}, line {row.line}"
+        if row.machine in known:
+            continue
+        if row.kind != "join":
+            allowed = f"m0 to m{len(known) - len(machines) - 1}, or a machine that joined before"
+            raise InputError("unknown machine", where=f"{where}, machine", found=row.machine, allowed=allowed)
+        if row.rack and not row.rack.isdecimal():
+            raise InputError("wrong rack", where=f"{where}, rack", found=row.rack, allowed="a number from 0")
+        kind = topology.machine_type(row.type) if row.type else default
+        rack = int(row.rack) if row.rack else last_rack
+        machines.append(_machine(row.machine, rack, kind, row.pool or "default", present=False))
+        known.add(row.machine)
+    return machines
+
+
+def _events(rows: Sequence[_Row], machines: Sequence[Machine], path: Path) -> tuple[CapacityEvent, ...]:
+    number = {machine.name: index for index, machine in enumerate(machines)}
+    gone_from_s = [float("inf") if machine.present else 0.0 for machine in machines]
+    events = []
+    for row in rows:
+        machine = number[row.machine]
+        there = row.time_s < gone_from_s[machine]
+        if there == (row.kind == "join"):
+            what = f"machine {row.machine} is {'there already' if there else 'not there'} at {row.time_s:g} s"
+            allowed = "join after it left or failed" if there else "join first"
+            raise InputError(what, where=f"{path}, line {row.line}", found=row.kind, allowed=allowed)
+        ends = {"join": float("inf"), "fail": row.time_s, "leave": row.deadline_s}
+        gone_from_s[machine] = ends[row.kind]
+        deadline_ns = seconds_to_ns(row.deadline_s) if row.kind == "leave" else 0
+        events.append(CapacityEvent(seconds_to_ns(row.time_s), row.kind, machine, deadline_ns))
+    return tuple(events)

@@ -1,0 +1,182 @@
+"""The frame of the configuration. What a part takes is declared, and judged, by the part itself."""
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+DEFAULT_RACKS = 2
+
+Count = Annotated[int, Field(gt=0, strict=True)]
+
+
+def _needs_target(part: object) -> object:
+    if not isinstance(part, dict) or not isinstance(part.get("_target_"), str):
+        raise ValueError(
+            "a part names its class as `_target_: module.Class`; choose one of its group's files"
+        )
+    return part
+
+
+Part = Annotated[dict[str, Any], BeforeValidator(_needs_target)]
+
+
+class Frame(BaseModel):
+    """Base of all records of the frame: frozen, no unknown key, no NaN or infinity."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class MachineGroup(Frame):
+    """Some equal machines.
+
+    Attributes
+    ----------
+    type
+        A machine type of the topology.
+    count
+        How many.
+    pool
+        Their owner at the start.
+    """
+
+    type: str
+    count: Count
+    pool: str = "default"
+
+
+class ClusterConfig(Frame):
+    """Machines fill racks one after another, `machines_per_rack` each; the last rack may be short.
+
+    Attributes
+    ----------
+    racks, machines
+        Size; one follows from the other, and with neither there are DEFAULT_RACKS. `machines` may also
+        be a list of groups.
+    machines_per_rack
+        None for what the topology says.
+    machine_type
+        None for the topology's default.
+    events
+        CSV file of machines that fail, join and leave (`artist.capacity`).
+    """
+
+    racks: Count | None = None
+    machines: Count | Annotated[list[MachineGroup], Field(min_length=1)] | None = None
+    machines_per_rack: Count | None = None
+    machine_type: str | None = None
+    events: Path | None = None
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if isinstance(self.machines, list) and self.machine_type is not None:
+            raise ValueError(
+                "cluster.machines is a list that names its types, so cluster.machine_type cannot hold too; "
+                "leave one of the two out (null)"
+            )
+        return self
+
+    def groups(self, machines_per_rack: int, default_type: str) -> tuple[MachineGroup, ...]:
+        """Return the machines as groups.
+
+        Parameters
+        ----------
+        machines_per_rack
+            As it holds: this record's, or the topology's.
+        default_type
+            The topology's default machine type.
+
+        Raises
+        ------
+        ValueError
+            If `racks` and `machines` cannot both hold; says why.
+        """
+        if isinstance(self.machines, list):
+            groups = tuple(self.machines)
+        else:
+            count = self.machines or (self.racks or DEFAULT_RACKS) * machines_per_rack
+            groups = (MachineGroup(type=self.machine_type or default_type, count=count),)
+        total = sum(group.count for group in groups)
+        needed = -(-total // machines_per_rack)
+        if self.racks is not None and self.racks != needed:
+            raise ValueError(
+                f"{total} machines at {machines_per_rack} to a rack fill {needed} racks, not {self.racks}; "
+                "leave out cluster.racks or cluster.machines, or change cluster.machines_per_rack"
+            )
+        return groups
+
+
+class NetworkConfig(Frame):
+    """Who answers for the communication of a job.
+
+    Attributes
+    ----------
+    model
+        The network model.
+    cache
+        Folder of answers on disk; None keeps them in memory only.
+    system
+        Settings that replace those of the topology; None keeps the topology's.
+    """
+
+    model: Part
+    cache: Path | None = None
+    system: dict[str, Any] = Field(default_factory=dict)
+
+
+class StopConfig(Frame):
+    """When a run ends before all jobs have finished.
+
+    Attributes
+    ----------
+    jobs
+        End when jobs first <= number < last, in order of arrival, have finished.
+    time_s
+        End at this time.
+    """
+
+    jobs: tuple[int, int] | None = None
+    time_s: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _window(self) -> Self:
+        if self.jobs is not None and not 0 <= self.jobs[0] < self.jobs[1]:
+            raise ValueError("stop.jobs is [first, last] with 0 <= first < last, in order of arrival")
+        return self
+
+
+class OutputConfig(Frame):
+    """Where results go and what is written. Not part of the run key.
+
+    Attributes
+    ----------
+    dir
+        Folder of all run folders.
+    name
+        Name of a sweep's folder; None for the experiment's.
+    rates
+        Whether events.parquet has changes of iteration time too; there are many.
+    progress
+        Whether to show a progress bar; None for "if stderr is a terminal".
+    """
+
+    dir: Path
+    name: Annotated[str, Field(pattern=r"^[\w][\w.-]*$")] | None = None
+    rates: bool = False
+    progress: bool | None = None
+
+
+class Config(Frame):
+    """The whole configuration of one run."""
+
+    seed: Annotated[int, Field(ge=0, strict=True)]
+    topology: dict[str, Any]
+    cluster: ClusterConfig
+    workload: Part
+    arrivals: Part
+    policy: Part
+    network: NetworkConfig
+    estimates: Part
+    overheads: Part
+    stop: StopConfig
+    output: OutputConfig

@@ -1,0 +1,1 @@
+"""The vocabulary: job, cluster, plan, view, events. Imports nothing above it."""

@@ -1,0 +1,158 @@
+"""Machines in racks, what a job holds on them, and what happens to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Tier = Literal["machine", "rack", "network"]
+TIERS: tuple[Tier, ...] = ("machine", "rack", "network")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine of the data centre.
+
+    Attributes
+    ----------
+    speed
+        Speed of its GPUs relative to the reference GPU of the profiles.
+    pool
+        Owner at the start of the run.
+    present
+        False for a machine that only joins later.
+    """
+
+    name: str
+    rack: int
+    type: str
+    gpus: int
+    gpu_type: str = "gpu"
+    speed: float = 1.0
+    cpus: int = 0
+    memory_bytes: int = 0
+    memory_bandwidth_bytes_per_s: int = 0
+    pool: str = "default"
+    present: bool = True
+
+
+class Cluster:
+    """All machines that exist during a run, with their facts as columns.
+
+    Attributes
+    ----------
+    gpus, cpus, memory_bytes, rack : ndarray of int64, shape (n_machines,)
+    speed : ndarray of float64, shape (n_machines,)
+    """
+
+    def __init__(self, machines: Sequence[Machine]) -> None:
+        self.machines = tuple(machines)
+        self.gpus = self._column([m.gpus for m in machines])
+        self.cpus = self._column([m.cpus for m in machines])
+        self.memory_bytes = self._column([m.memory_bytes for m in machines])
+        self.rack = self._column([m.rack for m in machines])
+        self.speed = np.array([m.speed for m in machines], dtype=np.float64)
+        self.n_racks = int(self.rack.max()) + 1 if machines else 0
+
+    @staticmethod
+    def _column(values: list[int]) -> npt.NDArray[np.int64]:
+        column = np.array(values, dtype=np.int64)
+        column.flags.writeable = False
+        return column
+
+    def __len__(self) -> int:
+        return len(self.machines)
+
+    @cached_property
+    def total_gpus(self) -> int:
+        """GPUs of the machines that are present at the start."""
+        return sum(m.gpus for m in self.machines if m.present)
+
+    @cached_property
+    def same_kind(self) -> bool:
+        """Whether all machines have the same type, so that only free GPUs tell them apart."""
+        return len({m.type for m in self.machines}) <= 1
+
+
+class Slice(NamedTuple):
+    """What one job holds on one machine. GPUs of a machine are interchangeable."""
+
+    machine: int
+    gpus: int
+    cpus: int = 0
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Jobs that share GPUs. The group owns its GPUs once.
+
+    Attributes
+    ----------
+    name
+        Identity; members of one group name an equal record.
+    gpus
+        (machine, GPUs) pairs that the group owns, sorted by machine. On each machine a member holds
+        at most these, and all members together at most `depth` times these.
+    """
+
+    name: str
+    gpus: tuple[tuple[int, int], ...]
+    depth: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a running job holds: sorted slices, one a machine.
+
+    Attributes
+    ----------
+    bandwidth_cap
+        Share of its memory bandwidth that the job may use, in (0, 1].
+    group
+        The group whose GPUs it shares, or None if its GPUs are its own.
+    """
+
+    slices: tuple[Slice, ...]
+    bandwidth_cap: float = 1.0
+    group: Group | None = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs on all machines together."""
+        slices = self.slices
+        return slices[0].gpus if len(slices) == 1 else sum(s.gpus for s in slices)
+
+    def gpu_map(self) -> dict[int, int]:
+        """GPUs by machine; a machine with none (CPU-only jobs) is listed with 0."""
+        return {s.machine: s.gpus for s in self.slices}
+
+
+def tier_of(allocation: Allocation, cluster: Cluster) -> int:
+    """Return the index in TIERS of the widest tier that an allocation crosses."""
+    slices = allocation.slices
+    if len(slices) == 1:
+        return 0
+    machines = cluster.machines
+    first = machines[slices[0].machine].rack
+    return 1 if all(machines[s.machine].rack == first for s in slices) else 2
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityEvent:
+    """A machine fails, joins (again), or leaves.
+
+    Attributes
+    ----------
+    deadline_ns
+        For a leaving machine: when what is left there is evicted; it takes no new work from
+        `time_ns` on.
+    """
+
+    time_ns: int
+    kind: Literal["fail", "join", "leave"]
+    machine: int
+    deadline_ns: int = 0

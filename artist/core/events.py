@@ -1,0 +1,102 @@
+"""What happens in a run: typed, frozen, in order. Policies read them as news, observers record them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from artist.core.cluster import Allocation
+
+StartKind = Literal["start", "resume", "restart"]
+ChangeKind = Literal["retune", "resize", "move"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A job was submitted."""
+
+    time_ns: int
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A waiting job got an allocation; it holds it for `delay_ns` before it makes progress."""
+
+    time_ns: int
+    job: int
+    allocation: Allocation
+    how: StartKind
+    delay_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A running job got another allocation."""
+
+    time_ns: int
+    job: int
+    allocation: Allocation
+    how: ChangeKind
+    delay_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A running job lost its allocation and waits again."""
+
+    time_ns: int
+    job: int
+    reason: Literal["preempted", "evicted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A job has done all its iterations."""
+
+    time_ns: int
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reprice:
+    """The iteration time of a running job was set, in nanoseconds."""
+
+    time_ns: int
+    job: int
+    iteration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineEvent:
+    """A machine failed, joined, is leaving, has left, or changed its pool."""
+
+    time_ns: int
+    machine: int
+    how: Literal["fail", "join", "leave", "left", "assign"]
+    pool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """The time that the policy asked for has come."""
+
+    time_ns: int
+
+
+Event = Arrival | Start | Change | Stop | Finish | Reprice | MachineEvent | Wake
+
+
+class Gauges(NamedTuple):
+    """The cluster after an instant."""
+
+    busy_gpus: int
+    capacity_gpus: int
+    waiting: int
+    running: int
+
+
+class Observer(Protocol):
+    """Sees every instant at which something happened, and changes nothing."""
+
+    def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
+        """Take note of the events of one instant, in order, and of the state after them."""

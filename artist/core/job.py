@@ -1,0 +1,110 @@
+"""What a job is and what it asks for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+_TOLERANCE = 1e-9  # relative speeds such as 1/3 are not exact in binary
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a job asks for.
+
+    Attributes
+    ----------
+    gpus
+        GPUs of relative speed 1 that do one iteration's work; 0 for a CPU-only job.
+    min_gpus, max_gpus, step
+        An elastic job may hold min_gpus, min_gpus + step, ... up to max_gpus; 0 for the two bounds
+        means exactly `gpus`.
+    cpus, memory_bytes
+        Asked for the whole job; 0 when the trace says nothing.
+    gpu_types
+        Allowed GPU types; empty for any.
+    mixed_types
+        Whether GPU types may be mixed in one allocation.
+    max_machines
+        Most machines that the job may span; 0 for any number.
+    memory_bandwidth_bytes_per_s
+        Memory bandwidth that the whole job draws when nothing throttles it; 0 when unknown.
+    fungible
+        On GPUs of relative speed r the job takes ceil(gpus / r) of them instead of `gpus`.
+    """
+
+    gpus: int
+    min_gpus: int = 0
+    max_gpus: int = 0
+    step: int = 1
+    cpus: int = 0
+    memory_bytes: int = 0
+    memory_bandwidth_bytes_per_s: int = 0
+    gpu_types: tuple[str, ...] = ()
+    mixed_types: bool = False
+    max_machines: int = 0
+    fungible: bool = False
+
+    @property
+    def elastic(self) -> bool:
+        """Whether the number of GPUs may change."""
+        return self.max_gpus > 0
+
+    def targets(self) -> range:
+        """Allowed numbers of GPUs of relative speed 1."""
+        if not self.elastic:
+            return range(self.gpus, self.gpus + 1)
+        return range(self.min_gpus, self.max_gpus + 1, self.step)
+
+    def allows(self, speeds: Iterable[tuple[int, float]]) -> bool:
+        """Tell whether GPUs given as (count, relative speed) satisfy the demand.
+
+        A fungible job needs the least number of GPUs whose speeds sum to one of `targets`; with one
+        GPU type that is ceil(target / speed).
+        """
+        held = [(count, speed) for count, speed in speeds if count]
+        count = sum(c for c, _ in held)
+        if not self.fungible:
+            return count in self.targets()
+        power = sum(c * s for c, s in held)
+        slowest = min((s for _, s in held), default=0.0)
+        return any(
+            power + _TOLERANCE >= target and power - slowest + _TOLERANCE < target
+            for target in self.targets()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """One training run of a trace, as it is known before it starts.
+
+    Attributes
+    ----------
+    job_id
+        The trace's own name; unique in a workload.
+    submit_ns
+        Arrival, from the start of the simulation.
+    iterations
+        Iterations asked for, at least 1. An iteration is a fixed amount of work: one global batch.
+    compute_ns
+        Compute time of one iteration on `demand.gpus` GPUs of relative speed 1, at least 1. For a
+        CPU-only job: on `demand.cpus` cores.
+    model
+        Name of a network profile; empty for a CPU-only job.
+    delays_ns
+        The job's own delays by kind of change (start, resume, restart, move, resize, retune), before
+        the run's table and constants.
+    """
+
+    job_id: str
+    submit_ns: int
+    demand: Demand
+    iterations: int
+    compute_ns: int
+    model: str = ""
+    user: str = ""
+    vc: str = ""
+    delays_ns: Mapping[str, int] | None = None
+
+    @property
+    def ideal_ns(self) -> int:
+        """Time of the whole job without waiting, communication or interference."""
+        return self.iterations * self.compute_ns

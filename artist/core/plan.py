@@ -1,0 +1,65 @@
+"""What a policy wants changed now. What a plan does not mention goes on as it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from artist.core.cluster import Allocation
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a policy returns.
+
+    Attributes
+    ----------
+    changes
+        New allocation by job; None stops the job.
+    assigns
+        New pool by machine; the plan must leave the machine empty.
+    wake_ns
+        When to call the policy again at the latest; replaces an earlier wish, None keeps it.
+    """
+
+    changes: Mapping[int, Allocation | None]
+    assigns: Mapping[int, str]
+    wake_ns: int | None = None
+
+
+class PlanBuilder:
+    """Collects a plan on top of what runs now; the last word on a job counts."""
+
+    def __init__(self) -> None:
+        self._changes: dict[int, Allocation | None] = {}
+        self._assigns: dict[int, str] = {}
+        self._wake_ns: int | None = None
+
+    @property
+    def changes(self) -> Mapping[int, Allocation | None]:
+        """What the plan says so far: new allocation by job, None for a stop."""
+        return MappingProxyType(self._changes)
+
+    def place(self, job: int, allocation: Allocation) -> None:
+        """Run a job on an allocation: start, resume, move, resize or retune it."""
+        self._changes[job] = allocation
+
+    def stop(self, job: int) -> None:
+        """Take a running job's allocation away; it waits again."""
+        self._changes[job] = None
+
+    def keep(self, job: int) -> None:
+        """Take back what this plan said of a job."""
+        self._changes.pop(job, None)
+
+    def assign(self, machine: int, pool: str) -> None:
+        """Give a machine that this plan leaves empty to another pool."""
+        self._assigns[machine] = pool
+
+    def wake_at(self, time_ns: int) -> None:
+        """Call the policy at a time, if nothing else does before; the earliest of one plan counts."""
+        if self._wake_ns is None or time_ns < self._wake_ns:
+            self._wake_ns = time_ns
+
+    def done(self) -> Plan:
+        """Freeze the plan."""
+        return Plan(MappingProxyType(self._changes), MappingProxyType(self._assigns), self._wake_ns)

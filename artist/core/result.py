@@ -1,0 +1,77 @@
+"""What an engine returns when a run ends."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Cluster
+from artist.core.job import JobSpec
+
+JOB_COLUMNS = (
+    "submit_ns",
+    "first_start_ns",  # -1 if never started
+    "finish_ns",  # -1 if not finished
+    "queueing_ns",  # all waiting
+    "running_ns",  # progress, lost work included
+    "overhead_ns",  # start, restart, migrate ... delays: GPUs held without progress
+    "held_gpu_ns",  # GPUs x time held
+    "compute_ns",  # the six parts of running_ns, in the order of IterationParts
+    "input_stall_ns",
+    "interference_ns",
+    "exposed_ns",
+    "contention_ns",
+    "sharing_ns",
+    "lost_ns",  # the part of running_ns whose work was lost
+    "iterations_done",
+    "starts",
+    "preemptions",
+    "evictions",
+    "migrations",
+    "resizes",
+    "machine_ns",  # time held by tier
+    "rack_ns",
+    "network_ns",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Everything that is known after a run; times in ns, counted from the start of the simulation.
+
+    Attributes
+    ----------
+    jobs
+        Job specs in order of (submit, position in the workload); a job's number is its index here.
+    columns
+        One int64 array of shape (n_jobs,) per name of JOB_COLUMNS. Jobs still waiting or running at
+        the end have their time up to `end_ns` in queueing, running and overhead.
+    stopped_by
+        "finished", "window" or "time".
+    end_ns
+        When the run ended.
+    busy_gpu_ns, capacity_gpu_ns
+        Integrals over the run of the GPUs held (a group's once) and of the GPUs there.
+    group_gpu_ns
+        The groups' share of `busy_gpu_ns`.
+    compute_gpu_ns
+        Sum over jobs of compute time x GPUs.
+    placements
+        Starts, moves and resizes by tier (machine, rack, network).
+    events
+        Number of typed events.
+    """
+
+    jobs: Sequence[JobSpec]
+    cluster: Cluster
+    columns: Mapping[str, npt.NDArray[np.int64]]
+    stopped_by: Literal["finished", "window", "time"]
+    end_ns: int
+    busy_gpu_ns: int
+    capacity_gpu_ns: int
+    group_gpu_ns: int
+    compute_gpu_ns: int
+    placements: Mapping[str, int]
+    events: int

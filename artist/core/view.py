@@ -1,0 +1,221 @@
+"""What a policy is and what it may see: read-only, and beliefs instead of truth."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Allocation, Cluster
+from artist.core.events import Event
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.core.plan import Plan, PlanBuilder
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+class JobColumns(Protocol):
+    """Unfinished jobs that have arrived, one row each, in order of arrival: arrays of shape (n,).
+
+    A column is computed when it is asked for, in one vector expression, and then kept for the call.
+    A column that the policy did not declare to know raises `PlanError`.
+    """
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    def job(self) -> Ints:
+        """Job number; smaller means arrived earlier, so it also breaks ties."""
+
+    @property
+    def submit_ns(self) -> Ints:
+        """Arrival."""
+
+    @property
+    def gpus(self) -> Ints:
+        """GPUs asked for."""
+
+    @property
+    def running(self) -> Bools:
+        """Whether it holds an allocation."""
+
+    @property
+    def held_gpus(self) -> Ints:
+        """GPUs held now."""
+
+    @property
+    def held_ns(self) -> Ints:
+        """Time it has held an allocation, delays included."""
+
+    @property
+    def attained_gpu_ns(self) -> Ints:
+        """Attained service: integral of the GPUs held, delays included."""
+
+    @property
+    def waiting_since_ns(self) -> Ints:
+        """Start of the present wait (arrival or the last stop); -1 while running."""
+
+    @property
+    def starts(self) -> Ints:
+        """How often it was started; 0 means never."""
+
+    @property
+    def iterations_done(self) -> Ints:
+        """Whole iterations done."""
+
+    @property
+    def observed_iteration_ns(self) -> Ints:
+        """Measured iteration time of running jobs; 0 while waiting."""
+
+    @property
+    def observed_gpu_utilization(self) -> Floats:
+        """Share of the iteration that running jobs compute; 0 while waiting."""
+
+    @property
+    def user(self) -> npt.NDArray[np.object_]:
+        """Owner."""
+
+    @property
+    def vc(self) -> npt.NDArray[np.object_]:
+        """Virtual cluster."""
+
+    @property
+    def iterations(self) -> Ints:
+        """Iterations asked for (`knows_iterations`)."""
+
+    @property
+    def iterations_left(self) -> Ints:
+        """Iterations not yet done, the open one included (`knows_iterations`)."""
+
+    @property
+    def compute_ns(self) -> Ints:
+        """Compute time of an iteration at the GPUs asked for (`knows_iterations`)."""
+
+    @property
+    def ideal_ns(self) -> Ints:
+        """Believed time of the whole job alone, without communication (`knows_durations`)."""
+
+    @property
+    def remaining_ns(self) -> Ints:
+        """Believed time of the rest of the job alone, without communication (`knows_durations`)."""
+
+    @property
+    def model(self) -> npt.NDArray[np.object_]:
+        """Name of the model (`knows_models`)."""
+
+    @property
+    def skew(self) -> Floats:
+        """Largest tensor / size of the model (`knows_models`)."""
+
+
+class BeliefPerformance(Protocol):
+    """How long an iteration would take, as far as the policy may know (`knows_performance`)."""
+
+    def alone(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
+        """Return iteration times (n,) of jobs, each on its allocation with nobody near."""
+
+    def together(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
+        """Return iteration times (n,) of jobs that run at the same time, alone in the cluster.
+
+        A proposed group, or "them and me" on one machine.
+        """
+
+    def at_gpus(self, job: int, counts: Sequence[int]) -> Ints:
+        """Return iteration times (n,) of a job at several GPU counts, best consolidated."""
+
+
+class Signal(Protocol):
+    """A named series that policies may follow, such as the demand of an inference service."""
+
+    def up_to(self, time_ns: int) -> tuple[Ints, Floats]:
+        """Return times (n,) and values (n,) known at a time, never ahead."""
+
+
+class ClusterView(Protocol):
+    """The state of the cluster at one instant."""
+
+    @property
+    def now_ns(self) -> int:
+        """The time."""
+
+    @property
+    def news(self) -> Sequence[Event]:
+        """What happened since the policy's last call, in order."""
+
+    @property
+    def jobs(self) -> JobColumns:
+        """Unfinished jobs as columns."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """Machines and their facts."""
+
+    @property
+    def free_gpus(self) -> int:
+        """GPUs that new work may take, over all machines."""
+
+    @property
+    def pools(self) -> Sequence[str]:
+        """Present owner of each machine."""
+
+    @property
+    def accepts(self) -> Bools:
+        """Which machines are there and take new work, shape (n_machines,)."""
+
+    @property
+    def observed_bandwidth_bytes_per_s(self) -> Floats:
+        """Measured memory bandwidth in use per machine, shape (n_machines,)."""
+
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        """Named series up to now."""
+
+    @property
+    def performance(self) -> BeliefPerformance:
+        """Believed iteration times."""
+
+    def free(self) -> Free:
+        """Return a scratch copy of what is free on each machine, to try placements on."""
+
+    def columns(self, jobs: Sequence[int]) -> JobColumns:
+        """Return the columns of the given jobs only, in the given order."""
+
+    def demand(self, job: int) -> Demand:
+        """Return what a job asks for."""
+
+    def allocation(self, job: int) -> Allocation | None:
+        """Return what a job holds now, None while it waits."""
+
+    def jobs_on(self, machine: int) -> Sequence[int]:
+        """Return the jobs that hold something on a machine, in order of arrival there."""
+
+    def plan(self) -> PlanBuilder:
+        """Return an empty plan."""
+
+
+class Policy(Protocol):
+    """A scheduler: called when something happened, on a grid of time, or both.
+
+    Attributes
+    ----------
+    on_events
+        Call it on arrivals, finishes, capacity events and wake-ups.
+    interval_s
+        Also (or only) call it at the multiples of this many seconds while jobs are unfinished.
+    knows_durations, knows_iterations, knows_models, knows_performance
+        What it may look at; the columns beyond raise.
+    """
+
+    on_events: bool = True
+    interval_s: float | None = None
+    knows_durations: bool = False
+    knows_iterations: bool = False
+    knows_models: bool = False
+    knows_performance: bool = False
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Return what should change now."""

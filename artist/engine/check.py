@@ -1,0 +1,208 @@
+"""The check of a plan, as a whole, against the state that it would lead to.
+
+Each rule raises `PlanError` with job, machine and time. Nothing is repaired: a policy that plans the
+impossible is wrong, and its author wants to know.
+"""
+
+from collections import defaultdict
+
+from artist.core.cluster import Allocation, Cluster, Group
+from artist.core.job import Demand
+from artist.core.plan import Plan
+from artist.engine.jobs import FINISHED, PENDING, RUNNING, JobTable
+from artist.engine.machines import MachineTable
+from artist.errors import PlanError
+from artist.units import ns_to_seconds
+
+
+class PlanCheck:
+    """Judges the plans of one run."""
+
+    def __init__(self, jobs: JobTable, machines: MachineTable, held: list[Allocation | None]) -> None:
+        self._jobs = jobs
+        self._machines = machines
+        self._cluster: Cluster = machines.cluster
+        self._held = held
+        self._now = 0
+
+    def check(self, plan: Plan, now: int) -> None:
+        """Raise `PlanError` if the plan cannot be carried out now."""
+        self._now = now
+        if plan.wake_ns is not None and plan.wake_ns < now:
+            raise PlanError(f"the plan asks to be woken at {ns_to_seconds(plan.wake_ns)} s{self._at()}")
+        gpus: dict[int, int] = defaultdict(int)  # what the plan takes beyond what is held now
+        others: dict[int, list[int]] = {}
+        grouped = False
+        for job, after in plan.changes.items():
+            self._check_job(job, after)
+            before = self._held[job]
+            if after is not None:
+                self._check_allocation(job, before, after)
+            for allocation, sign in ((before, -1), (after, 1)):
+                if allocation is None:
+                    continue
+                own = allocation.group is None
+                grouped = grouped or not own
+                for m, count, cpus, memory in allocation.slices:
+                    if own:
+                        gpus[m] += sign * count
+                    if cpus or memory:
+                        other = others.setdefault(m, [0, 0])
+                        other[0] += sign * cpus
+                        other[1] += sign * memory
+        if grouped:
+            self._check_groups(plan, gpus)
+        self._check_room(plan, gpus, others)
+        for machine, pool in plan.assigns.items():
+            self._check_assign(plan, machine, pool)
+
+    # --- rules about one job
+
+    def _check_job(self, job: int, after: Allocation | None) -> None:
+        if not 0 <= job < self._jobs.n or self._jobs.status[job] == PENDING:
+            raise PlanError(f"job number {job} is unknown{self._at()}")
+        if self._jobs.status[job] == FINISHED:
+            raise self._error(job, "has finished")
+        if after is None and self._jobs.status[job] != RUNNING:
+            raise self._error(job, "is stopped but does not run")
+
+    def _check_allocation(self, job: int, before: Allocation | None, after: Allocation) -> None:
+        demand = self._jobs.specs[job].demand
+        slices = after.slices
+        if not slices:
+            raise self._error(job, "gets an allocation without slices; plan.stop() takes it away")
+        if not 0 < after.bandwidth_cap <= 1:
+            raise self._error(job, f"gets bandwidth cap {after.bandwidth_cap}; allowed: (0, 1]")
+        last = -1
+        for s in slices:
+            if not last < s.machine < len(self._cluster):
+                raise self._error(
+                    job, "gets slices that are not sorted, one a machine, or unknown", s.machine
+                )
+            last = s.machine
+            if s.gpus < (1 if demand.gpus else 0) or s.cpus < 0 or s.memory_bytes < 0:
+                raise self._error(job, f"gets an empty or negative slice {tuple(s)}", s.machine)
+            if not self._machines.accepts[s.machine]:
+                self._check_closed(job, before, s.machine, (s.gpus, s.cpus, s.memory_bytes))
+        self._check_demand(job, demand, after)
+
+    def _check_closed(
+        self, job: int, before: Allocation | None, machine: int, wanted: tuple[int, ...]
+    ) -> None:
+        held = next((s for s in before.slices if s.machine == machine), None) if before else None
+        if held is None or any(w > h for w, h in zip(wanted, held[1:], strict=True)):
+            raise self._error(job, "is placed on a machine that takes no new work", machine)
+
+    def _check_demand(self, job: int, demand: Demand, after: Allocation) -> None:
+        gpus = after.gpus
+        slices = after.slices
+        if demand.max_machines and len(slices) > demand.max_machines:
+            raise self._error(job, f"gets {len(slices)} machines; allowed: at most {demand.max_machines}")
+        if not demand.gpus:
+            if gpus or sum(s.cpus for s in slices) < 1:
+                raise self._error(job, "needs CPUs and no GPUs")
+            return
+        if gpus != demand.gpus or demand.elastic or demand.fungible:
+            machines = self._cluster.machines
+            if not demand.allows((s.gpus, machines[s.machine].speed) for s in slices):
+                targets = demand.targets()
+                allowed = f"{targets[0]}" if len(targets) == 1 else f"{targets[0]}..{targets[-1]}"
+                step = f" in steps of {demand.step}" if demand.elastic and demand.step > 1 else ""
+                raise self._error(job, f"gets {gpus} GPUs; allowed: {allowed}{step}")
+        if demand.gpu_types or (len(slices) > 1 and not demand.mixed_types and not self._cluster.same_kind):
+            types = {self._cluster.machines[s.machine].gpu_type for s in slices}
+            if demand.gpu_types and not types <= set(demand.gpu_types):
+                raise self._error(
+                    job, f"gets GPUs of type {sorted(types)}; allowed: {list(demand.gpu_types)}"
+                )
+            if len(types) > 1 and not demand.mixed_types:
+                raise self._error(job, f"gets mixed GPU types {sorted(types)}; allowed: one type")
+
+    # --- rules about groups, room and pools
+
+    def _check_groups(self, plan: Plan, gpus: dict[int, int]) -> None:
+        """Check the groups that the plan touches in their end state; add what they take to `gpus`."""
+        touched: dict[str, None] = {}
+        for job, after in plan.changes.items():
+            for allocation in (self._held[job], after):
+                if allocation is not None and allocation.group is not None:
+                    touched[allocation.group.name] = None
+        for name in touched:
+            record, now_in = self._machines.groups.get(name, (None, {}))
+            members: dict[int, Allocation] = {}
+            for job in now_in:
+                allocation = self._held[job]
+                if job not in plan.changes and allocation is not None:
+                    members[job] = allocation
+            for job, after in plan.changes.items():
+                if after is not None and after.group is not None and after.group.name == name:
+                    members[job] = after
+            if record is not None:
+                for m, count in record.gpus:
+                    gpus[m] -= count
+            if members:
+                end = next(iter(members.values())).group
+                assert end is not None
+                self._check_members(end, members)
+                for m, count in end.gpus:
+                    gpus[m] += count
+
+    def _check_members(self, group: Group, members: dict[int, Allocation]) -> None:
+        own = dict(group.gpus)
+        if len(own) != len(group.gpus) or group.depth < 1 or min(own.values(), default=0) < 1:
+            raise PlanError(f"group {group.name!r} is not sound: {group}{self._at()}")
+        total: dict[int, int] = defaultdict(int)
+        for job, allocation in members.items():
+            if allocation.group != group:
+                raise self._error(job, f"names another record of group {group.name!r} than its other members")
+            for s in allocation.slices:
+                total[s.machine] += s.gpus
+                if s.gpus > own.get(s.machine, 0):
+                    raise self._error(
+                        job, f"holds {s.gpus} GPUs of group {group.name!r}, more than it has", s.machine
+                    )
+                if total[s.machine] > group.depth * own[s.machine]:
+                    raise self._error(job, f"makes group {group.name!r} deeper than {group.depth}", s.machine)
+
+    def _check_room(self, plan: Plan, gpus: dict[int, int], others: dict[int, list[int]]) -> None:
+        machines = self._machines
+        for m, more in gpus.items():
+            if more > machines.free_gpus[m] or (more > 0 and not machines.accepts[m]):
+                raise self._room_error(plan, m, "GPUs", more, machines.free_gpus[m])
+        for m, (cpus, memory) in others.items():
+            if cpus > machines.free_cpus[m]:
+                raise self._room_error(plan, m, "CPUs", cpus, machines.free_cpus[m])
+            if memory > machines.free_memory[m]:
+                raise self._room_error(plan, m, "bytes of memory", memory, machines.free_memory[m])
+
+    def _room_error(self, plan: Plan, machine: int, what: str, wanted: int, free: int) -> PlanError:
+        job = next(
+            (j for j, a in plan.changes.items() if a and any(s.machine == machine for s in a.slices)), None
+        )
+        text = f"the plan takes {wanted} more {what} than now; free: {free}"
+        return PlanError(text + self._at(machine)) if job is None else self._error(job, text, machine)
+
+    def _check_assign(self, plan: Plan, machine: int, pool: str) -> None:
+        if not 0 <= machine < len(self._cluster) or not self._machines.present[machine]:
+            raise PlanError(
+                f"machine number {machine} cannot change to pool {pool!r}: it is not there{self._at()}"
+            )
+        staying = [job for job in self._machines.jobs_on[machine] if job not in plan.changes]
+        coming = [job for job, a in plan.changes.items() if a and any(s.machine == machine for s in a.slices)]
+        for job in (*staying, *coming):
+            raise self._error(
+                job, f"is on a machine that changes to pool {pool!r}; it must be empty", machine
+            )
+
+    # --- messages
+
+    def _at(self, machine: int | None = None) -> str:
+        where = (
+            ""
+            if machine is None or not 0 <= machine < len(self._cluster)
+            else (f" on machine {self._cluster.machines[machine].name}")
+        )
+        return f"{where} at {ns_to_seconds(self._now)} s"
+
+    def _error(self, job: int, text: str, machine: int | None = None) -> PlanError:
+        return PlanError(f"job {self._jobs.specs[job].job_id!r}: {text}{self._at(machine)}")

@@ -1,0 +1,194 @@
+"""The job table's columns as a policy sees them; `artist.core.view.JobColumns` says what each means."""
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.engine import progress
+from artist.engine.jobs import RUNNING, JobTable, vector
+from artist.errors import PlanError
+from artist.performance.api import Performance
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Known:
+    """What one policy may see that never changes: names, beliefs, and what it declared to know."""
+
+    def __init__(self, policy: object, jobs: JobTable, performance: Performance, factors: Floats) -> None:
+        for name in ("durations", "iterations", "models", "performance"):
+            setattr(self, name, bool(getattr(policy, f"knows_{name}", False)))
+        self.policy = type(policy).__name__
+        self.factors = factors
+        self._specs = jobs.specs
+        self._performance = performance
+
+    def require(self, what: str) -> None:
+        """Raise `PlanError` unless the policy declared to know something."""
+        if not getattr(self, what):
+            raise PlanError(f"policy {self.policy} looks at {what}; it must declare knows_{what} = True")
+
+    @cached_property
+    def user(self) -> npt.NDArray[np.object_]:
+        """Owner of every job."""
+        return _objects([s.user for s in self._specs])
+
+    @cached_property
+    def vc(self) -> npt.NDArray[np.object_]:
+        """Virtual cluster of every job."""
+        return _objects([s.vc for s in self._specs])
+
+    @cached_property
+    def model(self) -> npt.NDArray[np.object_]:
+        """Model of every job."""
+        return _objects([s.model for s in self._specs])
+
+    @cached_property
+    def skew(self) -> Floats:
+        """Skew of every job's model."""
+        return np.array([self._performance.skew(s) for s in self._specs], dtype=np.float64)
+
+
+def _objects(values: list[str]) -> npt.NDArray[np.object_]:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+class Columns:
+    """Unfinished jobs as columns; see `artist.core.view.JobColumns`."""
+
+    def __init__(self, table: JobTable, known: Known, rows: Ints, now: int) -> None:
+        self._table = table
+        self._known = known
+        self._now = now
+        self.job = rows
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    @cached_property
+    def submit_ns(self) -> Ints:
+        return vector(self._table.submit)[self.job]
+
+    @cached_property
+    def gpus(self) -> Ints:
+        return vector(self._table.gpus)[self.job]
+
+    @cached_property
+    def held_gpus(self) -> Ints:
+        return vector(self._table.held_gpus)[self.job]
+
+    @cached_property
+    def starts(self) -> Ints:
+        return vector(self._table.starts)[self.job]
+
+    @cached_property
+    def running(self) -> Bools:
+        running: Bools = vector(self._table.status)[self.job] == RUNNING
+        return running
+
+    @cached_property
+    def _elapsed(self) -> Ints:
+        return self._table.elapsed(self.job, self._now)
+
+    @cached_property
+    def _held_more(self) -> Ints:
+        return self._table.held_since_settled(self.job, self._now)
+
+    @cached_property
+    def held_ns(self) -> Ints:
+        return vector(self._table.held)[self.job] + self._held_more
+
+    @cached_property
+    def attained_gpu_ns(self) -> Ints:
+        return vector(self._table.attained)[self.job] + self.held_gpus * self._held_more
+
+    @cached_property
+    def waiting_since_ns(self) -> Ints:
+        return np.where(self.running, -1, vector(self._table.waiting_since)[self.job])
+
+    @cached_property
+    def _iteration(self) -> Ints:
+        return vector(self._table.iteration)[self.job]
+
+    @cached_property
+    def _open(self) -> Ints:
+        return vector(self._table.remaining)[self.job]
+
+    @cached_property
+    def iterations_done(self) -> Ints:
+        done = vector(self._table.done)[self.job]
+        return progress.settled_done(done, self._open, self._iteration, self._elapsed)
+
+    @cached_property
+    def observed_iteration_ns(self) -> Ints:
+        return np.where(self.running, self._iteration, 0)
+
+    @cached_property
+    def observed_gpu_utilization(self) -> Floats:
+        parts = self._table.parts
+        compute = np.array([p[0] if (p := parts[j]) else 0 for j in self.job.tolist()], dtype=np.float64)
+        return np.divide(
+            compute, self._iteration, out=np.zeros(len(compute)), where=self.running & (self._iteration > 0)
+        )
+
+    @property
+    def user(self) -> npt.NDArray[np.object_]:
+        return self._known.user[self.job]
+
+    @property
+    def vc(self) -> npt.NDArray[np.object_]:
+        return self._known.vc[self.job]
+
+    @cached_property
+    def iterations(self) -> Ints:
+        self._known.require("iterations")
+        return vector(self._table.iterations)[self.job]
+
+    @cached_property
+    def iterations_left(self) -> Ints:
+        return self.iterations - self.iterations_done
+
+    @cached_property
+    def compute_ns(self) -> Ints:
+        self._known.require("iterations")
+        return vector(self._table.compute_time)[self.job]
+
+    @cached_property
+    def ideal_ns(self) -> Ints:
+        self._known.require("durations")
+        ideal = vector(self._table.iterations)[self.job] * vector(self._table.compute_time)[self.job]
+        return self._believed(ideal)
+
+    @cached_property
+    def remaining_ns(self) -> Ints:
+        self._known.require("durations")
+        compute = vector(self._table.compute_time)[self.job]
+        left = vector(self._table.iterations)[self.job] - self.iterations_done
+        open_ns = np.where(
+            self._open > 0,
+            progress.settled_remaining(self._open, self._iteration, self._elapsed),
+            self._iteration,
+        )
+        share = np.divide(open_ns, self._iteration, out=np.ones(len(left)), where=self._iteration > 0)
+        return self._believed((left - 1) * compute + np.rint(compute * share).astype(np.int64))
+
+    def _believed(self, true_ns: Ints) -> Ints:
+        factors = self._known.factors[self.job]
+        if (factors == 1.0).all():
+            return true_ns
+        return np.maximum(np.rint(true_ns * factors), 1).astype(np.int64)
+
+    @property
+    def model(self) -> npt.NDArray[np.object_]:
+        self._known.require("models")
+        return self._known.model[self.job]
+
+    @property
+    def skew(self) -> Floats:
+        self._known.require("models")
+        return self._known.skew[self.job]

@@ -1,0 +1,218 @@
+"""All jobs of a run as columns of integers, and the only code that moves their clocks.
+
+Each column is an `array` of int64, so that one job's entry is quick to read and write, and numpy
+sees the same memory, so that a whole column is one vector expression (`vector`).
+"""
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.job import JobSpec
+from artist.core.result import JOB_COLUMNS
+from artist.engine import progress
+from artist.performance.api import IterationParts
+
+Ints = npt.NDArray[np.int64]
+
+PENDING, WAITING, RUNNING, FINISHED = range(4)  # pending: not yet submitted
+
+
+def vector(column: "array[int]") -> Ints:
+    """Return a column as a numpy array of shape (n_jobs,) on the same memory."""
+    return np.frombuffer(column, dtype=np.int64)
+
+
+class JobTable:
+    """State and accounts of all jobs; a job is its row number, in order of arrival.
+
+    A running job is *settled* up to `marked`; progress counts from `since`, which lies after `marked`
+    while a delay lasts. `remaining` is what is left of the open iteration, 0 for one not yet begun.
+    """
+
+    def __init__(self, specs: Sequence[JobSpec]) -> None:
+        self.specs = specs
+        n = len(specs)
+        self.n = n
+
+        def column(values: Sequence[int] | None = None) -> "array[int]":
+            return array("q", values) if values is not None else array("q", bytes(8 * n))
+
+        self.submit = column([s.submit_ns for s in specs])
+        self.gpus = column([s.demand.gpus for s in specs])
+        self.iterations = column([s.iterations for s in specs])
+        self.compute_time = column([s.compute_ns for s in specs])
+        self.status = column()
+        self.done = column()
+        self.remaining = column()
+        self.iteration = column()
+        self.since = column()
+        self.marked = column()
+        self.held_gpus = column()
+        self.held = column()
+        self.attained = column()
+        self.waiting_since = column()
+        self.epoch = column()
+        self.first_start = array("q", [-1]) * n
+        self.finish = array("q", [-1]) * n
+        self.queueing, self.running, self.overhead, self.lost = column(), column(), column(), column()
+        self.starts, self.preemptions, self.evictions = column(), column(), column()
+        self.migrations, self.resizes = column(), column()
+        self.tier = column()
+        self.tier_time = (column(), column(), column())
+        self.part_time = (column(), column(), column(), column(), column(), column())
+        self.parts: list[IterationParts | None] = [None] * n
+        self.compute_gpu_ns = 0
+
+    # --- the clock of one job
+
+    def wait(self, job: int, now: int) -> None:
+        """Let a job wait from now on."""
+        self.status[job] = WAITING
+        self.waiting_since[job] = now
+
+    def hold(self, job: int, gpus: int, tier: int, now: int, delay: int) -> None:
+        """Let a job hold GPUs from now on; progress starts after the delay, or a longer one under way."""
+        if self.status[job] == WAITING:
+            self.queueing[job] += now - self.waiting_since[job]
+            self.status[job] = RUNNING
+            self.marked[job] = now
+            self.since[job] = now + delay
+            self.starts[job] += 1
+            if self.first_start[job] < 0:
+                self.first_start[job] = now
+        elif now + delay > self.since[job]:
+            self.since[job] = now + delay
+        self.held_gpus[job] = gpus
+        self.tier[job] = tier
+
+    def settle(self, job: int, now: int) -> None:
+        """Book what a running job did since it was last settled."""
+        held = now - self.marked[job]
+        if not held:
+            return
+        self.marked[job] = now
+        gpus = self.held_gpus[job]
+        self.held[job] += held
+        self.attained[job] += gpus * held
+        self.tier_time[self.tier[job]][job] += held
+        elapsed = now - self.since[job]
+        if elapsed <= 0:
+            self.overhead[job] += held
+            return
+        self.since[job] = now
+        self.overhead[job] += held - elapsed
+        self.running[job] += elapsed
+        iteration = self.iteration[job]
+        self._book_parts(job, elapsed, iteration, gpus)
+        self.done[job], self.remaining[job] = progress.settle(
+            self.done[job], self.remaining[job], iteration, elapsed
+        )
+
+    def _book_parts(self, job: int, elapsed: int, iteration: int, gpus: int) -> None:
+        parts = self.parts[job]
+        assert parts is not None
+        compute = elapsed  # takes the rounding, so that the parts sum to the time that passed
+        if parts[0] != iteration:
+            for column, part in zip(self.part_time[1:], parts[1:], strict=True):
+                if part:
+                    share = elapsed * part // iteration
+                    column[job] += share
+                    compute -= share
+        self.part_time[0][job] += compute
+        self.compute_gpu_ns += compute * gpus
+
+    def set_rate(self, job: int, parts: IterationParts) -> int:
+        """Set the speed of a settled job, carry its open iteration, and return its finish time."""
+        new, old = sum(parts), self.iteration[job]
+        remaining = self.remaining[job]
+        if not remaining:
+            remaining = new
+        elif new != old:
+            remaining = progress.carry(remaining, old, new)
+        self.remaining[job] = remaining
+        self.iteration[job] = new
+        self.parts[job] = parts
+        self.epoch[job] += 1
+        left = self.iterations[job] - self.done[job]
+        return self.since[job] + progress.time_left(remaining, left, new)
+
+    def cut(self, job: int, checkpoint_iterations: int | None) -> None:
+        """Throw away the open iteration and go back to the last checkpoint.
+
+        `checkpoint_iterations` is the number of iterations between checkpoints, 1 if only the open
+        iteration is lost, None if everything is. What is lost is valued at the present speed, all of
+        it exactly.
+        """
+        if checkpoint_iterations is None:
+            self.lost[job] = self.running[job]
+            self.done[job] = 0
+        else:
+            back = self.done[job] % checkpoint_iterations
+            open_ns = self.iteration[job] - self.remaining[job] if self.remaining[job] else 0
+            self.lost[job] += open_ns + back * self.iteration[job]
+            self.done[job] -= back
+        self.remaining[job] = 0
+
+    def release(self, job: int, now: int) -> None:
+        """Let a settled job hold nothing and wait."""
+        self.held_gpus[job] = 0
+        self.epoch[job] += 1
+        self.wait(job, now)
+
+    def end(self, job: int, now: int) -> None:
+        """Close the books of a settled job that has finished."""
+        self.held_gpus[job] = 0
+        self.epoch[job] += 1
+        self.status[job] = FINISHED
+        self.finish[job] = now
+        self.parts[job] = None
+
+    # --- columns over the rows given
+
+    def elapsed(self, rows: Ints, now: int) -> Ints:
+        """Return progress time since each job was settled, 0 for jobs that do not run, shape (n,)."""
+        running = vector(self.status)[rows] == RUNNING
+        return np.where(running, np.maximum(now - vector(self.since)[rows], 0), 0)
+
+    def held_since_settled(self, rows: Ints, now: int) -> Ints:
+        """Return holding time since each job was settled, 0 for jobs that do not run, shape (n,)."""
+        running = vector(self.status)[rows] == RUNNING
+        return np.where(running, now - vector(self.marked)[rows], 0)
+
+    def result_columns(self, end: int) -> dict[str, Ints]:
+        """Return the columns of JOB_COLUMNS; books what still waits or runs at `end`."""
+        for job in np.flatnonzero(vector(self.status) == RUNNING).tolist():
+            self.settle(job, end)
+        waiting = vector(self.status) == WAITING
+        queueing = vector(self.queueing) + np.where(waiting, end - vector(self.waiting_since), 0)
+        named = {
+            "submit_ns": self.submit,
+            "first_start_ns": self.first_start,
+            "finish_ns": self.finish,
+            "running_ns": self.running,
+            "overhead_ns": self.overhead,
+            "held_gpu_ns": self.attained,
+            "lost_ns": self.lost,
+            "iterations_done": self.done,
+            "starts": self.starts,
+            "preemptions": self.preemptions,
+            "evictions": self.evictions,
+            "migrations": self.migrations,
+            "resizes": self.resizes,
+        }
+        parts = (
+            "compute_ns",
+            "input_stall_ns",
+            "interference_ns",
+            "exposed_ns",
+            "contention_ns",
+            "sharing_ns",
+        )
+        named.update(zip(parts, self.part_time, strict=True))
+        named.update(zip(("machine_ns", "rack_ns", "network_ns"), self.tier_time, strict=True))
+        columns = {name: vector(column).copy() for name, column in named.items()}
+        columns["queueing_ns"] = queueing
+        return {name: columns[name] for name in JOB_COLUMNS}

@@ -1,0 +1,121 @@
+"""What the machines have free, who is on them, and the integrals over time."""
+
+from array import array
+from collections.abc import Sequence
+
+from artist.core.cluster import Allocation, Cluster, Group
+
+
+class MachineTable:
+    """State of all machines; the only code that gives and takes their resources.
+
+    Attributes
+    ----------
+    free_gpus, free_cpus, free_memory
+        Capacity minus what is held, for every machine, present or not.
+    present, accepts
+        Whether a machine is there, and whether it takes new work.
+    jobs_on
+        Running jobs by machine, in order of arrival there.
+    groups
+        Record and members of each group in force.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        machines = cluster.machines
+        self.free_gpus = array("q", cluster.gpus.tolist())
+        self.free_cpus = array("q", cluster.cpus.tolist())
+        self.free_memory = array("q", cluster.memory_bytes.tolist())
+        self.present = [m.present for m in machines]
+        self.accepts = array("b", [m.present for m in machines])
+        self.pools = [m.pool for m in machines]
+        self.jobs_on: list[dict[int, None]] = [{} for _ in machines]
+        self.groups: dict[str, tuple[Group, dict[int, None]]] = {}
+        self.capacity_gpus = cluster.total_gpus
+        self.open_gpus = cluster.total_gpus  # free on machines that accept work
+        self.busy_gpus = 0
+        self.group_gpus = 0
+        self.busy_gpu_ns = self.capacity_gpu_ns = self.group_gpu_ns = 0
+        self._integrated_to = 0
+
+    def integrate(self, now: int) -> None:
+        """Book the integrals up to now; call before anything changes at an instant."""
+        step = now - self._integrated_to
+        self._integrated_to = now
+        self.busy_gpu_ns += self.busy_gpus * step
+        self.capacity_gpu_ns += self.capacity_gpus * step
+        self.group_gpu_ns += self.group_gpus * step
+
+    def take(self, job: int, allocation: Allocation) -> None:
+        """Give a job what its allocation says."""
+        group = allocation.group
+        for m, gpus, cpus, memory in allocation.slices:
+            self.jobs_on[m][job] = None
+            self.free_cpus[m] -= cpus
+            self.free_memory[m] -= memory
+            if group is None and gpus:
+                self._take_gpus(m, gpus)
+        if group is not None:
+            if group.name not in self.groups:
+                self.groups[group.name] = (group, {})
+                self._move_group_gpus(group, 1)
+            self.groups[group.name][1][job] = None
+
+    def give_back(self, job: int, allocation: Allocation) -> None:
+        """Take from a job what its allocation says; the last member frees its group's GPUs."""
+        group = allocation.group
+        for m, gpus, cpus, memory in allocation.slices:
+            del self.jobs_on[m][job]
+            self.free_cpus[m] += cpus
+            self.free_memory[m] += memory
+            if group is None and gpus:
+                self._take_gpus(m, -gpus)
+        if group is not None:
+            record, members = self.groups[group.name]
+            del members[job]
+            if not members:
+                del self.groups[group.name]
+                self._move_group_gpus(record, -1)
+
+    def _take_gpus(self, machine: int, gpus: int) -> None:
+        self.free_gpus[machine] -= gpus
+        self.busy_gpus += gpus
+        if self.accepts[machine]:
+            self.open_gpus -= gpus
+
+    def _move_group_gpus(self, group: Group, sign: int) -> None:
+        for m, gpus in group.gpus:
+            self._take_gpus(m, sign * gpus)
+            self.group_gpus += sign * gpus
+
+    def set_accepts(self, machine: int, accepts: bool) -> None:
+        """Let a machine take new work, or no more."""
+        if bool(self.accepts[machine]) != accepts:
+            self.accepts[machine] = accepts
+            self.open_gpus += self.free_gpus[machine] if accepts else -self.free_gpus[machine]
+
+    def set_present(self, machine: int, present: bool) -> None:
+        """Let a machine be there or not; an absent one is empty and accepts nothing."""
+        if self.present[machine] != present:
+            self.present[machine] = present
+            gpus = self.cluster.machines[machine].gpus
+            self.capacity_gpus += gpus if present else -gpus
+        self.set_accepts(machine, present)
+
+    def recount(self, held: Sequence[tuple[int, Allocation]]) -> None:
+        """Recount everything from what running jobs hold; raise AssertionError on any difference."""
+        fresh = MachineTable(self.cluster)
+        for machine in range(len(self.cluster)):
+            fresh.set_present(machine, self.present[machine])
+            fresh.set_accepts(machine, bool(self.accepts[machine]))
+        for job, allocation in held:
+            fresh.take(job, allocation)
+        for name in ("free_gpus", "free_cpus", "free_memory", "busy_gpus", "open_gpus", "group_gpus"):
+            assert getattr(self, name) == getattr(fresh, name), name
+        assert [sorted(x) for x in self.jobs_on] == [sorted(x) for x in fresh.jobs_on], "jobs_on"
+        assert min(self.free_gpus, default=0) >= 0, "GPUs given twice"
+        assert min(self.free_cpus, default=0) >= 0, "CPUs given twice"
+        assert min(self.free_memory, default=0) >= 0, "memory given twice"
+        present = sum(m.gpus for m, p in zip(self.cluster.machines, self.present, strict=True) if p)
+        assert self.capacity_gpus == present, "capacity"

@@ -1,0 +1,136 @@
+"""What a change of allocation costs, and what a stop loses."""
+
+import csv
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from artist.core.cluster import Allocation
+from artist.core.events import ChangeKind
+from artist.core.job import JobSpec
+from artist.errors import InputError
+from artist.units import seconds_to_ns
+
+_COLUMNS = ("start_s", "resume_s", "restart_s", "migrate_s", "resize_s", "retune_s")
+_KIND_COLUMN: dict[str, str] = {
+    "start": "start_s",
+    "resume": "resume_s",
+    "restart": "restart_s",
+    "move": "migrate_s",
+    "resize": "resize_s",
+    "retune": "retune_s",
+}
+
+
+class OverheadParameters(BaseModel):
+    """Delays in seconds, during which a job holds its GPUs without progress.
+
+    `table` is a CSV file with columns model, gpus and any of the delays; its rows replace the
+    constants for that model and number of GPUs.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    start_s: float = Field(0, ge=0)
+    resume_s: float = Field(0, ge=0)
+    restart_s: float = Field(0, ge=0)
+    migrate_s: float = Field(0, ge=0)
+    resize_s: float = Field(0, ge=0)
+    retune_s: float = Field(0, ge=0)
+    on_stop: Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"] = "lose_iteration"
+    checkpoint_every_s: float = Field(3600, gt=0)
+    table: Path | None = None
+
+
+class Overheads:
+    """Costs by kind of change: constants, or a table by model and GPUs.
+
+    Parameters
+    ----------
+    parameters
+        Fields of `OverheadParameters`.
+    """
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = OverheadParameters(**parameters)
+        p = self.parameters
+        self.input_files = () if p.table is None else (p.table,)
+        self._constant_ns = {kind: seconds_to_ns(getattr(p, name)) for kind, name in _KIND_COLUMN.items()}
+        self._table_ns = {} if p.table is None else _read_table(p.table, self._constant_ns)
+
+    def delay_ns(self, kind: str, spec: JobSpec) -> int:
+        """Return the delay of a change in ns: the job's own, else the table's, else the constant."""
+        if spec.delays_ns is not None and kind in spec.delays_ns:
+            return spec.delays_ns[kind]
+        if self._table_ns:
+            row = self._table_ns.get((spec.model, spec.demand.gpus))
+            if row is not None:
+                return row[kind]
+        return self._constant_ns[kind]
+
+    @property
+    def keeps_open_iteration(self) -> bool:
+        """Whether a stopped or moved job goes on in the middle of its iteration (suspend-resume)."""
+        return self.parameters.on_stop == "keep"
+
+    def checkpoint_iterations(self, spec: JobSpec) -> int | None:
+        """Return how many iterations lie between checkpoints of a job; None if it has none.
+
+        A checkpoint every `checkpoint_every_s` of ideal time, at least one iteration apart.
+        """
+        mode = self.parameters.on_stop
+        if mode == "lose_all":
+            return None
+        if mode == "lose_since_checkpoint":
+            return max(1, round(seconds_to_ns(self.parameters.checkpoint_every_s) / spec.compute_ns))
+        return 1
+
+
+def classify(before: Allocation, after: Allocation) -> ChangeKind:
+    """Name the change of a running job from one allocation to another.
+
+    The same GPUs are a retune, more or fewer with the common part kept a resize, else it is a move.
+    """
+    old, new = before.gpu_map(), after.gpu_map()
+    if old == new:
+        return "retune"
+    grows = all(new.get(m, -1) >= gpus for m, gpus in old.items())
+    shrinks = all(old.get(m, -1) >= gpus for m, gpus in new.items())
+    return "resize" if (grows or shrinks) and sum(old.values()) != sum(new.values()) else "move"
+
+
+def same_machines(before: Allocation | None, after: Allocation) -> bool:
+    """Tell whether a stopped job comes back to the machines that it had."""
+    return before is not None and before.gpu_map().keys() == after.gpu_map().keys()
+
+
+def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], dict[str, int]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            fields = set(reader.fieldnames or ())
+            rows = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            "the table of overheads cannot be read", where=str(path), found=str(error)
+        ) from error
+    allowed = f"model, gpus and any of {', '.join(_COLUMNS)}"
+    if not {"model", "gpus"} <= fields or not fields <= {"model", "gpus", *_COLUMNS}:
+        raise InputError("wrong columns", where=str(path), found=sorted(fields), allowed=allowed)
+    table: dict[tuple[str, int], dict[str, int]] = {}
+    for line, row in enumerate(rows, start=2):
+        try:
+            delays = dict(constants)
+            for kind, column in _KIND_COLUMN.items():
+                if row.get(column):
+                    value = float(row[column])
+                    if not 0 <= value < float("inf"):
+                        raise ValueError(value)
+                    delays[kind] = seconds_to_ns(value)
+            table[row["model"], int(row["gpus"])] = delays
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                "not a number", where=f"{path}:{line}", found=row, allowed="GPUs, and seconds >= 0"
+            ) from error
+    return table

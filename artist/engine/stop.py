@@ -1,0 +1,20 @@
+"""When a run ends."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End when all jobs have finished, or earlier.
+
+    Attributes
+    ----------
+    jobs
+        End as soon as the jobs first <= number < last, counted in order of arrival, have finished;
+        later jobs keep the cluster busy meanwhile.
+    time_ns
+        End at this time.
+    """
+
+    jobs: tuple[int, int] | None = None
+    time_ns: int | None = None

@@ -1,0 +1,123 @@
+"""The read-only face of the engine's state; `artist.core.view` says what each thing means."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Allocation, Cluster
+from artist.core.events import Event
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.core.plan import PlanBuilder
+from artist.core.view import BeliefPerformance, Signal
+from artist.engine.columns import Columns, Known
+from artist.engine.jobs import JobTable
+from artist.engine.machines import MachineTable
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+class View:
+    """One call's view; see `artist.core.view.ClusterView`."""
+
+    def __init__(
+        self,
+        now: int,
+        news: Sequence[Event],
+        jobs: JobTable,
+        machines: MachineTable,
+        held: Sequence[Allocation | None],
+        known: Known,
+        rows: Callable[[], Ints],
+        belief: BeliefPerformance,
+        signals: Mapping[str, Signal],
+    ) -> None:
+        self.now_ns = now
+        self.news = news
+        self._table = jobs
+        self._machines = machines
+        self._held = held
+        self._known = known
+        self._rows = rows
+        self._belief = belief
+        self._signals = signals
+
+    @cached_property
+    def jobs(self) -> Columns:
+        return Columns(self._table, self._known, self._rows(), self.now_ns)
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._machines.cluster
+
+    @property
+    def free_gpus(self) -> int:
+        return self._machines.open_gpus
+
+    @property
+    def pools(self) -> Sequence[str]:
+        return tuple(self._machines.pools)
+
+    @property
+    def accepts(self) -> Bools:
+        return np.frombuffer(self._machines.accepts, dtype=np.int8).astype(np.bool_)
+
+    @property
+    def observed_bandwidth_bytes_per_s(self) -> Floats:
+        used = np.zeros(len(self.cluster))
+        for job in self.jobs.job[self.jobs.running].tolist():
+            allocation, demand = self._held[job], self._table.specs[job].demand
+            draw = demand.memory_bandwidth_bytes_per_s
+            if allocation is None or not draw:
+                continue
+            for s in allocation.slices:
+                share = s.gpus / demand.gpus if demand.gpus else s.cpus / max(demand.cpus, 1)
+                used[s.machine] += draw * allocation.bandwidth_cap * share
+        return used
+
+    @property
+    def signals(self) -> Mapping[str, Signal]:
+        return {name: _Past(signal, self.now_ns) for name, signal in self._signals.items()}
+
+    @property
+    def performance(self) -> BeliefPerformance:
+        self._known.require("performance")
+        return self._belief
+
+    def free(self) -> Free:
+        m = self._machines
+        columns = [np.frombuffer(c, dtype=np.int64).copy() for c in (m.free_gpus, m.free_cpus, m.free_memory)]
+        if 0 in m.accepts:
+            for column in columns:
+                column *= np.frombuffer(m.accepts, dtype=np.int8)
+        return Free(m.cluster, *columns)
+
+    def columns(self, jobs: Sequence[int]) -> Columns:
+        return Columns(self._table, self._known, np.array(jobs, dtype=np.int64), self.now_ns)
+
+    def demand(self, job: int) -> Demand:
+        return self._table.specs[job].demand
+
+    def allocation(self, job: int) -> Allocation | None:
+        return self._held[job]
+
+    def jobs_on(self, machine: int) -> Sequence[int]:
+        return tuple(self._machines.jobs_on[machine])
+
+    def plan(self) -> PlanBuilder:
+        return PlanBuilder()
+
+
+class _Past:
+    """A signal that does not look ahead."""
+
+    def __init__(self, signal: Signal, now: int) -> None:
+        self._signal = signal
+        self._now = now
+
+    def up_to(self, time_ns: int) -> tuple[Ints, Floats]:
+        return self._signal.up_to(min(time_ns, self._now))

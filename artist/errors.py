@@ -1,0 +1,13 @@
+"""Errors with a message for the user: what, where, value found, what is allowed."""
+
+from netmodels.errors import InputError
+
+__all__ = ["InputError", "PlanError", "StuckError"]
+
+
+class PlanError(Exception):
+    """A policy returned a plan that cannot be carried out; names job, machine and time."""
+
+
+class StuckError(Exception):
+    """Jobs wait for ever: nothing runs, nothing is due, and the policy changes nothing."""

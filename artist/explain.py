@@ -1,0 +1,200 @@
+"""Put the errors of pydantic, Hydra, OmegaConf, YAML and the file system into our form."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from artist.errors import InputError
+from netmodels.naming import allowed_names
+
+_TAGS = re.compile(r"[-\[(]|^(int|float|str|bool|none|dict|list|tuple)$")  # branches of a union, not fields
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what led to it, outermost first."""
+    seen: list[BaseException] = []
+    at: BaseException | None = error
+    while at is not None and not any(at is one for one in seen):
+        seen.append(at)
+        yield at
+        at = at.__cause__ or at.__context__
+
+
+def two_lines(error: InputError) -> str:
+    """Return the message as exactly two lines."""
+    first, _, rest = str(error).partition("\n  ")
+    return f"{_one_line(first)}\n  {_one_line(rest) or 'allowed: see `artist --help` and README.md'}"
+
+
+def from_validation(
+    error: ValidationError,
+    where: str = "",
+    *,
+    model: type[BaseModel] | None = None,
+    names: tuple[str, ...] = (),
+) -> InputError:
+    """Explain the most telling problem that pydantic found.
+
+    Parameters
+    ----------
+    where
+        Field of the configuration that was judged; the path inside it is appended.
+    model
+        What was judged, if it is known, to name its fields.
+    names
+        Fields that are allowed, where the model is not known.
+    """
+    details = error.errors(include_url=False)
+    deepest = max(len(detail["loc"]) for detail in details)
+    chosen = next(detail for detail in details if len(detail["loc"]) == deepest)
+    path = [part for part in chosen["loc"] if isinstance(part, int) or not _TAGS.search(part)]
+    field = ".".join([where] * bool(where) + [str(part) for part in path])
+    kind = chosen["type"]
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        known = [name for name in _fields(model, path[:-1]) or names if name != path[-1]]
+        allowed = allowed_names(path[-1], known) if known else "leave it out, or mend its spelling"
+        return InputError("unknown option", where=field, found=path[-1], allowed=allowed)
+    if kind in ("missing", "missing_argument", "missing_keyword_only_argument"):
+        return InputError("option is missing", where=field, allowed="give it a value")
+    if kind in ("value_error", "assertion_error"):
+        what, _, mend = str(chosen["ctx"]["error"]).partition("; ")
+        return InputError(what, where=field, found=_plain(chosen["input"]), allowed=mend)
+    same = [
+        d for d in details if d["loc"][: len(path)] == chosen["loc"][: len(path)] and len(d["loc"]) == deepest
+    ]
+    allowed = " or ".join(dict.fromkeys(_allowed(detail) for detail in same))
+    return InputError("wrong value", where=field, found=_plain(chosen["input"]), allowed=allowed)
+
+
+def from_call(error: TypeError, where: str, names: tuple[str, ...]) -> InputError | None:
+    """Explain a keyword that a plain class does not take, or one that it misses; None for other errors."""
+    text = str(error)
+    if match := re.search(r"unexpected keyword argument '(\w+)'", text):
+        found = match.group(1)
+        return InputError("unknown option", where=where, found=found, allowed=allowed_names(found, names))
+    if match := re.search(r"missing \d+ required .*arguments?: (.+)", text):
+        return InputError(f"option is missing: {match.group(1)}", where=where, allowed="give it a value")
+    return None
+
+
+def from_library(error: BaseException) -> InputError:
+    """Explain what Hydra, OmegaConf, YAML or the file system raised before a run began."""
+    for link in chain(error):
+        if isinstance(link, InputError):
+            return link
+    for explain in (_from_omegaconf, _from_hydra, _from_yaml, _from_system):  # the most telling first
+        for link in chain(error):
+            explained = explain(link)
+            if explained is not None:
+                return explained
+    return InputError(f"{type(error).__name__}: {_one_line(str(error))}", where="configuration")
+
+
+def _from_hydra(error: BaseException) -> InputError | None:
+    from hydra.errors import (
+        HydraException,
+        MissingConfigException,
+        OverrideParseException,
+        SearchPathException,
+    )
+
+    text = str(error)
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        group, _, option = error.missing_cfg_file.rpartition("/")
+        allowed = allowed_names(option, error.options)
+        return InputError("no such choice", where=group, found=option, allowed=allowed)
+    if isinstance(error, OverrideParseException):
+        allowed = "key=value; quote a value with special characters: 'key=\"a, b\"'"
+        return InputError(
+            _one_line(error.message), where="command line", found=error.override, allowed=allowed
+        )
+    if isinstance(error, SearchPathException):
+        return InputError(
+            "no such folder", where="--config-dir", found=text.split("'")[1], allowed="a folder"
+        )
+    if match := re.search(r"Ambiguous value for argument '([^']+)'|Sweep parameters '([^']+)'", text):
+        allowed = "-m for a sweep over these values, or key=[a,b] for a list"
+        found = match.group(1) or match.group(2)
+        return InputError(
+            "several values without -m", where=found.split("=")[0], found=found, allowed=allowed
+        )
+    if match := re.search(r"Could not override '([^']+)'\. No match in the defaults list", text):
+        return InputError(
+            "not a group of the configuration", where=match.group(1), allowed=f"+{match.group(1)}=..."
+        )
+    if "Config group override must be a string" in text:
+        found = text.rpartition(" ")[2]
+        return InputError("a group takes the name of a choice", where="command line", found=found)
+    if match := re.match(r"(?:In '([^']+)': )?Could not (?:find|load) '([^']+)'", text):
+        where = f"{match.group(1)}.yaml" if match.group(1) else "configuration"
+        return InputError("no such file of the configuration", where=where, found=match.group(2))
+    if isinstance(error, HydraException):
+        return InputError(_one_line(text), where="configuration")
+    return None
+
+
+def _from_omegaconf(error: BaseException) -> InputError | None:
+    from omegaconf.errors import (
+        ConfigAttributeError,
+        ConfigKeyError,
+        MissingMandatoryValue,
+        OmegaConfBaseException,
+    )
+
+    if not isinstance(error, OmegaConfBaseException):
+        return None
+    where = str(error.full_key or "configuration")
+    if isinstance(error, ConfigAttributeError | ConfigKeyError) and isinstance(error.parent_node, Mapping):
+        names = [name for name in map(str, error.parent_node) if name != "hydra" and name[0] != "_"]
+        return InputError(
+            "unknown option", where=where, found=error.key, allowed=allowed_names(error.key, names)
+        )
+    if isinstance(error, MissingMandatoryValue):
+        return InputError("a value must be given", where=where, found="???", allowed=f"{where}=VALUE")
+    return InputError(_one_line(str(error.msg or error).partition("\n")[0]), where=where)
+
+
+def _from_yaml(error: BaseException) -> InputError | None:
+    from yaml import MarkedYAMLError
+
+    if not isinstance(error, MarkedYAMLError):
+        return None
+    mark = error.problem_mark
+    where = f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}" if mark else "configuration"
+    return InputError("not YAML", where=where, found=error.problem, allowed="key: value, indented by spaces")
+
+
+def _from_system(error: BaseException) -> InputError | None:
+    if not isinstance(error, OSError):
+        return None
+    where = str(error.filename or "file system")
+    reason = (error.strerror or str(error)).lower()
+    return InputError(
+        f"cannot be used: {reason}", where=where, allowed="a place that can be read and written"
+    )
+
+
+def _fields(model: type[BaseModel] | None, path: list[int | str]) -> tuple[str, ...]:
+    """Return the field names of the record at a path inside a model; none if it is no plain record."""
+    at: object = model
+    for part in path:
+        if not (isinstance(at, type) and issubclass(at, BaseModel) and part in at.model_fields):
+            return ()
+        at = at.model_fields[str(part)].annotation
+    return tuple(at.model_fields) if isinstance(at, type) and issubclass(at, BaseModel) else ()
+
+
+def _allowed(detail: ErrorDetails) -> str:
+    text = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    return text.replace("String should match pattern", "text that matches")
+
+
+def _plain(value: object) -> object:
+    """Return a record as the mapping that the user wrote."""
+    return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else value
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

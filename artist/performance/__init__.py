@@ -1,0 +1,1 @@
+"""Iteration time of running jobs and the coupling between them."""

@@ -1,0 +1,75 @@
+"""What policies believe of durations, apart from the truth: one factor per job, times the truth."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+from artist.core.job import JobSpec
+from artist.randomness import child_generator
+
+Floats = npt.NDArray[np.float64]
+
+
+class Estimates(Protocol):
+    """A source of beliefs."""
+
+    def factors(self, jobs: Sequence[JobSpec]) -> Floats:
+        """Return believed / true duration per job, shape (n_jobs,), all > 0."""
+
+
+class Exact:
+    """Policies believe the truth."""
+
+    def factors(self, jobs: Sequence[JobSpec]) -> Floats:
+        """Return ones, shape (n_jobs,)."""
+        return np.ones(len(jobs))
+
+
+class NoiseParameters(BaseModel):
+    """Factors are uniform in [1 - level, 1 + level]."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    level: float = Field(0.2, ge=0, le=1)
+    seed: int = 0
+
+
+class Noise:
+    """Every duration is misjudged a little (Muri, section 6.4: profiling noise)."""
+
+    def __init__(self, **parameters: object) -> None:
+        self.parameters = NoiseParameters.model_validate(parameters)
+
+    def factors(self, jobs: Sequence[JobSpec]) -> Floats:
+        """Return uniform factors, shape (n_jobs,)."""
+        p = self.parameters
+        rng = child_generator(p.seed, "estimates")
+        return np.maximum(rng.uniform(1 - p.level, 1 + p.level, len(jobs)), 1e-6)
+
+
+class WrongFractionParameters(BaseModel):
+    """A share `fraction` of the jobs is misjudged by a factor uniform in [1 - error, 1 + error]."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    fraction: float = Field(0.2, ge=0, le=1)
+    error: float = Field(0.25, ge=0, le=1)
+    seed: int = 0
+
+
+class WrongFraction:
+    """Some durations are misjudged, the others exact (Lyra, section 7.5: prediction error)."""
+
+    def __init__(self, **parameters: object) -> None:
+        self.parameters = WrongFractionParameters.model_validate(parameters)
+
+    def factors(self, jobs: Sequence[JobSpec]) -> Floats:
+        """Return factors that are 1 for the jobs judged right, shape (n_jobs,)."""
+        p = self.parameters
+        rng = child_generator(p.seed, "estimates")
+        wrong = rng.random(len(jobs)) < p.fraction
+        factors = rng.uniform(1 - p.error, 1 + p.error, len(jobs))
+        return np.where(wrong, np.maximum(factors, 1e-6), 1.0)

@@ -1,0 +1,130 @@
+"""The iteration time of a job where it is placed, with the network model's exposed communication.
+
+The network model gives exposed communication as a share of *its* compute time on this shape; that
+share is applied to the compute time of the trace (Dally, section 4.2.1). The profile's compute is
+scaled by the same factor as the job's before it is asked.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from artist.core.cluster import Allocation, Cluster
+from artist.core.job import JobSpec
+from artist.performance.api import Changed, IterationParts, Running
+from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, shape_of
+
+
+class PlacedPerformance:
+    """Compute scaled to the GPUs, communication by placement, equal shares inside a group.
+
+    - compute: the trace's, times GPUs asked / (GPUs held x speed of the slowest); for CPU-only jobs
+      times CPUs asked / CPUs held.
+    - interference: a bandwidth cap c stretches compute by 1 / c, as for a job that is bound by memory.
+    - sharing: members of a group take turns: where they ask for m times the group's GPUs on some
+      machine, an iteration takes m times as long (time slicing without loss).
+
+    Parameters
+    ----------
+    network
+        Answers for the shape.
+    fabric, system
+        What the network model is asked about.
+    profile
+        Profile of a model by name.
+    """
+
+    def __init__(
+        self,
+        network: NetworkModel,
+        fabric: Fabric,
+        system: SystemSettings,
+        profile: Callable[[str], Profile],
+    ) -> None:
+        self._network = network
+        self._fabric = fabric
+        self._system = system
+        self._profile = profile
+        self._exposed: dict[tuple[str, int, Shape], tuple[int, int]] = {}  # exposed, compute
+        self._single: dict[tuple[str, int], Shape] = {}
+
+    @property
+    def asked(self) -> int:
+        """Number of distinct (model, GPUs asked, shape) that were priced."""
+        return len(self._exposed)
+
+    def skew(self, spec: JobSpec) -> float:
+        """Return largest tensor / size of a job's model, 0 where it has none."""
+        return self._profile(spec.model).skew if spec.model else 0.0
+
+    def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
+        """Return the parts of every changed job that runs, and of the members of touched groups."""
+        jobs: dict[int, None] = {}
+        for job, before, after in changed:
+            if after is not None:
+                jobs[job] = None
+            for allocation in (before, after):
+                if allocation is not None and allocation.group is not None:
+                    jobs.update(dict.fromkeys(running.members(allocation.group.name)))
+        return {job: self._parts(running.spec(job), running.allocation(job), running) for job in jobs}
+
+    def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:
+        compute, factor = self._compute(spec, allocation, running.cluster)
+        exposed = self._exposed_ns(spec, allocation, running.cluster, compute, factor)
+        cap = allocation.bandwidth_cap
+        interference = 0 if cap == 1.0 else round(compute * (1 / cap - 1))
+        sharing = 0
+        if allocation.group is not None:
+            turns = self._turns(allocation, running)
+            sharing = round((compute + interference + exposed) * (turns - 1))
+        return IterationParts(compute, interference_ns=interference, exposed_ns=exposed, sharing_ns=sharing)
+
+    def _compute(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> tuple[int, float]:
+        """Return compute time and its factor over the trace's."""
+        asked = spec.demand.gpus
+        if not asked:
+            held = sum(s.cpus for s in allocation.slices)
+            factor = max(spec.demand.cpus, 1) / held
+        else:
+            machines = cluster.machines
+            slowest = min(machines[s.machine].speed for s in allocation.slices)
+            factor = asked / (allocation.gpus * slowest)
+        return (spec.compute_ns if factor == 1.0 else max(1, round(spec.compute_ns * factor))), factor
+
+    def _exposed_ns(
+        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute: int, factor: float
+    ) -> int:
+        if allocation.gpus < 2 or not spec.model:
+            return 0
+        shape = self._shape(allocation, cluster)
+        key = (spec.model, spec.demand.gpus, shape)
+        known = self._exposed.get(key)
+        if known is None:
+            profile = self._profile(spec.model)
+            if factor != 1.0:
+                profile = profile.scaled(factor)
+            answer = self._network.iteration(profile, shape, self._fabric, self._system)
+            known = self._exposed[key] = (answer.exposed_ns, max(answer.compute_ns, 1))
+        exposed, of_compute = known
+        return (2 * compute * exposed + of_compute) // (2 * of_compute)  # rounded to the nearest
+
+    def _shape(self, allocation: Allocation, cluster: Cluster) -> Shape:
+        slices, machines = allocation.slices, cluster.machines
+        if len(slices) > 1:
+            return shape_of((machines[s.machine].rack, machines[s.machine].type, s.gpus) for s in slices)
+        only = (machines[slices[0].machine].type, slices[0].gpus)
+        if only not in self._single:
+            self._single[only] = shape_of([(0, *only)])
+        return self._single[only]
+
+    @staticmethod
+    def _turns(allocation: Allocation, running: Running) -> float:
+        """Return how many times over the members of a group ask for its GPUs, at least 1."""
+        group = allocation.group
+        assert group is not None
+        asked: dict[int, int] = {}
+        for member in running.members(group.name):
+            for s in running.allocation(member).slices:
+                asked[s.machine] = asked.get(s.machine, 0) + s.gpus
+        own = dict(group.gpus)
+        return max(
+            1.0, max((asked[s.machine] / own[s.machine] for s in allocation.slices if s.gpus), default=1.0)
+        )

@@ -1,0 +1,1 @@
+"""Schedulers: one file each, with its paper; shared parts: orders, placement."""

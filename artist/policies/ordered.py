@@ -1,0 +1,90 @@
+"""Base schedulers: one order, one placement, with or without preemption.
+
+In plain words: waiting jobs are ranked by an order (`artist.policies.orders`). Without preemption the
+first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may
+overtake one that does not fit, without it they wait behind it. With preemption the first jobs that
+together fit the cluster run, and running jobs beyond them are stopped; a running job is never moved.
+
+Sources: FIFO, SJF, SRTF: any textbook. SRSF and LAS, 2D-LAS: Gu et al., Tiresias, NSDI 2019, section 3.
+
+Differs from the paper: continuous LAS and 2D-LAS change places at every instant; here they are looked at
+on events and every `interval_s`.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from artist.core.events import Arrival, Stop
+from artist.core.job import Demand
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView
+from artist.policies.orders import ORDERS, OrderName, ranking
+from artist.policies.placement import Packing, PlacementName, chooser
+from artist.policies.preemption import run_first
+from artist.policies.queueing import WaitingQueue
+
+
+class OrderedParameters(BaseModel):
+    """Parameters of `Ordered`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    order: OrderName
+    preemptive: bool = False
+    backfill: bool = False
+    placement: PlacementName = "consolidate"
+    interval_s: float | None = Field(None, gt=0)
+    seed: int = 0
+
+
+class Ordered:
+    """Runs jobs by one order."""
+
+    on_events = True
+
+    def __init__(self, **parameters: object) -> None:
+        self.parameters = OrderedParameters.model_validate(parameters)
+        p = self.parameters
+        self._order = ORDERS[p.order]
+        self._chooser = chooser(p.placement, p.seed)
+        self._queue = WaitingQueue()
+        self.knows_durations = self._order.knows_durations
+        self.interval_s = p.interval_s
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Start, and with preemption stop, jobs by the order."""
+        plan = view.plan()
+        if self.parameters.preemptive:
+            ranked = ranking(self._order.key(view.jobs))
+            run_first(view, plan, ranked, lambda job: self._chooser, skip=self.parameters.backfill)
+        else:
+            self._take_in(view)
+            self._start(view, plan)
+        return plan.done()
+
+    def _take_in(self, view: ClusterView) -> None:
+        """Queue new and evicted jobs."""
+        for event in view.news:
+            if isinstance(event, Arrival | Stop):
+                job = event.job
+                key = job if self._order.name == "fifo" else self._order.key(view.columns([job]))[0]
+                self._queue.push(job, float(key), view.demand(job))
+
+    def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Start queued jobs in order, as far as there is room."""
+        passed_over: set[Demand] = set()
+        packing: Packing | None = None
+        free_gpus = view.free_gpus
+        while (first := self._queue.first(passed_over)) is not None:
+            demand, job = first
+            allocation = None
+            if demand.gpus <= free_gpus or demand.fungible:
+                packing = packing or Packing(view.free())
+                allocation = packing.place(demand, self._chooser)
+            if allocation is not None:
+                self._queue.pop(demand)
+                plan.place(job, allocation)
+                free_gpus -= allocation.gpus
+            elif self.parameters.backfill:
+                passed_over.add(demand)
+            else:
+                return

@@ -1,0 +1,274 @@
+"""Placement choosers: which GPUs a job gets. Shared by the policies.
+
+A chooser looks at a scratch copy of what is free and returns an allocation, or None if the job should
+wait. CPUs and memory go along in proportion to the GPUs, as far as they are free. A job gets GPUs of
+one type unless it allows a mix.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from math import ceil
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.randomness import child_generator
+
+Ints = npt.NDArray[np.int64]
+_TOO_MANY = np.iinfo(np.int64).max
+
+PlacementName = Literal[
+    "first_fit", "best_fit", "consolidate_machine", "consolidate_rack", "consolidate", "random"
+]
+
+
+class Chooser(Protocol):
+    """Chooses GPUs for a job."""
+
+    def choose(self, free: Free, demand: Demand) -> Allocation | None:
+        """Return an allocation that fits, or None to wait; `free` is left as it is."""
+
+
+class _Chooser:
+    """Common part: candidate machines by GPU type, CPU-only jobs, CPUs and memory."""
+
+    def choose(self, free: Free, demand: Demand) -> Allocation | None:
+        """Return an allocation that fits, or None to wait; `free` is left as it is."""
+        if not demand.gpus:
+            return _cpu_only(free, demand)
+        if demand.gpus > free.total_gpus and not demand.fungible:
+            return None
+        if free.cluster.same_kind and not demand.gpu_types and not demand.fungible:
+            return self._on(free, free.gpus, demand.gpus, demand)
+        for usable, speed in _by_type(free.cluster, demand):
+            need = ceil(demand.gpus / speed - 1e-9) if demand.fungible else demand.gpus
+            allocation = self._on(free, np.where(usable, free.gpus, 0), need, demand)
+            if allocation is not None:
+                return allocation
+        return None
+
+    def _on(self, free: Free, gpus: Ints, need: int, demand: Demand) -> Allocation | None:
+        taken = self._machines(free.cluster, gpus, need)
+        if taken is None or (demand.max_machines and len(taken) > demand.max_machines):
+            return None
+        return with_share(free, taken)
+
+    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine; `gpus` are the free ones, shape (n_machines,)."""
+        raise NotImplementedError
+
+
+class FirstFit(_Chooser):
+    """The first machine that fits, else GPUs of the machines in order."""
+
+    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+        first = int((gpus >= need).argmax())
+        if gpus[first] >= need:
+            return {first: need}
+        return _fill(gpus, np.flatnonzero(gpus).tolist(), need)
+
+
+class BestFit(_Chooser):
+    """The machine that is left with the fewest GPUs, else the emptiest machines, wherever they are."""
+
+    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+        machine = _tightest(gpus, need)
+        if machine is not None:
+            return {machine: need}
+        return _fewest(gpus, np.arange(len(gpus)), need)
+
+
+class Consolidate(_Chooser):
+    """The fewest machines, near to each other; waits rather than spread beyond `widest`.
+
+    - machine: as few machines as the demand can do with at all, wherever they are;
+    - rack: else the fewest machines of one rack (a demand larger than any rack: the fewest racks);
+    - network: else the fewest racks, then the fewest machines.
+    """
+
+    def __init__(self, widest: Literal["machine", "rack", "network"] = "network") -> None:
+        self._widest = widest
+
+    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+        machine = _tightest(gpus, need)
+        if machine is not None:
+            return {machine: need}
+        if int(gpus.sum()) < need:
+            return None
+        if self._widest == "machine":
+            largest = int(cluster.gpus.max())
+            if need <= largest:
+                return None
+            taken = self._in_rack(cluster, gpus, need) or self._over_racks(cluster, gpus, need)
+            return taken if taken and len(taken) <= -(-need // largest) else _whole(cluster, gpus, need)
+        taken = self._in_rack(cluster, gpus, need)
+        if taken is None and (self._widest == "network" or need > _largest_rack(cluster)):
+            taken = self._over_racks(cluster, gpus, need)
+        return taken
+
+    @staticmethod
+    def _in_rack(cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+        """Return the fewest machines of one rack; among equals the rack with the fewest free GPUs."""
+        in_rack = np.bincount(cluster.rack, gpus, cluster.n_racks)
+        best: tuple[int, float, int] | None = None
+        chosen: dict[int, int] | None = None
+        for rack in np.flatnonzero(in_rack >= need).tolist():
+            taken = _fewest(gpus, np.flatnonzero(cluster.rack == rack), need)
+            rank = (len(taken or ()), float(in_rack[rack]), rack)
+            if taken is not None and (best is None or rank < best):
+                best, chosen = rank, taken
+        return chosen
+
+    @staticmethod
+    def _over_racks(cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+        """Return GPUs of the fewest racks: the emptiest ones first, the tightest that fits last."""
+        in_rack = np.bincount(cluster.rack, gpus, cluster.n_racks).astype(np.int64)
+        taken: dict[int, int] = {}
+        while need:
+            rack = _tightest(in_rack, need)
+            if rack is None:
+                rack = int(in_rack.argmax())
+            here = min(need, int(in_rack[rack]))
+            if not here:
+                return None
+            taken.update(_fewest(gpus, np.flatnonzero(cluster.rack == rack), here) or {})
+            in_rack[rack] = 0
+            need -= here
+        return taken
+
+
+class Random(_Chooser):
+    """A random machine that fits, else GPUs of machines in random order."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = child_generator(seed, "placement")
+
+    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+        fits = np.flatnonzero(gpus >= need)
+        if len(fits):
+            return {int(self._rng.choice(fits)): need}
+        return _fill(gpus, self._rng.permutation(np.flatnonzero(gpus)).tolist(), need)
+
+
+_CHOOSERS: Mapping[PlacementName, Callable[[int], Chooser]] = {
+    "first_fit": lambda seed: FirstFit(),
+    "best_fit": lambda seed: BestFit(),
+    "consolidate_machine": lambda seed: Consolidate("machine"),
+    "consolidate_rack": lambda seed: Consolidate("rack"),
+    "consolidate": lambda seed: Consolidate("network"),
+    "random": Random,
+}
+
+
+def chooser(name: PlacementName, seed: int = 0) -> Chooser:
+    """Return a chooser by name; `seed` matters to the random one only."""
+    return _CHOOSERS[name](seed)
+
+
+class Packing:
+    """Places job after job on what is free, and remembers what was refused.
+
+    What is free only shrinks between calls of `place`, so a refused demand stays refused.
+    """
+
+    def __init__(self, free: Free) -> None:
+        self.free = free
+        self._refused: set[tuple[Demand, int]] = set()
+
+    def place(self, demand: Demand, choose: Chooser) -> Allocation | None:
+        """Take what the chooser says, or return None if it refuses."""
+        if demand.gpus > self.free.total_gpus and not demand.fungible:
+            return None
+        key = (demand, id(choose))
+        if key in self._refused:
+            return None
+        allocation = choose.choose(self.free, demand)
+        if allocation is None:
+            self._refused.add(key)
+        else:
+            self.free.take(allocation)
+        return allocation
+
+
+def with_share(free: Free, gpus: Mapping[int, int]) -> Allocation:
+    """Return an allocation of GPUs by machine, with CPUs and memory in proportion, as far as free."""
+    slices = []
+    for m in sorted(gpus):
+        count, machine = gpus[m], free.cluster.machines[m]
+        cpus = memory = 0
+        if machine.cpus:
+            cpus = min(machine.cpus * count // machine.gpus, int(free.cpus[m]))
+        if machine.memory_bytes:
+            memory = min(machine.memory_bytes * count // machine.gpus, int(free.memory_bytes[m]))
+        slices.append(Slice(m, count, cpus, memory))
+    return Allocation(tuple(slices))
+
+
+def _cpu_only(free: Free, demand: Demand) -> Allocation | None:
+    """Return the machine with the most free CPUs, if all that the job asks for fits there."""
+    room = np.where(free.memory_bytes >= demand.memory_bytes, free.cpus, -1)
+    machine = int(room.argmax())
+    if room[machine] < demand.cpus:
+        return None
+    return Allocation((Slice(machine, 0, demand.cpus, demand.memory_bytes),))
+
+
+def _by_type(cluster: Cluster, demand: Demand) -> Iterable[tuple[npt.NDArray[np.bool_], float]]:
+    """Yield machines that may serve a demand together, with the speed to count on: type by type."""
+    types = np.array([m.gpu_type for m in cluster.machines])
+    wanted = demand.gpu_types or tuple(dict.fromkeys(types.tolist()))
+    for kind in wanted:
+        usable = types == kind
+        if usable.any():
+            yield usable, float(cluster.speed[usable].min())
+    if demand.mixed_types and not demand.fungible:
+        usable = np.isin(types, wanted)
+        yield usable, float(cluster.speed[usable].min()) if usable.any() else 1.0
+
+
+def _tightest(gpus: Ints, need: int) -> int | None:
+    """Return the entry with the fewest GPUs that still fits, None if none does."""
+    left = np.where(gpus >= need, gpus, _TOO_MANY)
+    best = int(left.argmin())
+    return best if left[best] != _TOO_MANY else None
+
+
+def _fill(gpus: Ints, order: Iterable[int], need: int) -> dict[int, int] | None:
+    """Take GPUs machine by machine in the given order."""
+    taken: dict[int, int] = {}
+    for m in order:
+        taken[m] = min(need, int(gpus[m]))
+        need -= taken[m]
+        if not need:
+            return taken
+    return None
+
+
+def _fewest(gpus: Ints, among: Ints, need: int) -> dict[int, int] | None:
+    """Take the fewest machines: the emptiest first, the tightest that fits last."""
+    order = among[np.argsort(-gpus[among], kind="stable")]
+    total = np.cumsum(gpus[order])
+    count = int(total.searchsorted(need)) + 1  # machines needed
+    if count > len(order):
+        return None
+    taken = {int(m): int(gpus[m]) for m in order[: count - 1]}
+    rest = need - sum(taken.values())
+    others = order[count - 1 :]
+    last = _tightest(gpus[others], rest)
+    assert last is not None
+    taken[int(others[last])] = rest
+    return taken
+
+
+def _whole(cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+    """Return the fewest machines that the demand can do with at all, wherever they are, or None."""
+    taken = _fewest(gpus, np.arange(len(gpus)), need)
+    least = -(-need // int(cluster.gpus.max()))
+    return taken if taken is not None and len(taken) <= least else None
+
+
+def _largest_rack(cluster: Cluster) -> int:
+    return int(np.bincount(cluster.rack, cluster.gpus).max())

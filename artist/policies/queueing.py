@@ -1,0 +1,33 @@
+"""Waiting jobs of a policy that never preempts: each is ranked once, on arrival. Shared by the policies."""
+
+from heapq import heappop, heappush
+
+from artist.core.job import Demand
+
+_Entry = tuple[float, int]
+
+
+class WaitingQueue:
+    """Jobs by key, then number. One heap per distinct demand: what one of them cannot have, none can."""
+
+    def __init__(self) -> None:
+        self._heaps: dict[Demand, list[_Entry]] = {}
+
+    def push(self, job: int, key: float, demand: Demand) -> None:
+        """Add a job."""
+        heap = self._heaps.get(demand)
+        if heap is None:
+            heap = self._heaps[demand] = []
+        heappush(heap, (key, job))
+
+    def first(self, passed_over: set[Demand]) -> tuple[Demand, int] | None:
+        """Return the first job whose demand is not passed over, and its demand; it stays queued."""
+        best: tuple[_Entry, Demand] | None = None
+        for demand, heap in self._heaps.items():
+            if heap and (best is None or heap[0] < best[0]) and demand not in passed_over:
+                best = (heap[0], demand)
+        return None if best is None else (best[1], best[0][1])
+
+    def pop(self, demand: Demand) -> None:
+        """Remove the first job of a demand."""
+        heappop(self._heaps[demand])

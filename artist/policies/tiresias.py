@@ -1,0 +1,149 @@
+"""Tiresias: discretised two-dimensional least-attained-service with placement by skew.
+
+In plain words: a job's attained service is the GPUs it held times how long. Thresholds cut it into
+queues; the queue with the least service goes first, inside a queue jobs go in order of arrival. The
+first jobs that fit the cluster together run, the others are preempted. A job that crosses a threshold
+is looked at that very instant. Jobs of a model with high skew (largest tensor / model size) are placed
+on as few machines as they can do with and wait for those without limit; the others go anywhere.
+
+With `promote_knob` n, a preempted job that has waited n times as long as it ran goes back to the first
+queue. With `gittins`, jobs of one queue go by the Gittins index over the services of the jobs finished so
+far, once there are `gittins_sample` of them. `continuous` replaces the queues by plain 2D-LAS, looked at
+on events and every `interval_s`.
+
+Paper: Gu et al., Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, sections 3.1
+to 3.3; as a baseline: Dally, sections 3.2 and 5.1.3.
+
+Differs from the paper: the thresholds are not printed there; 3250 GPU-seconds (`tiresias`, two queues)
+and 3250 and 7200 (`tiresias_open`, three queues) are those of the authors' open program. Consolidation
+is blind to racks among equals, but prefers the machines of one rack.
+"""
+
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from artist.core.events import Arrival, Finish
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView, JobColumns
+from artist.policies.gittins import gittins_index
+from artist.policies.placement import Chooser, PlacementName, chooser
+from artist.policies.preemption import run_first
+from artist.units import seconds_to_ns
+
+Ints = npt.NDArray[np.int64]
+_NEVER = np.iinfo(np.int64).max
+
+
+class TiresiasParameters(BaseModel):
+    """Parameters of `Tiresias`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    thresholds_gpu_s: tuple[float, ...] = (3250.0,)
+    continuous: bool = False
+    gittins: bool = False
+    gittins_quantum_gpu_s: float = Field(3250.0, gt=0)
+    gittins_sample: int = Field(100, ge=1)
+    promote_knob: float | None = Field(None, gt=0)
+    skew_threshold: float = Field(0.3, ge=0, le=1)
+    placement_high_skew: PlacementName = "consolidate_machine"
+    placement_low_skew: PlacementName = "best_fit"
+    backfill: bool = True
+    interval_s: float | None = Field(None, gt=0)
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        rising = all(
+            a < b for a, b in zip((0.0, *self.thresholds_gpu_s), self.thresholds_gpu_s, strict=False)
+        )
+        if not rising:
+            raise ValueError(f"thresholds_gpu_s must be positive and rising, found {self.thresholds_gpu_s}")
+        if self.continuous and self.interval_s is None:
+            raise ValueError("continuous=true needs interval_s, how often running jobs are looked at")
+        return self
+
+
+class Tiresias:
+    """Discretised 2D-LAS with skew-based placement."""
+
+    on_events = True
+    knows_models = True
+
+    def __init__(self, **parameters: object) -> None:
+        self.parameters = TiresiasParameters.model_validate(parameters)
+        p = self.parameters
+        self.interval_s = p.interval_s
+        self._thresholds = np.array([seconds_to_ns(t) for t in p.thresholds_gpu_s], dtype=np.int64)
+        self._high = chooser(p.placement_high_skew, p.seed)
+        self._low = chooser(p.placement_low_skew, p.seed)
+        self._choosers: dict[int, Chooser] = {}
+        self._finished: list[int] = []  # services of finished jobs, GPU-ns
+        self._forgiven: dict[int, int] = {}  # service that a promotion no longer counts, by job
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Run the jobs of the first queues."""
+        plan = view.plan()
+        self._hear(view)
+        service = self._counted_service(view.jobs, view.now_ns)
+        if self.parameters.continuous:
+            ranked = np.argsort(service, kind="stable")
+        else:
+            queue = np.searchsorted(self._thresholds, service, side="right")
+            ranked = np.lexsort((self._key_inside(service), queue))
+        run_first(view, plan, ranked, self._choosers.__getitem__, skip=self.parameters.backfill)
+        if not self.parameters.continuous:
+            self._wake_at_next_change(view, plan, service)
+        return plan.done()
+
+    def _hear(self, view: ClusterView) -> None:
+        """Choose the placement of new jobs by skew; learn the services of finished ones."""
+        for event in view.news:
+            if isinstance(event, Arrival):
+                high = view.columns([event.job]).skew[0] >= self.parameters.skew_threshold
+                self._choosers[event.job] = self._high if high else self._low
+            elif isinstance(event, Finish):
+                del self._choosers[event.job]
+                if self.parameters.gittins:
+                    self._finished.append(int(view.columns([event.job]).attained_gpu_ns[0]))
+
+    def _counted_service(self, jobs: JobColumns, now: int) -> Ints:
+        """Return attained service since the last promotion, shape (n,); promotes starving jobs."""
+        service = jobs.attained_gpu_ns
+        knob = self.parameters.promote_knob
+        if knob is None:
+            return service
+        starved = (now - jobs.waiting_since_ns >= knob * jobs.held_ns) & ~jobs.running & (jobs.starts > 0)
+        for job, attained in zip(jobs.job[starved].tolist(), service[starved].tolist(), strict=True):
+            self._forgiven[job] = attained
+        return service - np.array([self._forgiven.get(job, 0) for job in jobs.job.tolist()], dtype=np.int64)
+
+    def _key_inside(self, service: Ints) -> npt.NDArray[np.float64]:
+        """Return what jobs of one queue go by, shape (n,): nothing but arrival, or the Gittins index."""
+        p = self.parameters
+        if not p.gittins or len(self._finished) < p.gittins_sample:
+            return np.zeros(len(service))
+        sample = np.array(self._finished, dtype=np.float64)
+        return -gittins_index(service.astype(np.float64), sample, seconds_to_ns(p.gittins_quantum_gpu_s))
+
+    def _wake_at_next_change(self, view: ClusterView, plan: PlanBuilder, service: Ints) -> None:
+        """Ask to be woken when a job that will run crosses a threshold, or a waiting one is promoted."""
+        jobs = view.jobs
+        runs = jobs.running.copy()
+        for job, allocation in plan.changes.items():
+            runs[jobs.job.searchsorted(job)] = allocation is not None
+        above = np.append(self._thresholds, _NEVER)
+        to_go = above[np.searchsorted(self._thresholds, service, side="right")] - service
+        running = runs & (to_go < _NEVER - service) & (jobs.gpus > 0)
+        if running.any():
+            plan.wake_at(view.now_ns + int((-(-to_go[running] // jobs.gpus[running])).min()))
+        knob = self.parameters.promote_knob
+        starving = ~runs & (jobs.starts > 0)
+        if knob is not None and starving.any():
+            since = np.where(jobs.waiting_since_ns >= 0, jobs.waiting_since_ns, view.now_ns)[starving]
+            due = since + np.ceil(knob * jobs.held_ns[starving]).astype(np.int64)
+            if (due > view.now_ns).any():
+                plan.wake_at(int(due[due > view.now_ns].min()))

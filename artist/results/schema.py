@@ -1,0 +1,57 @@
+"""What a summary.json must look like when it is read back."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class DistributionFile(_Strict):
+    """A distribution of times over jobs, in seconds; null when there is no job."""
+
+    mean: float | None
+    median: float | None
+    p95: float | None
+    p99: float | None
+    max: float | None
+    mean_beyond_p95: float | None
+    mean_beyond_p99: float | None
+
+
+class OverheadFile(_Strict):
+    """Exposed communication over compute, over jobs."""
+
+    mean: float | None
+    p95: float | None
+
+
+class PlacementsFile(_Strict):
+    """Placements by the widest tier that they cross."""
+
+    machine: int
+    rack: int
+    network: int
+
+
+class SummaryFile(_Strict):
+    """The whole file; further keys are let through."""
+
+    policy: str
+    jobs: int
+    finished: int
+    stopped_by: str
+    makespan_s: float | None
+    jct_s: DistributionFile
+    queueing_s: DistributionFile
+    exposed_s: DistributionFile
+    comm_overhead: OverheadFile
+    gpu_utilization: float | None
+    gpu_allocated: float | None
+    preemptions: int
+    migrations: int
+    placements: PlacementsFile
+    network_distinct: int
+    events: int
+    seed: int
+    run: dict[str, object]

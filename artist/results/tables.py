@@ -1,0 +1,172 @@
+"""Summaries as tables: aligned text for people, CSV for programs."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from artist.results.compare import POLICY, Comparison, compare
+from artist.results.folder import Run
+from artist.results.interval import half_width_95
+
+_HOURS_FROM_S = 7200.0  # mean completion times from here on are shown in hours
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number of the summary as a column.
+
+    Attributes
+    ----------
+    name
+        Name in table.csv, unit included.
+    title
+        Lines of the heading.
+    path
+        Where it stands in the summary.
+    """
+
+    name: str
+    title: tuple[str, str]
+    path: tuple[str, ...]
+    kind: Literal["count", "time", "fraction"]
+
+    def of(self, summary: Mapping[str, Any]) -> float | None:
+        """Return its value in a summary; None where it needs jobs that the run has not."""
+        value: Any = summary
+        for key in self.path:
+            value = value[key]
+        return None if value is None else float(value)
+
+
+METRICS = (
+    Metric("jobs", ("", "jobs"), ("jobs",), "count"),
+    Metric("finished", ("", "done"), ("finished",), "count"),
+    Metric("jct_mean_s", ("JCT", "mean"), ("jct_s", "mean"), "time"),
+    Metric("jct_median_s", ("JCT", "median"), ("jct_s", "median"), "time"),
+    Metric("jct_p95_s", ("JCT", "p95"), ("jct_s", "p95"), "time"),
+    Metric("jct_p99_s", ("JCT", "p99"), ("jct_s", "p99"), "time"),
+    Metric("queueing_mean_s", ("queue", "mean"), ("queueing_s", "mean"), "time"),
+    Metric("makespan_s", ("make", "span"), ("makespan_s",), "time"),
+    Metric("gpu_utilization", ("GPUs", "used"), ("gpu_utilization",), "fraction"),
+    Metric("comm_overhead_mean", ("comm.", "overhead"), ("comm_overhead", "mean"), "fraction"),
+    Metric("preemptions", ("preemp", "tions"), ("preemptions",), "count"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of texts: three lines of heading and the rows; the first columns are words."""
+
+    heads: tuple[tuple[str, str, str], ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: int
+
+    def text(self) -> str:
+        """Return the table as aligned lines."""
+        lines = [*zip(*self.heads, strict=True), *self.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(self._line(line, widths) for line in lines)
+
+    def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
+        padded = (
+            cell.ljust(width) if i < self.words else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return "  ".join(padded).rstrip()
+
+
+def run_table(summary: Mapping[str, Any]) -> str:
+    """Return the table of one run as aligned text."""
+    return _grid((POLICY,), [((str(summary["policy"]),), (summary,))]).text()
+
+
+def compare_table(runs: Sequence[Run]) -> str:
+    """Return the table of many runs as aligned text: a row for each group of replicates.
+
+    Leading columns are the config keys that differ; replicates show their mean and, after +-, half
+    the width of its 95 % confidence interval.
+    """
+    return comparison_grid(compare(runs)).text()
+
+
+def comparison_grid(comparison: Comparison) -> Grid:
+    """Return the table of a comparison."""
+    return _grid(
+        comparison.keys, [(group.values, [run.summary for run in group.runs]) for group in comparison.groups]
+    )
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """Return a comparison as CSV in seconds and fractions, half widths in columns of their own."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = [name for metric in METRICS for name in (metric.name, f"{metric.name}_ci95")]
+    writer.writerow([*comparison.keys, "runs", *columns])
+    for group in comparison.groups:
+        estimates = [_estimate(metric, [run.summary for run in group.runs]) for metric in METRICS]
+        cells = [_plain(number) for estimate in estimates for number in estimate]
+        writer.writerow([*group.values, len(group.runs), *cells])
+    return text.getvalue()
+
+
+_Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
+
+
+def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
+    estimates = [[_estimate(metric, summaries) for metric in METRICS] for _, summaries in rows]
+    unit, scale = _time_unit([summary for _, summaries in rows for summary in summaries])
+    units = {"count": "", "time": unit, "fraction": "%"}
+    scales = {"count": 1.0, "time": scale, "fraction": 100.0}
+    replicated = any(len(summaries) > 1 for _, summaries in rows)
+    heads = [("", _shorten(key), "") for key in keys] + [("", "runs", "")] * replicated
+    heads += [(*metric.title, units[metric.kind]) for metric in METRICS]
+    lines = []
+    for (values, summaries), row in zip(rows, estimates, strict=True):
+        count = [str(len(summaries))] * replicated
+        cells = [_cell(*estimate, scales[m.kind], m.kind) for m, estimate in zip(METRICS, row, strict=True)]
+        lines.append((*map(_shorten, values), *count, *cells))
+    return Grid(tuple(heads), tuple(lines), len(keys))
+
+
+def _estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
+    """Return mean and half width; nothing if any replicate lacks the number, for that is no sample."""
+    values = [value for summary in summaries if (value := metric.of(summary)) is not None]
+    if len(values) < len(summaries):
+        return None, None
+    return math.fsum(values) / len(values), half_width_95(values)
+
+
+def _plain(number: float | None) -> str:
+    if number is None:
+        return ""
+    return str(int(number)) if number == int(number) else repr(number)
+
+
+def _time_unit(summaries: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
+    means = sorted(summary["jct_s"]["mean"] or 0.0 for summary in summaries)
+    return ("h", 1 / 3600) if means[len(means) // 2] >= _HOURS_FROM_S else ("s", 1.0)
+
+
+def _cell(mean: float | None, half: float | None, scale: float, kind: str) -> str:
+    if mean is None:
+        return "-"
+    if kind == "count" and mean == int(mean) and not half:
+        return str(int(mean))
+    value = mean * scale
+    decimals = _decimals(value, 4 if kind != "fraction" else 3)
+    text = f"{value:.{decimals}f}"
+    return text if half is None else f"{text} +- {half * scale:.{decimals}f}"
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Return the decimals that show that many digits of a value; none of zero, at most six."""
+    if value == 0:
+        return 0
+    return min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), 6)
+
+
+def _shorten(text: str, limit: int = 32) -> str:
+    return text if len(text) <= limit else "..." + text[3 - limit :]

@@ -1,0 +1,161 @@
+"""Clusters and jobs small enough to be worked out by hand, and a check of every account.
+
+The default instance is two machines of two GPUs; a job's iteration takes one second.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from artist.core.cluster import Allocation, Cluster, Group, Machine, Slice
+from artist.core.events import Event, Gauges
+from artist.core.job import Demand, JobSpec
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.result import RunResult
+from artist.core.view import ClusterView, Policy
+from artist.engine.engine import Engine
+from artist.performance.api import Changed, IterationParts, Running
+from artist.units import NS_PER_S, seconds_to_ns
+
+
+def tiny_cluster(
+    machines: int = 2, gpus: int = 2, *, per_rack: int = 8, cpus: int = 0, memory_bytes: int = 0
+) -> Cluster:
+    """Return machines m0, m1, ... of one type."""
+    return Cluster(
+        [
+            Machine(f"m{i}", i // per_rack, "box", gpus, cpus=cpus, memory_bytes=memory_bytes)
+            for i in range(machines)
+        ]
+    )
+
+
+def job(
+    job_id: str, gpus: int = 1, seconds: float = 10, at: float = 0, *, iteration_s: float = 1, **demand: object
+) -> JobSpec:
+    """Return a job of `seconds` on its GPUs, in iterations of `iteration_s`; the rest goes to `Demand`."""
+    return JobSpec(
+        job_id,
+        seconds_to_ns(at),
+        Demand(gpus, **demand),  # type: ignore[arg-type]
+        iterations=max(1, round(seconds / iteration_s)),
+        compute_ns=seconds_to_ns(iteration_s),
+    )
+
+
+def on(*slices: tuple[int, ...], cap: float = 1.0, group: Group | None = None) -> Allocation:
+    """Return an allocation of (machine, GPUs[, CPUs[, memory bytes]])."""
+    return Allocation(tuple(Slice(*s) for s in slices), cap, group)
+
+
+class PlainPerformance:
+    """Compute only, inversely proportional to the GPUs held; `slow` stretches it by a factor of the job.
+
+    Group members take turns. `slow` may be changed by a test while a run goes on.
+    """
+
+    def __init__(self, slow: Callable[[JobSpec, Allocation], float] = lambda spec, allocation: 1.0) -> None:
+        self.slow = slow
+
+    def skew(self, spec: JobSpec) -> float:
+        """Return the skew that the model's name says: "skewed" has 1, others 0."""
+        return 1.0 if spec.model == "skewed" else 0.0
+
+    def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
+        """Return parts of the changed jobs and of their groups."""
+        jobs: dict[int, None] = {c.job: None for c in changed if c.after is not None}
+        for c in changed:
+            for a in (c.before, c.after):
+                if a is not None and a.group is not None:
+                    jobs.update(dict.fromkeys(running.members(a.group.name)))
+        return {j: self._parts(running.spec(j), running.allocation(j), running) for j in jobs}
+
+    def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:
+        gpus = allocation.gpus
+        compute = spec.compute_ns * spec.demand.gpus // gpus if gpus else spec.compute_ns
+        exposed = round(compute * (self.slow(spec, allocation) - 1))
+        group = allocation.group
+        others = len(list(running.members(group.name))) - 1 if group else 0
+        return IterationParts(compute, exposed_ns=exposed, sharing_ns=others * (compute + exposed))
+
+
+class Scripted:
+    """A policy that does what a test says: `script` maps times in seconds to what to plan then."""
+
+    interval_s: float | None = None
+    on_events = True
+    knows_durations = True
+
+    def __init__(self, script: Mapping[float, Callable[[ClusterView, PlanBuilder], None]]) -> None:
+        self._script = {seconds_to_ns(t): act for t, act in script.items()}
+        self.calls: list[float] = []
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Carry out the line of this instant, once; ask to be woken for the next line."""
+        self.calls.append(view.now_ns / NS_PER_S)
+        plan = view.plan()
+        act = self._script.pop(view.now_ns, None)
+        if act is not None:
+            act(view, plan)
+        later = [t for t in self._script if t > view.now_ns]
+        if later:
+            plan.wake_at(min(later))
+        return plan.done()
+
+
+class Recount:
+    """An observer that recounts every resource after every instant."""
+
+    def __init__(self) -> None:
+        self.engine: Engine | None = None
+        self.log: list[Event] = []
+
+    def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
+        """Recount, and keep the events."""
+        assert self.engine is not None
+        engine = self.engine
+        self.log.extend(events)
+        held = [(j, a) for j, a in enumerate(engine.held) if a is not None]
+        engine.machines.recount(held)
+        assert gauges.running == len(held)
+        assert gauges.busy_gpus <= gauges.capacity_gpus
+
+
+def run_checked(
+    jobs: Sequence[JobSpec], cluster: Cluster, policy: Policy, performance: object = None, **options: object
+) -> tuple[RunResult, list[Event]]:
+    """Run with a recount at every instant and an audit at the end; return the result and all events."""
+    recount = Recount()
+    engine = Engine(
+        jobs,
+        cluster,
+        policy,
+        performance or PlainPerformance(),  # type: ignore[arg-type]
+        observers=(recount,),
+        **options,  # type: ignore[arg-type]
+    )
+    recount.engine = engine
+    result = engine.run()
+    audit(result)
+    return result, recount.log
+
+
+def audit(result: RunResult) -> None:
+    """Assert what must hold exactly of every finished run, in integers."""
+    c = result.columns
+    done = c["finish_ns"] >= 0
+    jct = (c["finish_ns"] - c["submit_ns"])[done]
+    assert (jct == (c["queueing_ns"] + c["running_ns"] + c["overhead_ns"])[done]).all()
+    asked = np.array([s.iterations for s in result.jobs], dtype=np.int64)
+    assert (c["iterations_done"] == asked)[done].all()
+    parts = ("compute_ns", "input_stall_ns", "interference_ns", "exposed_ns", "contention_ns", "sharing_ns")
+    assert (sum(c[name] for name in parts) == c["running_ns"]).all()
+    assert (c["machine_ns"] + c["rack_ns"] + c["network_ns"] == c["running_ns"] + c["overhead_ns"]).all()
+    if not result.group_gpu_ns:
+        assert int(c["held_gpu_ns"].sum()) == result.busy_gpu_ns
+    assert (c["lost_ns"] <= c["running_ns"]).all()
+
+
+def seconds(result: RunResult, column: str) -> list[float]:
+    """Return a column of times in seconds, -1 ns as -1."""
+    return [v / NS_PER_S if v >= 0 else -1.0 for v in result.columns[column].tolist()]

@@ -1,0 +1,121 @@
+"""When the selected jobs arrive: as in the trace, all at once, at random, or compressed to a load.
+
+Load = sum(gpus * run time) / (GPUs of the cluster * span), span = last arrival - first arrival; the run
+time is without waiting and communication. All rules keep the order of arrival of the trace.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, PositiveFloat, model_validator
+
+from artist.errors import InputError
+from artist.randomness import child_generator
+from artist.workload.filters import from_zero
+from artist.workload.parameters import Strict, validated
+from artist.workload.table import work_s
+
+_GROUP = "arrivals"
+
+
+def load_of(table: pd.DataFrame, cluster_gpus: int) -> float:
+    """Return the load that the jobs offer to a cluster; infinite if all arrive at once."""
+    span_s = float(table["submit_s"].max() - table["submit_s"].min())
+    return gpu_seconds(table) / (cluster_gpus * span_s) if span_s > 0 else float("inf")
+
+
+def gpu_seconds(table: pd.DataFrame) -> float:
+    """Return the work of all jobs in GPU-seconds."""
+    return float(np.sum(table["gpus"].to_numpy(float) * work_s(table)))
+
+
+class TraceArrivals:
+    """Jobs arrive as in the trace."""
+
+    class Parameters(Strict):
+        """None."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, _GROUP)
+
+    def apply(self, table: pd.DataFrame, cluster_gpus: int) -> pd.DataFrame:
+        """Return the jobs, the first at 0 s."""
+        return from_zero(table)
+
+
+class BatchArrivals:
+    """All jobs arrive at 0 s."""
+
+    class Parameters(Strict):
+        """None."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, _GROUP)
+
+    def apply(self, table: pd.DataFrame, cluster_gpus: int) -> pd.DataFrame:
+        """Return the jobs, all at 0 s."""
+        return table.assign(submit_s=0.0)
+
+
+class PoissonArrivals:
+    """Times between arrivals are exponential and independent; the first job arrives at 0 s.
+
+    The mean is 3600 / `jobs_per_hour` seconds, or what makes the expected span of the jobs at hand give
+    `load` on the cluster.
+    """
+
+    class Parameters(Strict):
+        """Rate; exactly one of `load` and `jobs_per_hour`."""
+
+        load: PositiveFloat | None = None
+        jobs_per_hour: PositiveFloat | None = None
+        seed: int = Field(default=0, ge=0)
+
+        @model_validator(mode="after")
+        def _one_rate(self) -> Self:
+            if (self.load is None) == (self.jobs_per_hour is None):
+                raise ValueError("give one of load and jobs_per_hour; set the other to null")
+            return self
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, _GROUP)
+
+    def apply(self, table: pd.DataFrame, cluster_gpus: int) -> pd.DataFrame:
+        """Return the jobs with new arrivals, in the order of the old ones."""
+        gaps = len(table) - 1
+        ordered = table.sort_values("submit_s", kind="stable")
+        if self.parameters.jobs_per_hour is not None:
+            mean_s = 3600.0 / self.parameters.jobs_per_hour
+        else:
+            mean_s = gpu_seconds(table) / (cluster_gpus * (self.parameters.load or 1.0) * max(gaps, 1))
+        draws = child_generator(self.parameters.seed, "arrivals").exponential(mean_s, gaps)
+        return ordered.assign(submit_s=np.concatenate([[0.0], np.cumsum(draws)]))
+
+
+class CompressArrivals:
+    """Arrivals of the trace, all multiplied by the one factor that gives `load` on the cluster."""
+
+    class Parameters(Strict):
+        """Target."""
+
+        load: PositiveFloat
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, _GROUP)
+
+    def apply(self, table: pd.DataFrame, cluster_gpus: int) -> pd.DataFrame:
+        """Return the jobs with scaled arrivals.
+
+        Raises
+        ------
+        InputError
+            If all jobs arrive at once, so that no factor gives the load.
+        """
+        now = load_of(table, cluster_gpus)
+        if not np.isfinite(now) or now == 0:
+            found = "all jobs arrive at once" if now else "no job uses GPUs"
+            allowed = "arrivals=poisson, or another choice of jobs"
+            raise InputError("no factor gives this load", where="arrivals.load", found=found, allowed=allowed)
+        start = from_zero(table)
+        return start.assign(submit_s=start["submit_s"] * (now / self.parameters.load))

@@ -1,0 +1,108 @@
+"""From the canonical table to frozen job specs."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from artist.core.job import Demand, JobSpec
+from artist.errors import InputError
+from artist.units import NS_PER_S
+from artist.workload.table import row_name
+
+_CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
+
+
+def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> list[JobSpec]:
+    """Return one spec a job, sorted by arrival, then job id.
+
+    A job that gives iterations and compute time is taken as it is. With a duration only,
+    iterations = max(1, round(duration / profile compute)) and compute_ns = round(duration_ns / iterations):
+    the duration is kept, the profile sets the grain, and communication comes on top. With a duration and
+    one of the two, the known one takes the place of the profile's.
+
+    Parameters
+    ----------
+    table
+        Checked canonical table (`artist.workload.table.check`), models assigned.
+    profile_compute_ns
+        Compute time in ns of one iteration of a named model.
+
+    Raises
+    ------
+    InputError
+        If a job that uses GPUs has no model, or one without a profile.
+    """
+    ordered = table.sort_values(["submit_s", "job_id"], kind="stable")
+    iterations, compute_ns = _work(ordered, profile_compute_ns)
+    return list(
+        map(
+            JobSpec,
+            ordered["job_id"].tolist(),
+            _to_ns(ordered["submit_s"]).tolist(),
+            _demands(ordered),
+            iterations.tolist(),
+            compute_ns.tolist(),
+            ordered["model"].tolist(),
+            ordered["user"].tolist(),
+            ordered["vc"].tolist(),
+        )
+    )
+
+
+def _work(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return iterations and compute_ns of one, both (n_jobs,) int64."""
+    given = table["iterations"].to_numpy(float, na_value=np.nan)
+    compute = np.rint(table["compute_s"].to_numpy(float) * NS_PER_S)
+    duration = np.rint(table["duration_s"].to_numpy(float) * NS_PER_S)
+    grain = np.where(np.isnan(compute), _profile_compute(table, profile_compute_ns), compute)
+    rounded = np.maximum(1.0, np.rint(duration / np.maximum(grain, 1.0)))
+    iterations = np.where(np.isnan(given), rounded, given)
+    as_given = ~np.isnan(given) & ~np.isnan(compute)
+    compute_ns = np.where(as_given, compute, np.rint(duration / iterations))
+    return iterations.astype(np.int64), np.maximum(compute_ns, 1.0).astype(np.int64)
+
+
+def _profile_compute(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> np.ndarray:
+    """Ask once for each model; also for jobs that do not need the answer, so that none goes unknown."""
+    codes, models = pd.factorize(table["model"])
+    known = np.full(len(models), float(_CPU_ITERATION_NS))
+    for code, model in enumerate(models):
+        users = (codes == code) & (table["gpus"].to_numpy() > 0)
+        if users.any():
+            known[code] = _ask(str(model), table, int(np.argmax(users)), profile_compute_ns)
+    return np.where(table["gpus"].to_numpy() > 0, known[codes], float(_CPU_ITERATION_NS))
+
+
+def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Callable[[str], int]) -> int:
+    where = f"workload, {row_name(table, position)}, job {table['job_id'].iloc[position]}"
+    if not model:
+        raise InputError("no model", where=where, found=model, allowed="name one, or see workload.models")
+    try:
+        return profile_compute_ns(model)
+    except InputError as error:
+        raise InputError("unknown model", where=where, found=model, allowed=error.allowed) from error
+    except KeyError as error:
+        raise InputError(
+            "unknown model", where=where, found=model, allowed="a model with a profile"
+        ) from error
+
+
+def _demands(table: pd.DataFrame) -> list[Demand]:
+    """Return the demands; equal ones are one object, since a trace has few different ones."""
+    known: dict[tuple[int, int, int, int, int], Demand] = {}
+    demands = []
+    columns = [table[name].tolist() for name in ("gpus", "min_gpus", "max_gpus", "cpus", "memory_bytes")]
+    for key in zip(*columns, strict=True):
+        demand = known.get(key)
+        if demand is None:
+            gpus, min_gpus, max_gpus, cpus, memory_bytes = key
+            demand = Demand(gpus, min_gpus, max_gpus, cpus=cpus, memory_bytes=memory_bytes)
+            known[key] = demand
+        demands.append(demand)
+    return demands
+
+
+def _to_ns(seconds: pd.Series) -> np.ndarray:
+    whole: np.ndarray = np.rint(seconds.to_numpy(float) * NS_PER_S).astype(np.int64)
+    return whole

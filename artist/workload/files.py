@@ -1,0 +1,109 @@
+"""Read files of the user: plain or gzipped, CSV or JSON; every fault is an InputError."""
+
+import gzip
+import io
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from artist.errors import InputError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a UTF-8 file, unzipped if it is gzipped (told by its content).
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it cannot be read, or it is not text.
+    """
+    where = str(path)
+    try:
+        raw = path.expanduser().read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", where=where, allowed="the path of a trace file") from None
+    except IsADirectoryError:
+        raise InputError("is a folder", where=where, allowed="the path of a trace file") from None
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", where=where, allowed="a readable file"
+        ) from None
+    if raw.startswith(_GZIP_MAGIC):
+        try:
+            raw = gzip.decompress(raw)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(
+                "broken gzip file", where=where, found=str(error), allowed="a whole file"
+            ) from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        found = raw[error.start : error.start + 8]
+        raise InputError(
+            "not a text file", where=where, found=found, allowed="UTF-8, plain or gzip"
+        ) from None
+    if "\0" in text:
+        raise InputError("not a text file", where=where, found="\0", allowed="UTF-8, plain or gzip")
+    return text
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """Return a comma-separated file with a header; all values as text, the index being the line number.
+
+    Raises
+    ------
+    InputError
+        As `read_text`; and if the file is empty, or a row has more fields than the header.
+    """
+    text = read_text(path)
+    if not text.strip():
+        raise InputError("empty file", where=str(path), found="", allowed="a header and one row a job")
+    try:
+        table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, skip_blank_lines=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        found = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        raise InputError("not a table", where=str(path), found=found, allowed="one row a job") from None
+    if not isinstance(table.index, pd.RangeIndex):
+        found = f"{table.index.nlevels + len(table.columns)} fields"
+        allowed = f"{len(table.columns)} fields, as in the header"
+        raise InputError("more fields than the header", where=f"{path}, line 2", found=found, allowed=allowed)
+    table.columns = table.columns.str.strip()
+    table.index = pd.RangeIndex(2, len(table) + 2, name="line")
+    blank = table.isna() | table.isin([""])
+    return table[~blank.all(axis=1)]
+
+
+def read_json_records(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a file that holds one JSON array of objects.
+
+    Raises
+    ------
+    InputError
+        As `read_text`; and if the file is not such an array.
+    """
+    try:
+        records = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        where = f"{path}, line {error.lineno}, column {error.colno}"
+        raise InputError("malformed JSON", where=where, found=error.msg, allowed="one JSON array") from None
+    except RecursionError:
+        raise InputError(
+            "malformed JSON", where=str(path), found="too deep", allowed="one JSON array"
+        ) from None
+    if not isinstance(records, list):
+        found = type(records).__name__
+        raise InputError(
+            "not a list of jobs", where=str(path), found=found, allowed="one JSON array of objects"
+        )
+    if not records:
+        raise InputError("no jobs", where=str(path), found=[], allowed="at least one job")
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, dict):
+            where = f"{path}, entry {number}"
+            raise InputError("not a job", where=where, found=record, allowed="a JSON object")
+    return records

@@ -1,0 +1,137 @@
+"""Choose jobs of a trace: time window, then VCs, then GPU range, then the first N."""
+
+import logging
+from datetime import datetime
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, NaiveDatetime, NonNegativeInt, PositiveInt, model_validator
+
+from artist.errors import InputError
+from artist.workload.parameters import Strict
+
+_log = logging.getLogger(__name__)
+
+
+class Window(Strict):
+    """Take jobs with start <= arrival < end.
+
+    Attributes
+    ----------
+    start, end
+        Seconds after the first arrival of the trace, or a date such as "2020-06-01" or
+        "2020-06-01 12:00" where the trace has dates; None for no bound.
+    """
+
+    start: float | NaiveDatetime | None = None
+    end: float | NaiveDatetime | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        start, end = self.start, self.end
+        if isinstance(start, datetime) and isinstance(end, datetime):
+            wrong = start >= end
+        else:
+            wrong = isinstance(start, float) and isinstance(end, float) and start >= end
+        if wrong:
+            raise ValueError("window.start must be before window.end")
+        return self
+
+
+class Selection(Strict):
+    """Which jobs to take; None takes all.
+
+    Attributes
+    ----------
+    window
+        Time of arrival.
+    vcs
+        Virtual clusters.
+    min_gpus, max_gpus
+        Least and most GPUs of a job, both included.
+    first
+        Number of jobs, in order of arrival.
+    """
+
+    window: Window = Window()
+    vcs: tuple[str, ...] | None = None
+    min_gpus: NonNegativeInt | None = None
+    max_gpus: PositiveInt | None = None
+    first: PositiveInt | None = Field(default=None)
+
+    @model_validator(mode="after")
+    def _range_in_order(self) -> Self:
+        if self.min_gpus is not None and self.max_gpus is not None and self.min_gpus > self.max_gpus:
+            raise ValueError("min_gpus must not be above max_gpus")
+        return self
+
+
+def select(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+    """Return the chosen jobs in order of arrival, the first at 0 s.
+
+    Jobs that arrive together keep the order of the file.
+
+    Parameters
+    ----------
+    table
+        Canonical table.
+    selection
+        What to take; applied in the order window, vcs, GPU range, first.
+
+    Raises
+    ------
+    InputError
+        If no job is left; names the filter that left none.
+    """
+    ordered = from_zero(table.sort_values("submit_s", kind="stable"))
+    chosen = _by_window(ordered, selection.window)
+    if selection.vcs is not None:
+        known = ", ".join(sorted(set(chosen["vc"]) - {""})[:30]) or "leave it null: the trace has no VCs"
+        chosen = _keep(chosen, chosen["vc"].isin(selection.vcs), "vcs", list(selection.vcs), known)
+    gpus = chosen["gpus"]
+    inside = pd.Series(True, index=chosen.index)
+    if selection.min_gpus is not None:
+        inside &= gpus >= selection.min_gpus
+    if selection.max_gpus is not None:
+        inside &= gpus <= selection.max_gpus
+    bounds = f"{selection.min_gpus} to {selection.max_gpus}"
+    chosen = _keep(
+        chosen, inside, "min_gpus, max_gpus", bounds, f"jobs have {gpus.min()} to {gpus.max()} GPUs"
+    )
+    if selection.first is not None:
+        chosen = chosen.iloc[: selection.first]
+    if len(chosen) < len(table):
+        _log.info("took %d of %d jobs", len(chosen), len(table))
+    return from_zero(chosen)
+
+
+def from_zero(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with its first arrival at 0 s."""
+    return table.assign(submit_s=table["submit_s"] - table["submit_s"].min())
+
+
+def _by_window(table: pd.DataFrame, window: Window) -> pd.DataFrame:
+    """Apply both bounds of the window; `table` starts at 0 s."""
+    for name, bound in (("start", window.start), ("end", window.end)):
+        if bound is None:
+            continue
+        column = "submit_date" if isinstance(bound, datetime) else "submit_s"
+        if column not in table:
+            allowed = "seconds after the first arrival: this trace has no dates"
+            raise InputError("a date", where=f"workload.window.{name}", found=str(bound), allowed=allowed)
+        times = table[column]
+        value = pd.Timestamp(bound) if isinstance(bound, datetime) else bound
+        inside = (times >= value) if name == "start" else (times < value)
+        span = f"jobs arrive from {times.min()} to {times.max()}"
+        table = _keep(table, inside, f"window.{name}", str(bound), span)
+    return table
+
+
+def _keep(table: pd.DataFrame, inside: pd.Series, name: str, found: object, allowed: str) -> pd.DataFrame:
+    kept = table[np.asarray(inside, dtype=bool)]
+    if kept.empty:
+        raise InputError(
+            "no job is left by this filter", where=f"workload.{name}", found=found, allowed=allowed
+        )
+    return kept

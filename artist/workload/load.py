@@ -1,0 +1,56 @@
+"""The one way from a source of jobs to job specs: read, check, select, name models, arrive, build."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from artist.core.job import JobSpec
+from artist.workload.api import Arrivals, JobSource
+from artist.workload.build_jobs import to_jobs
+from artist.workload.filters import select
+from artist.workload.models import assign_models
+from artist.workload.table import check
+
+
+def load_table(source: JobSource, arrivals: Arrivals, cluster_gpus: int) -> pd.DataFrame:
+    """Return the canonical table of the jobs to simulate, in order of arrival.
+
+    Parameters
+    ----------
+    source
+        Trace reader or generator.
+    arrivals
+        When the jobs arrive.
+    cluster_gpus
+        GPUs of the cluster, for arrivals that aim at a load.
+
+    Raises
+    ------
+    InputError
+        If the source is no good, or no job is left.
+    """
+    where = ", ".join(map(str, source.input_files)) or type(source).__name__
+    table = check(source.table(), where)
+    chosen = select(table, source.parameters)
+    named = assign_models(chosen, source.parameters.models, source.parameters.seed)
+    return arrivals.apply(named, cluster_gpus)
+
+
+def load_jobs(
+    source: JobSource, arrivals: Arrivals, cluster_gpus: int, profile_compute_ns: Callable[[str], int]
+) -> list[JobSpec]:
+    """Return the jobs to simulate, sorted by arrival, then job id.
+
+    Parameters
+    ----------
+    source, arrivals, cluster_gpus
+        As for `load_table`.
+    profile_compute_ns
+        Compute time in ns of one iteration of a named model.
+
+    Raises
+    ------
+    InputError
+        As `load_table`; and if a model has no profile.
+    """
+    return to_jobs(load_table(source, arrivals, cluster_gpus), profile_compute_ns)

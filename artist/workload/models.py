@@ -1,0 +1,103 @@
+"""Which model a job trains, where the trace names none.
+
+The draw of a job is a hash of (seed, job id): it depends on no other job, so a filter, another number of
+jobs or another order leaves the model of a job as it was. Hashing takes about a second for a million jobs.
+"""
+
+from hashlib import blake2b
+from typing import Literal, Self
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from artist.workload.parameters import Strict
+
+TABLE_1_MODELS = ("AlexNet", "VGG11", "MobileNetV3", "ResNet18", "ResNet50", "BERT-large")
+"""The models of Table 1 of the Dally paper."""
+
+
+class GpuRange(Strict):
+    """Weights of the models of all jobs with at most `max_gpus` GPUs; None for any number."""
+
+    max_gpus: PositiveInt | None = None
+    weights: dict[str, PositiveFloat] = Field(min_length=1)
+
+
+class ModelRule(Strict):
+    """How models are drawn; each rule uses the one field named for it.
+
+    Attributes
+    ----------
+    rule
+        uniform: each of `names` with equal chance (the default, over the six models of Table 1).
+        weighted: by `weights`. by_gpus: by the weights of the first range that holds the job's GPUs.
+        fixed: always `name`.
+    """
+
+    rule: Literal["uniform", "weighted", "by_gpus", "fixed"] = "uniform"
+    names: tuple[str, ...] | None = TABLE_1_MODELS
+    weights: dict[str, PositiveFloat] | None = None
+    by_gpus: tuple[GpuRange, ...] | None = None
+    name: str | None = None
+
+    @model_validator(mode="after")
+    def _has_its_field(self) -> Self:
+        field = {"uniform": "names", "weighted": "weights", "by_gpus": "by_gpus", "fixed": "name"}[self.rule]
+        if not getattr(self, field):
+            raise ValueError(f"models.rule={self.rule} needs models.{field}")
+        bounds = [r.max_gpus or np.inf for r in self.by_gpus or ()]
+        if bounds != sorted(set(bounds)):
+            raise ValueError("models.by_gpus: max_gpus must rise from range to range")
+        if bounds and bounds[-1] != np.inf:
+            raise ValueError("models.by_gpus: the last range needs max_gpus: null, for any number of GPUs")
+        return self
+
+    def ranges(self) -> tuple[GpuRange, ...]:
+        """Return the rule as weights by GPU range."""
+        if self.rule == "by_gpus":
+            return self.by_gpus or ()
+        if self.rule == "weighted":
+            return (GpuRange(weights=self.weights or {}),)
+        names = (self.names or ()) if self.rule == "uniform" else (self.name or "",)
+        return (GpuRange(weights=dict.fromkeys(names, 1.0)),)
+
+
+def assign_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> pd.DataFrame:
+    """Return the table with a model for every job that uses GPUs; models that the trace names stay.
+
+    Parameters
+    ----------
+    table
+        Canonical table.
+    rule
+        How to draw.
+    seed
+        Seed of the run.
+    """
+    unnamed = table["model"].eq("").to_numpy(bool) & (table["gpus"].to_numpy() > 0)
+    if not unnamed.any():
+        return table
+    models = table["model"].to_numpy(object).copy()
+    gpus = table["gpus"].to_numpy()
+    done = ~unnamed
+    for part in rule.ranges():
+        chosen = ~done & (gpus <= (part.max_gpus or np.inf))
+        edges = np.cumsum(list(part.weights.values()))
+        draws = job_draws(table["job_id"].to_numpy(object)[chosen], seed, "models")
+        picked = np.searchsorted(edges[:-1] / edges[-1], draws, side="right")
+        models[chosen] = np.array(list(part.weights), dtype=object)[picked]
+        done |= chosen
+    return table.assign(model=models)
+
+
+def job_draws(job_ids: np.ndarray, seed: int, name: str) -> np.ndarray:
+    """Return a number in [0, 1) for each job, (n_jobs,), that depends on seed, name and job id only."""
+    start = blake2b(f"{seed}:{name}:".encode(), digest_size=8)
+    digests = bytearray()
+    for job_id in job_ids:
+        state = start.copy()
+        state.update(job_id.encode())
+        digests += state.digest()
+    whole = np.frombuffer(bytes(digests), dtype="<u8")
+    return (whole >> np.uint64(11)).astype(float) * 2.0**-53

@@ -1,0 +1,68 @@
+"""Reader of the job files of the Dally authors' simulator."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from artist.workload.api import FileParameters
+from artist.workload.files import read_json_records
+from artist.workload.parameters import validated
+from artist.workload.readers import rules
+from artist.workload.table import check, typed
+
+_FIELDS = {
+    "job_id": "job_id",
+    "submit_s": "arrival_time",
+    "gpus": "max_parallelism",
+    "iterations": "total_iterations",
+    "compute_s": "time_per_iteration",
+    "model": "model",
+    "user": "user",
+    "cpus": "cpu_num",
+}
+_MODEL_NAMES = {"VGG": "VGG11", "BERT": "BERT-large"}
+
+
+class ArtistJson:
+    """Jobs of a JSON array of objects, plain or gzipped; every value may be a string.
+
+    Read are job_id, arrival_time (s), max_parallelism (GPUs), total_iterations, time_per_iteration (s,
+    compute only), model, user and cpu_num.
+
+    Rules:
+
+    - `total_iterations` counts the iterations of one GPU: total_iterations x time_per_iteration is the
+      job's real run time. How many iterations a job with n GPUs does is said by `work`:
+      `per_gpu` (default, what the authors' simulator does): n GPUs retire n iterations in one iteration
+      time, so the job does ceil(total_iterations / n) of ours, and its run time without communication is
+      1/n of the real one. `per_job`: the number is taken as it is, and so is the real run time.
+    - Models are renamed by `model_names` to the profiles of the same network.
+    - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
+    - Other keys, such as submit_time and the slowdowns, are not used.
+    """
+
+    class Parameters(FileParameters):
+        """Parameters, beside those of every source."""
+
+        work: Literal["per_job", "per_gpu"] = "per_gpu"
+        cpus: rules.UseCpus = "ignore"
+        model_names: dict[str, str] = _MODEL_NAMES
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table."""
+        path = self.parameters.path
+        raw = rules.from_records(read_json_records(path), tuple(_FIELDS.values()), path)
+        table = check(typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS), str(path), _FIELDS)
+        table = rules.apply_use_cpus(table, self.parameters.cpus)
+        table = table.assign(model=table["model"].replace(self.parameters.model_names))
+        if self.parameters.work == "per_job":
+            return table
+        shares = np.maximum(table["gpus"].to_numpy(), 1)
+        total = table["iterations"].to_numpy(np.int64)
+        return table.assign(iterations=pd.array(-(-total // shares), dtype="Int64"))

@@ -1,0 +1,45 @@
+"""Reader of our own CSV, for traces that a user converts herself."""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from artist.errors import InputError
+from artist.workload.api import FileParameters
+from artist.workload.files import read_csv
+from artist.workload.parameters import validated
+from artist.workload.readers import rules
+from artist.workload.table import COLUMNS, check
+
+
+class CanonicalCsv:
+    """Jobs of a CSV file, plain or gzipped, with the columns of `artist.workload.table`.
+
+    Needed are job_id, submit_s, gpus, and the work: duration_s, or iterations and compute_s. Every other
+    column may be left out, and a value left empty. An unknown column is refused, since it might be a
+    misspelt one. `submit_date`, such as 2020-06-01 12:30:00, allows windows by date.
+    """
+
+    class Parameters(FileParameters):
+        """Parameters, which are those of every source of one file."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table."""
+        path = self.parameters.path
+        raw = read_csv(path)
+        known = (*COLUMNS, "submit_date")
+        for column in raw.columns:
+            if column not in known:
+                close = get_close_matches(column, known, n=1)
+                allowed = (f"did you mean {close[0]}? " if close else "") + ", ".join(known)
+                raise InputError("unknown column", where=f"{path}, line 1", found=column, allowed=allowed)
+        table = check(raw, str(path))
+        if "submit_date" in raw:
+            table = table.assign(submit_date=rules.parse_dates(raw, "submit_date", str(path)))
+        return table

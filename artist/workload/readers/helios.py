@@ -1,0 +1,111 @@
+"""Reader of the Helios traces (SenseTime), Hu et al., SC'21, doi 10.1145/3458817.3476223."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import NaiveDatetime
+
+from artist.errors import InputError
+from artist.workload.api import FileParameters
+from artist.workload.files import read_csv
+from artist.workload.parameters import validated
+from artist.workload.readers import rules
+from artist.workload.table import check, typed
+
+_LOG_HEADER = (
+    *("job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state"),
+    *("submit_time", "start_time", "end_time", "duration", "queue"),
+)
+_LOG_FIELDS = {
+    "job_id": "job_id",
+    "submit_s": "submit_time",
+    "gpus": "gpu_num",
+    "duration_s": "duration",
+    "user": "user",
+    "vc": "vc",
+    "cpus": "cpu_num",
+}
+_RECOVERED_HEADER = ("job_id", "arrival_s", "service_sec", "gpu_count")
+_RECOVERED_FIELDS = {
+    "job_id": "job_id",
+    "submit_s": "arrival_s",
+    "gpus": "gpu_count",
+    "duration_s": "service_sec",
+}
+VENUS_ORIGIN = datetime(2020, 3, 18, 4, 1, 39)  # found from 2,901 jobs that carry both values
+
+
+class HeliosTrace:
+    """Jobs of a Helios cluster.
+
+    Two files are read, plain or gzipped, told apart by their header:
+
+    - the original `cluster_log.csv`: job_id, user, vc, gpu_num, cpu_num, node_num, state, submit_time,
+      start_time, end_time, duration, queue; local wall clock, durations in seconds;
+    - the recovered file of four columns: job_id, arrival_s, service_sec, gpu_count; seconds after
+      `origin`, durations clamped at 172,800 s.
+
+    Rules:
+
+    - The duration is the trace's own run time without waiting; a job of duration 0 goes by `zero_duration`.
+    - Jobs of the original file that used no GPU go by `cpu_jobs`; kept ones need cpu_num. The recovered
+      file has none, so there a 0 is refused.
+    - Jobs of all final states are kept, unless `states` names some (original file only).
+    - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
+    - node_num, start_time, end_time and queue are not used: placement and waiting are ours to simulate.
+    """
+
+    class Parameters(FileParameters):
+        """Parameters, beside those of every source.
+
+        Attributes
+        ----------
+        origin
+            Date of arrival_s = 0 in the recovered file, for windows by date; the default is that of the
+            recovered Venus files. None: the file has no dates.
+        """
+
+        states: tuple[str, ...] | None = None
+        cpu_jobs: Literal["drop", "keep"] = "drop"
+        cpus: rules.UseCpus = "ignore"
+        zero_duration: rules.ZeroDuration = "drop"
+        origin: NaiveDatetime | None = VENUS_ORIGIN
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table."""
+        raw = read_csv(self.parameters.path)
+        if rules.same_header(raw, _LOG_HEADER):
+            return self._from_log(raw)
+        if rules.same_header(raw, _RECOVERED_HEADER):
+            return self._from_recovered(raw)
+        raise rules.unknown_header(raw, self.parameters.path, _LOG_HEADER, _RECOVERED_HEADER)
+
+    def _from_log(self, raw: pd.DataFrame) -> pd.DataFrame:
+        chosen, path = self.parameters, self.parameters.path
+        table = typed(rules.renamed(raw, _LOG_FIELDS).assign(submit_s=0.0), str(path), _LOG_FIELDS)
+        dates = rules.parse_dates(raw, "submit_time", str(path))
+        table = table.assign(submit_s=rules.seconds_after_first(dates), submit_date=dates)
+        table = rules.keep_states(table, raw["state"], chosen.states, path)
+        if chosen.cpu_jobs == "drop":
+            table = rules.drop(table, table["gpus"].eq(0).to_numpy(bool), path, "no GPUs (cpu_jobs=drop)")
+        table = rules.apply_zero_duration(table, chosen.zero_duration, path)
+        return check(rules.apply_use_cpus(table, chosen.cpus), str(path), _LOG_FIELDS)
+
+    def _from_recovered(self, raw: pd.DataFrame) -> pd.DataFrame:
+        chosen, path = self.parameters, self.parameters.path
+        if chosen.states is not None:
+            allowed = "null: this file does not say how jobs ended"
+            raise InputError("no states", where="workload.states", found=list(chosen.states), allowed=allowed)
+        table = typed(rules.renamed(raw, _RECOVERED_FIELDS), str(path), _RECOVERED_FIELDS)
+        table = rules.apply_zero_duration(table, chosen.zero_duration, path)
+        table = check(table, str(path), _RECOVERED_FIELDS)
+        if chosen.origin is None:
+            return table
+        since = pd.to_timedelta(table["submit_s"], unit="s")
+        return table.assign(submit_date=pd.Timestamp(chosen.origin) + since)

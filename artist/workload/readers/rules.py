@@ -1,0 +1,126 @@
+"""Rules that several readers share; whatever leaves a job out is counted in the log."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from artist.errors import InputError
+from artist.workload.table import refuse
+
+_log = logging.getLogger(__name__)
+
+ZeroDuration = Literal["drop", "one_second"]
+"""What becomes of a job with duration 0: it is left out, or it takes 1 s (traces count whole seconds)."""
+
+UseCpus = Literal["ignore", "keep"]
+"""Whether a job that uses GPUs asks for the CPUs that the trace names; CPU-only jobs always do."""
+
+
+def same_header(table: pd.DataFrame, header: Sequence[str]) -> bool:
+    """Tell whether a file has all of these columns."""
+    return set(header) <= set(table.columns)
+
+
+def unknown_header(table: pd.DataFrame, path: Path, *headers: Sequence[str]) -> InputError:
+    """Return the error for a file whose header no reader of this source knows."""
+    allowed = "; or ".join(",".join(header) for header in headers)
+    return InputError(
+        "unknown header", where=f"{path}, line 1", found=",".join(table.columns), allowed=allowed
+    )
+
+
+def drop(table: pd.DataFrame, bad: np.ndarray, path: Path, reason: str) -> pd.DataFrame:
+    """Leave out the rows where `bad`, (n_jobs,), is true, and say how many.
+
+    Raises
+    ------
+    InputError
+        If no job is left.
+    """
+    count = int(bad.sum())
+    if not count:
+        return table
+    _log.warning("%s: left out %d of %d jobs: %s", path, count, len(table), reason)
+    if count == len(table):
+        raise InputError(
+            "no jobs", where=str(path), found=f"all {count}: {reason}", allowed="at least one job"
+        )
+    return table[~bad]
+
+
+def apply_zero_duration(table: pd.DataFrame, rule: ZeroDuration, path: Path) -> pd.DataFrame:
+    """Apply the rule for jobs of duration 0 to a typed table."""
+    zero = table["duration_s"].eq(0).to_numpy(bool)
+    if rule == "drop":
+        return drop(table, zero, path, "duration is 0 (zero_duration=drop)")
+    if zero.any():
+        _log.warning("%s: %d of %d jobs take 1 s instead of 0", path, int(zero.sum()), len(table))
+    return table.assign(duration_s=table["duration_s"].mask(zero, 1.0))
+
+
+def apply_use_cpus(table: pd.DataFrame, rule: UseCpus) -> pd.DataFrame:
+    """Apply the rule for the CPUs of jobs that use GPUs to a typed table."""
+    if rule == "keep":
+        return table
+    return table.assign(cpus=table["cpus"].where(table["gpus"] == 0, 0.0))
+
+
+def keep_states(
+    table: pd.DataFrame, states: pd.Series, wanted: Sequence[str] | None, path: Path
+) -> pd.DataFrame:
+    """Keep the jobs that ended in one of the wanted states; None keeps all."""
+    if wanted is None:
+        return table
+    if not states.isin(wanted).any():
+        allowed = ", ".join(sorted(set(states)))
+        raise InputError(
+            "no job has this state", where="workload.states", found=list(wanted), allowed=allowed
+        )
+    return drop(table, ~states.isin(wanted).to_numpy(bool), path, f"state is not one of {', '.join(wanted)}")
+
+
+def parse_dates(table: pd.DataFrame, column: str, where: str) -> pd.Series:
+    """Return a column of dates such as 2020-06-01 12:30:00.
+
+    Raises
+    ------
+    InputError
+        For the first value that is not such a date.
+    """
+    dates = pd.to_datetime(table[column], format="%Y-%m-%d %H:%M:%S", errors="coerce")
+    allowed = "a date such as 2020-06-01 12:30:00"
+    refuse(table, dates.isna().to_numpy(bool), where, column, "is not a date", allowed)
+    return dates
+
+
+def seconds_after_first(dates: pd.Series) -> pd.Series:
+    """Return the seconds since the earliest date."""
+    seconds: pd.Series = (dates - dates.min()).dt.total_seconds()
+    return seconds
+
+
+def renamed(table: pd.DataFrame, fields: Mapping[str, str]) -> pd.DataFrame:
+    """Return the columns that `fields` names (canonical name: file's name), under their canonical names."""
+    return table[list(fields.values())].set_axis(list(fields), axis=1)
+
+
+def from_records(records: Sequence[Mapping[str, Any]], keys: Sequence[str], path: Path) -> pd.DataFrame:
+    """Return the chosen keys of JSON objects as a table whose index counts the entries from 1.
+
+    Raises
+    ------
+    InputError
+        For the first object that lacks a key.
+    """
+    for entry, record in enumerate(records, start=1):
+        if lost := [key for key in keys if key not in record]:
+            where = f"{path}, entry {entry}"
+            raise InputError(
+                f"{lost[0]} is missing", where=where, found=sorted(record), allowed=", ".join(keys)
+            )
+    index = pd.RangeIndex(1, len(records) + 1, name="entry")
+    return pd.DataFrame({key: [record[key] for record in records] for key in keys}, index=index, dtype=object)

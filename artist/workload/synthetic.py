@@ -1,0 +1,254 @@
+"""Jobs drawn from the published distributions of a production trace: the default, no download needed.
+
+What is drawn, each from its own child generator of the seed:
+
+- GPUs of a job: the trace's probabilities, conditioned on [min_gpus, max_gpus].
+- Duration: by inverting the quantile table of the job's size class, interpolated in log(seconds). A
+  single lognormal misses the median of Venus by 60 %; a table is right everywhere.
+- Arrivals: Poisson with a piecewise constant rate, hour of day x day of week, given the number of jobs:
+  independent draws from the rate's density, sorted. With `burst_jobs` above 1 the jobs come in batches.
+
+Durations are rounded to milliseconds, so that the last bit of log and exp, which differs between machines,
+does not reach the simulator.
+"""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+import yaml
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+
+from artist.data import data_path
+from artist.errors import InputError
+from artist.randomness import child_generator
+from artist.workload.api import SourceParameters
+from artist.workload.files import read_text
+from artist.workload.parameters import Strict, validated
+from artist.workload.table import check
+
+_HOUR_S = 3600.0
+_DAY_S = 24 * _HOUR_S
+_BURST_GAP_S = 1.0
+
+
+class SizeClass(Strict):
+    """Durations of the jobs with up to `max_gpus` GPUs: seconds at the table's quantiles."""
+
+    max_gpus: PositiveInt | None
+    jobs: PositiveInt
+    duration_s: tuple[PositiveFloat, ...]
+
+
+class GeneratorTable(Strict):
+    """What a generator knows of a trace; the YAML files traces/generator_*.yaml.
+
+    Attributes
+    ----------
+    source
+        Where the numbers come from, licence and citation.
+    jobs_per_day
+        Mean rate of arrivals.
+    gpu_probability
+        Probability of each number of GPUs.
+    quantiles
+        Rising from 0 to 1.
+    size_classes
+        Durations, by rising number of GPUs.
+    hour_rate, weekday_rate
+        Relative rate of arrivals in each hour of the day, (24,), and on each day from Monday, (7,).
+    """
+
+    source: dict[str, str | int]
+    jobs_per_day: PositiveFloat
+    gpu_probability: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
+    quantiles: tuple[NonNegativeFloat, ...]
+    size_classes: tuple[SizeClass, ...] = Field(min_length=1)
+    hour_rate: tuple[NonNegativeFloat, ...] = Field(min_length=24, max_length=24)
+    weekday_rate: tuple[NonNegativeFloat, ...] = Field(min_length=7, max_length=7)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        rising = all(a < b for a, b in pairwise(self.quantiles))
+        if not rising or self.quantiles[0] != 0 or self.quantiles[-1] != 1:
+            raise ValueError("quantiles must rise from 0 to 1")
+        for part in self.size_classes:
+            if len(part.duration_s) != len(self.quantiles) or list(part.duration_s) != sorted(
+                part.duration_s
+            ):
+                raise ValueError("each size class needs one duration for each quantile, not falling")
+        bounds = [part.max_gpus or np.inf for part in self.size_classes]
+        if bounds != sorted(set(bounds)) or bounds[-1] != np.inf:
+            raise ValueError("max_gpus of the size classes must rise and end with null, for any number")
+        return self
+
+
+class SyntheticTrace:
+    """Jobs drawn from the distributions of a production trace (`preset`).
+
+    How long the arrivals last is said by exactly one of `load`, `days` and `jobs_per_day`. `min_gpus` and
+    `max_gpus` bound what is drawn, so that `jobs` is the number of jobs in any case.
+    """
+
+    class Parameters(SourceParameters):
+        """Parameters, beside those of every source.
+
+        Attributes
+        ----------
+        preset
+            The trace to resemble: traces/generator_<preset>.yaml.
+        jobs
+            Number of jobs.
+        load, load_gpus
+            Last as long as the drawn work takes on `load_gpus` GPUs that are busy for this fraction of
+            the time; above 1 the queue grows. Another cluster size does not change the jobs.
+        days, jobs_per_day
+            Last this many days; or as long as this mean rate makes it.
+        start_hour, start_weekday
+            Hour (0 to 23) and day (0 = Monday) at which the arrivals begin.
+        burst_jobs
+            Mean number of jobs submitted together, one second apart; geometrically distributed.
+        """
+
+        preset: Literal["helios_venus", "philly"] = "helios_venus"
+        jobs: PositiveInt = 400
+        load: PositiveFloat | None = None
+        load_gpus: PositiveInt = 128
+        days: PositiveFloat | None = None
+        jobs_per_day: PositiveFloat | None = None
+        start_hour: int = Field(default=9, ge=0, le=23)
+        start_weekday: int = Field(default=0, ge=0, le=6)
+        burst_jobs: float = Field(default=1.0, ge=1)
+
+        @model_validator(mode="after")
+        def _one_length(self) -> Self:
+            given = [name for name in ("load", "days", "jobs_per_day") if getattr(self, name) is not None]
+            if len(given) != 1:
+                found = " and ".join(given) or "none"
+                raise ValueError(
+                    f"give one of load, days and jobs_per_day, not {found}; set the others to null"
+                )
+            return self
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        path = data_path("traces", f"generator_{self.parameters.preset}.yaml")
+        self.input_files: tuple[Path, ...] = (path,)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table, in order of arrival."""
+        known, chosen = read_generator_table(self.input_files[0]), self.parameters
+        gpus = draw_gpus(known, chosen.jobs, chosen.min_gpus, chosen.max_gpus, self._random("gpus"))
+        duration_s = draw_durations_s(known, gpus, self._random("durations"))
+        width = len(str(chosen.jobs))
+        table = pd.DataFrame(
+            {
+                "job_id": [f"job-{number:0{width}d}" for number in range(1, chosen.jobs + 1)],
+                "submit_s": self._arrivals_s(known, float(np.sum(gpus * duration_s))),
+                "gpus": gpus,
+                "duration_s": duration_s,
+            }
+        )
+        return check(table, f"workload=synthetic, {chosen.preset}")
+
+    def _arrivals_s(self, known: GeneratorTable, gpu_seconds: float) -> np.ndarray:
+        chosen = self.parameters
+        if chosen.load is not None:
+            span_s = gpu_seconds / (chosen.load * chosen.load_gpus)
+        elif chosen.days is not None:
+            span_s = chosen.days * _DAY_S
+        else:
+            span_s = chosen.jobs / (chosen.jobs_per_day or known.jobs_per_day) * _DAY_S
+        start_s = chosen.start_weekday * _DAY_S + chosen.start_hour * _HOUR_S
+        random = self._random("arrivals")
+        return draw_arrivals_s(known, chosen.jobs, start_s, span_s, chosen.burst_jobs, random)
+
+    def _random(self, name: str) -> np.random.Generator:
+        return child_generator(self.parameters.seed, f"synthetic.{name}")
+
+
+def read_generator_table(path: Path) -> GeneratorTable:
+    """Read and check a table of distributions.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is not such a table.
+    """
+    try:
+        values = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        raise InputError("malformed YAML", where=str(path), found=str(error), allowed="a table") from None
+    if not isinstance(values, dict):
+        raise InputError("not a table of distributions", where=str(path), found=values, allowed="a mapping")
+    return validated(GeneratorTable, values, str(path))
+
+
+def draw_gpus(
+    known: GeneratorTable, jobs: int, least: int | None, most: int | None, random: np.random.Generator
+) -> np.ndarray:
+    """Draw the GPUs of each job, (n_jobs,) int64, between `least` and `most` (None: no bound).
+
+    Raises
+    ------
+    InputError
+        If the trace has no job within the bounds.
+    """
+    chances = {g: p for g, p in known.gpu_probability.items() if (least or 0) <= g <= (most or np.inf)}
+    if not chances:
+        allowed = ", ".join(map(str, known.gpu_probability))
+        raise InputError("no job has so many GPUs", where="workload.min_gpus, max_gpus", allowed=allowed)
+    weights = np.array(list(chances.values()))
+    return random.choice(np.array(list(chances), dtype=np.int64), size=jobs, p=weights / weights.sum())
+
+
+def draw_durations_s(known: GeneratorTable, gpus: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Draw the duration of each job, (n_jobs,), in seconds, given its GPUs."""
+    draws = random.random(len(gpus))
+    bounds = [part.max_gpus or np.inf for part in known.size_classes]
+    classes = np.searchsorted(bounds, gpus)
+    logs = np.empty(len(gpus))
+    for number, part in enumerate(known.size_classes):
+        inside = classes == number
+        logs[inside] = np.interp(draws[inside], known.quantiles, np.log(part.duration_s))
+    return np.round(np.exp(logs), 3)
+
+
+def draw_arrivals_s(
+    known: GeneratorTable,
+    jobs: int,
+    start_s: float,
+    span_s: float,
+    burst_jobs: float,
+    random: np.random.Generator,
+) -> np.ndarray:
+    """Draw arrivals within `span_s` seconds, sorted, (n_jobs,), in seconds after the beginning.
+
+    Parameters
+    ----------
+    start_s
+        Beginning, in seconds after Monday 00:00.
+    burst_jobs
+        Mean size of a batch, 1 for none.
+    """
+    edges_s, expected = _expected_arrivals(known, start_s, span_s)
+    sizes = random.geometric(1.0 / burst_jobs, jobs)
+    batches = int(np.searchsorted(np.cumsum(sizes), jobs)) + 1
+    at = np.sort(np.interp(random.random(batches) * expected[-1], expected, edges_s))
+    batch = np.repeat(np.arange(batches), sizes[:batches])[:jobs]
+    place = np.arange(jobs) - np.searchsorted(batch, batch)
+    return np.round(np.sort(at[batch] + place * _BURST_GAP_S), 3)
+
+
+def _expected_arrivals(known: GeneratorTable, start_s: float, span_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edges of the hours, (n,), and the relative number of arrivals expected by each, (n,)."""
+    first_hour = int(start_s // _HOUR_S)
+    hours = np.arange(first_hour, int((start_s + span_s) // _HOUR_S) + 1)
+    rates = np.array(known.hour_rate)[hours % 24] * np.array(known.weekday_rate)[hours // 24 % 7]
+    edges_s = np.clip(np.append(hours, hours[-1] + 1) * _HOUR_S - start_s, 0.0, span_s)
+    expected = np.concatenate([[0.0], np.cumsum(rates * np.diff(edges_s))])
+    if expected[-1] <= 0:
+        raise InputError("no arrivals in this time", where="workload.start_hour", found=start_s / _HOUR_S)
+    return edges_s, expected

@@ -1,0 +1,120 @@
+"""The interface between a scheduler simulator and a network model.
+
+A network model says how long one training iteration takes: a profile (the model's layers) on a shape (a
+placement without names) of a fabric, with its collectives run as `system` says.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from netmodels.profile import Layer, Profile
+from netmodels.shape import Shape, Tier, shape_of
+from netmodels.system import SystemSettings, merge_system
+from netmodels.topology import Dimension, Fabric, MachineType, Topology, load_topology
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A sending period within one iteration.
+
+    Parameters
+    ----------
+    start_ns, end_ns
+        From the start of the iteration.
+    tier
+        Whose links carry it: machine, rack or network.
+    bytes
+        What each GPU sends in it.
+    """
+
+    start_ns: int
+    end_ns: int
+    tier: Tier
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class IterationTime:
+    """The time of one iteration and where it goes.
+
+    Parameters
+    ----------
+    compute_ns
+        Computing: what the profile says, whatever the shape.
+    comm_ns
+        Time during which something is communicated; the union, so overlapping collectives count once.
+    exposed_ns
+        Waiting for communication that no compute hides: the iteration takes compute_ns + exposed_ns. Not more
+        than comm_ns, except where a profile has update delays.
+    tiers
+        (tier, time during which that tier carries something) for each tier in use, innermost first.
+    spans
+        The sending periods by start; touching periods of one tier are one.
+    """
+
+    compute_ns: int
+    comm_ns: int
+    exposed_ns: int
+    tiers: tuple[tuple[Tier, int], ...] = ()
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def total_ns(self) -> int:
+        """The time of the iteration."""
+        return self.compute_ns + self.exposed_ns
+
+
+@runtime_checkable
+class NetworkModel(Protocol):
+    """What answers for the network.
+
+    A model may also have `together(questions)`, several jobs on one fabric at once: a sequence of (profile,
+    shape, fabric, system) in, one `IterationTime` each out. No caller may rely on it being there.
+    """
+
+    @property
+    def version(self) -> str:
+        """Part of cache keys: changes whenever answers do, so it names parameters and program version."""
+        ...
+
+    def iteration(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Return the time of one iteration.
+
+        Parameters
+        ----------
+        profile
+            Layers, already scaled to the speed of the GPUs.
+        shape
+            The placement.
+        fabric
+            The network.
+        system
+            How collectives run; `fabric.system` is the fabric's own.
+
+        Raises
+        ------
+        InputError
+            If the question cannot be answered, with the reason.
+        """
+        ...
+
+
+__all__ = [
+    "Dimension",
+    "Fabric",
+    "IterationTime",
+    "Layer",
+    "MachineType",
+    "NetworkModel",
+    "Profile",
+    "Shape",
+    "Span",
+    "SystemSettings",
+    "Tier",
+    "Topology",
+    "load_topology",
+    "merge_system",
+    "shape_of",
+]

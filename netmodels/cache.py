@@ -1,0 +1,212 @@
+"""Remember answers: in memory, and on disk for the next run and for other processes.
+
+On disk an answer is one small JSON file, `<folder>/<first two digits of its key>/<key>.json`. The key is
+the SHA-256 of everything that the answer depends on; the file repeats all of that in words. It is written
+under another name and renamed, so any number of processes and machines may share a folder: a reader sees a
+whole file or none. A damaged entry, or one whose words do not match, is computed again with a warning and
+replaced.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast, get_args
+from uuid import uuid4
+
+from netmodels import __version__
+from netmodels.api import IterationTime, NetworkModel, Span
+from netmodels.digest import canonical, digest_of
+from netmodels.errors import InputError
+from netmodels.fabric import Fabric, fabric_record
+from netmodels.layers import Profile
+from netmodels.shape import Shape, Tier
+from netmodels.system import SystemSettings, system_record
+
+_log = logging.getLogger(__name__)
+
+
+class CachedModel:
+    """A network model that never computes the same answer twice.
+
+    Parameters
+    ----------
+    model
+        Who answers what is not known yet.
+    folder
+        Where answers are kept on disk; None: in memory only. Made if it does not exist.
+
+    Attributes
+    ----------
+    calls
+        Questions asked.
+    hits
+        Questions answered from memory or disk.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be made.
+    """
+
+    def __init__(self, model: NetworkModel, folder: Path | None = None) -> None:
+        self.model = model
+        self.folder = folder = folder.expanduser() if folder is not None else None
+        self.calls = 0
+        self.hits = 0
+        self._known: dict[tuple[Profile, Shape, Fabric, SystemSettings], IterationTime] = {}
+        self._writable = folder is not None
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as problem:
+                raise InputError(
+                    "cannot make the cache folder",
+                    where="network.cache",
+                    found=str(folder),
+                    allowed=f"a folder that can be made, or null for none ({problem.strerror})",
+                ) from None
+
+    @property
+    def version(self) -> str:
+        """The model's version."""
+        return self.model.version
+
+    @property
+    def distinct(self) -> tuple[tuple[str, Shape], ...]:
+        """The distinct (profile name, shape) asked so far, in order of the first question."""
+        return tuple(dict.fromkeys((profile.name, shape) for profile, shape, _, _ in self._known))
+
+    def iteration(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        self.calls += 1
+        question = (profile, shape, fabric, system)
+        answer = self._known.get(question)
+        if answer is not None:
+            self.hits += 1
+            return answer
+        if self.folder is None:
+            answer = self.model.iteration(profile, shape, fabric, system)
+        else:
+            answer = self._from_disk(self.folder, profile, shape, fabric, system)
+        self._known[question] = answer
+        return answer
+
+    def _from_disk(
+        self, folder: Path, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        asked = question_record(self.model, profile, shape, fabric, system)
+        key = digest_of(asked)
+        path = folder / key[:2] / f"{key}.json"
+        answer = _read(path, asked)
+        if answer is not None:
+            self.hits += 1
+            return answer
+        answer = self.model.iteration(profile, shape, fabric, system)
+        if self._writable:
+            self._write(path, asked, answer)
+        return answer
+
+    def _write(self, path: Path, asked: Mapping[str, object], answer: IterationTime) -> None:
+        text = f'{{"asked":{canonical(asked)},\n"answer":{canonical(answer_record(answer))}}}\n'
+        part = path.with_name(f".{path.stem[:16]}-{uuid4().hex}.tmp")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            try:
+                part.write_text(text, encoding="utf-8")
+                os.replace(part, path)
+            finally:
+                part.unlink(missing_ok=True)
+        except OSError as problem:
+            self._writable = False
+            _log.warning(
+                "cannot write to the cache folder %s (%s): memory only", self.folder, problem.strerror
+            )
+
+
+def question_record(
+    model: NetworkModel, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+) -> dict[str, object]:
+    """Return everything that an answer depends on, as plain values; its digest is the key on disk."""
+    return {
+        "netmodels": __version__,
+        "model": f"{type(model).__module__}.{type(model).__qualname__}",
+        "version": model.version,
+        "profile": {"name": profile.name, "factor": profile.factor, "digest": profile.digest},
+        "shape": [[list(machine) for machine in rack] for rack in shape],
+        "fabric": fabric_record(fabric),
+        "system": system_record(system),
+    }
+
+
+def answer_record(answer: IterationTime) -> dict[str, object]:
+    """Return an answer as plain values."""
+    return {
+        "compute_ns": answer.compute_ns,
+        "comm_ns": answer.comm_ns,
+        "exposed_ns": answer.exposed_ns,
+        "tiers": [list(each) for each in answer.tiers],
+        "spans": [[span.start_ns, span.end_ns, span.tier, span.bytes] for span in answer.spans],
+    }
+
+
+def read_answer(record: object) -> IterationTime:
+    """Return an answer from plain values.
+
+    Raises
+    ------
+    ValueError
+        If they are not an answer.
+    """
+    if not isinstance(record, dict) or set(record) != {
+        "compute_ns",
+        "comm_ns",
+        "exposed_ns",
+        "tiers",
+        "spans",
+    }:
+        raise ValueError("not an answer")
+    try:
+        tiers = tuple((_tier(tier), _whole(busy_ns)) for tier, busy_ns in record["tiers"])
+        spans = tuple(
+            Span(_whole(start_ns), _whole(end_ns), _tier(tier), _whole(sent))
+            for start_ns, end_ns, tier, sent in record["spans"]
+        )
+    except TypeError as problem:
+        raise ValueError(str(problem)) from None
+    return IterationTime(
+        compute_ns=_whole(record["compute_ns"]),
+        comm_ns=_whole(record["comm_ns"]),
+        exposed_ns=_whole(record["exposed_ns"]),
+        tiers=tiers,
+        spans=spans,
+    )
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"not a whole number >= 0: {value!r}")
+    return value
+
+
+def _tier(value: object) -> Tier:
+    if value not in get_args(Tier):
+        raise ValueError(f"not a tier: {value!r}")
+    return cast(Tier, value)
+
+
+def _read(path: Path, asked: Mapping[str, object]) -> IterationTime | None:
+    """Return the answer on disk; None if there is none, or with a warning if it cannot be used."""
+    try:
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(entry, dict) or entry.get("asked") != asked:
+            raise ValueError("it answers another question")
+        return read_answer(entry.get("answer"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as problem:  # ValueError: not JSON, not UTF-8, not an answer
+        _log.warning("cache entry %s cannot be used (%s): computed again", path, problem)
+        return None

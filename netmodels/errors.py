@@ -1,0 +1,35 @@
+"""The one error that tells a user what is wrong with something that she gave us."""
+
+_ABSENT = object()
+
+
+class InputError(ValueError):
+    """Bad input: what is wrong, where, the value found, and what is allowed.
+
+    Parameters
+    ----------
+    what
+        One short sentence without a full stop.
+    where
+        File, row or field, as the user would look for it.
+    found
+        The offending value; left out of the message if not given.
+    allowed
+        What would have been right, or what to do next.
+    """
+
+    def __init__(self, what: str, *, where: str = "", found: object = _ABSENT, allowed: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.found = found
+        self.allowed = allowed
+        first = f"{where}: {what}" if where else what
+        parts = [] if found is _ABSENT else [f"found {_short(found)}"]
+        if allowed:
+            parts.append(f"allowed: {allowed}")
+        super().__init__(first + ("\n  " + "; ".join(parts) if parts else ""))
+
+
+def _short(value: object, limit: int = 200) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,169 @@
+"""The fabric and the machine types that stand in it."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from netmodels.digest import digest_of, hash_of
+from netmodels.errors import InputError
+from netmodels.naming import allowed_names
+from netmodels.shape import TIERS, Tier
+from netmodels.system import SystemSettings, system_record
+
+Kind = Literal["ring", "switch", "fully_connected"]
+Links = Literal["one", "members"]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineType:
+    """One kind of machine.
+
+    Parameters
+    ----------
+    name
+        Its name in the topology.
+    gpus
+        GPUs per machine; 0 for a machine without.
+    gpu_type
+        Name of the GPU; empty for a machine without GPUs.
+    speed
+        Compute speed relative to the GPU that profiles were measured on.
+    cpus
+        CPU cores.
+    memory_bytes
+        Main memory.
+    memory_bandwidth_bytes_per_s
+        Bandwidth of main memory, all sockets together.
+    """
+
+    name: str
+    gpus: int
+    gpu_type: str
+    speed: float
+    cpus: int
+    memory_bytes: int
+    memory_bandwidth_bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One level of the fabric, in ASTRA-sim's terms.
+
+    Parameters
+    ----------
+    kind
+        Ring and fully connected neighbours are one link apart, switch neighbours two.
+    latency_ns
+        Latency of one link.
+    bandwidth_bytes_per_ns
+        Bandwidth of one link in one direction.
+    size
+        Most members of one group; 0: whatever the tier has.
+    links
+        `one`: a member sends at the link's bandwidth. `members`: ASTRA-sim 1.0 as the Dally authors drive
+        it, as many links as members (rings: the next even number, at least 4 with two members) share the
+        sending.
+    """
+
+    kind: Kind
+    latency_ns: float
+    bandwidth_bytes_per_ns: float
+    size: int = 0
+    links: Links = "one"
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """The dimensions of the three tiers, innermost first, and how collectives run on them.
+
+    Parameters
+    ----------
+    name
+        The topology's name.
+    machine, rack, network
+        Dimensions of each tier, innermost first; at least one each.
+    system
+        The settings that belong to this fabric unless the user overrides them.
+    """
+
+    name: str
+    machine: tuple[Dimension, ...]
+    rack: tuple[Dimension, ...]
+    network: tuple[Dimension, ...]
+    system: SystemSettings = field(default_factory=SystemSettings)
+    digest: str = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", digest_of(fabric_record(self)))
+        object.__setattr__(self, "_hash", hash_of(self.digest))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def tiers(self) -> tuple[tuple[Tier, tuple[Dimension, ...]], ...]:
+        """Return (tier, dimensions), innermost first."""
+        machine, rack, network = TIERS
+        return (machine, self.machine), (rack, self.rack), (network, self.network)
+
+
+def fabric_record(fabric: Fabric) -> dict[str, object]:
+    """Return the fabric as plain values, for cache keys and run folders."""
+    record: dict[str, object] = {"name": fabric.name, "system": system_record(fabric.system)}
+    for tier, dimensions in fabric.tiers():
+        record[tier] = [
+            {
+                "kind": each.kind,
+                "latency_ns": each.latency_ns,
+                "bandwidth_bytes_per_ns": each.bandwidth_bytes_per_ns,
+                "size": each.size,
+                "links": each.links,
+            }
+            for each in dimensions
+        ]
+    return record
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """One fabric and its machine types.
+
+    Parameters
+    ----------
+    name
+        Name of the topology.
+    source
+        Where its figures come from, in one line.
+    fabric
+        The network.
+    machine_types
+        By name, in the order of the file.
+    default_machine_type
+        The type of a machine that does not say.
+    machines_per_rack
+        Default number of machines in a rack.
+    """
+
+    name: str
+    source: str
+    fabric: Fabric
+    machine_types: dict[str, MachineType] = field(hash=False)
+    default_machine_type: str
+    machines_per_rack: int
+
+    def machine_type(self, name: str | None = None) -> MachineType:
+        """Return a machine type by name, the default one without.
+
+        Raises
+        ------
+        InputError
+            If the topology has no such type.
+        """
+        wanted = self.default_machine_type if name is None else name
+        if wanted not in self.machine_types:
+            raise InputError(
+                "unknown machine type",
+                where=f"topology {self.name}",
+                found=wanted,
+                allowed=allowed_names(wanted, self.machine_types),
+            )
+        return self.machine_types[wanted]

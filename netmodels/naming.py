@@ -1,0 +1,21 @@
+"""Say which name was probably meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def allowed_names(found: object, names: Iterable[str]) -> str:
+    """List the allowed names and, if one is close, ask whether it was meant.
+
+    Parameters
+    ----------
+    found
+        What the user wrote.
+    names
+        What would have been right, in the order in which it is to be shown.
+    """
+    options = list(names)
+    lowered = {name.lower(): name for name in options}
+    close = get_close_matches(str(found).lower(), lowered, n=1, cutoff=0.5)
+    hint = f"; did you mean {lowered[close[0]]!r}?" if close else ""
+    return ", ".join(options) + hint

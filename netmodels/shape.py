@@ -1,0 +1,41 @@
+"""The shape of a placement: what the network sees of it once the names are gone.
+
+GPUs of one machine are interchangeable, machines of one type in one rack are, and so are racks. Placements of
+equal shape therefore cost the same, which makes the shape the key of every cache of answers.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+Shape = tuple[tuple[tuple[str, int], ...], ...]
+"""Racks, sorted; each a sorted tuple of (machine type, GPUs), one entry per machine."""
+
+Tier = Literal["machine", "rack", "network"]
+TIERS: tuple[Tier, ...] = ("machine", "rack", "network")
+
+
+def shape_of(slices: Iterable[tuple[int, str, int]]) -> Shape:
+    """Return the shape of a placement.
+
+    Parameters
+    ----------
+    slices
+        One (rack, machine type, GPUs) per machine, in any order. Machines that give no GPU are dropped.
+    """
+    racks: dict[int, list[tuple[str, int]]] = {}
+    for rack, machine_type, gpus_here in slices:
+        if gpus_here > 0:
+            racks.setdefault(rack, []).append((machine_type, gpus_here))
+    return tuple(sorted(tuple(sorted(machines)) for machines in racks.values()))
+
+
+def gpus(shape: Shape) -> int:
+    """Count the GPUs of a shape."""
+    return sum(count for rack in shape for _, count in rack)
+
+
+def tier(shape: Shape) -> Tier:
+    """Name the widest tier that a shape crosses; the empty shape stays in a machine."""
+    if len(shape) > 1:
+        return "network"
+    return "rack" if shape and len(shape[0]) > 1 else "machine"

@@ -1,0 +1,19 @@
+"""The network model without a network: what a job would do if communication cost nothing."""
+
+from netmodels.api import IterationTime
+from netmodels.fabric import Fabric
+from netmodels.layers import Profile
+from netmodels.shape import Shape
+from netmodels.system import SystemSettings
+
+
+class ZeroModel:
+    """Answer every question with the compute time alone."""
+
+    version = "1"
+
+    def iteration(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Return the compute time; see `netmodels.api.NetworkModel`."""
+        return IterationTime(profile.compute_ns, 0, 0)

@@ -1,0 +1,141 @@
+"""Make traces/generator_*.yaml: the distributions that the synthetic workload draws from.
+
+    python scripts/fit_generator.py --traces ../shared/traces --out traces
+
+Reads the recovered Venus and Philly files and writes, for each, the probability of every GPU count, duration
+quantiles by size class, and relative rates of arrivals by hour and weekday. The periods are those of the
+published fits (distributions.json), so that the two can be compared.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from artist.workload.readers.helios import HeliosTrace
+from artist.workload.readers.philly import PhillyTrace
+
+QUANTILES = (
+    *(0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6),
+    *(0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 1.0),
+)
+SIZE_CLASSES = (1, 4, 8, 16, 32, 1_000_000)  # the last that has jobs is written as null: any number
+LEAST_SHARE = 0.0005  # rarer GPU counts are left out: a handful of jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One trace: its files, the first date that counts, and what to say about it."""
+
+    name: str
+    files: tuple[str, ...]
+    since: str
+    about: dict[str, str]
+
+
+FITS = (
+    Fit(
+        "helios_venus",
+        (
+            "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz",
+            "helios-venus/venus_gpu_jobs_2020-09-01_2020-09-13.csv.gz",
+        ),
+        "2020-04-01",
+        {
+            "trace": "Helios, cluster Venus (SenseTime), GPU jobs, 2020-04-01 to 07-31 and 09-01 to 09-13",
+            "licence": "CC-BY-4.0, S-Lab-System-Group/HeliosData",
+            "cite": "Hu et al., Characterization and Prediction of Deep Learning Workloads in Large-Scale "
+            "GPU Datacenters, SC'21, doi 10.1145/3458817.3476223",
+            "note": "durations are clamped at 172800 s (48 h), 1.8 % of the jobs; hours are local time",
+        },
+    ),
+    Fit(
+        "philly",
+        ("philly/philly_pass_jobs.pollux-schema.csv.gz",),
+        "2017-09-20",
+        {
+            "trace": "Philly (Microsoft), jobs that passed, 2017-09-20 to 2017-12-22",
+            "licence": "CC-BY-4.0, msr-fiddle/philly-traces",
+            "cite": "Jeon et al., Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training "
+            "Workloads, ATC'19",
+            "note": "duration is the sum of the attempts; the time zone of the hours is not known",
+        },
+    ),
+)
+
+
+def main() -> None:
+    """Fit all traces."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--traces", type=Path, required=True, help="folder with helios-venus/ and philly/")
+    parser.add_argument("--out", type=Path, default=Path("traces"), help="folder for generator_*.yaml")
+    arguments = parser.parse_args()
+    for fit in FITS:
+        jobs = read_jobs(arguments.traces, fit)
+        path = arguments.out / f"generator_{fit.name}.yaml"
+        path.write_text(as_yaml(fit, jobs), encoding="utf-8")
+        print(f"{path}: {len(jobs)} jobs")
+
+
+def read_jobs(folder: Path, fit: Fit) -> pd.DataFrame:
+    """Return the jobs of a trace, all its files together, since the first date that counts."""
+    reader = HeliosTrace if fit.name.startswith("helios") else PhillyTrace
+    jobs = pd.concat([reader(path=folder / file).table() for file in fit.files])
+    return jobs[jobs["submit_date"] >= fit.since]
+
+
+def as_yaml(fit: Fit, jobs: pd.DataFrame) -> str:
+    """Return the text of the generator's file."""
+    days = jobs["submit_date"].dt.normalize().nunique()
+    body: dict[str, object] = {
+        "source": {**fit.about, "jobs": len(jobs), "made_by": "scripts/fit_generator.py"},
+        "jobs_per_day": round(len(jobs) / days, 1),
+        "gpu_probability": gpu_probability(jobs),
+        "quantiles": list(QUANTILES),
+        "size_classes": size_classes(jobs),
+        "hour_rate": relative(jobs["submit_date"].dt.hour, pd.Series(range(24))),
+        "weekday_rate": weekday_rate(jobs),
+    }
+    source = yaml.safe_dump({"source": body.pop("source")}, sort_keys=False, width=105)
+    return source + yaml.safe_dump(body, sort_keys=False, width=105, default_flow_style=None)
+
+
+def gpu_probability(jobs: pd.DataFrame) -> dict[int, float]:
+    """Return the share of each GPU count that is not too rare."""
+    share = jobs["gpus"].value_counts(normalize=True).sort_index()
+    return {int(g): round(float(p), 6) for g, p in share.items() if p >= LEAST_SHARE}  # type: ignore[call-overload]
+
+
+def size_classes(jobs: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the duration quantiles of each size class."""
+    classes: list[dict[str, object]] = []
+    above = 0
+    for most in SIZE_CLASSES:
+        inside = jobs[(jobs["gpus"] > above) & (jobs["gpus"] <= most)]
+        if len(inside):
+            seconds = np.quantile(inside["duration_s"], QUANTILES).round(1).tolist()
+            classes.append({"max_gpus": most, "jobs": len(inside), "duration_s": seconds})
+        above = most
+    return [*classes[:-1], {**classes[-1], "max_gpus": None}]
+
+
+def relative(labels: pd.Series, possible: pd.Series) -> list[float]:
+    """Return how often each possible label occurs, relative to the mean."""
+    counts = labels.value_counts().reindex(possible, fill_value=0)
+    return [round(float(c), 3) for c in counts / counts.mean()]
+
+
+def weekday_rate(jobs: pd.DataFrame) -> list[float]:
+    """Return jobs per day on each day of the week from Monday, relative to the mean."""
+    per_day = jobs.groupby(jobs["submit_date"].dt.normalize()).size()
+    by_weekday = per_day.groupby(pd.DatetimeIndex(per_day.index).day_of_week).mean()
+    return [round(float(r), 3) for r in by_weekday / by_weekday.mean()]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Imports go one way: cli -> build -> everything concrete; nothing below knows what is above it.
+
+The sources are parsed, never run, so that imports inside functions count as well.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted(path for name in ("artist", "netmodels") for path in (ROOT / name).rglob("*.py"))
+
+# What a module of a part may import of ours: modules and packages, its own part included.
+BASIC = ("artist.errors", "artist.units", "artist.randomness", "artist.data")
+ALLOWED = {
+    "artist.core": ("artist.core", "artist.errors", "artist.units"),
+    "artist.engine": (
+        "artist.core",
+        "artist.engine",
+        "artist.performance",
+        "netmodels.api",
+        *BASIC,
+    ),
+    "artist.performance": ("artist.core", "artist.performance", "netmodels.api", *BASIC),
+    "artist.workload": ("artist.core", "artist.workload", "artist.explain", "netmodels.naming", *BASIC),
+    "artist.results": ("artist.core", "artist.results", "artist.errors", "artist.units", "netmodels.naming"),
+    "netmodels": ("netmodels",),
+}
+# Shared parts of the policies; every other file in policies/ is one policy.
+POLICY_PARTS = tuple(
+    f"artist.policies.{name}" for name in ("orders", "placement", "preemption", "queueing", "gittins")
+)
+POLICIES_MAY = ("artist.core", *BASIC, *POLICY_PARTS, "artist.policies.parts")
+PURE_FORMULAS = ("artist.performance.formulas", "artist.performance.interleaving", "artist.performance.stall")
+# results.plots draws what lies in files: it knows neither the engine's records nor how they were made.
+PLOTS_MAY = ("artist.results", "artist.errors", "artist.units")
+PLOTS_MAY_NOT = ("artist.results.recorder", "artist.results.columns", "artist.results.metrics")
+
+
+def module_of(path: Path) -> str:
+    """Return the dotted name of a source file."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Yield the dotted names that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import"
+            for alias in node.names:
+                below = ROOT.joinpath(*str(node.module).split("."), f"{alias.name}.py")
+                yield f"{node.module}.{alias.name}" if below.is_file() else str(node.module)
+
+
+def is_ours(name: str) -> bool:
+    """Tell whether a module belongs to this project."""
+    return name.partition(".")[0] in {"artist", "netmodels"}
+
+
+def inside(name: str, parts: tuple[str, ...]) -> bool:
+    """Tell whether a module is one of some modules or lies in one of some packages."""
+    return any(name == part or name.startswith(f"{part}.") for part in parts)
+
+
+def part_of(module: str) -> str | None:
+    """Return the part with a rule that a module belongs to."""
+    return next((part for part in ALLOWED if inside(module, (part,))), None)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_imports_go_one_way(path: Path) -> None:
+    """A module of a part imports what DESIGN.md, "Folders", lets that part import."""
+    module = module_of(path)
+    part = part_of(module)
+    if part is not None:
+        wrong = [name for name in imports_of(path) if is_ours(name) and not inside(name, ALLOWED[part])]
+        assert not wrong, f"{module} may import {ALLOWED[part]}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "artist/policies").glob("*.py")), ids=module_of)
+def test_a_policy_knows_no_other_policy_and_no_engine(path: Path) -> None:
+    """Core, the shared parts and pure formulas of performance; never engine, netmodels or another policy."""
+    for name in imports_of(path):
+        if is_ours(name):
+            assert inside(name, POLICIES_MAY + PURE_FORMULAS), f"{module_of(path)} imports {name}"
+
+
+def test_plots_read_files_only() -> None:
+    """One way: events -> run folder -> plots; a plot never sees a result in memory."""
+    path = ROOT / "artist/results/plots.py"
+    for name in imports_of(path):
+        if is_ours(name):
+            assert inside(name, PLOTS_MAY), name
+            assert not inside(name, PLOTS_MAY_NOT), name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_hydra_stays_in_the_command_line(path: Path) -> None:
+    """cli.py and build.py know Hydra; explain.py knows its exceptions, nothing else of it."""
+    hydra = {name for name in imports_of(path) if inside(name, ("hydra", "omegaconf"))}
+    module = module_of(path)
+    if module == "artist.explain":
+        assert hydra <= {"hydra.errors", "omegaconf.errors"}
+    elif module not in {"artist.cli", "artist.build"}:
+        assert not hydra
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_nothing_below_imports_what_assembles(path: Path) -> None:
+    """Only cli and the modules between it and build import build, point or cli."""
+    module = module_of(path)
+    above = ("artist.cli", "artist.point", "artist.build")
+    if module not in above:
+        assert not [name for name in imports_of(path) if inside(name, above)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_a_file_has_at_most_600_lines(path: Path) -> None:
+    """House rule 10: a file about 100 lines, think at 400, stop at 600."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
+
+
+def test_no_top_level_package_has_a_common_name() -> None:
+    """conf, tests and scripts would clash with those of other distributions."""
+    for name in ("conf", "tests", "scripts", "topologies", "traces"):
+        assert not (ROOT / name / "__init__.py").exists()
+
+
+def test_matplotlib_is_not_needed_to_run() -> None:
+    """`artist` answers in seconds because what only a report needs is imported by the report."""
+    for path in SOURCES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names} | {
+            str(node.module) for node in tree.body if isinstance(node, ast.ImportFrom)
+        }
+        if any(name.partition(".")[0] == "matplotlib" for name in names):
+            assert module_of(path).startswith("artist.results.plot"), path

@@ -1,0 +1,156 @@
+"""Every policy that is shipped runs the conformance suite: conf/policy is read, there is no list here."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+from artist.core.events import Event
+from artist.core.plan import Plan
+from artist.core.view import ClusterView, Policy
+from artist.policies.ordered import Ordered
+from artist.policies.placement import PlacementName
+from artist.testing.conformance import PolicyConformance
+
+CONF = Path(__file__).parents[2] / "conf" / "policy"
+FILES = sorted(CONF.glob("*.yaml"))
+
+
+def build(node: Any) -> Any:
+    """Return what a YAML node says: `_target_` called with the other keys, `${seed}` as 0."""
+    if isinstance(node, dict):
+        values = {key: build(value) for key, value in node.items()}
+        if "_target_" not in values:
+            return values
+        module, _, name = values.pop("_target_").rpartition(".")
+        return getattr(import_module(module), name)(**values)
+    if isinstance(node, list):
+        return [build(value) for value in node]
+    return 0 if node == "${seed}" else node
+
+
+class TestShippedPolicies(PolicyConformance):
+    """One run of the suite per YAML file."""
+
+    @pytest.fixture(autouse=True, params=FILES, ids=[file.stem for file in FILES])
+    def _file(self, request: pytest.FixtureRequest) -> None:
+        self.file: Path = request.param
+
+    def make_policy(self) -> Policy:
+        return build(yaml.safe_load(self.file.read_text(encoding="utf-8")))
+
+    def test_every_parameter_is_in_the_file(self) -> None:
+        """The YAML lists every parameter, so that a user sees what there is to set."""
+        node = yaml.safe_load(self.file.read_text(encoding="utf-8"))
+        parameters = self.make_policy().parameters
+        assert set(node) - {"_target_"} == set(type(parameters).model_fields)
+
+
+class TestPlacements(PolicyConformance):
+    """Each placement under the order that stops most jobs."""
+
+    @pytest.fixture(autouse=True, params=get_args(PlacementName))
+    def _placement(self, request: pytest.FixtureRequest) -> None:
+        self.placement: str = request.param
+
+    def make_policy(self) -> Policy:
+        return Ordered(order="srtf", preemptive=True, backfill=True, placement=self.placement)
+
+
+def test_there_are_policies_to_test() -> None:
+    """An empty glob would pass without testing anything."""
+    assert {"fifo", "srtf", "las2d", "tiresias"} <= {file.stem for file in FILES}
+
+
+# --- the suite itself: policies that break a rule are caught
+
+
+class Broken:
+    """Strict FIFO with something wrong."""
+
+    interval_s: float | None = None
+    on_events = True
+    knows_durations = True
+
+    def __init__(self, spoil: Callable[[ClusterView], object] = lambda view: None) -> None:
+        self._inner = Ordered(order="fifo")
+        self._spoil = spoil
+
+    def decide(self, view: ClusterView) -> Plan:
+        plan = self._inner.decide(view)
+        return plan if self._spoil(view) is None else view.plan().done()
+
+
+def suite_for(make: Callable[[], Policy]) -> PolicyConformance:
+    """Return the suite for a policy, to call its tests one by one."""
+
+    class Suite(PolicyConformance):
+        def make_policy(self) -> Policy:
+            return make()
+
+    return Suite()
+
+
+def test_suite_catches_a_clock() -> None:
+    """A policy that reads the wall clock fails, or the suite guards nothing."""
+    import time
+
+    with pytest.raises(AssertionError, match=r"time\.time"):
+        suite_for(lambda: Broken(lambda view: time.time() and None)).test_uses_no_global_chance_and_no_clock()
+
+
+def test_suite_catches_global_chance() -> None:
+    """A policy that draws from a global generator fails, numpy's or Python's."""
+    import random
+
+    import numpy as np
+
+    for draw in (random.random, np.random.rand):
+        name = draw.__name__
+
+        def spoil(view: ClusterView, name: str = name) -> None:
+            (random.random if name == "random" else np.random.rand)()
+
+        with pytest.raises(AssertionError, match="time and chance"):
+            suite_for(lambda spoil=spoil: Broken(spoil)).test_uses_no_global_chance_and_no_clock()
+
+
+def test_suite_catches_undeclared_knowledge() -> None:
+    """A policy that declares nothing and yet goes by the true lengths fails."""
+
+    class Sly(Ordered):
+        def __init__(self) -> None:
+            super().__init__(order="sjf", backfill=True)
+            self.seen: list[Event] = []
+
+        def decide(self, view: ClusterView) -> Plan:
+            known = view._known  # type: ignore[attr-defined]  # what no honest policy does
+            known.durations = True
+            plan = super().decide(view)
+            known.durations = False
+            return plan
+
+    suite = suite_for(Sly)
+    assert suite._knows("durations")
+
+    class Slyer(Sly):
+        def __init__(self) -> None:
+            super().__init__()
+            self.knows_durations = False
+
+    with pytest.raises(AssertionError):
+        suite_for(Slyer).test_wrong_estimates_do_no_harm()
+
+
+def test_suite_catches_a_lost_job() -> None:
+    """A policy that skips a decision loses the jobs of that instant: the run is stuck, in words."""
+    from artist.errors import StuckError
+
+    def skip(view: ClusterView) -> object:
+        return True if 5 <= view.now_ns / 1e9 < 7 else None
+
+    with pytest.raises((StuckError, AssertionError, KeyError, IndexError)):
+        suite_for(lambda: Broken(skip)).test_finishes_every_job()

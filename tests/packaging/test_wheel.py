@@ -1,0 +1,58 @@
+"""What a user installs carries the data, and finds it without a checkout."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the unpacked wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (wheel,) = folder.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(folder / "site")
+    return folder / "site"
+
+
+def test_the_wheel_has_our_two_packages_and_the_licence(site: Path) -> None:
+    """No top-level conf, tests or scripts."""
+    names = {path.name for path in site.iterdir()}
+    (info,) = (name for name in names if name.endswith(".dist-info"))
+    assert names == {"artist", "netmodels", info}
+    assert (site / info / "licenses" / "LICENSE").is_file()
+    assert "artist = artist.cli:main" in (site / info / "entry_points.txt").read_text()
+
+
+@pytest.mark.parametrize("kind", ["conf", "topologies", "traces"])
+def test_the_wheel_carries_all_data(site: Path, kind: str) -> None:
+    """File by file what lies in the checkout."""
+
+    def files(folder: Path) -> set[str]:
+        return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+    assert files(site / "artist" / "_data" / kind) == files(ROOT / kind)
+
+
+def test_the_unpacked_wheel_runs_outside_the_checkout(site: Path, tmp_path: Path) -> None:
+    """It takes its own data: the demo, with nothing of the checkout on the path."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(site)!r})\n"
+        "import artist.data\n"
+        f"assert artist.data.data_path('conf').is_relative_to({str(site)!r})\n"
+        "from artist.cli import main\n"
+        "sys.exit(main(['policy=fifo', 'workload.jobs=20', 'network.cache=null']))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "fifo" in run.stdout
+    (config,) = tmp_path.rglob("config.yaml")
+    assert config.parent.parent.parent == tmp_path / "runs"

@@ -1,0 +1,669 @@
+"""Whatever legal plans a policy makes, and whatever machines do, the accounts of the engine are exact.
+
+A chaotic policy starts, stops, moves, resizes and retunes jobs, forms and leaves groups, moves machines
+between pools and asks to be woken, all at random but legally, by a check of its own that shares no code
+with the engine's. After a number of calls it calms down and runs jobs first come, first served, so that
+the run ends. What the engine then says is compared with a replay of its typed events.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artist.core.cluster import Allocation, CapacityEvent, Cluster, Group, Machine, Slice
+from artist.core.events import Arrival, Change, Event, Finish, MachineEvent, Reprice, Start, Stop
+from artist.core.job import Demand, JobSpec
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.result import RunResult
+from artist.core.view import ClusterView
+from artist.engine.engine import Engine
+from artist.engine.overheads import Overheads
+from artist.errors import PlanError
+from artist.testing.tiny import PlainPerformance, Recount, audit, on, tiny_cluster
+
+GPUS, CPUS, MEMORY = 2, 4, 1 << 30  # of each of the cluster's three machines
+Held = dict[int, Allocation]
+
+
+def chaos_cluster() -> Cluster:
+    return tiny_cluster(3, GPUS, per_rack=2, cpus=CPUS, memory_bytes=MEMORY)
+
+
+# --- what a legal state is, counted from nothing: the oracle of the engine's check
+
+
+def used(held: Held, machines: int) -> list[list[int]]:
+    """Return GPUs, CPUs and bytes in use per machine; a group's GPUs count once."""
+    use = [[0, 0, 0] for _ in range(machines)]
+    groups = {a.group.name: a.group for a in held.values() if a.group}
+    for group in groups.values():
+        for m, gpus in group.gpus:
+            use[m][0] += gpus
+    for a in held.values():
+        for m, gpus, cpus, memory in a.slices:
+            use[m][0] += 0 if a.group else gpus
+            use[m][1] += cpus
+            use[m][2] += memory
+    return use
+
+
+def groups_are_sound(held: Held) -> bool:
+    """Tell whether members name equal records and fit into them."""
+    records = {a.group for a in held.values() if a.group}
+    if len({group.name for group in records}) < len(records):
+        return False
+    for group in records:
+        own = dict(group.gpus)
+        members = [a for a in held.values() if a.group == group]
+        slices = [s for a in members for s in a.slices]
+        if any(s.gpus > own.get(s.machine, 0) for s in slices):
+            return False
+        if any(sum(s.gpus for s in slices if s.machine == m) > group.depth * own[m] for m in own):
+            return False
+    return True
+
+
+def is_legal(
+    before: Held, after: Held, demands: Mapping[int, Demand], capacity: Sequence[Sequence[int]], open_: Sequence[bool]
+) -> bool:
+    """Tell whether a cluster may go from one state to another; `capacity` counts all machines."""
+    use, was = used(after, len(capacity)), used(before, len(capacity))
+    if any(u > c for us, cs in zip(use, capacity, strict=True) for u, c in zip(us, cs, strict=True)):
+        return False
+    if any(use[m][0] > was[m][0] for m in range(len(capacity)) if not open_[m]):
+        return False
+    for job, a in after.items():
+        if a == before.get(job):
+            continue
+        old = {s.machine: s for s in before[job].slices} if job in before else {}
+        for s in a.slices:
+            held = old.get(s.machine)
+            if not open_[s.machine] and (held is None or any(x > y for x, y in zip(s[1:], held[1:], strict=True))):
+                return False
+        demand = demands[job]
+        if not a.slices or (demand.max_machines and len(a.slices) > demand.max_machines):
+            return False
+        if demand.gpus:
+            if any(s.gpus < 1 for s in a.slices) or a.gpus not in demand.targets():
+                return False
+        elif a.gpus or sum(s.cpus for s in a.slices) < 1:
+            return False
+    return groups_are_sound(after)
+
+
+# --- the chaotic policy
+
+
+class Chaos:
+    """Makes random legal plans for a number of calls, then runs jobs first come, first served."""
+
+    on_events = True
+    knows_durations = knows_iterations = knows_models = knows_performance = True
+
+    def __init__(self, seed: int, wild_calls: int, interval_s: float | None = None) -> None:
+        self._rng = random.Random(seed)
+        self._wild_calls = wild_calls
+        self._names = 0
+        self.interval_s = interval_s
+
+    def decide(self, view: ClusterView) -> Plan:
+        plan = view.plan()
+        before = {j: a for j in view.jobs.job.tolist() if (a := view.allocation(j)) is not None}
+        wild = self._wild_calls > 0
+        self._wild_calls -= 1
+        look_at_everything(view, before)
+        after = self._wild(view, before) if wild else self._calm(view, before)
+        for j in sorted(before.keys() | after.keys(), key=lambda j: self._rng.random()):
+            if j not in after:
+                plan.stop(j)
+            elif after[j] != before.get(j) or self._rng.random() < 0.1:  # a plan may say what is already so
+                plan.place(j, after[j])
+        if wild:
+            self._assign(view, after, plan)
+            if self._rng.random() < 0.5:
+                plan.wake_at(view.now_ns + self._rng.choice((0, 1, 7, 1000, 3_000_000)))
+        return plan.done()
+
+    def _wild(self, view: ClusterView, before: Held) -> Held:
+        jobs, rng = view.jobs.job.tolist(), self._rng
+        demands = {j: view.demand(j) for j in jobs}
+        machines = view.cluster.machines
+        capacity = [(m.gpus, m.cpus, m.memory_bytes) for m in machines]
+        after = dict(before)
+        for _ in range(rng.randint(0, 6)):
+            j = rng.choice(jobs)
+            trial = dict(after)
+            if j in after and rng.random() < 0.25:
+                del trial[j]
+            else:
+                trial[j] = self._allocation(j, demands[j], after, len(machines))
+            if is_legal(before, trial, demands, capacity, view.accepts.tolist()):
+                after = trial
+        return after
+
+    def _allocation(self, j: int, demand: Demand, held: Held, machines: int) -> Allocation:
+        """Propose something: own GPUs, a group, or another cap or share of what it holds."""
+        rng, now = self._rng, held.get(j)
+        cap = rng.choice((1.0, 1.0, 0.5))
+        kind = rng.random()
+        if now is not None and kind < 0.25:  # retune, or leave the group
+            slices = [s._replace(cpus=rng.randint(1 - bool(demand.gpus), 2)) for s in now.slices]
+            return Allocation(tuple(slices), cap, rng.choice((now.group, None)))
+        if now is not None and now.group is None and demand.gpus and kind < 0.4:  # found a group where it is
+            self._names += 1
+            own = tuple((s.machine, min(GPUS, s.gpus + rng.randint(0, 1))) for s in now.slices)
+            return Allocation(now.slices, cap, Group(f"g{self._names}", own, rng.randint(1, 3)))
+        groups = [a.group for a in held.values() if a.group]
+        group = rng.choice(groups) if groups and demand.gpus and kind < 0.7 else None
+        room = dict(group.gpus) if group else dict.fromkeys(range(machines), GPUS)
+        if not demand.gpus:
+            return on((rng.randrange(machines), 0, demand.cpus), cap=cap)
+        need, slices = rng.choice(list(demand.targets())), []
+        for m in sorted(room, key=lambda m: rng.random()):
+            take = min(need, rng.randint(1, room[m]))
+            if take:
+                slices.append(Slice(m, take, rng.randint(0, 2), rng.choice((0, MEMORY // 3))))
+                need -= take
+        return Allocation(tuple(sorted(slices)), cap, group)
+
+    def _calm(self, view: ClusterView, before: Held) -> Held:
+        """Keep what runs; start the others in order, wherever there is room."""
+        after, free = dict(before), view.free()
+        for j in view.jobs.job.tolist():
+            if j in after:
+                continue
+            demand = view.demand(j)
+            need, slices = demand.gpus, []
+            for m in range(len(view.cluster)):
+                take = min(need, int(free.gpus[m]))
+                if take:
+                    slices.append(Slice(m, take))
+                    need -= take
+                elif not demand.gpus and not slices and free.cpus[m] >= demand.cpus:
+                    slices.append(Slice(m, 0, demand.cpus))
+            if slices and not need and len(slices) <= (demand.max_machines or len(slices)):
+                after[j] = Allocation(tuple(slices))
+                free.take(after[j])
+        return after
+
+    def _assign(self, view: ClusterView, after: Held, plan: PlanBuilder) -> None:
+        """Give away machines that the plan leaves empty."""
+        use = used(after, len(view.cluster))
+        taken = {s.machine for a in after.values() for s in a.slices}
+        for m in range(len(view.cluster)):
+            if not any(use[m]) and m not in taken and view.accepts[m] and self._rng.random() < 0.2:
+                plan.assign(m, self._rng.choice(("training", "inference")))
+
+
+def look_at_everything(view: ClusterView, held: Held) -> None:
+    """Read what a policy may read, and compare it with what the allocations say."""
+    jobs, free = view.jobs, view.free()
+    machines = view.cluster.machines
+    use = used(held, len(machines))
+    for m, machine in enumerate(machines):
+        takes = bool(view.accepts[m])
+        assert free.gpus[m] == (machine.gpus - use[m][0] if takes else 0)
+        assert free.cpus[m] == (machine.cpus - use[m][1] if takes else 0)
+        assert free.memory_bytes[m] == (machine.memory_bytes - use[m][2] if takes else 0)
+        assert sorted(view.jobs_on(m)) == sorted(j for j, a in held.items() if m in a.gpu_map())
+    assert view.free_gpus == free.total_gpus == free.gpus.sum()
+    assert jobs.job.tolist() == sorted(jobs.job.tolist())
+    assert jobs.running.tolist() == [j in held for j in jobs.job.tolist()]
+    assert jobs.held_gpus.tolist() == [held[j].gpus if j in held else 0 for j in jobs.job.tolist()]
+    assert ((jobs.waiting_since_ns < 0) == jobs.running).all()
+    assert (jobs.iterations_done + jobs.iterations_left == jobs.iterations).all()
+    assert (jobs.iterations_left >= 1).all()
+    assert (jobs.remaining_ns <= jobs.ideal_ns).all()
+    assert (jobs.remaining_ns >= 0).all()
+    assert ((jobs.observed_iteration_ns > 0) == jobs.running).all()
+    assert (jobs.observed_gpu_utilization <= 1).all()
+
+
+# --- random runs
+
+
+@dataclass(frozen=True)
+class Case:
+    """All that a random run is made of."""
+
+    jobs: list[JobSpec]
+    capacity: list[CapacityEvent]
+    overheads: dict[str, object]
+    seed: int
+    wild_calls: int
+    interval_s: float | None
+
+    def engine(self, observers: Sequence[object] = (), performance: object = None) -> Engine:
+        return Engine(
+            self.jobs,
+            chaos_cluster(),
+            Chaos(self.seed, self.wild_calls, self.interval_s),
+            performance or PlainPerformance(slow=capped),
+            overheads=Overheads(**self.overheads),
+            capacity_events=self.capacity,
+            observers=observers,
+        )
+
+
+def capped(spec: JobSpec, allocation: Allocation) -> float:
+    """Let a cap and each further machine cost time, so that speeds change with every plan."""
+    return (1 + 0.3 * (len(allocation.slices) - 1)) / allocation.bandwidth_cap
+
+
+@st.composite
+def demands(draw: st.DrawFn) -> Demand:
+    kind = draw(st.sampled_from(("fixed", "fixed", "elastic", "one machine", "cpu")))
+    if kind == "cpu":
+        return Demand(0, cpus=draw(st.integers(1, CPUS)), max_machines=1)
+    if kind == "one machine":
+        return Demand(draw(st.integers(1, GPUS)), max_machines=1)
+    gpus = draw(st.integers(1, 4))
+    if kind == "elastic":
+        return Demand(gpus, min_gpus=1, max_gpus=draw(st.integers(gpus, 6)), step=1)
+    return Demand(gpus)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    short = st.integers(1, 40)
+    specs = st.tuples(st.integers(0, 120), demands(), st.integers(1, 30), short)
+    jobs = [
+        JobSpec(f"j{i}", at, demand, iterations=n, compute_ns=iteration)
+        for i, (at, demand, n, iteration) in enumerate(draw(st.lists(specs, min_size=1, max_size=7)))
+    ]
+    capacity = []
+    for m in draw(st.lists(st.integers(0, 2), max_size=2, unique=True)):
+        at, later = draw(st.integers(0, 300)), draw(st.integers(1, 300))
+        kind = draw(st.sampled_from(("fail", "leave")))
+        capacity.append(CapacityEvent(at, kind, m, at + draw(st.integers(0, 200))))
+        capacity.append(CapacityEvent(at + later, "join", m))
+    delay = st.sampled_from((0.0, 0.0, 3e-9, 17e-9))
+    names = ("start_s", "resume_s", "restart_s", "migrate_s", "resize_s", "retune_s")
+    overheads: dict[str, object] = {name: draw(delay) for name in names}
+    overheads["on_stop"] = draw(
+        st.sampled_from(("lose_iteration", "keep", "lose_since_checkpoint", "lose_all"))
+    )
+    overheads["checkpoint_every_s"] = draw(st.sampled_from((20e-9, 90e-9)))
+    interval_s = draw(st.sampled_from((None, None, 13e-9)))
+    return Case(jobs, capacity, overheads, draw(st.integers(0, 2**32)), draw(st.integers(0, 25)), interval_s)
+
+
+class Watch(Recount):
+    """Recounts all resources at every instant and keeps all events, those of repricing too."""
+
+    rates = True
+
+
+def run(case: Case) -> tuple[RunResult, list[Event], Engine]:
+    watch = Watch()
+    engine = case.engine((watch,))
+    watch.engine = engine
+    return engine.run(), watch.log, engine
+
+
+@given(cases())
+def test_a_chaotic_run_ends_and_its_accounts_are_exact(case: Case) -> None:
+    """Every legal sequence of plans must leave free + taken = capacity and all work done, exactly."""
+    result, log, _ = run(case)
+    audit(result)
+    assert result.stopped_by == "finished"
+    assert (result.columns["finish_ns"] >= 0).all()
+    assert [e.time_ns for e in log] == sorted(e.time_ns for e in log)
+
+
+@given(cases())
+def test_integrals_equal_a_replay_of_the_events(case: Case) -> None:
+    """GPU-time, waiting, delays, times by tier and counts follow from the typed events alone, exactly."""
+    result, log, _ = run(case)
+    replay = Replay(result.jobs, result.cluster)
+    for event in log:
+        replay.take(event)
+    replay.advance(result.end_ns)
+    assert replay.busy_gpu_ns == result.busy_gpu_ns
+    assert replay.group_gpu_ns == result.group_gpu_ns
+    assert replay.capacity_gpu_ns == result.capacity_gpu_ns
+    # a group's GPUs count once however many members hold them; unshared GPUs count per job
+    assert replay.alone_gpu_ns + result.group_gpu_ns == result.busy_gpu_ns
+    for name, values in replay.columns.items():
+        assert values == result.columns[name].tolist(), name
+
+
+@given(cases())
+def test_progress_equals_a_replay_one_iteration_at_a_time(case: Case) -> None:
+    """The closed form of progress must finish each job at the nanosecond at which its last iteration ends."""
+    result, log, engine = run(case)
+    for number in range(len(result.jobs)):
+        mine = [e for e in log if getattr(e, "job", -1) == number]
+        follow(mine, result.jobs[number], engine._overheads)
+
+
+class Replay:
+    """Accounts from typed events: who holds what since when."""
+
+    def __init__(self, specs: Sequence[JobSpec], cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.now = 0
+        self.held: Held = {}
+        self.since: dict[int, int] = {}  # end of a job's delay
+        self.waiting: dict[int, None] = {}
+        self.present = [m.present for m in cluster.machines]
+        self.busy_gpu_ns = self.group_gpu_ns = self.capacity_gpu_ns = self.alone_gpu_ns = 0
+        names = ("queueing_ns", "overhead_ns", "running_ns", "held_gpu_ns", "machine_ns", "rack_ns", "network_ns")
+        counts = ("starts", "preemptions", "evictions", "migrations", "resizes")
+        self.columns: dict[str, list[int]] = {name: [0] * len(specs) for name in (*names, *counts)}
+
+    def advance(self, now: int) -> None:
+        step, last, self.now = now - self.now, self.now, now
+        groups = {a.group.name: a.group for a in self.held.values() if a.group}
+        shared = sum(gpus for group in groups.values() for _, gpus in group.gpus)
+        alone = sum(a.gpus for a in self.held.values() if not a.group)
+        self.busy_gpu_ns += (alone + shared) * step
+        self.group_gpu_ns += shared * step
+        self.alone_gpu_ns += alone * step
+        there = zip(self.cluster.machines, self.present, strict=True)
+        self.capacity_gpu_ns += step * sum(m.gpus for m, present in there if present)
+        for job in self.waiting:
+            self.columns["queueing_ns"][job] += step
+        for job, a in self.held.items():
+            racks = {self.cluster.machines[s.machine].rack for s in a.slices}
+            tier = "machine_ns" if len(a.slices) == 1 else "rack_ns" if len(racks) == 1 else "network_ns"
+            delayed = min(max(self.since[job] - last, 0), step)
+            self.columns[tier][job] += step
+            self.columns["held_gpu_ns"][job] += step * a.gpus
+            self.columns["overhead_ns"][job] += delayed
+            self.columns["running_ns"][job] += step - delayed
+
+    def take(self, event: Event) -> None:
+        self.advance(event.time_ns)
+        match event:
+            case Arrival(_, job):
+                self.waiting[job] = None
+            case Start(now, job, allocation, _, delay):
+                del self.waiting[job]
+                self.held[job], self.since[job] = allocation, now + delay
+                self.columns["starts"][job] += 1
+            case Change(now, job, allocation, how, delay):
+                self.held[job], self.since[job] = allocation, max(self.since[job], now + delay)
+                self.columns["migrations"][job] += how == "move"
+                self.columns["resizes"][job] += how == "resize"
+            case Stop(_, job, reason):
+                del self.held[job]
+                self.waiting[job] = None
+                self.columns["preemptions" if reason == "preempted" else "evictions"][job] += 1
+            case Finish(_, job):
+                del self.held[job]
+            case MachineEvent(_, machine, how):
+                if how in ("fail", "left"):
+                    self.present[machine] = False
+                elif how == "join":
+                    self.present[machine] = True
+
+
+def follow(events: Sequence[Event], spec: JobSpec, overheads: Overheads) -> None:
+    """Replay one job, one iteration at a time, and compare its finish.
+
+    `remaining` of the open iteration lasts `iteration` ns in all. A new speed carries the open share,
+    rounded up; a stop throws away what `on_stop` says; a failed machine at least the open iteration.
+    """
+    mode = overheads.parameters.on_stop
+    done, remaining, iteration = 0, 0, 0
+    at = since = 0
+
+    def progress(now: int) -> None:
+        nonlocal done, remaining, at
+        elapsed = max(now - max(since, at), 0)
+        at = now
+        while remaining and elapsed >= remaining:
+            elapsed -= remaining
+            done += 1
+            remaining = iteration
+        remaining -= elapsed
+
+    for event in events:
+        match event:
+            case Start(now, _, _, _, delay):
+                at, since = now, now + delay
+            case Change(now, _, _, how, delay):
+                progress(now)
+                since = max(since, now + delay)
+                if how == "move" and mode != "keep":
+                    remaining = 0
+            case Reprice(now, _, new):
+                if iteration and remaining:
+                    progress(now)
+                    remaining = -(-remaining * new // iteration)
+                remaining, iteration = remaining or new, new
+            case Stop(now, _, reason):
+                progress(now)
+                if mode == "lose_all":
+                    done, remaining = 0, 0
+                elif mode == "lose_since_checkpoint":
+                    done, remaining = done - done % (overheads.checkpoint_iterations(spec) or 1), 0
+                elif mode == "lose_iteration":
+                    remaining = 0
+                at = since = 0
+            case Finish(now, _):
+                progress(now - 1) if now - 1 >= at else None
+                assert done < spec.iterations, "it had finished earlier"
+                progress(now)
+                assert done == spec.iterations
+
+
+# --- the engine's check against the oracle
+
+
+def pair_of_states(seed: int) -> tuple[Held, Held, list[JobSpec]]:
+    """Return a legal state of four jobs, another that may or may not be, and the jobs."""
+    rng = random.Random(seed)
+    kinds = (Demand(1), Demand(2), Demand(3), Demand(2, min_gpus=1, max_gpus=4), Demand(0, cpus=2, max_machines=1))
+    specs = [JobSpec(f"j{i}", 0, rng.choice(kinds), 10, 1000) for i in range(4)]
+    chaos = Chaos(seed, 0)
+
+    def proposal(held: Held) -> Held:
+        trial = dict(held)
+        for j in rng.sample(range(4), rng.randint(1, 4)):
+            trial[j] = chaos._allocation(j, specs[j].demand, held if rng.random() < 0.5 else trial, 3)
+        return trial
+
+    wanted = {j: spec.demand for j, spec in enumerate(specs)}
+    capacity = [(GPUS, CPUS, MEMORY)] * 3
+    before: Held = {}
+    for _ in range(6):
+        trial = proposal(before)
+        if is_legal(before, trial, wanted, capacity, [True] * 3):
+            before = trial
+    return before, proposal(before), specs
+
+
+@given(st.integers(0, 2**32), st.lists(st.booleans(), min_size=3, max_size=3))
+def test_the_check_of_plans_agrees_with_a_count_from_nothing(seed: int, leaves: list[bool]) -> None:
+    """The check looks at what a plan mentions only; it must refuse what a full count refuses, no more."""
+    before, after, specs = pair_of_states(seed)
+    open_ = [not x for x in leaves]
+    wanted = {j: spec.demand for j, spec in enumerate(specs)}
+    legal = is_legal(before, after, wanted, [(GPUS, CPUS, MEMORY)] * 3, open_)
+
+    class Two:
+        """Sets up the first state at 0, asks for the second at 100 ns, then goes on calmly."""
+
+        interval_s: float | None = None
+        on_events = True
+        calm = Chaos(0, 0)
+
+        def decide(self, view: ClusterView) -> Plan:
+            plan = view.plan()
+            if view.now_ns in (0, 100):
+                for j, a in (before if view.now_ns == 0 else after).items():
+                    plan.place(j, a)
+                if view.now_ns == 0:
+                    plan.wake_at(100)
+                return plan.done()
+            held = {j: a for j in view.jobs.job.tolist() if (a := view.allocation(j)) is not None}
+            for j, a in self.calm._calm(view, held).items():
+                if j not in held:
+                    plan.place(j, a)
+            return plan.done()
+
+    capacity = [CapacityEvent(50, "leave", m, 10**6) for m in range(3) if leaves[m]]
+    capacity += [CapacityEvent(2 * 10**6, "join", m) for m in range(3) if leaves[m]]
+    watch = Watch()
+    engine = Engine(
+        specs,
+        chaos_cluster(),
+        _wait_for(Two(), (0, 100)),
+        PlainPerformance(),
+        capacity_events=capacity,
+        observers=(watch,),
+    )
+    watch.engine = engine
+    if legal:
+        audit(engine.run())
+    else:
+        with pytest.raises(PlanError):
+            engine.run()
+
+
+def _wait_for(policy: object, times: tuple[int, ...]) -> object:
+    """Let a policy decide nothing before the last of the times but at these times."""
+    inner: Callable[[ClusterView], Plan] = policy.decide  # type: ignore[attr-defined]
+
+    def decide(view: ClusterView) -> Plan:
+        quiet = view.now_ns < times[-1] and view.now_ns not in times
+        return view.plan().done() if quiet else inner(view)
+
+    policy.decide = decide  # type: ignore[attr-defined]
+    return policy
+
+
+# --- cases that chaos found or cannot reach
+
+
+def test_a_failing_machine_takes_its_share_of_a_group(case: Case | None = None) -> None:
+    """A machine that is gone holds nothing: not even GPUs of a group whose members sit elsewhere.
+
+    Group of 2 GPUs on m0 and 2 on m1; job a on m0, job b on m1. m0 fails at 5 s: 2 GPUs are there, so
+    at most 2 can be busy.
+    """
+    group = Group("g", ((0, 2), (1, 2)))
+    jobs = [JobSpec(name, 0, Demand(2), 10, 10**9) for name in ("a", "b")]
+
+    class Pair:
+        interval_s: float | None = None
+        on_events = True
+
+        def decide(self, view: ClusterView) -> Plan:
+            plan = view.plan()
+            if view.now_ns == 0:
+                plan.place(0, on((0, 2), group=group))
+                plan.place(1, on((1, 2), group=group))
+            elif view.free_gpus >= 2:
+                for j in view.jobs.job[~view.jobs.running].tolist():
+                    plan.place(j, on((0, 2)))
+            return plan.done()
+
+    capacity = [CapacityEvent(5 * 10**9, "fail", 0), CapacityEvent(30 * 10**9, "join", 0)]
+    watch = Watch()
+    engine = Engine(jobs, tiny_cluster(2, 2), Pair(), PlainPerformance(), capacity_events=capacity, observers=(watch,))
+    watch.engine = engine
+    audit(engine.run())
+
+
+@pytest.mark.parametrize("gpus", [((-1, 1), (0, 1)), ((0, 1), (7, 1))], ids=["negative", "unknown"])
+def test_a_group_on_a_machine_that_does_not_exist_is_refused(gpus: tuple[tuple[int, int], ...]) -> None:
+    """A group's own GPUs are checked like slices; -1 would silently mean the last machine."""
+
+    class Wrong:
+        interval_s: float | None = None
+        on_events = True
+
+        def decide(self, view: ClusterView) -> Plan:
+            plan = view.plan()
+            plan.place(0, on((0, 1), group=Group("g", gpus)))
+            return plan.done()
+
+    engine = Engine([JobSpec("a", 0, Demand(1), 1, 1000)], tiny_cluster(2, 2), Wrong(), PlainPerformance())
+    with pytest.raises(PlanError, match="group 'g'"):
+        engine.run()
+
+
+def test_a_machine_with_a_group_s_gpus_is_not_empty() -> None:
+    """A machine may change its pool only when nobody holds anything there, a group included.
+
+    The group owns a GPU on m0 and one on m1; its only member sits on m0.
+    """
+    group = Group("g", ((0, 1), (1, 1)))
+
+    class Wrong:
+        interval_s: float | None = None
+        on_events = True
+
+        def decide(self, view: ClusterView) -> Plan:
+            plan = view.plan()
+            plan.place(0, on((0, 1), group=group))
+            plan.assign(1, "inference")
+            return plan.done()
+
+    engine = Engine([JobSpec("a", 0, Demand(1), 1, 1000)], tiny_cluster(2, 2), Wrong(), PlainPerformance())
+    with pytest.raises(PlanError, match="m1"):
+        engine.run()
+
+
+def test_lost_time_is_part_of_the_running_time() -> None:
+    """Lost work is valued in the time that it took, so it cannot exceed the running time.
+
+    1 GPU, 10 ns an iteration, 9 ns in; then the cap falls to 0.1: 100 ns an iteration, 1 / 10 of it left,
+    10 ns. Stopped 4 ns later: 13 ns ran, and all of them are lost - not the 94 ns that this share of the
+    iteration would take at the lower speed.
+    """
+    spec = JobSpec("a", 0, Demand(1), 3, 10)
+
+    class Slowed:
+        interval_s: float | None = None
+        on_events = True
+
+        def decide(self, view: ClusterView) -> Plan:
+            plan = view.plan()
+            if view.now_ns == 0:
+                plan.place(0, on((0, 1)))
+                plan.wake_at(9)
+            elif view.now_ns == 9:
+                plan.place(0, on((0, 1), cap=0.1))
+                plan.wake_at(13)
+            elif view.now_ns == 13:
+                plan.stop(0)
+                plan.wake_at(20)
+            elif not view.jobs.running[0]:
+                plan.place(0, on((0, 1)))
+            return plan.done()
+
+    engine = Engine([spec], tiny_cluster(1, 1), Slowed(), PlainPerformance(slow=capped))
+    result = engine.run()
+    # waits 13..20, then 3 iterations of 10: finish 50; ran 13 + 30 = 43, of which 13 were lost
+    assert result.columns["finish_ns"].tolist() == [50]
+    assert result.columns["running_ns"].tolist() == [43]
+    assert result.columns["lost_ns"].tolist() == [13]
+    audit(result)
+
+
+def test_the_oracle_itself() -> None:
+    """The count from nothing is only worth something if it refuses each kind of illegal state.
+
+    Two GPUs a machine: two jobs of one fit, of two do not; in a group of depth 2 they do, of depth 1 not.
+    """
+    two, capacity, demand = [True] * 3, [(GPUS, CPUS, MEMORY)] * 3, {0: Demand(2), 1: Demand(2)}
+    deep, flat = (Group("g", ((0, 2),), depth) for depth in (2, 1))
+    one = on((0, 2))
+    assert is_legal({}, {0: one}, demand, capacity, two)
+    assert not is_legal({}, {0: one, 1: one}, demand, capacity, two)
+    assert is_legal({}, {j: replace(one, group=deep) for j in (0, 1)}, demand, capacity, two)
+    assert not is_legal({}, {j: replace(one, group=flat) for j in (0, 1)}, demand, capacity, two)
+    assert not is_legal({}, {0: replace(one, group=deep), 1: replace(one, group=flat)}, demand, capacity, two)
+    assert not is_legal({}, {0: on((0, 1))}, demand, capacity, two)
+    assert not is_legal({}, {0: on((0, 2, CPUS + 1))}, demand, capacity, two)
+    assert not is_legal({}, {0: one}, demand, capacity, [False, True, True])
+    assert is_legal({0: one}, {0: replace(one, bandwidth_cap=0.5)}, demand, capacity, [False, True, True])
+    assert isinstance(chaos_cluster().machines[0], Machine)

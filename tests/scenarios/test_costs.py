@@ -1,0 +1,189 @@
+"""The table of costs, carried iterations, and what a stop loses."""
+
+import pytest
+
+from artist.core.events import Change, Start
+from artist.core.job import Demand, JobSpec
+from artist.engine.overheads import Overheads
+from artist.errors import InputError
+from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
+
+COSTS = {"start_s": 1, "resume_s": 2, "restart_s": 3, "migrate_s": 4, "resize_s": 5, "retune_s": 6}
+
+
+def place(*slices, **kw):
+    return lambda v, p: p.place(0, on(*slices, **kw))
+
+
+def stop(v, p):
+    p.stop(0)
+
+
+def one(script, spec=None, **options):
+    spec = spec or job("a", 1, 10)
+    return run_checked([spec], tiny_cluster(), Scripted(script), options.pop("performance", None), **options)
+
+
+def test_first_start_costs_start():
+    """10 s of work behind a delay of 1 s end at 11; the delay is overhead, not running."""
+    result, _ = one({0: place((0, 1))}, overheads=Overheads(**COSTS))
+    assert seconds(result, "finish_ns") == [11]
+    assert seconds(result, "overhead_ns") == [1]
+    assert seconds(result, "running_ns") == [10]
+
+
+def test_coming_back_to_the_same_machines_costs_resume():
+    """0-1 start delay, 1-4 three iterations, stopped 4-6, 6-8 resume delay, 7 left: 8 + 7 = 15."""
+    result, log = one({0: place((0, 1)), 4: stop, 6: place((0, 1))}, overheads=Overheads(**COSTS))
+    assert [e.how for e in log if isinstance(e, Start)] == ["start", "resume"]
+    assert seconds(result, "finish_ns") == [15]
+    assert seconds(result, "queueing_ns") == [2]
+
+
+def test_coming_back_elsewhere_costs_restart():
+    """As before, with 3 s instead of 2: 16."""
+    result, log = one({0: place((0, 1)), 4: stop, 6: place((1, 1))}, overheads=Overheads(**COSTS))
+    assert [e.how for e in log if isinstance(e, Start)] == ["start", "restart"]
+    assert seconds(result, "finish_ns") == [16]
+
+
+def test_another_machine_is_a_move():
+    """0-1 start, 1-4 three iterations, 4-8 migrate, 7 left: 15."""
+    result, log = one({0: place((0, 1)), 4: place((1, 1))}, overheads=Overheads(**COSTS))
+    assert [e.how for e in log if isinstance(e, Change)] == ["move"]
+    assert seconds(result, "finish_ns") == [15]
+    assert result.columns["migrations"].tolist() == [1]
+
+
+def test_a_move_cuts_the_open_iteration():
+    """Moved at 3.5 without cost: half an iteration is lost, 7 are left: 3.5 + 7 = 10.5."""
+    result, _ = one({0: place((0, 1)), 3.5: place((1, 1))})
+    assert seconds(result, "finish_ns") == [10.5]
+    assert seconds(result, "lost_ns") == [0.5]
+
+
+def test_more_gpus_is_a_resize_that_carries_the_open_iteration():
+    """Ten iterations of 1 s on 2 GPUs, started on 1 (2 s each), grown to 2 at t = 3 in half of the second.
+
+    8.5 iterations are left at 1 s: 3 + 8.5 = 11.5 without cost.
+    """
+    spec = job("a", 2, 10, min_gpus=1, max_gpus=2)
+    result, log = one({0: place((0, 1)), 3: place((0, 2))}, spec)
+    assert [e.how for e in log if isinstance(e, Change)] == ["resize"]
+    assert seconds(result, "finish_ns") == [11.5]
+    assert result.columns["resizes"].tolist() == [1]
+    # 1 GPU for 3 s and 2 GPUs for 8.5 s
+    assert seconds(result, "held_gpu_ns") == [3 + 17]
+
+
+def test_a_resize_may_span_machines_if_the_common_part_is_kept():
+    """m0:1 -> m0:1+m1:1 keeps m0; m0:1 -> m1:2 keeps nothing and is a move."""
+    spec = job("a", 2, 10, min_gpus=1, max_gpus=2)
+    _, log = one({0: place((0, 1)), 1: place((0, 1), (1, 1)), 2: place((1, 2))}, spec)
+    assert [e.how for e in log if isinstance(e, Change)] == ["resize", "move"]
+
+
+def test_resize_costs_resize():
+    """Grown at t = 2 after one iteration of 2 s: 5 s delay, then 9 iterations of 1 s: 16 (start free)."""
+    spec = job("a", 2, 10, min_gpus=1, max_gpus=2)
+    result, _ = one({0: place((0, 1)), 2: place((0, 2))}, spec, overheads=Overheads(resize_s=5))
+    assert seconds(result, "finish_ns") == [16]
+
+
+def test_the_same_gpus_with_another_cap_is_a_retune_that_carries_the_open_iteration():
+    """Capped at 0.5 from 2.5 on, iterations take 2 s: half an iteration left is 1 s, then 7 of 2 s: 17.5."""
+    performance = PlainPerformance(slow=lambda spec, a: 1 / a.bandwidth_cap)
+    result, log = one(
+        {0: place((0, 1)), 2.5: place((0, 1), cap=0.5)}, performance=performance
+    )
+    assert [e.how for e in log if isinstance(e, Change)] == ["retune"]
+    assert seconds(result, "finish_ns") == [17.5]
+    assert seconds(result, "lost_ns") == [0]
+
+
+def test_a_retune_costs_retune():
+    """6 s of delay at t = 2 with 8 s left: 16; more CPUs are a retune as well."""
+    cluster = tiny_cluster(cpus=4)
+    script = Scripted({0: place((0, 1, 1)), 2: place((0, 1, 3))})
+    result, log = run_checked([job("a", 1, 10)], cluster, script, overheads=Overheads(retune_s=6))
+    assert [e.how for e in log if isinstance(e, Change)] == ["retune"]
+    assert seconds(result, "finish_ns") == [16]
+
+
+def test_a_change_during_a_delay_never_shortens_it():
+    """Restart delay 0-3; a free move at t = 1 does not end it: 3 + 10 = 13."""
+    result, _ = one({0: place((0, 1)), 1: place((1, 1))}, overheads=Overheads(start_s=3))
+    assert seconds(result, "finish_ns") == [13]
+    assert seconds(result, "overhead_ns") == [3]
+
+
+def test_naming_the_same_allocation_again_changes_nothing():
+    """A plan may repeat what runs: no event, no cost, no placement counted."""
+    result, log = one({0: place((0, 1)), 4: place((0, 1))}, overheads=Overheads(**COSTS))
+    assert len([e for e in log if isinstance(e, Start | Change)]) == 1
+    assert seconds(result, "finish_ns") == [11]
+    assert result.placements == {"machine": 1, "rack": 0, "network": 0}
+
+
+@pytest.mark.parametrize(
+    ("mode", "finish", "lost", "why"),
+    [
+        ("lose_iteration", 13.5, 0.5, "3 of 10 done at 3.5; 7 left from 6.5"),
+        ("keep", 13.0, 0.0, "3.5 of 10 done; 6.5 left from 6.5"),
+        ("lose_since_checkpoint", 14.5, 1.5, "checkpoint every 2 iterations: 2 done; 8 left from 6.5"),
+        ("lose_all", 16.5, 3.5, "all 10 left from 6.5"),
+    ],
+)
+def test_what_a_stop_loses(mode, finish, lost, why):
+    """Stopped at 3.5, back at 6.5, with each of the four modes."""
+    overheads = Overheads(on_stop=mode, checkpoint_every_s=2)
+    result, _ = one({0: place((0, 1)), 3.5: stop, 6.5: place((0, 1))}, overheads=overheads)
+    assert seconds(result, "finish_ns") == [finish], why
+    assert seconds(result, "lost_ns") == [lost]
+    # running = 10 s of useful work + what was lost
+    assert seconds(result, "running_ns") == [10 + lost]
+
+
+def test_suspend_resume_carries_the_open_iteration_to_another_speed():
+    """Kept half of an iteration of 1 s; machine 1 is twice as slow: 0.5 x 2 + 6 x 2 = 13 from 6.5."""
+    slow = PlainPerformance(slow=lambda spec, a: 2.0 if a.slices[0].machine == 1 else 1.0)
+    result, _ = one(
+        {0: place((0, 1)), 3.5: stop, 6.5: place((1, 1))}, performance=slow, overheads=Overheads(on_stop="keep")
+    )
+    assert seconds(result, "finish_ns") == [19.5]
+
+
+def test_a_change_of_speed_rounds_the_open_iteration_up():
+    """7 ns iterations, 4 left, stretched 7 -> 10 ns: ceil(4 x 10 / 7) = 6 ns, not 5.7."""
+    spec = JobSpec("a", 0, Demand(1), iterations=2, compute_ns=7)
+    performance = PlainPerformance(slow=lambda s, a: 10 / 7 if a.bandwidth_cap < 1 else 1.0)
+    result, _ = one({0: place((0, 1)), 3e-9: place((0, 1), cap=0.5)}, spec, performance=performance)
+    assert result.columns["finish_ns"].tolist() == [3 + 6 + 10]
+
+
+def test_costs_come_from_the_job_then_the_table_then_the_constants(tmp_path):
+    """Three jobs that start: own delay 1 s, the table's 2 s for (vgg, 2), the constant 3 s."""
+    table = tmp_path / "overheads.csv"
+    table.write_text("model,gpus,start_s\nvgg,2,2\n")
+    own = JobSpec("own", 0, Demand(2), 1, 10**9, "vgg", delays_ns={"start": 10**9})
+    listed = JobSpec("listed", 0, Demand(2), 1, 10**9, "vgg")
+    other = JobSpec("other", 0, Demand(1), 1, 10**9, "vgg")
+
+    def start(v, p):
+        p.place(0, on((0, 2)))
+        p.place(1, on((1, 2)))
+        p.place(2, on((2, 1)))
+
+    result, _ = run_checked(
+        [own, listed, other], tiny_cluster(3), Scripted({0: start}), overheads=Overheads(start_s=3, table=table)
+    )
+    assert seconds(result, "overhead_ns") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["model,gpus,typo_s\n", "model,gpus,start_s\na,1,-2\n", "model,gpus,start_s\na,x,2\n"])
+def test_a_bad_table_of_costs_is_refused(tmp_path, text):
+    """Wrong columns, negative or non-numeric entries are named before the clock starts."""
+    table = tmp_path / "overheads.csv"
+    table.write_text(text)
+    with pytest.raises(InputError, match=r"overheads\.csv"):
+        Overheads(table=table)

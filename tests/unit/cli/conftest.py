@@ -1,0 +1,109 @@
+"""The command in this process, in a folder of its own, on a trace of eight jobs."""
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from artist.cli import main
+from artist.data import data_path
+
+TINY = ("workload=csv", f"workload.path={data_path('traces', 'tiny.csv')}", "network.cache=null")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Artist = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Work in a fresh folder; undo what a command does to its process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
+    monkeypatch.setenv("ARTIST_CACHE", str(tmp_path / "cache"))
+    root, path, modules = logging.getLogger(), list(sys.path), set(sys.modules)
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if getattr(sys.modules[name], "__file__", None) and str(tmp_path) in str(sys.modules[name].__file__):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def artist(capsys: pytest.CaptureFixture[str]) -> Artist:
+    """Return a function that runs the command on the tiny trace."""
+
+    def run(*arguments: str, tiny: bool = True) -> Result:
+        capsys.readouterr()
+        code = main([*(TINY if tiny else ()), *arguments])
+        captured = capsys.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def refused(artist: Artist) -> Callable[..., str]:
+    """Return a function that runs the command, checks the form of its refusal, and returns the message.
+
+    Two lines on stderr, nothing on stdout, exit code 2, no traceback, and no result left.
+    """
+
+    def run(*arguments: str, tiny: bool = True) -> str:
+        result = artist(*arguments, tiny=tiny)
+        assert result.code == 2, result
+        assert result.out == ""
+        lines = result.err.splitlines()
+        assert len(lines) == 2, result.err
+        assert lines[1].startswith("  "), result.err
+        assert "Traceback" not in result.err
+        assert not list(Path.cwd().rglob("summary.json"))
+        return result.err
+
+    return run
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """Return a user's folder with a policy of her own: whoever asks for least goes first."""
+    folder = tmp_path / "mine"
+    (folder / "policy").mkdir(parents=True)
+    (folder / "policy" / "least.yaml").write_text("_target_: least.Least\nmost_gpus: 64\n")
+    (folder / "least.py").write_text(
+        '''"""Least first."""
+import numpy as np
+from artist.policies.placement import Consolidate
+
+
+class Least:
+    def __init__(self, most_gpus):
+        self.most_gpus = most_gpus
+        self.placement = Consolidate("network")
+
+    def decide(self, view):
+        plan, free, jobs = view.plan(), view.free(), view.jobs
+        for row in np.lexsort((jobs.job, jobs.gpus)):
+            if not jobs.running[row] and jobs.gpus[row] <= self.most_gpus:
+                job = int(jobs.job[row])
+                allocation = self.placement.choose(free, view.demand(job))
+                if allocation is not None:
+                    free.take(allocation)
+                    plan.place(job, allocation)
+        return plan.done()
+'''
+    )
+    return folder

@@ -1,0 +1,178 @@
+"""Bad input ends before the clock starts: two lines, exit code 2, never a traceback."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Refused = Callable[..., str]
+HEADER = "job_id,submit_s,gpus,duration_s,iterations,compute_s,model\n"
+
+
+def trace(text: str) -> str:
+    """Write a trace and return the override that asks for it."""
+    Path("trace.csv").write_text(text)
+    return "workload.path=trace.csv"
+
+
+@pytest.mark.parametrize("text", ["", HEADER])
+def test_an_empty_trace_is_refused(refused: Refused, text: str) -> None:
+    """Nothing to simulate is no result of zero jobs."""
+    assert "trace.csv" in refused(trace(text))
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "found"),
+    [
+        ("a,0,two,100,,,ResNet50", "gpus", "two"),
+        ("a,0,-2,100,,,ResNet50", "gpus", "-2"),
+        ("a,5,2,-100,,,ResNet50", "duration_s", "-100"),
+        ("a,nan,2,100,,,ResNet50", "submit_s", "nan"),
+        ("a,0,2,inf,,,ResNet50", "duration_s", "inf"),
+    ],
+    ids=["wrong type", "negative GPUs", "negative time", "NaN", "infinite"],
+)
+def test_a_bad_number_in_a_trace_is_refused(refused: Refused, row: str, field: str, found: str) -> None:
+    """File, row and field are named, and the value found."""
+    message = refused(trace(f"{HEADER}ok,0,1,10,,,ResNet50\n{row}\n"))
+    assert "trace.csv" in message
+    assert field in message
+    assert found in message
+    assert "line 3" in message
+
+
+def test_a_duplicate_job_is_refused(refused: Refused) -> None:
+    """Two jobs of one name would be one row of the results."""
+    row = "twin,0,1,10,,,ResNet50\n"
+    assert "twin" in refused(trace(HEADER + row + row))
+
+
+def test_an_unknown_model_is_refused(refused: Refused) -> None:
+    """A model without a profile has no communication to price; the near miss is named."""
+    message = refused(trace(f"{HEADER}a,0,1,10,,,ResNet5\n"))
+    assert "'ResNet5'" in message
+    assert "ResNet50" in message
+
+
+def test_a_job_larger_than_the_cluster_is_refused(refused: Refused) -> None:
+    """It would wait for ever: 2 racks x 8 machines x 8 GPUs = 128 < 129."""
+    message = refused(trace(f"{HEADER}big,0,129,10,,,ResNet50\n"))
+    assert "big" in message
+    assert "129" in message
+    assert "128" in message
+
+
+def test_a_trace_that_is_not_there_is_refused(refused: Refused) -> None:
+    """The path is named."""
+    assert "nowhere.csv" in refused("workload.path=nowhere.csv")
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("clustr.racks=2", ["clustr", "did you mean 'cluster'?"]),
+        ("cluster.rack=2", ["cluster.rack", "did you mean 'racks'?"]),
+        ("policy.intervl_s=60", ["policy.intervl_s", "did you mean 'interval_s'?"]),
+        ("+policy.intervl_s=60", ["policy.intervl_s", "did you mean 'interval_s'?"]),
+        ("policy=tiresia", ["policy", "'tiresia'", "did you mean 'tiresias'?"]),
+        ("topology=dgx_h100", ["topology", "did you mean 'dgx_h100_3tier'?"]),
+        ("polcy=fifo", ["polcy", "did you mean 'policy'?"]),
+        ("hydra/launcher=jobli", ["hydra/launcher", "did you mean 'joblib'?"]),
+        ("network.system.endpoint_dely_ns=3", ["network.system", "did you mean 'endpoint_delay_ns'?"]),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_near_one(
+    refused: Refused, override: str, told: list[str]
+) -> None:
+    """Unknown options, choices and overrides say what was probably meant."""
+    message = refused(override)
+    for words in told:
+        assert words in message
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("cluster.racks=two", ["cluster.racks", "'two'", "integer"]),
+        ("cluster.racks=-1", ["cluster.racks", "-1", "greater than 0"]),
+        ("cluster.racks=2.5", ["cluster.racks", "2.5", "integer"]),
+        ("cluster.machines=many", ["cluster.machines", "'many'", "integer or a valid list"]),
+        ("seed=-1", ["seed", "-1"]),
+        ("seed=nan", ["seed", "nan"]),
+        ("policy.interval_s=-1", ["policy.interval_s", "-1", "greater than 0"]),
+        ("policy.interval_s=nan", ["policy.interval_s", "nan", "finite"]),
+        ("overheads.restart_s=-3", ["overheads.restart_s", "-3"]),
+        ("overheads.on_stop=forget", ["overheads.on_stop", "'forget'", "'keep'"]),
+        ("stop.time_s=0", ["stop.time_s", "0", "greater than 0"]),
+        ("stop.jobs=[5,3]", ["stop", "first < last"]),
+        ("stop.jobs=[5,9]", ["stop.jobs", "[5, 9]", "8, the number of jobs"]),
+        ("output.rates=perhaps", ["output.rates", "'perhaps'"]),
+        ("output.name=a/b", ["output.name", "'a/b'"]),
+        ("output.dir=null", ["output.dir", "None"]),
+        ("network.system.endpoint_delay_ns=-3", ["network.system.endpoint_delay_ns", "-3"]),
+        ("cluster.machine_type=vax", ["'vax'", "dgx_h100"]),
+        ("policy=3", ["group"]),
+        ("cluster.racks=${nope}", ["cluster.racks", "nope"]),
+        ("policy._target_=nowhere.Policy", ["policy._target_", "nowhere"]),
+        ("network.model._target_=nowhere.Model", ["network.model._target_", "nowhere"]),
+        ("workload.path=???", ["workload.path"]),
+        ("a=[1", ["command line", "a=[1"]),
+        ("--frobnicate", ["command line", "--frobnicate"]),
+        ("--config-dir=nowhere", ["--config-dir", "nowhere"]),
+    ],
+)
+def test_a_bad_value_is_refused(refused: Refused, override: str, told: list[str]) -> None:
+    """The field, the value found and what is allowed are named."""
+    message = refused(override)
+    for words in told:
+        assert words in message
+
+
+def test_contradicting_sizes_are_explained(refused: Refused) -> None:
+    """100 machines at 8 to a rack fill 13 racks: not 2."""
+    message = refused("cluster.racks=2", "cluster.machines=100")
+    assert "100 machines at 8 to a rack fill 13 racks, not 2" in message
+
+
+def test_a_list_of_machines_has_its_own_types(refused: Refused) -> None:
+    """cluster.machine_type beside a list that names types can only be a mistake."""
+    message = refused("cluster.machines=[{type: dgx_h100, count: 2}]", "cluster.machine_type=dgx_h100")
+    assert "cluster.machine_type" in message
+
+
+def test_an_unwritable_output_is_refused_before_the_run(refused: Refused) -> None:
+    """A folder below a regular file can never be made, whoever asks."""
+    Path("file").touch()
+    assert "file/runs" in refused("output.dir=file/runs")
+    assert "file/runs" in refused("-m", "seed=0,1", "output.dir=file/runs")
+
+
+def test_several_values_need_a_sweep(refused: Refused) -> None:
+    """A comma without -m is a slip that Hydra explains in six lines."""
+    assert "-m" in refused("policy=fifo,srtf")
+
+
+def test_a_sweep_over_experiments_is_refused(refused: Refused) -> None:
+    """Hydra would drop the sweeps of both files without a word."""
+    assert "experiment" in refused("-m", "experiment=base_schedulers,other")
+
+
+def test_a_class_that_is_no_policy_is_refused(refused: Refused) -> None:
+    """What the YAML's `_target_` builds must be a part of its group."""
+    Path("mine/policy").mkdir(parents=True)
+    Path("mine/policy/odd.yaml").write_text("_target_: collections.OrderedDict\n")
+    assert "decide" in refused("--config-dir=mine", "policy=odd")
+
+
+def test_a_file_that_is_not_yaml_is_refused(refused: Refused) -> None:
+    """File, line and column are named."""
+    Path("mine/policy").mkdir(parents=True)
+    Path("mine/policy/broken.yaml").write_text("a: 1\n  b: [\n")
+    message = refused("--config-dir=mine", "policy=broken")
+    assert "broken.yaml, line 2" in message
+
+
+def test_nothing_is_left_after_a_refusal(refused: Refused) -> None:
+    """An empty folder of results would look like a run that was lost."""
+    refused("cluster.racks=-1")
+    assert not Path("runs").exists()

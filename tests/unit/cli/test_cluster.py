@@ -1,0 +1,119 @@
+"""The machines of a cluster, and the file of those that fail, join and leave."""
+
+from pathlib import Path
+
+import pytest
+
+from artist.capacity import build_cluster
+from artist.config import ClusterConfig
+from artist.core.cluster import CapacityEvent
+from artist.data import data_path
+from artist.errors import InputError
+from netmodels.topology import Topology, load_topology
+
+HEADER = "time_s,kind,machine,deadline_s\n"
+
+
+@pytest.fixture(scope="module")
+def topology() -> Topology:
+    """Return the default: 8 machines to a rack, 8 GPUs each."""
+    return load_topology(data_path("topologies", "dgx_h100_3tier.yaml"))
+
+
+def racks(topology: Topology, **fields: object) -> list[int]:
+    """Return how many machines stand in each rack."""
+    cluster, _ = build_cluster(ClusterConfig.model_validate(fields), topology)
+    return [int((cluster.rack == rack).sum()) for rack in range(cluster.n_racks)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, [8, 8]),
+        ({"racks": 3}, [8, 8, 8]),
+        ({"racks": 2, "machines_per_rack": 3}, [3, 3]),
+        ({"machines": 10}, [8, 2]),
+        ({"machines": 10, "machines_per_rack": 4}, [4, 4, 2]),
+        ({"machines": 10, "racks": 2}, [8, 2]),
+        ({"machines": [{"type": "dgx_h100", "count": 3}, {"type": "dgx_h100", "count": 6}]}, [8, 1]),
+    ],
+)
+def test_machines_fill_racks(topology: Topology, fields: dict[str, object], expected: list[int]) -> None:
+    """One rule for all ways to say the size; the last rack may be short."""
+    assert racks(topology, **fields) == expected
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"racks": 2, "machines": 17},
+        {"racks": 3, "machines": 16},
+        {"racks": 2, "machines": 8, "machines_per_rack": 2},
+        {"racks": 2, "machines": [{"type": "dgx_h100", "count": 20}]},
+    ],
+)
+def test_sizes_that_cannot_both_hold_are_refused(topology: Topology, fields: dict[str, object]) -> None:
+    """The sentence says how many racks the machines would fill."""
+    with pytest.raises(InputError, match="to a rack fill"):
+        racks(topology, **fields)
+
+
+def test_groups_have_their_pools(topology: Topology) -> None:
+    """Owners at the start, machine by machine."""
+    groups = [{"type": "dgx_h100", "count": 1, "pool": "a"}, {"type": "dgx_h100", "count": 2, "pool": "b"}]
+    cluster, _ = build_cluster(ClusterConfig.model_validate({"machines": groups}), topology)
+    assert [(m.name, m.pool) for m in cluster.machines] == [("m0", "a"), ("m1", "b"), ("m2", "b")]
+
+
+def events(topology: Topology, path: Path, text: str) -> tuple[CapacityEvent, ...]:
+    """Return the events of a file beside two machines."""
+    path.write_text(text)
+    return build_cluster(ClusterConfig(machines=2, events=path), topology)[1]
+
+
+def test_events_are_read_in_order_of_time(topology: Topology, tmp_path: Path) -> None:
+    """Seconds become ns; a leave has a deadline."""
+    text = f"{HEADER}20,join,m0,\n1.5,fail,m0,\n5,leave,m1,10\n"
+    assert events(topology, tmp_path / "e.csv", text) == (
+        CapacityEvent(1_500_000_000, "fail", 0),
+        CapacityEvent(5_000_000_000, "leave", 1, 10_000_000_000),
+        CapacityEvent(20_000_000_000, "join", 0),
+    )
+
+
+def test_a_new_machine_may_join(topology: Topology, tmp_path: Path) -> None:
+    """It is in the cluster from the start, but not present: 2 x 8 GPUs count at first."""
+    path = tmp_path / "e.csv"
+    path.write_text("time_s,kind,machine,deadline_s,type,rack,pool\n9,join,new,,dgx_h100,3,loan\n")
+    cluster, _ = build_cluster(ClusterConfig(machines=2, events=path), topology)
+    new = cluster.machines[2]
+    assert (new.name, new.rack, new.pool, new.present) == ("new", 3, "loan", False)
+    assert cluster.total_gpus == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "not a table"),
+        ("time_s,kind,machine\n", "deadline_s"),
+        (f"{HEADER[:-1]},colour\n", "colour"),
+        (f"{HEADER}x,fail,m0,\n", "line 2, time_s"),
+        (f"{HEADER}nan,fail,m0,\n", "line 2, time_s"),
+        (f"{HEADER}-1,fail,m0,\n", "line 2, time_s"),
+        (f"{HEADER}1,fail,m0,\n2,explode,m1,\n", "line 3, kind"),
+        (f"{HEADER}5,leave,m0,4\n", "line 2, deadline_s"),
+        (f"{HEADER}5,leave,m0,\n", "line 2, deadline_s"),
+        (f"{HEADER}5,fail,m0,6\n", "line 2, deadline_s"),
+        (f"{HEADER}5,fail,m7,\n", "line 2, machine"),
+        (f"{HEADER}5,fail,,\n", "line 2, machine"),
+        (f"{HEADER}5,fail,m0,\n6,fail,m0,\n", "line 3"),
+        (f"{HEADER}5,join,m0,\n", "line 2"),
+        (f"{HEADER}5,leave,m0,9\n8,join,m0,\n", "line 3"),
+    ],
+)
+def test_a_bad_file_of_events_is_refused(topology: Topology, tmp_path: Path, text: str, told: str) -> None:
+    """File, row and field; and what cannot have happened: two failures without a join between."""
+    with pytest.raises(InputError) as error:
+        events(topology, tmp_path / "e.csv", text)
+    assert "e.csv" in str(error.value)
+    assert told in str(error.value)

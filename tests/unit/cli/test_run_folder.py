@@ -1,0 +1,119 @@
+"""Run folders are whole or absent, whoever is killed, and one process at a time writes."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from artist.errors import InputError
+from artist.run_folder import RunFolder, remove_if_empty
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """Return the place of a run."""
+    return RunFolder(tmp_path / "sweep" / "key", tmp_path / ".locks")
+
+
+def finish(folder: RunFolder, number: int = 1) -> bool:
+    """Run, unless it was run; tell whether it was."""
+    with folder.claim() as scratch:
+        if scratch is None:
+            return False
+        (scratch / "summary.json").write_text(f'{{"number": {number}}}')
+    return True
+
+
+def test_a_folder_appears_whole(folder: RunFolder) -> None:
+    """Nothing lies in its place before the end, and nothing beside it afterwards."""
+    with folder.claim() as scratch:
+        assert scratch is not None
+        (scratch / "summary.json").write_text("{}")
+        assert not folder.path.exists()
+    assert folder.summary() == {}
+    assert [path.name for path in folder.path.parent.iterdir()] == ["key"]
+
+
+def test_a_finished_run_is_kept(folder: RunFolder) -> None:
+    """The second claim gives nothing to write to."""
+    assert finish(folder, 1)
+    assert not finish(folder, 2)
+    assert folder.summary() == {"number": 1}
+
+
+def test_a_failure_inside_leaves_nothing(folder: RunFolder) -> None:
+    """Whatever ends the block, an interruption too."""
+    with pytest.raises(KeyboardInterrupt), folder.claim():
+        raise KeyboardInterrupt
+    assert list(folder.path.parent.iterdir()) == []
+
+
+def test_what_a_killed_run_left_is_removed(folder: RunFolder) -> None:
+    """Its scratch folder is nobody's: whoever holds the lock is the only writer."""
+    stale = folder.path.parent / ".key.part-elsewhere-1"
+    stale.mkdir(parents=True)
+    (stale / "summary.json").write_text("{}")
+    other = folder.path.parent / ".other.part-elsewhere-1"
+    other.mkdir()
+    assert folder.summary() is None
+    assert finish(folder)
+    assert not stale.exists()
+    assert other.exists()
+
+
+def test_a_second_process_waits_and_finds_it_finished(folder: RunFolder) -> None:
+    """Two claims at once: one writes, the other is told that it is done."""
+    entered, wrote = threading.Event(), []
+
+    def second() -> None:
+        entered.wait(10)
+        wrote.append(finish(RunFolder(folder.path, folder.locks), 2))
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with folder.claim() as scratch:
+        assert scratch is not None
+        entered.set()
+        thread.join(0.3)
+        assert thread.is_alive(), "the second did not wait"
+        (scratch / "summary.json").write_text('{"number": 1}')
+    thread.join(10)
+    assert wrote == [False]
+    assert folder.summary() == {"number": 1}
+
+
+def test_a_failure_is_recorded_and_gives_way_to_a_result(folder: RunFolder) -> None:
+    """error.json never counts as finished; a result replaces it, and is not replaced by it."""
+    folder.fail({"status": "failed"}, {"artist.log": "line"})
+    assert sorted(path.name for path in folder.path.iterdir()) == ["artist.log", "error.json"]
+    assert folder.summary() is None
+    assert finish(folder)
+    folder.fail({"status": "failed"}, {})
+    assert [path.name for path in folder.path.iterdir()] == ["summary.json"]
+
+
+def test_files_of_something_else_are_left_alone(folder: RunFolder) -> None:
+    """`hydra.run.dir=.` must not cost a user her files."""
+    folder.path.mkdir(parents=True)
+    (folder.path / "thesis.tex").write_text("years")
+    with pytest.raises(InputError, match=r"thesis\.tex"), folder.claim():
+        pass
+    folder.fail({}, {})
+    assert [path.name for path in folder.path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_damaged_summary_is_told(folder: RunFolder) -> None:
+    """It names the file and what to do."""
+    folder.path.mkdir(parents=True)
+    (folder.path / "summary.json").write_text("{")
+    with pytest.raises(InputError, match=r"summary\.json"):
+        folder.summary()
+
+
+def test_empty_folders_are_removed_up_to_the_root(tmp_path: Path) -> None:
+    """And no further: the folder that holds the root stays, empty or not."""
+    root = tmp_path / "here" / "runs"
+    (root / "date" / "run").mkdir(parents=True)
+    remove_if_empty(root / "date" / "run", root)
+    assert not root.exists()
+    assert (tmp_path / "here").exists()

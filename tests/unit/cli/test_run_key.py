@@ -1,0 +1,42 @@
+"""Equal keys, equal results; different inputs, different keys."""
+
+from pathlib import Path
+
+from artist.run_key import program_version, run_key
+
+CONFIG = {"seed": 0, "policy": {"_target_": "a.B", "x": 1.0}, "network": {"model": {}, "cache": None}}
+
+
+def test_what_does_not_change_results_does_not_count() -> None:
+    """Where results and answers are kept is no part of what was simulated."""
+    key = run_key(CONFIG)
+    assert run_key({**CONFIG, "output": {"dir": "elsewhere"}, "hydra": {}}) == key
+    assert run_key({**CONFIG, "network": {"model": {}, "cache": "elsewhere"}}) == key
+    assert run_key(dict(reversed(CONFIG.items()))) == key
+
+
+def test_what_changes_results_counts() -> None:
+    """Every value, and the name that the summary gives to the policy."""
+    others = [run_key({**CONFIG, "seed": 1}), run_key({**CONFIG, "network": {"model": {"x": 1}}})]
+    assert len({run_key(CONFIG), run_key(CONFIG, policy="fifo"), *others}) == 4
+
+
+def test_the_contents_of_files_count(tmp_path: Path) -> None:
+    """Of files that the configuration names anywhere, and of those that a part says it reads."""
+    named, other = tmp_path / "trace.csv", tmp_path / "policy.py"
+    config = {**CONFIG, "workload": {"path": [str(named)]}}
+    keys = [run_key(config)]
+    named.write_text("1")
+    keys.append(run_key(config))
+    named.write_text("22")
+    keys += [run_key(config), run_key(config, files=[other])]
+    other.write_text("1")
+    keys.append(run_key(config, files=[other]))
+    assert len(set(keys)) == 5
+
+
+def test_the_version_tells_one_checkout_from_another() -> None:
+    """A number for people and a digest of the code, so that an edited program runs its sweeps anew."""
+    number, digest = program_version().split("+")
+    assert number
+    assert len(digest) == 8

@@ -1,0 +1,112 @@
+"""The analytical model: irregular shapes, speed, and what it does with one GPU."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from netmodels.analytical import AnalyticalModel, iteration_on
+from netmodels.api import (
+    Dimension,
+    Fabric,
+    IterationTime,
+    Layer,
+    NetworkModel,
+    Profile,
+    SystemSettings,
+    load_topology,
+    shape_of,
+)
+from netmodels.profile import get_profile, profile_names
+from netmodels.zero import ZeroModel
+
+TOPOLOGIES = Path(__file__).resolve().parents[3] / "topologies"
+RING = Dimension("ring", 100, 1.0)
+FABRIC = Fabric("rings", (RING,), (RING,), (RING,))
+# one layer: 50 + 50 ns compute, then 6000 B with nothing to hide behind
+ONE = Profile("one", (Layer("a", 50, 0, 50, 6000),))
+SYSTEM = SystemSettings(endpoint_delay_ns=10)
+
+
+def exposed_ns(*racks, system=SYSTEM):
+    """Return the exposed time of the one-layer model; a rack is the list of its machines' GPUs."""
+    shape = shape_of((rack, "a", gpus) for rack, machines in enumerate(racks) for gpus in machines)
+    return AnalyticalModel().iteration(ONE, shape, FABRIC, system).exposed_ns
+
+
+def test_one_gpu_sends_nothing():
+    """Compute 50 + 50 and nothing else, no spans."""
+    assert AnalyticalModel().iteration(ONE, shape_of([(0, "a", 1)]), FABRIC, SYSTEM) == IterationTime(
+        100, 0, 0
+    )
+
+
+def test_two_gpus_by_hand():
+    """2 steps of 100 + 3000 and 3 delays: 6230 ns, in the machine, in the rack, over the network alike."""
+    assert exposed_ns([2]) == exposed_ns([1, 1]) == exposed_ns([1], [1]) == 2 * 3100 + 30
+
+
+def test_averages_between_regular_neighbours():
+    """2 + 3 GPUs are 2.5 a machine: half way between 2 + 2 and 3 + 3. By hand, bandwidth-aware:
+
+    2 + 2: scatter 100 + 3000 + 20, reduce 2 (100 + 1500) + 30, gather 3120: 9470.
+    3 + 3: scatter 2 (100 + 2000) + 30, reduce 2 (100 + 1000) + 30, gather 4230: 10690.
+    """
+    assert exposed_ns([2, 2]) == 9470
+    assert exposed_ns([3, 3]) == 10690
+    assert exposed_ns([2, 3]) == exposed_ns([3, 2]) == (9470 + 10690) / 2
+
+
+def test_equal_averages_cost_the_same():
+    """The first form's stated limit: 5 + 3 is priced as 4 + 4."""
+    assert exposed_ns([5, 3]) == exposed_ns([4, 4])
+
+
+def test_explicit_dimensions_are_the_same_model():
+    """The ASTRA-sim tests price dimensions; the cluster prices shapes: one answer for both."""
+    dims = [("machine", RING, 4), ("rack", RING, 2), ("network", RING, 1)]
+    shape = shape_of([(0, "a", 4), (0, "a", 4)])
+    assert iteration_on(ONE, dims, SYSTEM) == AnalyticalModel().iteration(ONE, shape, FABRIC, SYSTEM)
+
+
+@pytest.mark.parametrize("model", [AnalyticalModel(), ZeroModel()])
+def test_models_are_network_models(model):
+    """What a config's `_target_` builds must be a network model, checked at run time."""
+    assert isinstance(model, NetworkModel)
+    assert model.version
+
+
+def test_zero_model_is_compute_alone():
+    """8 GPUs or 1: 100 ns."""
+    assert ZeroModel().iteration(ONE, shape_of([(0, "a", 8)]), FABRIC, SYSTEM) == IterationTime(100, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["dgx_h100_3tier", "dally_code"])
+@pytest.mark.parametrize("model", profile_names())
+def test_consolidation_pays_on_the_shipped_fabrics(name, model):
+    """Taken for granted by the papers: 8 <= 4 + 4 in a rack <= over two; 64 in a rack <= over two."""
+    fabric = load_topology(TOPOLOGIES / f"{name}.yaml").fabric
+    spreads = [
+        [[(0, "a", 8)], [(0, "a", 4), (0, "a", 4)], [(0, "a", 4), (1, "a", 4)]],
+        [[(0, "a", 8)] * 8, [(rack, "a", 8) for rack in (0, 1) for _ in range(4)]],
+    ]
+    for spread in spreads:
+        answers = [
+            AnalyticalModel().iteration(get_profile(model), shape_of(each), fabric, fabric.system)
+            for each in spread
+        ]
+        exposed = [answer.exposed_ns for answer in answers]
+        assert exposed == sorted(exposed)
+
+
+def test_resnet50_on_64_gpus_is_cheap():
+    """An order of magnitude above the 0.3 ms measured, so that only a loop over GPUs or worse can fail it."""
+    fabric = load_topology(TOPOLOGIES / "dgx_h100_3tier.yaml").fabric
+    shape = shape_of([(rack, "a", 8) for rack in range(2) for _ in range(4)])
+    profile, model = get_profile("ResNet50"), AnalyticalModel()
+    best_s = float("inf")
+    for _ in range(5):
+        start_s = time.perf_counter()
+        model.iteration(profile, shape, fabric, fabric.system)
+        best_s = min(best_s, time.perf_counter() - start_s)
+    assert best_s < 0.005

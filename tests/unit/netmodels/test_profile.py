@@ -1,0 +1,140 @@
+"""The shipped profiles: parameter counts, skew, compute times, scaling."""
+
+import pickle
+
+import pytest
+
+from netmodels.compute_times import divide
+from netmodels.errors import InputError
+from netmodels.profile import Layer, Profile, get_profile, profile_names
+
+TOY = Profile("toy", (Layer("a", 10, 99, 20, 4), Layer("b", 30, 40, 50, 12)))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("AlexNet", 61_100_840),
+        ("VGG11", 132_863_336),
+        ("MobileNetV3", 2_542_856),
+        ("ResNet18", 11_689_512),
+        ("ResNet50", 25_557_032),
+        ("BERT-large", 335_141_888),
+    ],
+)
+def test_gradients_are_the_published_parameter_counts(name, parameters):
+    """Four bytes a parameter, exactly; counts of torchvision and (BERT) Hugging Face."""
+    assert get_profile(name).parameter_bytes == 4 * parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "skew"),
+    [
+        ("AlexNet", 0.618),  # 4096 x (9216 + 1) of 61,100,840
+        ("VGG11", 0.773),  # 4096 x (25088 + 1) of 132,863,336
+        ("MobileNetV3", 0.403),  # 1000 x (1024 + 1) of 2,542,856
+        ("ResNet18", 0.202),  # 512 x 512 x 9 + 2 x 512 of 11,689,512
+        ("ResNet50", 0.092),  # 512 x 512 x 9 + 2 x 512 of 25,557,032
+        (
+            "BERT-large",
+            0.095,
+        ),  # (30522 + 512 + 2 + 2) x 1024; dally.md: 0.03
+    ],
+)
+def test_skew(name, skew):
+    """Tiresias's threshold 0.3 must separate the labels of the Dally paper's Table 1."""
+    found = get_profile(name).skew
+    assert found == pytest.approx(skew, abs=0.0005)
+    assert (found > 0.3) == (name in {"AlexNet", "VGG11", "MobileNetV3"})
+
+
+@pytest.mark.parametrize(
+    ("name", "compute_ns"),
+    [
+        ("AlexNet", 51_877_000),
+        ("VGG11", 234_458_000),
+        ("MobileNetV3", 8_288_000),
+        ("ResNet18", 122_247_000),
+        ("ResNet50", 343_055_000),
+        ("BERT-large", 15_196_139_000),
+    ],
+)
+def test_compute_is_the_measured_time_exactly(name, compute_ns):
+    """The division over layers must not lose a nanosecond; layer 0 has no input gradient."""
+    profile = get_profile(name)
+    assert profile.compute_ns == compute_ns
+    assert profile.layers[0].input_gradient_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("ResNet50", "ResNet50"),
+        ("resnet-50", "ResNet50"),
+        ("VGG", "VGG11"),
+        ("vgg11", "VGG11"),
+        ("BERT", "BERT-large"),
+        ("bert_large", "BERT-large"),
+        ("mobilenet_v3", "MobileNetV3"),
+    ],
+)
+def test_names_as_traces_spell_them(asked, name):
+    """Traces write one model in several ways; asking twice gives one object, so comparing costs nothing."""
+    assert get_profile(asked) is get_profile(name)
+    assert get_profile(name).name == name
+    assert name in profile_names()
+
+
+def test_unknown_model():
+    """A trace with a model that we lack ends with the nearest name."""
+    with pytest.raises(InputError, match="did you mean 'ResNet50'"):
+        get_profile("ResNet51")
+
+
+def test_compute_counts_what_the_walk_runs():
+    """10 + 20 for a (its input gradient is nobody's), 30 + 40 + 50 for b: 150 ns."""
+    assert TOY.compute_ns == 150
+    assert (TOY.parameter_bytes, TOY.skew) == (16, 0.75)
+
+
+def test_scaling_truncates_once():
+    """0.5 x (10, 20, 30, 40, 50); 0.6 x 0.5 x 30 = 9 from the original, not from 0.5 x."""
+    half = TOY.scaled(0.5)
+    assert [layer.forward_ns for layer in half.layers] == [5, 15]
+    assert half is TOY.scaled(0.5)
+    assert half.compute_ns == 5 + 10 + 15 + 20 + 25
+    assert half.scaled(0.6).layers[1].forward_ns == 9  # 30 x 0.3
+    assert half.scaled(2) is TOY
+    assert half.parameter_bytes == TOY.parameter_bytes
+
+
+def test_the_factor_is_part_of_equality():
+    """Two speeds must never share an answer in a cache; equal content must, in any process."""
+    assert TOY.scaled(0.5) != TOY
+    assert hash(TOY) != hash(TOY.scaled(0.5))
+    assert pickle.loads(pickle.dumps(TOY.scaled(0.5))) == TOY.scaled(0.5)
+    assert Profile("toy", TOY.layers) == TOY
+    assert Profile("other", TOY.layers) != TOY
+
+
+@pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf")])
+def test_wrong_factors(factor):
+    """A GPU of speed 0 would never finish."""
+    with pytest.raises(InputError, match="wrong factor"):
+        TOY.scaled(factor)
+
+
+def test_wrong_layers():
+    """Negative times and fractions of a byte are mistakes of whoever wrote the profile."""
+    with pytest.raises(InputError, match="gradient_bytes"):
+        Profile("bad", (Layer("a", 1, 1, 1, -4),))
+    with pytest.raises(InputError, match="forward_ns"):
+        Profile("bad", (Layer("a", 1.5, 1, 1, 4),))
+    with pytest.raises(InputError, match="needs layers"):
+        Profile("bad", ())
+
+
+def test_largest_remainder():
+    """10 by 1 : 1 : 1 is 3.33 each: the first gets the odd one; weight 0 gets nothing."""
+    assert divide(10, [1, 1, 0, 1]) == [4, 3, 0, 3]
+    assert divide(7, [1, 2]) == [2, 5]  # 2.33 and 4.67

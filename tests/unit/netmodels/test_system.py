@@ -1,0 +1,44 @@
+"""System settings and what a user may override."""
+
+import pickle
+
+import pytest
+
+from netmodels.api import SystemSettings, merge_system
+from netmodels.errors import InputError
+
+
+def test_null_keeps_the_topology_s_value():
+    """The shipped network config lists every setting as null, and none of them may change anything."""
+    base = SystemSettings(endpoint_delay_ns=7, collective_queue="per_dimension")
+    nulls = {"endpoint_delay_ns": None, "local_memory_gb_s": None, "queue_order": None}
+    assert merge_system(base, nulls) == base
+    assert merge_system(base, {"endpoint_delay_ns": 20}) == SystemSettings(
+        20, collective_queue="per_dimension"
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "found", "allowed"),
+    [
+        ({"endpoint_delay": 3}, "endpoint_delay", "did you mean 'endpoint_delay_ns'?"),
+        ({"collective_optimization": "base_line"}, "base_line", "did you mean 'baseline'?"),
+        ({"endpoint_delay_ns": -1}, -1, "a whole number >= 0"),
+        ({"endpoint_delay_ns": 1.5}, 1.5, "a whole number >= 0"),
+        ({"endpoint_delay_ns": True}, True, "a whole number >= 0"),
+        ({"local_memory_gb_s": float("nan")}, "nan", "a number >= 0"),
+        ({"queue_order": ["issue"]}, ["issue"], "did you mean 'issue'?"),
+    ],
+)
+def test_wrong_overrides_say_what_is_allowed(overrides, found, allowed):
+    """A typo in a setting must not silently price another network."""
+    with pytest.raises(InputError) as error:
+        merge_system(SystemSettings(), overrides)
+    assert error.value.allowed.endswith(allowed)
+    assert str(error.value.found) == str(found)
+
+
+def test_whole_and_fractional_numbers_are_the_same_setting():
+    """1600 and 1600.0 hash alike, and so does any process, whatever its hash seed."""
+    assert hash(SystemSettings(local_memory_gb_s=1600)) == hash(SystemSettings(local_memory_gb_s=1600.0))
+    assert hash(pickle.loads(pickle.dumps(SystemSettings()))) == hash(SystemSettings()) == 0x9F258F7A1DC52B7

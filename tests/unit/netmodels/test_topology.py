@@ -1,0 +1,144 @@
+"""Topology files: what they say, and what is refused."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from netmodels.api import load_topology
+from netmodels.errors import InputError
+
+FOLDER = Path(__file__).resolve().parents[3] / "topologies"
+TINY = {
+    "name": "tiny",
+    "source": "made up",
+    "machines_per_rack": 2,
+    "default_machine_type": "box",
+    "machine_types": {
+        "box": {"gpus": 2, "gpu_type": "G", "cpus": 4, "memory_gib": 1, "memory_bandwidth_gb_s": 10}
+    },
+    "fabric": {
+        "machine": [{"kind": "ring", "latency_ns": 1, "bandwidth_gbit_s": 80}],
+        "rack": [{"kind": "switch", "latency_ns": 2, "bandwidth_gib_s": 1}],
+        "network": [{"kind": "switch", "latency_ns": 3.5, "bandwidth_gbit_s": 8}],
+    },
+    "system": {"endpoint_delay_ns": 5},
+}
+
+
+def test_units_are_converted_once():
+    """80 Gbit/s = 10 byte/ns; 1 GiB/s = 2^30 / 10^9 byte/ns; 1 GiB = 2^30 byte; 10 GB/s = 10^10 byte/s."""
+    topology = load_topology(TINY)
+    assert topology.fabric.machine[0].bandwidth_bytes_per_ns == 10
+    assert topology.fabric.rack[0].bandwidth_bytes_per_ns == 2**30 / 1e9
+    box = topology.machine_type()
+    assert (box.memory_bytes, box.memory_bandwidth_bytes_per_s, box.speed) == (2**30, 1e10, 1.0)
+    assert topology.fabric.system.endpoint_delay_ns == 5
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_topologies_load_alike_from_file_and_mapping(path):
+    """Hydra hands over the mapping, other programs the file; the file's name is the topology's."""
+    topology = load_topology(path)
+    assert topology == load_topology(yaml.safe_load(path.read_text()))
+    assert topology.name == path.stem
+
+
+def test_default_fabric_has_the_vendor_s_figures():
+    """NVLink 900 GB/s both ways: 450 each; an NDR port: 50; 800 Gb/s for 8 GPUs: 12.5."""
+    topology = load_topology(FOLDER / "dgx_h100_3tier.yaml")
+    fabric = topology.fabric
+    speeds = [tier[0].bandwidth_bytes_per_ns for tier in (fabric.machine, fabric.rack, fabric.network)]
+    assert speeds == [450, 50, 12.5]
+    machine = topology.machine_type()
+    assert (machine.gpus, machine.cpus, machine.memory_bytes) == (8, 112, 2 * 2**40)
+
+
+def test_dally_fabric_has_the_constants_of_the_program():
+    """Slot 0 ns 600, machine 500 ns 600, rack 5 us 200, network 50 us 400 GiB/s, links with the members."""
+    topology = load_topology(FOLDER / "dally_code.yaml")
+    dims = [each for _, dimensions in topology.fabric.tiers() for each in dimensions]
+    found = [
+        (each.kind, each.latency_ns, each.bandwidth_bytes_per_ns * 1e9 / 2**30, each.size) for each in dims
+    ]
+    assert found == [
+        ("fully_connected", 0, 600, 4),
+        ("ring", 500, 600, 0),
+        ("ring", 5000, 200, 0),
+        ("switch", 50000, 400, 0),
+    ]
+    assert {each.links for each in dims} == {"members"}
+    assert topology.fabric.system.queue_order == "lowest_layer_first"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where", "allowed"),
+    [
+        ("machines_per_rack", 0, "machines_per_rack", "greater than or equal to 1"),
+        ("machines_per_rack", "8", "machines_per_rack", "valid integer"),
+        ("machines_per_rack", None, "machines_per_rack", "valid integer"),
+        ("default_machine_type", "bax", "default_machine_type", "did you mean 'box'?"),
+        ("machine_types", {}, "machine_types", "at least 1 item"),
+        ("machine_types.box.gpus", -1, "machine_types.box.gpus", "greater than or equal to 0"),
+        ("machine_types.box.speed", float("nan"), "machine_types.box.speed", "finite number"),
+        ("machine_types.box.colour", "red", "machine_types.box.colour", "did you mean"),
+        ("fabric.rack", [], "fabric.rack", "at least 1 item"),
+        ("fabric.rack.0.kind", "torus", "fabric.rack.0.kind", "'ring', 'switch' or 'fully_connected'"),
+        ("fabric.rack.0.latency_ns", -1, "fabric.rack.0.latency_ns", "greater than or equal to 0"),
+        ("fabric.rack.0.bandwidth_gib_s", 0, "fabric.rack.0.bandwidth_gib_s", "greater than 0"),
+        ("fabric.rack.0.bandwidth_gbit_s", 1, "fabric.rack.0", "exactly one of bandwidth_gbit_s"),
+        ("fabric.rack.0.size", 4, "fabric.rack.0.size", "0 for the last dimension"),
+        ("fabric.machine.0.size", 1, "machine_types.box.gpus", "up to 1"),
+        ("system.queue_order", "first", "system.queue_order", "issue, lowest_layer_first"),
+    ],
+)
+def test_wrong_fields_are_refused_by_name(path, value, where, allowed):
+    """Each mistake ends before the clock starts, with field, value and what is allowed."""
+    raw = copy.deepcopy(TINY)
+    *parents, last = (int(part) if part.isdigit() else part for part in path.split("."))
+    place = raw
+    for part in parents:
+        place = place[part]
+    place[last] = value
+    with pytest.raises(InputError) as error:
+        load_topology(raw)
+    assert where in error.value.where
+    assert allowed in error.value.allowed
+    assert len(str(error.value).splitlines()) == 2
+
+
+def test_a_missing_field_is_named():
+    """Leaving the source out is a mistake: no figure without one."""
+    raw = {key: value for key, value in TINY.items() if key != "source"}
+    with pytest.raises(InputError, match="source: field missing"):
+        load_topology(raw)
+
+
+@pytest.mark.parametrize("text", ["", "- 1\n- 2\n", "a: [1\n", "\x00"])
+def test_files_that_hold_no_topology(tmp_path, text):
+    """Empty, a list, broken YAML, binary: two lines that name the file."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"mine\.yaml"):
+        load_topology(path)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    """A wrong path is bad input, not a traceback."""
+    with pytest.raises(InputError, match="cannot read the topology file"):
+        load_topology(tmp_path / "none.yaml")
+
+
+def test_unknown_machine_type_is_refused():
+    """The cluster's list of types is checked against the topology."""
+    with pytest.raises(InputError, match="did you mean 'box'"):
+        load_topology(TINY).machine_type("bux")
+
+
+def test_inner_dimensions_need_a_size():
+    """Two dimensions in a rack: without a size for the inner one nobody knows where it ends."""
+    raw = copy.deepcopy(TINY)
+    raw["fabric"]["rack"] *= 2
+    with pytest.raises(InputError, match=r"fabric\.rack\.0\.size"):
+        load_topology(raw)

@@ -1,0 +1,84 @@
+"""summary.json of the run on paper (see conftest) and of its edge cases."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from artist.core.result import RunResult
+from artist.results.metrics import distribution, summarise
+from artist.results.schema import SummaryFile
+
+S = 1_000_000_000
+
+
+def test_summary_of_the_run_on_paper(summary: dict[str, Any]) -> None:
+    """Every number of the summary, worked out by hand."""
+    assert summary["makespan_s"] == 22.5  # last finish 22.5 - first submit 0
+    # Completion times 10, 21.5, 4; sorted 4, 10, 21.5: p95 at 0.95 x 2 = 1.9, so 10 + 0.9 x 11.5.
+    assert summary["jct_s"] == pytest.approx(
+        {
+            "mean": 35.5 / 3,
+            "median": 10.0,
+            "p95": 20.35,
+            "p99": 21.27,
+            "max": 21.5,
+            "mean_beyond_p95": 21.5,
+            "mean_beyond_p99": 21.5,
+        }
+    )
+    assert summary["queueing_s"]["mean"] == 3.0  # (0 + 9 + 0) / 3
+    assert summary["exposed_s"]["mean"] == 2.5 / 3  # b alone: 5 x 0.5 s
+    # Overheads 0, 2.5 / 10, 0: mean 0.25 / 3, p95 at 1.9: 0.9 x 0.25.
+    assert summary["comm_overhead"] == pytest.approx({"mean": 0.25 / 3, "p95": 0.225})
+    assert summary["gpu_utilization"] == 68 / 90
+    assert summary["gpu_allocated"] == 78 / 90
+    counts = ("jobs", "finished", "preemptions", "migrations", "network_distinct", "events", "seed")
+    assert [summary[key] for key in counts] == [3, 3, 0, 0, 2, 12, 1]
+    assert summary["placements"] == {"machine": 2, "rack": 1, "network": 0}
+    assert (summary["policy"], summary["stopped_by"]) == ("fifo", "finished")
+
+
+def test_keys_are_those_of_the_contract_in_its_order(summary: dict[str, Any]) -> None:
+    """The order in which DESIGN.md lists the keys, which is also what reading back checks."""
+    assert list(summary) == list(SummaryFile.model_fields)
+    SummaryFile.model_validate(summary)
+
+
+def test_nothing_finished_gives_null_and_never_nan(none_finished: RunResult) -> None:
+    """A run stopped before the first finish: times and ratios are null, counts are 0, JSON is valid."""
+    summary = summarise(none_finished, policy="fifo", seed=1, network_distinct=0, run={})
+    json.dumps(summary, allow_nan=False)
+    assert summary["finished"] == 0
+    assert set(summary["jct_s"].values()) == {None}
+    assert [summary[key] for key in ("makespan_s", "gpu_utilization", "gpu_allocated")] == [None, None, None]
+    assert summary["comm_overhead"] == {"mean": None, "p95": None}
+
+
+def test_unfinished_jobs_do_not_enter_the_times(result: RunResult) -> None:
+    """b, waiting 9 s, is cut off: completion (10 + 4) / 2, queueing 0, but its overhead still counts."""
+    columns = dict(result.columns)
+    columns["finish_ns"] = columns["finish_ns"].copy()
+    columns["finish_ns"][1] = -1
+    summary = summarise(replace(result, columns=columns), policy="fifo", seed=1, network_distinct=2, run={})
+    assert (summary["jct_s"]["mean"], summary["queueing_s"]["max"]) == (7.0, 0.0)
+    assert summary["makespan_s"] == 10.0  # a finishes last
+    assert summary["comm_overhead"]["mean"] == pytest.approx(0.25 / 3)
+
+
+def test_one_job_is_its_own_distribution() -> None:
+    """With one value every statistic is that value; none lies beyond it, so the tail is the maximum."""
+    assert set(distribution(np.array([4 * S])).values()) == {4.0}
+
+
+def test_tail_is_the_mean_of_what_lies_above() -> None:
+    """0..100 s: p95 = 95, so the tail is 96..100 with mean 98; p99 = 99, so it is 100."""
+    times = distribution(np.arange(101, dtype=np.int64) * S)
+    assert (times["p95"], times["mean_beyond_p95"], times["mean_beyond_p99"]) == (95.0, 98.0, 100.0)
+
+
+def test_mean_is_exact_where_int64_would_overflow() -> None:
+    """10,000 jobs of 10^16 ns (115 days): the sum, 10^20, does not fit 64 bits; the mean is 10^7 s."""
+    assert distribution(np.full(10_000, 10**16, dtype=np.int64))["mean"] == 1e7

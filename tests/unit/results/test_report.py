@@ -1,0 +1,155 @@
+"""artist-report end to end on run folders in a temporary place, good and bad."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from artist.core.result import RunResult
+from artist.results.folder import write_run
+from artist.results.metrics import summarise
+from artist.results.report import main
+
+FILES = ["busy_gpus.png", "busy_gpus.svg", "jct_cdf.png", "jct_cdf.svg", "report.html", "table.csv"]
+
+
+@pytest.fixture
+def sweep(run_folder: Callable[..., Path], tmp_path: Path) -> Path:
+    """Write 2 policies x 2 seeds; one more point that failed, one that is being written."""
+    root = tmp_path / "sweep"
+    for policy in ("fifo", "srtf"):
+        for seed in (0, 1):
+            run_folder(root / f"{policy}{seed}", {"policy": {"name": policy}, "seed": seed}, slower=1 + seed)
+    for name in ("broken", ".half.part-host-1"):
+        (root / name).mkdir()
+    (root / "broken" / "error.json").write_text(json.dumps({"status": "failed", "message": "no\n  luck"}))
+    (root / ".half.part-host-1" / "summary.json").write_text("{")
+    return root
+
+
+def _lines(text: str) -> list[str]:
+    return text.rstrip("\n").split("\n")
+
+
+def test_report_of_a_sweep(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table on stdout has a row per policy and n = 2; the failed point is named on stderr."""
+    assert main([str(sweep)]) == 0
+    printed = capsys.readouterr()
+    assert [line.split()[:2] for line in _lines(printed.out)[3:]] == [["fifo", "2"], ["srtf", "2"]]
+    assert f"failed: {sweep / 'broken'}: no luck" in printed.err
+    assert sorted(path.name for path in (sweep / "report").iterdir()) == FILES
+    assert (sweep / "report" / "jct_cdf.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_page_stands_alone(sweep: Path, tmp_path: Path) -> None:
+    """The HTML names no other file or address, has both figures inside, and fits a phone."""
+    assert main([str(sweep), "--output", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert re.findall(r'(?:src|href)="(?!data:)', page) == []
+    assert "http" not in page
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert 'name="viewport"' in page
+    assert "no luck" in page
+
+
+def test_same_runs_give_the_same_files(sweep: Path, tmp_path: Path) -> None:
+    """A report made twice is the same, figures included, so it can be kept under version control."""
+    for name in ("one", "two"):
+        assert main([str(sweep), "--output", str(tmp_path / name)]) == 0
+    for name in FILES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_folder_given_twice_counts_once(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sweep and one of its points: still 2 replicates, nothing left out as repeated."""
+    assert main([str(sweep), str(sweep / "fifo0")]) == 0
+    printed = capsys.readouterr()
+    assert _lines(printed.out)[3].split()[:2] == ["fifo", "2"]
+    assert "left out" not in printed.err
+
+
+def test_a_run_without_finished_jobs_is_reported(
+    none_finished: RunResult, tmp_path: Path, run_folder: Callable[..., Path]
+) -> None:
+    """Nothing to draw in the distribution is no reason to fail."""
+    folder = run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1})
+    write_run(
+        folder,
+        none_finished,
+        None,
+        summarise(none_finished, policy="fifo", seed=1, network_distinct=0, run={}),
+    )
+    assert main([str(folder)]) == 0
+
+
+def test_more_runs_than_can_be_drawn(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """21 racks: the table has all rows, the figures 20 lines, and stderr says so."""
+    for racks in range(21):
+        config = {"policy": {"name": "fifo"}, "seed": 1, "cluster": {"racks": racks}}
+        run_folder(tmp_path / "runs" / str(racks), config)
+    assert main([str(tmp_path / "runs")]) == 0
+    printed = capsys.readouterr()
+    assert len(_lines(printed.out)) == 3 + 21
+    assert "The last 1 of 21 rows are not drawn." in printed.err
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda run: (run / "summary.json").write_text("{"), "summary.json: cannot be read"),
+        (lambda run: (run / "summary.json").write_text('{"policy": 3}'), "summary.json: policy:"),
+        (lambda run: (run / "config.yaml").write_text("a: ["), "config.yaml: cannot be read"),
+        (lambda run: (run / "jobs.parquet").write_bytes(b"PAR1"), "jobs.parquet: cannot be read"),
+        (lambda run: (run / "timeline.parquet").unlink(), "timeline.parquet: cannot be read"),
+        (lambda run: (run / "summary.json").unlink(), "no finished run"),
+    ],
+)
+def test_damaged_runs_are_two_lines_and_exit_code_2(
+    run_folder: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], object],
+    message: str,
+) -> None:
+    """Whatever is damaged, the user reads which file, what is wrong and what to do; never a traceback."""
+    damage(run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1}))
+    assert main([str(tmp_path / "run")]) == 2
+    lines = _lines(capsys.readouterr().err)
+    assert len(lines) == 2
+    assert message in lines[0]
+
+
+@pytest.mark.parametrize("arguments", [[], ["nowhere"], ["--colour", "x"], ["x", "--output"]])
+def test_bad_arguments_are_two_lines_and_exit_code_2(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No folder, one that is not there, an unknown option, an option without its value."""
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert len(_lines(capsys.readouterr().err)) == 2
+
+
+def test_unwritable_output_is_two_lines_and_exit_code_2(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file lies where the report's folder should be; the message names it after the failed points."""
+    (tmp_path / "taken").write_text("")
+    assert main([str(sweep), "--output", str(tmp_path / "taken")]) == 2
+    lines = _lines(capsys.readouterr().err)
+    assert lines[-2] == f"{tmp_path / 'taken'}: cannot be written"
+
+
+def test_simulating_does_not_import_what_only_reports_need() -> None:
+    """`artist` imports recorder, folder, metrics and tables; matplotlib and pandas would cost it a second."""
+    code = (
+        "import sys; from artist.results import folder, metrics, recorder, tables;"
+        "print({'matplotlib', 'pandas', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,70 @@
+"""Tables of the run on paper (see conftest) and of replicates of it."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artist.results.compare import compare
+from artist.results.folder import Run, read_run
+from artist.results.tables import compare_table, comparison_csv, run_table
+
+
+@pytest.fixture
+def replicates(run_folder: Callable[..., Path], tmp_path: Path) -> list[Run]:
+    """The run on paper and itself with completion times doubled, as seeds 1 and 2; tiresias once."""
+    fifo, tiresias = {"name": "fifo"}, {"name": "tiresias"}
+    return [
+        read_run(run_folder(tmp_path / "1", {"policy": fifo, "seed": 1})),
+        read_run(run_folder(tmp_path / "2", {"policy": fifo, "seed": 2}, slower=2)),
+        read_run(run_folder(tmp_path / "3", {"policy": tiresias, "seed": 1})),
+    ]
+
+
+def test_table_of_the_run_on_paper(summary: dict[str, Any]) -> None:
+    """The numbers of test_metrics in seconds and per cent: 68 / 90 = 75.6 %, 0.25 / 3 = 8.33 %."""
+    assert run_table(summary).splitlines() == [
+        "                      JCT     JCT    JCT    JCT  queue   make  GPUs     comm.  preemp",
+        "policy  jobs  done   mean  median    p95    p99   mean   span  used  overhead   tions",
+        "                        s       s      s      s      s      s     %         %",
+        "fifo       3     3  11.83   10.00  20.35  21.27  3.000  22.50  75.6      8.33       0",
+    ]
+
+
+def test_long_times_are_in_hours(summary: dict[str, Any]) -> None:
+    """From a mean completion time of 2 h = 7200 s on, times are in hours: 7200 s is 2.000."""
+    summary["jct_s"]["mean"] = 7200.0
+    head, row = run_table(summary).splitlines()[-2:]
+    assert head.split()[0] == "h"
+    assert row.split()[3] == "2.000"
+
+
+def test_missing_numbers_are_dashes(summary: dict[str, Any]) -> None:
+    """Where no job has finished there is a dash, neither 0 nor None."""
+    summary |= {"jct_s": dict.fromkeys(summary["jct_s"]), "makespan_s": None, "finished": 0}
+    assert run_table(summary).splitlines()[-1].split()[2:8] == ["0", "-", "-", "-", "-", "3.000"]
+
+
+def test_replicates_are_merged(replicates: list[Run]) -> None:
+    """Means 11.83 and 23.67: mean 17.75; s = 11.83 / sqrt 2, t(1) s / sqrt 2 = 12.706 x 5.917 = 75.18."""
+    rows = [line.split() for line in compare_table(replicates).splitlines()[-2:]]
+    assert rows[0][:7] == ["fifo", "2", "3", "3", "17.75", "+-", "75.18"]
+    assert rows[1][:5] == ["tiresias", "1", "3", "3", "11.83"]
+
+
+def test_a_replicate_without_the_number_leaves_no_mean(replicates: list[Run]) -> None:
+    """A mean over those replicates that got far enough would be a biased sample; there is none."""
+    replicates[1].summary["makespan_s"] = None
+    row = next(csv.DictReader(comparison_csv(compare(replicates)).splitlines()))
+    assert (row["makespan_s"], row["makespan_s_ci95"], row["jct_mean_s"]) == ("", "", "17.75")
+
+
+def test_csv_is_in_seconds_and_fractions(replicates: list[Run]) -> None:
+    """Programs get base units in full precision, and no half width from a single run."""
+    row = list(csv.DictReader(comparison_csv(compare(replicates)).splitlines()))[1]
+    assert (row["policy"], row["runs"], row["jobs"]) == ("tiresias", "1", "3")
+    assert float(row["jct_mean_s"]) == 35.5 / 3
+    assert float(row["gpu_utilization"]) == 68 / 90
+    assert row["jct_mean_s_ci95"] == ""
