@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 if some points of a sweep failed, or a policy did; 2 for bad input.
+        0; 1 if some points of a sweep failed, or a policy did; 2 for bad input, of all points of a sweep.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises instead of printing and leaving
@@ -117,10 +117,15 @@ def _report_points(returns: _Returns, outcomes: Sequence["Outcome"]) -> int:
     failed = [(job, each) for job, each in zip(returns.jobs, outcomes, strict=True) if each.summary is None]
     place = _short(outcomes[0].folder.parent)
     print(f"{done} run now, {kept} kept, {len(failed)} failed; written to {place}", file=sys.stderr)
+    told: dict[str, list[str]] = {}
     for job, each in failed:
-        print(f"failed: {_label(job)}: {each.message}", file=sys.stderr)
+        told.setdefault(each.message, []).append(_label(job))
+    for message, labels in told.items():
+        print("\n".join(f"failed: {label}" for label in labels), message, sep="\n", file=sys.stderr)
     if any(each.status == "interrupted" for _, each in failed):
         return INTERRUPTED
+    if all(each.status == "bad_input" for each in outcomes):
+        return BAD_INPUT
     return SOME_FAILED if failed else SUCCESS
 
 

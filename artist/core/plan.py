@@ -62,4 +62,6 @@ class PlanBuilder:
 
     def done(self) -> Plan:
         """Freeze the plan."""
-        return Plan(MappingProxyType(self._changes), MappingProxyType(self._assigns), self._wake_ns)
+        return Plan(
+            MappingProxyType(dict(self._changes)), MappingProxyType(dict(self._assigns)), self._wake_ns
+        )

@@ -137,6 +137,7 @@ class Engine:
         self._changed: dict[int, Changed] = {}  # since the last repricing
         self._placements = [0, 0, 0]
         self._fruitless = 0  # calls in a row that changed nothing
+        self._idle = False  # jobs wait, nothing runs, nothing is due
 
     # --- the loop
 
@@ -173,7 +174,7 @@ class Engine:
         times = [self._heap[0][0]] if self._heap else []
         if self._arrived < self.jobs.n:
             times.append(self.jobs.submit[self._arrived])
-        idle = not times and not self._n_running
+        self._idle = idle = not times and not self._n_running
         if idle and self._fruitless >= 2:
             raise stuck_error(self.jobs, self._active[: self._n_active].tolist(), self._story, self.now)
         if self._interval is not None and self._n_active:
@@ -196,7 +197,7 @@ class Engine:
                 return
 
     def _instant(self, now: int) -> None:
-        again = bool(self._fruitless) and not self._n_running  # perhaps stuck: ask even without news
+        again = self._idle  # perhaps stuck: ask even without news
         while True:
             self._apply_due(now)
             tick = self._interval is not None and now % self._interval == 0 and now != self._last_tick

@@ -45,7 +45,8 @@ def run_first(
 
     Running jobs that are no longer among the first make room, then the others are placed in order.
     Where the placement leaves GPUs over, the rest of the ranking is offered them: a job that was to
-    make room stays if its GPUs are still free, and with `skip` waiting jobs start.
+    make room stays if its GPUs are still free, and with `skip` waiting jobs start. Room is made by the
+    number of GPUs only: a job that its placement refuses for lack of GPUs close together waits.
 
     Parameters
     ----------

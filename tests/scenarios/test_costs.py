@@ -93,9 +93,7 @@ def test_resize_costs_resize():
 def test_the_same_gpus_with_another_cap_is_a_retune_that_carries_the_open_iteration():
     """Capped at 0.5 from 2.5 on, iterations take 2 s: half an iteration left is 1 s, then 7 of 2 s: 17.5."""
     performance = PlainPerformance(slow=lambda spec, a: 1 / a.bandwidth_cap)
-    result, log = one(
-        {0: place((0, 1)), 2.5: place((0, 1), cap=0.5)}, performance=performance
-    )
+    result, log = one({0: place((0, 1)), 2.5: place((0, 1), cap=0.5)}, performance=performance)
     assert [e.how for e in log if isinstance(e, Change)] == ["retune"]
     assert seconds(result, "finish_ns") == [17.5]
     assert seconds(result, "lost_ns") == [0]
@@ -148,7 +146,9 @@ def test_suspend_resume_carries_the_open_iteration_to_another_speed():
     """Kept half of an iteration of 1 s; machine 1 is twice as slow: 0.5 x 2 + 6 x 2 = 13 from 6.5."""
     slow = PlainPerformance(slow=lambda spec, a: 2.0 if a.slices[0].machine == 1 else 1.0)
     result, _ = one(
-        {0: place((0, 1)), 3.5: stop, 6.5: place((1, 1))}, performance=slow, overheads=Overheads(on_stop="keep")
+        {0: place((0, 1)), 3.5: stop, 6.5: place((1, 1))},
+        performance=slow,
+        overheads=Overheads(on_stop="keep"),
     )
     assert seconds(result, "finish_ns") == [19.5]
 
@@ -175,12 +175,17 @@ def test_costs_come_from_the_job_then_the_table_then_the_constants(tmp_path):
         p.place(2, on((2, 1)))
 
     result, _ = run_checked(
-        [own, listed, other], tiny_cluster(3), Scripted({0: start}), overheads=Overheads(start_s=3, table=table)
+        [own, listed, other],
+        tiny_cluster(3),
+        Scripted({0: start}),
+        overheads=Overheads(start_s=3, table=table),
     )
     assert seconds(result, "overhead_ns") == [1, 2, 3]
 
 
-@pytest.mark.parametrize("text", ["model,gpus,typo_s\n", "model,gpus,start_s\na,1,-2\n", "model,gpus,start_s\na,x,2\n"])
+@pytest.mark.parametrize(
+    "text", ["model,gpus,typo_s\n", "model,gpus,start_s\na,1,-2\n", "model,gpus,start_s\na,x,2\n"]
+)
 def test_a_bad_table_of_costs_is_refused(tmp_path, text):
     """Wrong columns, negative or non-numeric entries are named before the clock starts."""
     table = tmp_path / "overheads.csv"

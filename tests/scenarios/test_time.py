@@ -93,7 +93,7 @@ def test_leases_are_a_heap_of_the_policy_behind_one_timer():
 
 
 def test_a_policy_on_a_grid_is_called_at_multiples_only():
-    """interval 10 s: a job that arrives at 3 starts at 10; ticks do not keep the run alive."""
+    """Interval 10 s: a job that arrives at 3 starts at 10; ticks do not keep the run alive."""
     policy = Ordered(order="fifo", interval_s=10)
     policy.on_events = False
     result, _ = run_checked([job("a", 1, 5, at=3)], tiny_cluster(), policy)
@@ -144,7 +144,9 @@ def test_a_stuck_policy_on_a_grid_is_reported_after_two_ticks():
 def test_the_story_tells_of_the_evictions():
     """A job that was started and stopped, and then starves, has that in its story."""
     policy = Scripted({0: lambda v, p: p.place(0, on((0, 1))), 2: lambda v, p: p.stop(0)})
-    with pytest.raises(StuckError, match=r"(?s)1 starts, 1 preemptions.*2 iterations done.*stop \(preempted\)"):
+    with pytest.raises(
+        StuckError, match=r"(?s)1 starts, 1 preemptions.*2 iterations done.*stop \(preempted\)"
+    ):
         run_checked([job("a", 1, 4)], tiny_cluster(), policy)
 
 

@@ -45,11 +45,19 @@ def test_failed_points_are_listed_and_tried_again(artist: Artist) -> None:
         result = artist("-m", "cluster.racks=1,-1")
         assert result.code == 1
         assert "1 failed" in result.err
-        assert "cluster.racks=-1: cluster.racks: wrong value" in result.err
+        assert "cluster.racks=-1\ncluster.racks: wrong value\n  found -1" in result.err
         assert len(result.out.splitlines()) == 3 + 1
     (error,) = Path("runs").rglob("error.json")
     assert json.loads(error.read_text())["status"] == "bad_input"
     assert not (error.parent / "summary.json").exists()
+
+
+def test_a_reason_that_all_points_share_is_told_once(artist: Artist) -> None:
+    """Input that is bad for every point is bad input: exit code 2."""
+    result = artist("-m", "policy=fifo,srtf", "workload.path=nowhere.csv")
+    assert result.code == 2
+    assert result.err.count("failed: ") == 2
+    assert result.err.count("nowhere.csv: no such file") == 1
 
 
 def test_an_experiment_is_a_sweep_of_its_own_name(artist: Artist, mine: Path) -> None:

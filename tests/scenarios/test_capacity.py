@@ -1,0 +1,208 @@
+"""Machines that fail, join, leave with a deadline, and change pools."""
+
+import pytest
+
+from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.events import MachineEvent, Stop
+from artist.engine.overheads import Overheads
+from artist.errors import InputError, PlanError
+from artist.policies.ordered import Ordered
+from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
+from artist.units import seconds_to_ns
+
+
+def event(at, kind, machine, deadline=0):
+    return CapacityEvent(seconds_to_ns(at), kind, machine, seconds_to_ns(deadline))
+
+
+def test_a_failure_evicts_at_once_and_the_job_goes_on_elsewhere():
+    """m0 fails at 3.5: the open half iteration is lost, 7 iterations follow on m1: 10.5.
+
+    Capacity: 4 GPUs for 3.5 s, then 2 for 7 s = 28 GPU-s. Busy: 2 GPUs for 10.5 s = 21 GPU-s.
+    """
+    result, log = run_checked(
+        [job("a", 2, 10)], tiny_cluster(), Ordered(order="fifo"), capacity_events=[event(3.5, "fail", 0)]
+    )
+    assert [e.reason for e in log if isinstance(e, Stop)] == ["evicted"]
+    assert seconds(result, "finish_ns") == [10.5]
+    assert result.columns["evictions"].tolist() == [1]
+    assert result.columns["preemptions"].tolist() == [0]
+    assert result.capacity_gpu_ns == seconds_to_ns(28)
+    assert result.busy_gpu_ns == seconds_to_ns(21)
+
+
+def test_a_failure_cannot_suspend():
+    """on_stop=keep saves the open iteration at a preemption, not when the machine dies: 10.5 as above."""
+    result, _ = run_checked(
+        [job("a", 2, 10)],
+        tiny_cluster(),
+        Ordered(order="fifo"),
+        overheads=Overheads(on_stop="keep"),
+        capacity_events=[event(3.5, "fail", 0)],
+    )
+    assert seconds(result, "finish_ns") == [10.5]
+
+
+def test_a_leaving_machine_evicts_at_its_deadline():
+    """Told at 2, gone at 5: a runs on until 5 (5 iterations), then 5 more on m1: 10, nothing lost."""
+    result, log = run_checked(
+        [job("a", 2, 10)], tiny_cluster(), Ordered(order="fifo"), capacity_events=[event(2, "leave", 0, 5)]
+    )
+    assert [(e.how, e.time_ns) for e in log if isinstance(e, MachineEvent)] == [
+        ("leave", seconds_to_ns(2)),
+        ("left", seconds_to_ns(5)),
+    ]
+    assert seconds(result, "finish_ns") == [10]
+    assert result.columns["evictions"].tolist() == [1]
+
+
+def test_a_job_that_ends_before_the_deadline_is_not_evicted():
+    """3 s of work, deadline at 5."""
+    result, _ = run_checked(
+        [job("a", 2, 3), job("late", 1, 1, at=20)],
+        tiny_cluster(),
+        Ordered(order="fifo"),
+        capacity_events=[event(2, "leave", 0, 5)],
+    )
+    assert result.columns["evictions"].tolist() == [0, 0]
+
+
+def test_a_machine_joins_and_takes_work():
+    """One machine at first; b (2 GPUs) waits for it until m1 joins at 4."""
+    cluster = Cluster([Machine("m0", 0, "box", 2), Machine("m1", 0, "box", 2, present=False)])
+    result, _ = run_checked(
+        [job("a", 2, 10), job("b", 2, 3)],
+        cluster,
+        Ordered(order="fifo"),
+        capacity_events=[event(4, "join", 1)],
+    )
+    assert seconds(result, "first_start_ns") == [0, 4]
+    # 2 GPUs for 4 s and 4 GPUs for 6 s
+    assert result.capacity_gpu_ns == seconds_to_ns(8 + 24)
+
+
+def test_a_machine_that_joins_again_calls_its_leaving_off():
+    """Leaving at 2 with deadline 5, but called off at 4: a is not evicted and ends at 10."""
+    result, _ = run_checked(
+        [job("a", 2, 10)],
+        tiny_cluster(),
+        Ordered(order="fifo"),
+        capacity_events=[event(2, "leave", 0, 5), event(4, "join", 0)],
+    )
+    assert seconds(result, "finish_ns") == [10]
+    assert result.columns["evictions"].tolist() == [0]
+
+
+def test_a_failed_machine_comes_back():
+    """One machine, down from 3 to 8: 3 iterations, then 7 from 8 on: 15; queued for 5 s."""
+    result, _ = run_checked(
+        [job("a", 2, 10)],
+        tiny_cluster(1),
+        Ordered(order="fifo"),
+        capacity_events=[event(3, "fail", 0), event(8, "join", 0)],
+    )
+    assert seconds(result, "finish_ns") == [15]
+    assert seconds(result, "queueing_ns") == [5]
+
+
+def test_a_job_over_two_machines_loses_both_when_one_fails():
+    """A holds m0 and m1; m1's failure frees m0, where b (1 GPU) can start at that instant."""
+    result, _ = run_checked(
+        [job("a", 4, 10), job("b", 1, 1, at=1)],
+        tiny_cluster(),
+        Ordered(order="fifo", backfill=True),
+        capacity_events=[event(3, "fail", 1), event(50, "join", 1)],
+    )
+    assert seconds(result, "first_start_ns") == [0, 3]
+    assert result.columns["evictions"].tolist() == [1, 0]
+
+
+def test_pools_are_assigned_and_seen():
+    """The plan gives the empty m1 to another pool; the view shows it from then on."""
+    seen = {}
+
+    def assign(v, p):
+        p.place(0, on((0, 1)))
+        p.assign(1, "inference")
+
+    script = {0: assign, 1: lambda v, p: seen.update(pools=list(v.pools))}
+    _, log = run_checked([job("a", 1, 3)], tiny_cluster(), Scripted(script))
+    assert seen["pools"] == ["default", "inference"]
+    assert [(e.machine, e.pool) for e in log if isinstance(e, MachineEvent)] == [(1, "inference")]
+
+
+def test_a_plan_may_empty_a_machine_and_assign_it():
+    """A moves from m0 to m1 and m0 changes its pool, in one plan."""
+
+    def loan(v, p):
+        p.place(0, on((1, 1)))
+        p.assign(0, "inference")
+
+    result, _ = run_checked(
+        [job("a", 1, 3)], tiny_cluster(), Scripted({0: lambda v, p: p.place(0, on((0, 1))), 1: loan})
+    )
+    assert result.columns["migrations"].tolist() == [1]
+
+
+def test_an_absent_machine_has_no_pool_to_change():
+    """m1 failed before."""
+    with pytest.raises(PlanError, match="machine number 1 cannot change to pool 'x': it is not there"):
+        run_checked(
+            [job("a", 1, 3)],
+            tiny_cluster(),
+            Scripted({1: lambda v, p: p.assign(1, "x")}),
+            capacity_events=[event(0, "fail", 1)],
+        )
+
+
+def test_the_view_offers_nothing_of_closed_machines():
+    """m0 is leaving: its free GPUs are not offered, and it does not accept."""
+    seen = {}
+
+    def look(v, p):
+        seen.update(free=v.free().gpus.tolist(), total=v.free_gpus, accepts=v.accepts.tolist())
+        p.place(0, on((1, 1)))
+
+    run_checked(
+        [job("a", 1, 3)], tiny_cluster(), Scripted({1: look}), capacity_events=[event(0, "leave", 0, 99)]
+    )
+    assert seen == {"free": [0, 2], "total": 2, "accepts": [False, True]}
+
+
+def test_a_job_larger_than_the_cluster_is_refused_before_the_clock_starts():
+    """5 GPUs on 2 x 2."""
+    with pytest.raises(
+        InputError, match=r"job 'a': the job can never fit the cluster\n  found '5 GPUs'; allowed: 1\.\.4"
+    ):
+        run_checked([job("a", 5)], tiny_cluster(), Ordered(order="fifo"))
+
+
+def test_a_machine_that_joins_later_counts_for_what_can_fit():
+    """4 GPUs asked: there from t = 2 on."""
+    cluster = Cluster([Machine("m0", 0, "box", 2), Machine("m1", 0, "box", 2, present=False)])
+    result, _ = run_checked(
+        [job("a", 4, 1)], cluster, Ordered(order="fifo"), capacity_events=[event(2, "join", 1)]
+    )
+    assert seconds(result, "finish_ns") == [3]
+
+
+@pytest.mark.parametrize(
+    ("demand", "allowed"),
+    [
+        ({"gpus": 3, "max_machines": 1}, "1..2 GPUs on 1 machines"),
+        ({"gpus": 1, "gpu_types": ("H100",)}, "GPUs of type H100"),
+        ({"gpus": 0, "cpus": 9}, "1..4 CPUs"),
+        ({"gpus": 4, "min_gpus": 5, "max_gpus": 6}, "min_gpus <= gpus"),
+    ],
+)
+def test_demands_that_can_never_be_met(demand, allowed):
+    """Each kind of misfit says what would be allowed."""
+    with pytest.raises(InputError) as error:
+        run_checked([job("a", **demand)], tiny_cluster(cpus=4), Ordered(order="fifo"))
+    assert allowed in str(error.value)
+
+
+def test_two_jobs_with_one_id_are_refused():
+    """Ids are unique."""
+    with pytest.raises(InputError, match="this id is used twice"):
+        run_checked([job("a"), job("a")], tiny_cluster(), Ordered(order="fifo"))

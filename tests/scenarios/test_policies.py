@@ -1,0 +1,187 @@
+"""Hand-worked schedules that fail without the distinctive rule of each base policy."""
+
+import pytest
+from pydantic import ValidationError
+
+from artist.core.events import Stop
+from artist.core.job import JobSpec
+from artist.performance.estimates import Noise, WrongFraction
+from artist.policies.ordered import Ordered
+from artist.policies.tiresias import Tiresias
+from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+
+
+def finishes(jobs, cluster, policy, **options):
+    result, _ = run_checked(jobs, cluster, policy, **options)
+    return seconds(result, "finish_ns")
+
+
+BLOCKED = [job("a", 3, 10), job("b", 4, 5), job("c", 1, 3)]  # on 4 GPUs: b blocks c, or c overtakes b
+
+
+def test_strict_fifo_waits_behind_the_first():
+    """C would fit beside a, but b is before it: b at 10, c at 15."""
+    assert finishes(BLOCKED, tiny_cluster(), Ordered(order="fifo")) == [10, 15, 18]
+
+
+def test_backfilling_fifo_lets_later_jobs_overtake():
+    """C runs beside a at once."""
+    assert finishes(BLOCKED, tiny_cluster(), Ordered(order="fifo", backfill=True)) == [10, 15, 3]
+
+
+def test_sjf_does_not_preempt():
+    """A (10 s) runs already when b (1 s) comes: b waits, but overtakes c (5 s)."""
+    jobs = [job("a", 1, 10), job("c", 1, 5, at=1), job("b", 1, 1, at=2)]
+    assert finishes(jobs, tiny_cluster(1, 1), Ordered(order="sjf", backfill=True)) == [10, 16, 11]
+
+
+def test_srtf_preempts_by_remaining_time():
+    """B (4 s) preempts a (10 s, 8 left) at 2; c (5 s) at 3 waits for b (3 left), then runs before a.
+
+    b: 2-6, c: 6-11, a: 0-2 and 11-19.
+    """
+    jobs = [job("a", 1, 10), job("b", 1, 4, at=2), job("c", 1, 5, at=3)]
+    policy = Ordered(order="srtf", preemptive=True, backfill=True)
+    assert finishes(jobs, tiny_cluster(1, 1), policy) == [19, 6, 11]
+
+
+def test_srsf_weighs_remaining_time_with_gpus():
+    """a: 4 GPUs x 3 s = 12; b: 1 GPU x 5 s = 5. By time a goes first, by service b does."""
+    jobs = [job("a", 4, 3), job("b", 1, 5)]
+    srtf = Ordered(order="srtf", preemptive=True, backfill=True)
+    srsf = Ordered(order="srsf", preemptive=True, backfill=True)
+    assert finishes(jobs, tiny_cluster(), srtf) == [3, 8]
+    assert finishes(jobs, tiny_cluster(), srsf) == [8, 5]
+
+
+def test_las_prefers_the_job_that_ran_least():
+    """B comes at 4 with nothing attained: runs until both have run 4 s (t = 8), then by ticks of 1 s.
+
+    At 8 both have 4 s: a (arrived first) runs 8-9; b 9-10 (5 s done, ends), a 10-11 (6 s done, ends).
+    """
+    policy = Ordered(order="las", preemptive=True, backfill=True, interval_s=1)
+    assert finishes([job("a", 1, 6), job("b", 1, 5, at=4)], tiny_cluster(1, 1), policy) == [11, 10]
+
+
+def test_two_dimensional_las_counts_gpus():
+    """At t = 4: a held 1 GPU for 4 s = 4, b 4 GPUs for 0 s. At 5 b has 4 = a's: a (first) runs again.
+
+    LAS by time alone would let b (1 s < 4 s) run on until 8.
+    """
+    jobs = [job("a", 1, 8), job("b", 4, 3, at=4)]
+    las = Ordered(order="las", preemptive=True, backfill=True, interval_s=1)
+    las2d = Ordered(order="las2d", preemptive=True, backfill=True, interval_s=1)
+    assert finishes(jobs, tiny_cluster(), las) == [11, 7]
+    # las2d: b 4-5 (4 GPU-s); a 5-6 (5); b 6-7 (8); a until its service passes 8: 7-10 (4 + 4 = 8 s: ends at 10)
+    assert finishes(jobs, tiny_cluster(), las2d) == [10, 11]
+
+
+def test_nobody_is_stopped_in_vain():
+    """B (2 GPUs, on one machine) comes first by time; by count stopping d would do, but it does not.
+
+    m0: a and a free GPU, m1: c and d. Without d one GPU is free on each machine: b cannot be placed, so
+    d stays and b waits for a, whose end at 20 empties m0.
+    """
+    jobs = [
+        job("a", 1, 20),
+        job("x", 1, 1),
+        job("c", 1, 30, at=0.5),
+        job("d", 1, 40, at=0.6),
+        job("b", 2, 3, at=2),
+    ]
+    policy = Ordered(order="srtf", preemptive=True, backfill=True, placement="consolidate_machine")
+    result, log = run_checked(jobs, tiny_cluster(), policy)
+    assert not [e for e in log if isinstance(e, Stop)]
+    assert seconds(result, "first_start_ns")[-1] == 20
+
+
+def test_tiresias_demotes_at_the_very_instant_of_the_threshold():
+    """Threshold 4 GPU-s: a (2 GPUs) is demoted at 2, not at the next event; b starts then.
+
+    One machine of 2 GPUs. a: 0-2, b (arrived at 1): 2-4 demoted too; both in queue 2, a was first: 4-7, b 7-8.
+    """
+    jobs = [job("a", 2, 5), job("b", 2, 3, at=1)]
+    assert finishes(jobs, tiny_cluster(1), Tiresias(thresholds_gpu_s=(4,))) == [7, 8]
+
+
+def test_tiresias_queues_are_fifo_inside():
+    """With a threshold that nobody reaches, Tiresias is FIFO: c does not run before b."""
+    jobs = [job("a", 2, 5), job("b", 2, 5, at=1), job("c", 2, 1, at=2)]
+    assert finishes(jobs, tiny_cluster(1), Tiresias(thresholds_gpu_s=(1000,))) == [5, 10, 11]
+
+
+def test_tiresias_promotes_a_starving_job():
+    """A is demoted at 2 after 2 s and waits; with knob 1.5 it is promoted at 2 + 1.5 x 2 = 5.
+
+    One GPU, threshold 2 GPU-s; b, c, d (2 s each, never demoted before they end) arrive at 1, 2, 3.
+    Without the knob a goes on when they are done: at 8. With it a (first by arrival) runs from 5 on.
+    """
+    jobs = [job("a", 1, 4), job("b", 1, 2, at=1), job("c", 1, 2, at=2), job("d", 1, 2, at=3)]
+    assert finishes(jobs, tiny_cluster(1, 1), Tiresias(thresholds_gpu_s=(2,)))[0] == 10
+    # 5-7 are the two seconds that a needs; it is at 2 s of new service at 7, when it is done
+    assert finishes(jobs, tiny_cluster(1, 1), Tiresias(thresholds_gpu_s=(2,), promote_knob=1.5))[0] == 7
+
+
+def skewed(spec):
+    return JobSpec(spec.job_id, spec.submit_ns, spec.demand, spec.iterations, spec.compute_ns, "skewed")
+
+
+def test_tiresias_consolidates_by_skew():
+    """One GPU is free on each machine: a 2-GPU job of low skew starts at once, one of high skew waits.
+
+    x and y (1 GPU) fill m0, z goes to m1; x ends at 1. From 2 on one GPU is free on each. The low-skew job
+    runs 2-4 across; the high-skew one starts when y (on m0) ends at 8.
+    """
+    ones = [job("x", 1, 1), job("y", 1, 8), job("z", 1, 9)]
+    assert finishes([*ones, job("low", 2, 2, at=2)], tiny_cluster(), Tiresias())[-1] == 4
+    assert finishes([*ones, skewed(job("high", 2, 2, at=2))], tiny_cluster(), Tiresias())[-1] == 10
+
+
+@pytest.mark.parametrize(
+    ("parameters", "names"),
+    [
+        ({"thresholds_gpu_s": (5, 5)}, "rising"),
+        ({"continuous": True}, "interval_s"),
+        ({"skew_threshold": 2}, "skew_threshold"),
+        ({"placement_low_skew": "nowhere"}, "placement_low_skew"),
+        ({"typo": 1}, "typo"),
+    ],
+)
+def test_bad_parameters_of_tiresias_are_named(parameters, names):
+    """Typed and range-checked by the policy's own class."""
+    with pytest.raises(ValidationError, match=names):
+        Tiresias(**parameters)
+
+
+def test_gittins_prefers_the_job_most_likely_to_end_soon():
+    """Learned: half of the jobs end at 1 GPU-s, the others at 10. A job that outlived 1 s has 9 to go.
+
+    Index with quantum 2 at attained 0: of 4 jobs (1, 1, 10, 10) half end within 2; mean spent = (1 + 1 + 2 +
+    2) / 4 = 1.5; index 0.5 / 1.5 = 1/3. At attained 9: both left end within 2 after 1 each: index 1.
+    So the old job (9 attained) outranks a new one, which LAS would never do.
+    """
+    import numpy as np
+
+    from artist.policies.gittins import gittins_index
+
+    index = gittins_index(np.array([0.0, 9.0, 11.0]), np.array([1.0, 10.0, 1.0, 10.0]), 2.0)
+    np.testing.assert_allclose(index, [1 / 3, 1.0, 0.0])
+
+
+def test_estimates_change_decisions_not_truth():
+    """With noise 1 SRTF may believe that a (10 s) is shorter than b (9 s); the runs still take 10 and 9 s."""
+    jobs = [job("a", 1, 10), job("b", 1, 9)]
+    for seed in range(20):
+        policy = Ordered(order="srtf", preemptive=True, backfill=True)
+        result, _ = run_checked(jobs, tiny_cluster(1, 1), policy, estimates=Noise(level=1, seed=seed))
+        assert seconds(result, "running_ns") == [10, 9]
+        if seconds(result, "finish_ns") == [10, 19]:
+            return
+    pytest.fail("the noise never misled the policy")
+
+
+def test_wrong_fraction_leaves_the_others_exact():
+    """A fraction of 0 believes the truth; a fraction of 1 with error 0 too."""
+    jobs = [job("a", 1, 10), job("b", 1, 9)]
+    for estimates in (WrongFraction(fraction=0, error=1), WrongFraction(fraction=1, error=0)):
+        assert estimates.factors(jobs).tolist() == [1, 1]
