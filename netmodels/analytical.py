@@ -27,16 +27,25 @@ class AnalyticalModel:
     machines of 4). Where that average is not whole (2 + 3 GPUs: 2.5), every phase is interpolated linearly
     between its times with the next lower and the next higher whole number, in each such dimension on its
     own; so the price lies between those of the regular neighbours. A lower neighbour of one member costs
-    nothing in that dimension. Nothing here knows that the largest group is the slowest.
+    nothing in that dimension. Nothing here knows that the largest group is the slowest. Shapes with equal
+    averages have equal answers, so an answer is kept by its levels: a fragmented cluster asks for thousands
+    of shapes and a few hundred levels.
     """
 
     version = "1"
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Profile, tuple[Level, ...], SystemSettings], IterationTime] = {}
 
     def iteration(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> IterationTime:
         """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
-        return _iteration(profile, levels_of(shape, fabric), system)
+        question = (profile, levels_of(shape, fabric), system)
+        answer = self._known.get(question)
+        if answer is None:
+            answer = self._known[question] = _iteration(*question)
+        return answer
 
 
 def iteration_on(

@@ -6,6 +6,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation, Cluster
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Free:
@@ -14,23 +15,33 @@ class Free:
     Attributes
     ----------
     gpus, cpus, memory_bytes : ndarray of int64, shape (n_machines,)
+    accepts
+        Which machines take new work, shape (n_machines,); None if all do.
     total_gpus
         Sum of `gpus`.
     """
 
-    def __init__(self, cluster: Cluster, gpus: Ints, cpus: Ints, memory_bytes: Ints) -> None:
+    def __init__(
+        self, cluster: Cluster, gpus: Ints, cpus: Ints, memory_bytes: Ints, accepts: Bools | None = None
+    ) -> None:
         self.cluster = cluster
+        self.accepts = accepts
         self.gpus = gpus
         self.cpus = cpus
         self.memory_bytes = memory_bytes
         self.total_gpus = int(gpus.sum())
+
+    @property
+    def sizes(self) -> Ints:
+        """GPUs of the machines that take new work, free or not, shape (n_machines,)."""
+        return self.cluster.gpus if self.accepts is None else np.where(self.accepts, self.cluster.gpus, 0)
 
     def take(self, allocation: Allocation) -> None:
         """Use up what an allocation with GPUs of its own holds."""
         self._add(allocation, -1)
 
     def give(self, allocation: Allocation) -> None:
-        """Return what an allocation with GPUs of its own holds."""
+        """Return what an allocation with GPUs of its own holds; nothing on machines that are closed."""
         self._add(allocation, 1)
 
     def fits(self, allocation: Allocation) -> bool:
@@ -42,6 +53,8 @@ class Free:
 
     def _add(self, allocation: Allocation, sign: int) -> None:
         for m, gpus, cpus, memory in allocation.slices:
+            if self.accepts is not None and not self.accepts[m]:
+                continue
             self.gpus[m] += sign * gpus
             self.cpus[m] += sign * cpus
             self.memory_bytes[m] += sign * memory

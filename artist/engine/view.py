@@ -90,11 +90,13 @@ class View:
 
     def free(self) -> Free:
         m = self._machines
-        columns = [np.frombuffer(c, dtype=np.int64).copy() for c in (m.free_gpus, m.free_cpus, m.free_memory)]
-        if 0 in m.accepts:
-            for column in columns:
-                column *= np.frombuffer(m.accepts, dtype=np.int8)
-        return Free(m.cluster, *columns)
+        gpus, cpus, memory = (
+            np.frombuffer(c, dtype=np.int64).copy() for c in (m.free_gpus, m.free_cpus, m.free_memory)
+        )
+        if 0 not in m.accepts:
+            return Free(m.cluster, gpus, cpus, memory)
+        accepts = self.accepts
+        return Free(m.cluster, gpus * accepts, cpus * accepts, memory * accepts, accepts)
 
     def columns(self, jobs: Sequence[int]) -> Columns:
         return Columns(self._table, self._known, np.array(jobs, dtype=np.int64), self.now_ns)

@@ -42,29 +42,30 @@ class _Chooser:
         if demand.gpus > free.total_gpus and not demand.fungible:
             return None
         if free.cluster.same_kind and not demand.gpu_types and not demand.fungible:
-            return self._on(free, free.gpus, demand.gpus, demand)
+            return self._on(free, free.gpus, free.sizes, demand.gpus, demand)
         for usable, speed in _by_type(free.cluster, demand):
             need = ceil(demand.gpus / speed - 1e-9) if demand.fungible else demand.gpus
-            allocation = self._on(free, np.where(usable, free.gpus, 0), need, demand)
+            gpus, sizes = np.where(usable, free.gpus, 0), np.where(usable, free.sizes, 0)
+            allocation = self._on(free, gpus, sizes, need, demand)
             if allocation is not None:
                 return allocation
         return None
 
-    def _on(self, free: Free, gpus: Ints, need: int, demand: Demand) -> Allocation | None:
-        taken = self._machines(free.cluster, gpus, need)
+    def _on(self, free: Free, gpus: Ints, sizes: Ints, need: int, demand: Demand) -> Allocation | None:
+        taken = self._machines(free.cluster, gpus, sizes, need)
         if taken is None or (demand.max_machines and len(taken) > demand.max_machines):
             return None
         return with_share(free, taken)
 
-    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
-        """Return GPUs by machine; `gpus` are the free ones, shape (n_machines,)."""
+    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine; `gpus` are free now, `sizes` if nobody were there, shape (n_machines,)."""
         raise NotImplementedError
 
 
 class FirstFit(_Chooser):
     """The first machine that fits, else GPUs of the machines in order."""
 
-    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
         first = int((gpus >= need).argmax())
         if gpus[first] >= need:
             return {first: need}
@@ -74,7 +75,7 @@ class FirstFit(_Chooser):
 class BestFit(_Chooser):
     """The machine that is left with the fewest GPUs, else the emptiest machines, wherever they are."""
 
-    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
         machine = _tightest(gpus, need)
         if machine is not None:
             return {machine: need}
@@ -92,20 +93,22 @@ class Consolidate(_Chooser):
     def __init__(self, widest: Literal["machine", "rack", "network"] = "network") -> None:
         self._widest = widest
 
-    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
         machine = _tightest(gpus, need)
         if machine is not None:
             return {machine: need}
         if int(gpus.sum()) < need:
             return None
         if self._widest == "machine":
-            largest = int(cluster.gpus.max())
+            largest = int(sizes.max())
             if need <= largest:
                 return None
             taken = self._in_rack(cluster, gpus, need) or self._over_racks(cluster, gpus, need)
-            return taken if taken and len(taken) <= -(-need // largest) else _whole(cluster, gpus, need)
+            return taken if taken and len(taken) <= -(-need // largest) else _whole(gpus, largest, need)
         taken = self._in_rack(cluster, gpus, need)
-        if taken is None and (self._widest == "network" or need > _largest_rack(cluster)):
+        if taken is None and (
+            self._widest == "network" or need > int(np.bincount(cluster.rack, sizes).max())
+        ):
             taken = self._over_racks(cluster, gpus, need)
         return taken
 
@@ -146,7 +149,7 @@ class Random(_Chooser):
     def __init__(self, seed: int) -> None:
         self._rng = child_generator(seed, "placement")
 
-    def _machines(self, cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
         fits = np.flatnonzero(gpus >= need)
         if len(fits):
             return {int(self._rng.choice(fits)): need}
@@ -263,12 +266,7 @@ def _fewest(gpus: Ints, among: Ints, need: int) -> dict[int, int] | None:
     return taken
 
 
-def _whole(cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+def _whole(gpus: Ints, largest: int, need: int) -> dict[int, int] | None:
     """Return the fewest machines that the demand can do with at all, wherever they are, or None."""
     taken = _fewest(gpus, np.arange(len(gpus)), need)
-    least = -(-need // int(cluster.gpus.max()))
-    return taken if taken is not None and len(taken) <= least else None
-
-
-def _largest_rack(cluster: Cluster) -> int:
-    return int(np.bincount(cluster.rack, cluster.gpus).max())
+    return taken if taken is not None and len(taken) <= -(-need // largest) else None

@@ -58,8 +58,9 @@ def run_first(
         Whether jobs may overtake one that does not fit.
     """
     columns = view.jobs
+    ranked = _without_pinned(view, ranked)
     jobs, gpus, running = columns.job[ranked], columns.gpus[ranked], columns.running[ranked]
-    capacity = view.free_gpus + int(columns.held_gpus.sum())
+    capacity = view.free_gpus + int(columns.held_gpus[ranked].sum())
     wanted = take_first(gpus, capacity, skip=skip)
     if (wanted == running).all():
         return
@@ -91,3 +92,10 @@ def run_first(
         placed = packing.place(view.demand(job), choose(job))
         if placed is not None:
             plan.place(job, placed)
+
+
+def _without_pinned(view: ClusterView, ranked: Ints) -> Ints:
+    """Leave out jobs on machines that take no new work: to stop them would help nobody."""
+    closed = np.flatnonzero(~view.accepts).tolist()
+    pinned = sorted({job for machine in closed for job in view.jobs_on(machine)})
+    return ranked[~np.isin(view.jobs.job[ranked], pinned)] if pinned else ranked

@@ -31,7 +31,13 @@ def tiny_cluster(
 
 
 def job(
-    job_id: str, gpus: int = 1, seconds: float = 10, at: float = 0, *, iteration_s: float = 1, **demand: object
+    job_id: str,
+    gpus: int = 1,
+    seconds: float = 10,
+    at: float = 0,
+    *,
+    iteration_s: float = 1,
+    **demand: object,
 ) -> JobSpec:
     """Return a job of `seconds` on its GPUs, in iterations of `iteration_s`; the rest goes to `Demand`."""
     return JobSpec(
@@ -149,7 +155,7 @@ def audit(result: RunResult) -> None:
     asked = np.array([s.iterations for s in result.jobs], dtype=np.int64)
     assert (c["iterations_done"] == asked)[done].all()
     parts = ("compute_ns", "input_stall_ns", "interference_ns", "exposed_ns", "contention_ns", "sharing_ns")
-    assert (sum(c[name] for name in parts) == c["running_ns"]).all()
+    assert (np.sum([c[name] for name in parts], axis=0) == c["running_ns"]).all()
     assert (c["machine_ns"] + c["rack_ns"] + c["network_ns"] == c["running_ns"] + c["overhead_ns"]).all()
     if not result.group_gpu_ns:
         assert int(c["held_gpu_ns"].sum()) == result.busy_gpu_ns
