@@ -270,7 +270,7 @@ def capped(spec: JobSpec, allocation: Allocation) -> float:
 
 @st.composite
 def demands(draw: st.DrawFn) -> Demand:
-    kind = draw(st.sampled_from(("fixed", "fixed", "elastic", "one machine", "cpu")))
+    kind = draw(st.sampled_from(("fixed", "fixed", "elastic", "elastic", "one machine", "cpu")))
     if kind == "cpu":
         return Demand(0, cpus=draw(st.integers(1, CPUS)), max_machines=1)
     if kind == "one machine":

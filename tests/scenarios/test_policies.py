@@ -72,7 +72,7 @@ def test_two_dimensional_las_counts_gpus():
     las = Ordered(order="las", preemptive=True, backfill=True, interval_s=1)
     las2d = Ordered(order="las2d", preemptive=True, backfill=True, interval_s=1)
     assert finishes(jobs, tiny_cluster(), las) == [11, 7]
-    # las2d: b 4-5 (4 GPU-s); a 5-6 (5); b 6-7 (8); a until its service passes 8: 7-10 (4 + 4 = 8 s: ends at 10)
+    # las2d: b 4-5 (4 GPU-s); a 5-6 (5); b 6-7 (8); a has 5 < 8 until it ends: 7-10 (5 + 3 = 8 s of work)
     assert finishes(jobs, tiny_cluster(), las2d) == [10, 11]
 
 

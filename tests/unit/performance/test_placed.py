@@ -1,0 +1,131 @@
+"""The iteration time of a placement: compute, communication from the network model, cap, turns."""
+
+import pytest
+
+from artist.core.cluster import Cluster, Group, Machine
+from artist.core.job import Demand, JobSpec
+from artist.engine.belief import Hypothetical
+from artist.performance.api import Changed, IterationParts
+from artist.performance.placed import PlacedPerformance
+from artist.testing.tiny import on
+from netmodels.api import Dimension, Fabric, IterationTime, Layer, Profile, SystemSettings
+
+LINK = Dimension("switch", 500, 50.0)
+FABRIC = Fabric("f", (LINK,), (LINK,), (LINK,), SystemSettings())
+PROFILE = Profile(
+    "toy", (Layer("only", 400, 300, 300, 4000),), source="hand"
+)  # 400 + 300 run: no input gradient
+CLUSTER = Cluster(
+    [Machine(f"m{i}", i // 2, "box", 4) for i in range(4)]
+    + [Machine("slow", 2, "old", 4, gpu_type="t4", speed=0.5)]
+)
+
+
+class Network:
+    """Answers 40 % of its compute on one machine, 80 % in a rack, 160 % beyond; writes down the questions."""
+
+    version = "test"
+
+    def __init__(self):
+        self.asked = []
+
+    def iteration(self, profile, shape, fabric, system):
+        self.asked.append((profile.compute_ns, shape))
+        share = 0.4 if len(shape) == 1 and len(shape[0]) == 1 else 0.8 if len(shape) == 1 else 1.6
+        exposed = round(profile.compute_ns * share)
+        return IterationTime(profile.compute_ns, exposed, exposed)
+
+
+def spec(gpus, compute_ns=1000, model="toy", **demand):
+    return JobSpec("j", 0, Demand(gpus, **demand), 10, compute_ns, model)
+
+
+def price(*held, network=None):
+    """Return the parts of jobs that run together, in order."""
+    performance = PlacedPerformance(network or Network(), FABRIC, FABRIC.system, {"toy": PROFILE}.__getitem__)
+    running = Hypothetical([s for s, _ in held], CLUSTER, {i: a for i, (_, a) in enumerate(held)})
+    parts = performance.reprice([Changed(i, None, a) for i, (_, a) in enumerate(held)], running)
+    return [parts[i] for i in range(len(held))]
+
+
+@pytest.mark.parametrize(
+    ("slices", "exposed"),
+    [
+        (((0, 4),), 400),
+        (((0, 2), (1, 2)), 800),
+        (((0, 2), (2, 2)), 1600),
+    ],
+)
+def test_the_share_of_the_network_model_is_applied_to_the_trace_s_compute(slices, exposed):
+    """Compute 1000 ns in the trace, 700 in the profile: 40, 80, 160 % of the former by tier."""
+    assert price((spec(4), on(*slices))) == [IterationParts(1000, exposed_ns=exposed)]
+
+
+def test_one_gpu_communicates_nothing_and_asks_nobody():
+    """A single GPU needs no network model."""
+    network = Network()
+    assert price((spec(1), on((0, 1))), network=network) == [IterationParts(1000)]
+    assert network.asked == []
+
+
+def test_equal_shapes_are_asked_once():
+    """Two jobs of one model on other machines of the same shape: one question."""
+    network = Network()
+    price((spec(2), on((0, 2))), (spec(2, 5000), on((3, 2))), network=network)
+    assert len(network.asked) == 1
+
+
+def test_fewer_gpus_take_longer_and_the_profile_is_scaled_with_them():
+    """4 asked, 2 held: compute 2000; the profile is asked with 2 x 700 = 1400 ns."""
+    network = Network()
+    elastic = spec(4, min_gpus=2, max_gpus=4)
+    assert price((elastic, on((0, 2))), network=network) == [IterationParts(2000, exposed_ns=800)]
+    assert network.asked == [(1400, ((("box", 2),),))]
+
+
+def test_slower_gpus_take_longer():
+    """Speed 0.5: twice the compute; the shape names the machine type."""
+    network = Network()
+    assert price((spec(2), on((4, 2))), network=network) == [IterationParts(2000, exposed_ns=800)]
+    assert network.asked == [(1400, ((("old", 2),),))]
+
+
+def test_the_slowest_gpu_sets_the_pace_of_a_mix():
+    """2 fast and 2 slow ones: as four of half the speed."""
+    (parts,) = price((spec(4, mixed_types=True), on((0, 2), (4, 2))))
+    assert parts.compute_ns == 2000
+
+
+def test_a_cpu_job_goes_by_its_cpus():
+    """4 asked, 2 held: twice the time; no network."""
+    assert price((spec(0, cpus=4, model=""), on((0, 0, 2)))) == [IterationParts(2000)]
+
+
+def test_a_bandwidth_cap_stretches_compute():
+    """Half of the bandwidth: as much again, booked as interference."""
+    assert price((spec(1), on((0, 1), cap=0.5))) == [IterationParts(1000, interference_ns=1000)]
+
+
+def test_group_members_take_turns():
+    """Two members of 2 GPUs on 2 GPUs: each waits for the other; with 1 GPU each nobody waits."""
+    group = Group("g", ((0, 2),))
+    both = [(spec(2), on((0, 2), group=group)), (spec(2), on((0, 2), group=group))]
+    assert price(*both) == [IterationParts(1000, exposed_ns=400, sharing_ns=1400)] * 2
+    halves = [(spec(1), on((0, 1), group=group)), (spec(1), on((0, 1), group=group))]
+    assert price(*halves) == [IterationParts(1000)] * 2
+
+
+def test_the_end_of_a_member_reprices_the_others():
+    """After one of two members left, the other one is in the answer although it did not change."""
+    group = Group("g", ((0, 2),))
+    mine = on((0, 2), group=group)
+    performance = PlacedPerformance(Network(), FABRIC, FABRIC.system, {"toy": PROFILE}.__getitem__)
+    running = Hypothetical([spec(2), spec(2)], CLUSTER, {0: mine})
+    assert performance.reprice([Changed(1, mine, None)], running) == {0: IterationParts(1000, exposed_ns=400)}
+
+
+def test_skew_comes_from_the_profile():
+    """The only layer is the whole model; CPU jobs have none."""
+    performance = PlacedPerformance(Network(), FABRIC, FABRIC.system, {"toy": PROFILE}.__getitem__)
+    assert performance.skew(spec(2)) == 1.0
+    assert performance.skew(spec(0, cpus=1, model="")) == 0.0

@@ -1,0 +1,54 @@
+"""Shared parts of policies: selection by count, the waiting queue."""
+
+import numpy as np
+import pytest
+
+from artist.core.job import Demand
+from artist.policies.preemption import take_first
+from artist.policies.queueing import WaitingQueue
+
+
+@pytest.mark.parametrize(
+    ("gpus", "capacity", "skip", "taken"),
+    [
+        ([2, 4, 1, 1], 4, True, [1, 0, 1, 1]),  # 4 does not fit beside 2; the ones do
+        ([2, 4, 1, 1], 4, False, [1, 0, 0, 0]),  # nobody overtakes
+        ([5, 1], 4, True, [0, 1]),
+        ([1, 1, 1], 2, True, [1, 1, 0]),
+        ([0, 3, 0], 2, True, [1, 0, 1]),  # CPU-only jobs need no GPUs
+        ([], 4, True, []),
+    ],
+)
+def test_the_first_that_fit_by_count(gpus, capacity, skip, taken):
+    """Greedy in order, with and without overtaking."""
+    assert take_first(np.array(gpus, dtype=np.int64), capacity, skip=skip).tolist() == [
+        bool(t) for t in taken
+    ]
+
+
+def test_taking_first_equals_the_plain_loop():
+    """The vectorised form is the loop `for g: if g <= left: take`."""
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        gpus = rng.integers(0, 9, rng.integers(0, 30))
+        left = capacity = int(rng.integers(0, 40))
+        expected = []
+        for g in gpus:
+            expected.append(bool(g <= left))
+            left -= int(g) if g <= left else 0
+        assert take_first(gpus, capacity, skip=True).tolist() == expected
+
+
+def test_the_queue_goes_by_key_then_number_over_all_demands():
+    """Keys 5, 3, 3: the two threes by number; a passed-over demand hides its jobs only."""
+    queue = WaitingQueue()
+    one, two = Demand(1), Demand(2)
+    for job, key, demand in ((0, 5.0, one), (2, 3.0, two), (1, 3.0, two)):
+        queue.push(job, key, demand)
+    assert queue.first(set()) == (two, 1)
+    assert queue.first({two}) == (one, 0)
+    queue.pop(two)
+    assert queue.first(set()) == (two, 2)
+    queue.pop(two)
+    queue.pop(one)
+    assert queue.first(set()) is None

@@ -1,0 +1,142 @@
+"""Placement choosers on a cluster small enough to be drawn: 2 racks x 2 machines x 4 GPUs."""
+
+import numpy as np
+import pytest
+
+from artist.core.cluster import Cluster, Machine
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.policies.placement import Consolidate, Packing, chooser
+from artist.testing.tiny import on, tiny_cluster
+
+CLUSTER = tiny_cluster(4, 4, per_rack=2)  # m0, m1 | m2, m3
+
+
+def free(*gpus, cluster=CLUSTER, accepts=None):
+    n = len(cluster)
+    return Free(cluster, np.array(gpus), np.zeros(n, np.int64), np.zeros(n, np.int64), accepts)
+
+
+def where(name, gpus_free, need, cluster=CLUSTER, **demand):
+    """Return the chosen GPUs by machine, None for a refusal."""
+    allocation = chooser(name, seed=1).choose(free(*gpus_free, cluster=cluster), Demand(need, **demand))
+    return None if allocation is None else allocation.gpu_map()
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus_free", "need", "expected"),
+    [
+        # first fit: the first machine that fits, although m1 fits more tightly; else in order
+        ("first_fit", (4, 2, 0, 3), 2, {0: 2}),
+        ("first_fit", (1, 2, 0, 3), 5, {0: 1, 1: 2, 3: 2}),
+        # best fit: the tightest machine; else the emptiest ones, wherever they are
+        ("best_fit", (4, 2, 0, 3), 2, {1: 2}),
+        ("best_fit", (1, 2, 0, 3), 5, {1: 2, 3: 3}),
+        # one machine or nothing; a demand of 8 needs two whole ones, in one rack if there is one
+        ("consolidate_machine", (3, 3, 3, 3), 4, None),
+        ("consolidate_machine", (4, 2, 3, 3), 3, {2: 3}),
+        ("consolidate_machine", (4, 3, 4, 4), 8, {2: 4, 3: 4}),
+        ("consolidate_machine", (4, 3, 4, 3), 8, {0: 4, 2: 4}),
+        ("consolidate_machine", (4, 3, 3, 3), 8, None),
+        # one rack: the fewest machines, then the rack with fewer free GPUs; never over racks if a rack can do
+        ("consolidate_rack", (2, 2, 3, 3), 4, {0: 2, 1: 2}),
+        ("consolidate_rack", (2, 1, 2, 1), 4, None),
+        ("consolidate_rack", (4, 3, 4, 3), 9, {0: 4, 1: 3, 3: 2}),
+        # anywhere: the fewest racks, then the fewest machines
+        ("consolidate", (2, 1, 2, 1), 4, {0: 2, 1: 1, 3: 1}),
+        ("consolidate", (1, 3, 2, 1), 4, {0: 1, 1: 3}),
+        ("consolidate", (0, 0, 0, 3), 4, None),
+    ],
+)
+def test_where_a_job_goes(name, gpus_free, need, expected):
+    """One line per rule of the choosers; GPUs free on m0, m1 | m2, m3."""
+    assert where(name, gpus_free, need) == expected
+
+
+def test_random_is_seeded_and_finds_what_is_there():
+    """The same seed chooses the same machines; a spread job gets all it needs."""
+    assert where("random", (4, 4, 4, 4), 3) == where("random", (4, 4, 4, 4), 3)
+    chosen = where("random", (2, 2, 2, 2), 7)
+    assert chosen is not None
+    assert sum(chosen.values()) == 7
+
+
+def test_no_more_machines_than_the_job_allows():
+    """5 GPUs over three machines are refused to a job that allows two."""
+    assert where("first_fit", (1, 2, 0, 3), 5, max_machines=2) is None
+
+
+MIXED = Cluster(
+    [
+        Machine("v", 0, "v", 4, gpu_type="V100"),
+        Machine("t0", 0, "t", 2, gpu_type="T4", speed=0.5),
+        Machine("t1", 0, "t", 2, gpu_type="T4", speed=0.5),
+    ]
+)
+
+
+def test_one_gpu_type_unless_a_mix_is_allowed():
+    """Free: 1 V100 and 2 + 1 T4. 3 GPUs: the T4s; 4 GPUs: none without a mix."""
+    assert where("consolidate", (1, 2, 1), 3, MIXED) == {1: 2, 2: 1}
+    assert where("consolidate", (1, 2, 1), 4, MIXED) is None
+    assert where("consolidate", (1, 2, 1), 4, MIXED, mixed_types=True) == {0: 1, 1: 2, 2: 1}
+
+
+def test_a_fungible_job_takes_more_of_the_slower_gpus():
+    """2 reference GPUs are 4 T4 of half the speed."""
+    assert where("consolidate", (1, 2, 2), 2, MIXED, fungible=True) == {1: 2, 2: 2}
+
+
+def test_what_counts_as_one_machine_depends_on_the_type():
+    """3 T4s cannot lie on one machine of 2, so two machines are as few as can be: not refused for ever."""
+    assert where("consolidate_machine", (0, 2, 2), 3, MIXED) == {1: 2, 2: 1}
+
+
+def test_allowed_types_only():
+    """T4 is free, V100 asked for."""
+    assert where("first_fit", (1, 2, 2), 2, MIXED, gpu_types=("V100",)) is None
+
+
+def test_cpus_and_memory_go_along_in_proportion():
+    """1 of 2 GPUs takes half of 8 CPUs and 100 bytes, or what is left of them."""
+    cluster = tiny_cluster(1, 2, cpus=8, memory_bytes=100)
+    full = Free(cluster, np.array([2]), np.array([8]), np.array([100]))
+    scarce = Free(cluster, np.array([2]), np.array([3]), np.array([10]))
+    assert Consolidate().choose(full, Demand(1)) == on((0, 1, 4, 50))
+    assert Consolidate().choose(scarce, Demand(1)) == on((0, 1, 3, 10))
+
+
+def test_cpu_only_jobs_go_where_most_cpus_are_free():
+    """3 CPUs: m1 has 5 free, m0 4; memory must fit as well."""
+    cluster = tiny_cluster(2, 2, cpus=8, memory_bytes=100)
+    here = Free(cluster, np.array([0, 0]), np.array([4, 5]), np.array([100, 100]))
+    assert Consolidate().choose(here, Demand(0, cpus=3)) == on((1, 0, 3, 0))
+    low = Free(cluster, np.array([0, 0]), np.array([4, 5]), np.array([100, 10]))
+    assert Consolidate().choose(low, Demand(0, cpus=3, memory_bytes=50)) == on((0, 0, 3, 50))
+    assert Consolidate().choose(low, Demand(0, cpus=6)) is None
+
+
+def test_packing_takes_and_remembers_refusals():
+    """After 4 GPUs are taken from m0 nothing holds another 4; the chooser is asked once for it."""
+
+    class Counting(Consolidate):
+        asked = 0
+
+        def choose(self, free, demand):
+            self.asked += 1
+            return super().choose(free, demand)
+
+    counting = Counting("machine")
+    packing = Packing(free(4, 3, 3, 0))
+    assert packing.place(Demand(4), counting) == on((0, 4))
+    assert [packing.place(Demand(4), counting) for _ in range(3)] == [None, None, None]
+    assert counting.asked == 2
+    assert packing.free.total_gpus == 6
+
+
+def test_nothing_comes_free_on_a_closed_machine():
+    """Giving back on m0, which is leaving, frees nothing for others."""
+    scratch = free(0, 2, 0, 0, accepts=np.array([False, True, True, True]))
+    scratch.give(on((0, 2), (1, 1)))
+    assert scratch.gpus.tolist() == [0, 3, 0, 0]
+    assert scratch.total_gpus == 3
