@@ -130,19 +130,24 @@ class PolicyConformance:
         assert _before(whole, until) == _before(part, until)
 
     def test_looks_at_durations_only_if_declared(self) -> None:
-        """A policy that declares no knowledge acts alike whether the jobs go on for longer or not.
+        """A policy that declares no knowledge acts alike however long its jobs will still go on.
 
-        Jobs that are unfinished at half time get three times their iterations: nothing before then may
-        change.
+        Jobs that are unfinished at a third of the run get one to seven times their iterations: nothing
+        before then may change.
         """
         if self._knows("durations") or self._knows("iterations") or self._knows("performance"):
             return
-        jobs = generated_jobs(0)
-        result, events = self._run(jobs, _cluster())
-        until = result.end_ns // 2
-        late = {s.job_id for s, t in zip(result.jobs, result.columns["finish_ns"], strict=True) if t >= until}
-        longer = [replace(s, iterations=3 * s.iterations) if s.job_id in late else s for s in jobs]
-        assert _before(events, until) == _before(self._run(longer, _cluster())[1], until)
+        for seed in _SEEDS:
+            jobs = generated_jobs(seed)
+            result, events = self._run(jobs, _cluster())
+            until = result.end_ns // 3
+            finish = zip(result.jobs, result.columns["finish_ns"].tolist(), strict=True)
+            late = [spec for spec, at in finish if at >= until]
+            longer = {
+                s.job_id: replace(s, iterations=s.iterations * (1 + 3 * i % 7)) for i, s in enumerate(late)
+            }
+            changed = [longer.get(spec.job_id, spec) for spec in jobs]
+            assert _before(events, until) == _before(self._run(changed, _cluster())[1], until)
 
     def test_wrong_estimates_do_no_harm(self) -> None:
         """Beliefs that are wrong may cost time but no job; who declares no knowledge never sees them."""
@@ -265,15 +270,16 @@ def generated_jobs(seed: int, n: int = 24, *, cpu_jobs: bool = False) -> list[Jo
 
 
 def typed_jobs(seed: int, n: int = 20) -> list[JobSpec]:
-    """Return jobs for `mixed_cluster`: some for one GPU type, some for any, some for a mix of them."""
+    """Return jobs for `mixed_cluster`: for one GPU type, for any, for a mix; some fungible, some elastic."""
     rng = np.random.default_rng([seed, 21])
     jobs = []
     for i, at in enumerate(np.cumsum(rng.exponential(1.5, n)).tolist()):
         gpus = int(rng.choice([1, 2, 4]))
         kind = ((), ("old",), ("new",), ("new", "old"))[i % 4]
-        spec = job(
-            f"j{i}", gpus, float(rng.exponential(10)) + 1, at, gpu_types=kind, mixed_types=bool(i % 5 == 0)
-        )
+        asks: dict[str, object] = {"gpu_types": kind, "mixed_types": i % 5 == 0, "fungible": i % 7 == 0}
+        if i % 3 == 0:
+            asks |= {"max_machines": 2} if i % 2 else {"min_gpus": 1, "max_gpus": 4}
+        spec = job(f"j{i}", gpus, float(rng.exponential(10)) + 1, at, **asks)  # type: ignore[arg-type]
         jobs.append(replace(spec, model=("", "skewed")[i // 4 % 2]))
     return jobs
 

@@ -1,0 +1,152 @@
+"""What every source of iteration times must do: a suite of tests to inherit, as for policies.
+
+    class TestMine(PerformanceConformance):
+        def make_performance(self) -> Performance:
+            return Mine()
+
+The heart of it: the engine asks for prices only when something changed, so what was answered along the
+way must be what would be answered if all running jobs were priced anew.
+"""
+
+import random
+
+from artist.core.cluster import Allocation, Cluster, Group, Slice
+from artist.core.job import Demand, JobSpec
+from artist.engine.belief import Hypothetical
+from artist.performance.api import Changed, IterationParts, Performance
+from artist.testing.tiny import tiny_cluster
+
+_STEPS = 120
+
+
+class PerformanceConformance:
+    """Inherit, define `make_performance`, and pytest runs the suite.
+
+    Attributes
+    ----------
+    models
+        Models of the jobs that are priced; the empty string is a job without one.
+    """
+
+    models: tuple[str, ...] = ("",)
+
+    def make_performance(self) -> Performance:
+        """Return a new source of iteration times."""
+        raise NotImplementedError("define make_performance() to return a new source of iteration times")
+
+    def test_answers_along_the_way_equal_prices_from_nothing(self) -> None:
+        """A neighbour that is not repriced keeps a wrong speed for ever, and nobody notices."""
+        for seed in range(5):
+            performance, history = self.make_performance(), _History(seed, self.models)
+            known: dict[int, IterationParts] = {}
+            for _ in range(_STEPS):
+                changed = history.step()
+                known = {j: parts for j, parts in known.items() if j in history.held}
+                known.update(performance.reprice(changed, history.running()))
+                everything = [Changed(j, None, a) for j, a in history.held.items()]
+                assert known == dict(self.make_performance().reprice(everything, history.running()))
+
+    def test_answers_are_whole_and_positive(self) -> None:
+        """Times are ints of at least 1 ns in all, no part is negative, and only running jobs have them."""
+        performance, history = self.make_performance(), _History(7, self.models)
+        for _ in range(_STEPS):
+            changed = history.step()
+            answer = performance.reprice(changed, history.running())
+            assert {c.job for c in changed if c.after is not None} <= answer.keys() <= history.held.keys()
+            for parts in answer.values():
+                assert all(type(part) is int and part >= 0 for part in parts), parts
+                assert sum(parts) >= 1
+
+    def test_same_questions_give_the_same_answers(self) -> None:
+        """Prices depend on what runs where, not on chance and not on the order of the question."""
+        history = _History(8, self.models)
+        for _ in range(10):
+            history.step()
+        everything = [Changed(j, None, a) for j, a in history.held.items()]
+        first, same, backward = (
+            dict(self.make_performance().reprice(order, history.running()))
+            for order in (everything, everything, everything[::-1])
+        )
+        assert first == same == backward
+
+    def test_half_the_gpus_are_not_faster(self) -> None:
+        """An iteration is a fixed amount of work: fewer GPUs never do it in less compute time."""
+        performance, cluster = self.make_performance(), tiny_cluster(2, 4)
+        specs = [
+            JobSpec("a", 0, Demand(4, min_gpus=1, max_gpus=8), 10, 8_000_000, model=m) for m in self.models
+        ]
+        for number in range(len(specs)):
+            times = []
+            for gpus in (4, 2, 1):
+                allocation = Allocation((Slice(0, gpus),))
+                running = Hypothetical(specs, cluster, {number: allocation})
+                answer = performance.reprice([Changed(number, None, allocation)], running)
+                times.append(answer[number].compute_ns)
+            assert times == sorted(times)
+
+
+class _History:
+    """Jobs that start, stop, change their cap, and form groups, at random, where there is room."""
+
+    def __init__(self, seed: int, models: tuple[str, ...]) -> None:
+        self._rng = random.Random(seed)
+        self._cluster: Cluster = tiny_cluster(3, 4, per_rack=2, cpus=64)
+        kinds = (Demand(1), Demand(2), Demand(4), Demand(2), Demand(0, cpus=2, max_machines=1))
+        self._specs = [
+            JobSpec(f"j{i}", 0, kinds[i % 5], 10, 1_000_000 + 7919 * i, model=models[i % len(models)])
+            for i in range(10)
+        ]
+        self.held: dict[int, Allocation] = {}
+        self._names = 0
+
+    def running(self) -> Hypothetical:
+        """Return the jobs that run now."""
+        return Hypothetical(self._specs, self._cluster, dict(self.held))
+
+    def step(self) -> list[Changed]:
+        """Change one to three jobs, and return what changed."""
+        before = dict(self.held)
+        for job in self._rng.sample(range(len(self._specs)), self._rng.randint(1, 3)):
+            if job in self.held and self._rng.random() < 0.5:
+                del self.held[job]
+            else:
+                self._place(job)
+        jobs = [j for j in range(len(self._specs)) if before.get(j) != self.held.get(j)]
+        return [Changed(j, before.get(j), self.held.get(j)) for j in jobs]
+
+    def _place(self, job: int) -> None:
+        rng, demand = self._rng, self._specs[job].demand
+        self.held.pop(job, None)
+        cap = rng.choice((1.0, 0.5))
+        if not demand.gpus:
+            self.held[job] = Allocation((Slice(rng.randrange(3), 0, demand.cpus),), cap)
+            return
+        free = self._free()
+        groups = [a.group for a in self.held.values() if a.group and a.gpus == demand.gpus]
+        if groups and rng.random() < 0.6:
+            group = rng.choice(groups)
+            self.held[job] = Allocation(tuple(Slice(m, gpus) for m, gpus in group.gpus), cap, group)
+            return
+        need, slices = demand.gpus, []
+        for m in rng.sample(range(3), 3):
+            take = min(need, free[m])
+            if take:
+                slices.append(Slice(m, take))
+                need -= take
+        if need:
+            return
+        own: Group | None = None
+        if rng.random() < 0.5:
+            self._names += 1
+            own = Group(f"g{self._names}", tuple((s.machine, s.gpus) for s in sorted(slices)), depth=10)
+        self.held[job] = Allocation(tuple(sorted(slices)), cap, own)
+
+    def _free(self) -> list[int]:
+        free = self._cluster.gpus.tolist()
+        for group in {a.group for a in self.held.values() if a.group}:
+            for m, gpus in group.gpus:
+                free[m] -= gpus
+        for a in self.held.values():
+            for s in a.slices if a.group is None else ():
+                free[s.machine] -= s.gpus
+        return [int(gpus) for gpus in free]

@@ -1,0 +1,116 @@
+"""Policies that must be the same where what tells them apart is taken out: equal finish times, exactly."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from artist.core.cluster import Cluster
+from artist.core.job import JobSpec
+from artist.core.view import Policy
+from artist.engine.overheads import Overheads
+from artist.policies.ordered import Ordered
+from artist.policies.tiresias import Tiresias
+from artist.testing.conformance import generated_jobs
+from artist.testing.tiny import run_checked, tiny_cluster
+
+SEEDS = pytest.mark.parametrize("seed", range(4))
+COSTS = Overheads(start_s=0.1, resume_s=0.4, restart_s=0.9)
+
+
+def finish_ns(policy: Policy, jobs: Sequence[JobSpec], cluster: Cluster | None = None) -> list[int]:
+    result, _ = run_checked(jobs, cluster or tiny_cluster(3, 4, per_rack=2), policy, overheads=COSTS)
+    return result.columns["finish_ns"].tolist()
+
+
+def one_gpu_each(jobs: Sequence[JobSpec]) -> list[JobSpec]:
+    return [replace(spec, demand=replace(spec.demand, gpus=1)) for spec in jobs]
+
+
+def one_queue(**parameters: object) -> Tiresias:
+    return Tiresias(
+        thresholds_gpu_s=(),
+        placement_high_skew="best_fit",
+        placement_low_skew="best_fit",
+        **parameters,
+    )
+
+
+@SEEDS
+def test_tiresias_with_one_queue_is_strict_fifo(seed: int) -> None:
+    """Inside a queue jobs go by arrival; one queue and nobody overtaking is FIFO, which stops no job."""
+    jobs = generated_jobs(seed, 40)
+    fifo = Ordered(order="fifo", placement="best_fit")
+    assert finish_ns(one_queue(backfill=False), jobs) == finish_ns(fifo, jobs)
+
+
+@SEEDS
+def test_tiresias_with_one_queue_is_fifo_with_overtaking(seed: int) -> None:
+    """The same where jobs may overtake one that does not fit, and are stopped once it does."""
+    jobs = generated_jobs(seed, 40)
+    fifo = Ordered(order="fifo", preemptive=True, backfill=True, placement="best_fit")
+    assert finish_ns(one_queue(backfill=True), jobs) == finish_ns(fifo, jobs)
+
+
+@SEEDS
+def test_tiresias_that_never_reaches_a_threshold_is_one_queue(seed: int) -> None:
+    """A threshold beyond all service changes nothing: 10^6 GPU-seconds, the jobs have some thousands."""
+    jobs = generated_jobs(seed, 40)
+    far = Tiresias(
+        thresholds_gpu_s=(1e6,), placement_high_skew="best_fit", placement_low_skew="best_fit", backfill=True
+    )
+    assert finish_ns(far, jobs) == finish_ns(one_queue(backfill=True), jobs)
+
+
+@SEEDS
+def test_continuous_tiresias_is_2d_las(seed: int) -> None:
+    """Without queues Tiresias is plain 2D-LAS, at equal interval and placement."""
+    jobs = generated_jobs(seed, 40)
+    las2d = Ordered(order="las2d", preemptive=True, backfill=True, placement="best_fit", interval_s=3)
+    assert finish_ns(one_queue(continuous=True, interval_s=3), jobs) == finish_ns(las2d, jobs)
+
+
+@SEEDS
+@pytest.mark.parametrize(("one", "other"), [("srtf", "srsf"), ("las", "las2d")])
+def test_service_is_time_where_all_jobs_ask_for_one_gpu(one: str, other: str, seed: int) -> None:
+    """Service is time x GPUs, so with one GPU each the orders by service are the orders by time."""
+    jobs = one_gpu_each(generated_jobs(seed, 40))
+    small = tiny_cluster(1, 2)
+    finishes = [
+        finish_ns(Ordered(order=order, preemptive=True, backfill=True, interval_s=2), jobs, small)
+        for order in (one, other)
+    ]
+    assert finishes[0] == finishes[1]
+
+
+@SEEDS
+@pytest.mark.parametrize(("one", "other"), [("srtf", "srsf"), ("las", "las2d")])
+def test_service_is_not_time_where_demands_differ(one: str, other: str, seed: int) -> None:
+    """The reduction above is only worth something where the two orders differ in general."""
+    jobs = generated_jobs(seed, 40)
+    finishes = [
+        finish_ns(Ordered(order=order, preemptive=True, backfill=True, interval_s=2), jobs)
+        for order in (one, other)
+    ]
+    assert finishes[0] != finishes[1]
+
+
+@SEEDS
+@pytest.mark.parametrize("backfill", [False, True])
+def test_shortest_first_is_fifo_where_all_jobs_are_equally_long(seed: int, backfill: bool) -> None:
+    """Equal keys keep the order of arrival: 12 iterations of 0.5 s each, whatever the GPUs."""
+    jobs = [replace(spec, iterations=12, compute_ns=500_000_000) for spec in generated_jobs(seed, 40)]
+    sjf, fifo = (Ordered(order=order, backfill=backfill) for order in ("sjf", "fifo"))
+    assert finish_ns(sjf, jobs) == finish_ns(fifo, jobs)
+
+
+@SEEDS
+@pytest.mark.parametrize("order", ["sjf", "srtf", "srsf", "las", "las2d"])
+def test_every_order_is_fifo_where_nobody_waits(seed: int, order: str) -> None:
+    """With room for all no order matters: each starts on arrival, has 0.1 s of delay, runs through."""
+    jobs = one_gpu_each(generated_jobs(seed, 20))
+    roomy = tiny_cluster(5, 4)
+    expected = [s.submit_ns + 100_000_000 + s.ideal_ns for s in jobs]
+    assert (
+        finish_ns(Ordered(order=order, preemptive=True, backfill=True, interval_s=2), jobs, roomy) == expected
+    )
