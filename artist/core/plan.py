@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from artist.core.cluster import Allocation
+
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class PlanBuilder:
 
     def done(self) -> Plan:
         """Freeze the plan."""
+        if not self._changes and not self._assigns:
+            return Plan(_NOTHING, _NOTHING, self._wake_ns)
         return Plan(
             MappingProxyType(dict(self._changes)), MappingProxyType(dict(self._assigns)), self._wake_ns
         )

@@ -151,6 +151,10 @@ class ClusterView(Protocol):
         """Unfinished jobs as columns."""
 
     @property
+    def waiting(self) -> int:
+        """Number of jobs that wait."""
+
+    @property
     def cluster(self) -> Cluster:
         """Machines and their facts."""
 

@@ -30,6 +30,8 @@ class PlanCheck:
         self._now = now
         if plan.wake_ns is not None and plan.wake_ns < now:
             raise PlanError(f"the plan asks to be woken at {ns_to_seconds(plan.wake_ns)} s{self._at()}")
+        if not plan.changes and not plan.assigns:
+            return
         gpus: dict[int, int] = defaultdict(int)  # what the plan takes beyond what is held now
         others: dict[int, list[int]] = {}
         grouped = False

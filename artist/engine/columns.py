@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from artist.engine import progress
 from artist.engine.jobs import RUNNING, JobTable, vector
+from artist.engine.lazy import lazy
 from artist.errors import PlanError
 from artist.performance.api import Performance
 
@@ -23,6 +24,7 @@ class Known:
             setattr(self, name, bool(getattr(policy, f"knows_{name}", False)))
         self.policy = type(policy).__name__
         self.factors = factors
+        self.exact = bool((factors == 1.0).all())
         self._specs = jobs.specs
         self._performance = performance
 
@@ -70,65 +72,65 @@ class Columns:
     def __len__(self) -> int:
         return len(self.job)
 
-    @cached_property
+    @lazy
     def submit_ns(self) -> Ints:
         return vector(self._table.submit)[self.job]
 
-    @cached_property
+    @lazy
     def gpus(self) -> Ints:
         return vector(self._table.gpus)[self.job]
 
-    @cached_property
+    @lazy
     def held_gpus(self) -> Ints:
         return vector(self._table.held_gpus)[self.job]
 
-    @cached_property
+    @lazy
     def starts(self) -> Ints:
         return vector(self._table.starts)[self.job]
 
-    @cached_property
+    @lazy
     def running(self) -> Bools:
         running: Bools = vector(self._table.status)[self.job] == RUNNING
         return running
 
-    @cached_property
+    @lazy
     def _elapsed(self) -> Ints:
         return self._table.elapsed(self.job, self._now)
 
-    @cached_property
+    @lazy
     def _held_more(self) -> Ints:
         return self._table.held_since_settled(self.job, self._now)
 
-    @cached_property
+    @lazy
     def held_ns(self) -> Ints:
         return vector(self._table.held)[self.job] + self._held_more
 
-    @cached_property
+    @lazy
     def attained_gpu_ns(self) -> Ints:
         return vector(self._table.attained)[self.job] + self.held_gpus * self._held_more
 
-    @cached_property
+    @lazy
     def waiting_since_ns(self) -> Ints:
         return np.where(self.running, -1, vector(self._table.waiting_since)[self.job])
 
-    @cached_property
+    @lazy
     def _iteration(self) -> Ints:
         return vector(self._table.iteration)[self.job]
 
-    @cached_property
+    @lazy
     def _open(self) -> Ints:
         return vector(self._table.remaining)[self.job]
 
-    @cached_property
+    @lazy
     def iterations_done(self) -> Ints:
         done = vector(self._table.done)[self.job]
         return progress.settled_done(done, self._open, self._iteration, self._elapsed)
 
-    @cached_property
+    @lazy
     def observed_iteration_ns(self) -> Ints:
         return np.where(self.running, self._iteration, 0)
 
-    @cached_property
+    @lazy
     def observed_gpu_utilization(self) -> Floats:
         parts = self._table.parts
         compute = np.array([p[0] if (p := parts[j]) else 0 for j in self.job.tolist()], dtype=np.float64)
@@ -144,43 +146,42 @@ class Columns:
     def vc(self) -> npt.NDArray[np.object_]:
         return self._known.vc[self.job]
 
-    @cached_property
+    @lazy
     def iterations(self) -> Ints:
         self._known.require("iterations")
         return vector(self._table.iterations)[self.job]
 
-    @cached_property
+    @lazy
     def iterations_left(self) -> Ints:
         return self.iterations - self.iterations_done
 
-    @cached_property
+    @lazy
     def compute_ns(self) -> Ints:
         self._known.require("iterations")
         return vector(self._table.compute_time)[self.job]
 
-    @cached_property
+    @lazy
     def ideal_ns(self) -> Ints:
         self._known.require("durations")
         ideal = vector(self._table.iterations)[self.job] * vector(self._table.compute_time)[self.job]
         return self._believed(ideal)
 
-    @cached_property
+    @lazy
     def remaining_ns(self) -> Ints:
         self._known.require("durations")
         compute = vector(self._table.compute_time)[self.job]
         left = vector(self._table.iterations)[self.job] - self.iterations_done
+        iteration = np.maximum(self._iteration, 1)
         open_ns = np.where(
-            self._open > 0,
-            progress.settled_remaining(self._open, self._iteration, self._elapsed),
-            self._iteration,
+            self._open > 0, progress.settled_remaining(self._open, iteration, self._elapsed), iteration
         )
-        share = np.divide(open_ns, self._iteration, out=np.ones(len(left)), where=self._iteration > 0)
-        return self._believed((left - 1) * compute + np.rint(compute * share).astype(np.int64))
+        done_of_open = np.rint(compute * ((iteration - open_ns) / iteration)).astype(np.int64)
+        return self._believed(left * compute - done_of_open)
 
     def _believed(self, true_ns: Ints) -> Ints:
-        factors = self._known.factors[self.job]
-        if (factors == 1.0).all():
+        if self._known.exact:
             return true_ns
+        factors = self._known.factors[self.job]
         return np.maximum(np.rint(true_ns * factors), 1).astype(np.int64)
 
     @property

@@ -10,8 +10,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import numpy as np
-
 from artist.core.cluster import TIERS, Allocation, CapacityEvent, Cluster, tier_of
 from artist.core.events import (
     Arrival,
@@ -41,13 +39,14 @@ from artist.engine.overheads import Overheads, classify, same_machines
 from artist.engine.running import RunningJobs
 from artist.engine.stop import Stop as StopRule
 from artist.engine.story import stuck_error
-from artist.engine.view import View
+from artist.engine.view import State, View
 from artist.errors import PlanError
 from artist.performance.api import Changed, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import seconds_to_ns
 
 _FINISH, _CAPACITY, _ARRIVAL, _TIMER = range(4)  # order of events at one instant; a tick comes last
+_NEVER = 2**62  # later than any time of a run
 _STORY_EVENTS = 1000  # how many recent events are kept to tell a stuck job's story
 
 
@@ -104,11 +103,16 @@ class Engine:
         self._stop = stop or StopRule()
         self._observers = observers
         self._rates = any(getattr(observer, "rates", False) for observer in observers)
-        self._signals = signals or {}
         self._check = PlanCheck(self.jobs, self.machines, self.held)
         factors = (estimates or Exact()).factors(specs)
-        self._known = Known(policy, self.jobs, performance, factors)
-        self._belief = Belief(specs, cluster, performance, factors)
+        self._state = State(
+            self.jobs,
+            self.machines,
+            self.held,
+            Known(policy, self.jobs, performance, factors),
+            Belief(specs, cluster, performance, factors),
+            signals or {},
+        )
         self._on_events: bool = getattr(policy, "on_events", True)
         interval_s: float | None = getattr(policy, "interval_s", None)
         self._interval = None if interval_s is None else seconds_to_ns(interval_s)
@@ -123,9 +127,6 @@ class Engine:
         for index, event in enumerate(self._capacity):
             self._push(event.time_ns, _CAPACITY, index, 0)
         self._arrived = 0
-        self._active = np.zeros(len(specs), dtype=np.int64)  # arrived and unfinished jobs, sorted
-        self._n_active = 0
-        self._n_running = 0
         window = self._stop.jobs
         self._window = range(window[0], min(window[1], len(specs))) if window else range(0)
         self._window_left = len(self._window) if window else -1
@@ -153,7 +154,7 @@ class Engine:
         """
         limit = self._stop.time_ns
         stopped_by: Literal["finished", "window", "time"] = "finished"
-        while self._arrived < self.jobs.n or self._n_active:
+        while self._arrived < self.jobs.n or self.jobs.n_unfinished:
             if not self._window_left:
                 stopped_by = "window"
                 break
@@ -171,18 +172,17 @@ class Engine:
     def _next_time(self) -> int:
         """Return when something happens next."""
         self._drop_stale()
-        times = [self._heap[0][0]] if self._heap else []
-        if self._arrived < self.jobs.n:
-            times.append(self.jobs.submit[self._arrived])
-        self._idle = idle = not times and not self._n_running
-        if idle and self._fruitless >= 2:
-            raise stuck_error(self.jobs, self._active[: self._n_active].tolist(), self._story, self.now)
-        if self._interval is not None and self._n_active:
+        jobs = self.jobs
+        due = self._heap[0][0] if self._heap else _NEVER
+        if self._arrived < jobs.n and jobs.submit[self._arrived] < due:
+            due = jobs.submit[self._arrived]
+        self._idle = due == _NEVER and not jobs.n_running
+        if self._idle and self._fruitless >= 2:
+            raise stuck_error(jobs, jobs.unfinished().tolist(), self._story, self.now)
+        if self._interval is not None and jobs.n_unfinished:
             tick = -(-self.now // self._interval) * self._interval
-            times.append(tick if tick > self._last_tick else tick + self._interval)
-        elif idle:
-            times.append(self.now)  # ask the policy once more
-        return min(times)
+            due = min(due, tick if tick > self._last_tick else tick + self._interval)
+        return self.now if due == _NEVER else due  # idle: ask the policy once more
 
     def _drop_stale(self) -> None:
         """Drop events from the head of the heap that no longer hold."""
@@ -203,7 +203,7 @@ class Engine:
             tick = self._interval is not None and now % self._interval == 0 and now != self._last_tick
             if tick:
                 self._last_tick = now
-            if self._n_active and (tick or (self._on_events and (self._news or again))):
+            if self.jobs.n_unfinished and (tick or (self._on_events and (self._news or again))):
                 self._decide(now)
                 again = False
             if self._changed:
@@ -236,10 +236,9 @@ class Engine:
         if not self._events:
             return
         self._n_events += len(self._events)
-        machines = self.machines
-        gauges = Gauges(
-            machines.busy_gpus, machines.capacity_gpus, self._n_active - self._n_running, self._n_running
-        )
+        jobs, machines = self.jobs, self.machines
+        waiting = jobs.n_unfinished - jobs.n_running
+        gauges = Gauges(machines.busy_gpus, machines.capacity_gpus, waiting, jobs.n_running)
         for observer in self._observers:
             observer.observe(now, self._events, gauges)
         self._events = []
@@ -270,9 +269,7 @@ class Engine:
         while self._arrived < jobs.n and jobs.submit[self._arrived] <= now:
             job = self._arrived
             self._arrived += 1
-            jobs.wait(job, now)
-            self._active[self._n_active] = job
-            self._n_active += 1
+            jobs.arrive(job, now)
             self._announce(Arrival(now, job))
 
     def _finish(self, job: int, now: int) -> None:
@@ -282,10 +279,6 @@ class Engine:
         self._give_back(job)
         jobs.end(job, now)
         self._last_held.pop(job, None)
-        self._n_running -= 1
-        at = int(self._active[: self._n_active].searchsorted(job))
-        self._active[at : self._n_active - 1] = self._active[at + 1 : self._n_active]
-        self._n_active -= 1
         if job in self._window:
             self._window_left -= 1
         self._announce(Finish(now, job))
@@ -325,25 +318,14 @@ class Engine:
 
     def _decide(self, now: int) -> None:
         news, self._news = self._news, []
-        view = View(
-            now,
-            news,
-            self.jobs,
-            self.machines,
-            self.held,
-            self._known,
-            lambda: self._active[: self._n_active].copy(),
-            self._belief,
-            self._signals,
-        )
-        plan = self._policy.decide(view)
+        plan = self._policy.decide(View(now, news, self._state))
         if not isinstance(plan, Plan):
-            raise PlanError(f"policy {self._known.policy} returned {plan!r}; allowed: view.plan()...done()")
+            raise PlanError(
+                f"policy {self._state.known.policy} returned {plan!r}; allowed: view.plan()...done()"
+            )
         self._check.check(plan, now)
-        if self._carry_out(plan, now):
-            self._fruitless = 0
-        else:
-            self._fruitless += 1
+        changed = bool(plan.changes or plan.assigns) and self._carry_out(plan, now)
+        self._fruitless = 0 if changed else self._fruitless + 1
         if plan.wake_ns is not None:
             self._wake_epoch += 1
             self._push(plan.wake_ns, _TIMER, 0, self._wake_epoch)
@@ -385,7 +367,6 @@ class Engine:
     def _start(self, job: int, after: Allocation, now: int) -> Start:
         back = same_machines(self._last_held.pop(job, None), after)
         how: StartKind = "start" if not self.jobs.starts[job] else "resume" if back else "restart"
-        self._n_running += 1
         return Start(now, job, after, how, self._overheads.delay_ns(how, self.jobs.specs[job]))
 
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
@@ -415,7 +396,6 @@ class Engine:
             self.jobs.cut(job, self._overheads.checkpoint_iterations(spec))
         self.jobs.release(job, now)
         self._last_held[job] = before
-        self._n_running -= 1
 
     def _mark_changed(self, job: int, before: Allocation | None, after: Allocation | None) -> None:
         earlier = self._changed.get(job)

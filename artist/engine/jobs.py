@@ -18,6 +18,7 @@ from artist.performance.api import IterationParts
 Ints = npt.NDArray[np.int64]
 
 PENDING, WAITING, RUNNING, FINISHED = range(4)  # pending: not yet submitted
+_NEVER = 2**62  # later than any time of a run
 
 
 def vector(column: "array[int]") -> Ints:
@@ -29,7 +30,8 @@ class JobTable:
     """State and accounts of all jobs; a job is its row number, in order of arrival.
 
     A running job is *settled* up to `marked`; progress counts from `since`, which lies after `marked`
-    while a delay lasts. `remaining` is what is left of the open iteration, 0 for one not yet begun.
+    while a delay lasts; both are never for a job that does not run. `remaining` is what is left of the
+    open iteration, 0 for one not yet begun.
     """
 
     def __init__(self, specs: Sequence[JobSpec]) -> None:
@@ -48,8 +50,8 @@ class JobTable:
         self.done = column()
         self.remaining = column()
         self.iteration = column()
-        self.since = column()
-        self.marked = column()
+        self.since = array("q", [_NEVER]) * n
+        self.marked = array("q", [_NEVER]) * n
         self.held_gpus = column()
         self.held = column()
         self.attained = column()
@@ -65,11 +67,20 @@ class JobTable:
         self.part_time = (column(), column(), column(), column(), column(), column())
         self.parts: list[IterationParts | None] = [None] * n
         self.compute_gpu_ns = 0
+        self.n_unfinished = 0  # of those that have arrived
+        self.n_running = 0
+        self._unfinished = np.zeros(n, dtype=np.int64)  # the first n_unfinished are in use, sorted
+
+    def unfinished(self) -> Ints:
+        """Return the jobs that have arrived and not finished, in order of arrival, shape (n,)."""
+        return self._unfinished[: self.n_unfinished].copy()
 
     # --- the clock of one job
 
-    def wait(self, job: int, now: int) -> None:
-        """Let a job wait from now on."""
+    def arrive(self, job: int, now: int) -> None:
+        """Let the next job in order of arrival wait from now on."""
+        self._unfinished[self.n_unfinished] = job
+        self.n_unfinished += 1
         self.status[job] = WAITING
         self.waiting_since[job] = now
 
@@ -81,6 +92,7 @@ class JobTable:
             self.marked[job] = now
             self.since[job] = now + delay
             self.starts[job] += 1
+            self.n_running += 1
             if self.first_start[job] < 0:
                 self.first_start[job] = now
         elif now + delay > self.since[job]:
@@ -158,29 +170,36 @@ class JobTable:
 
     def release(self, job: int, now: int) -> None:
         """Let a settled job hold nothing and wait."""
-        self.held_gpus[job] = 0
-        self.epoch[job] += 1
-        self.wait(job, now)
+        self._let_go(job)
+        self.status[job] = WAITING
+        self.waiting_since[job] = now
 
     def end(self, job: int, now: int) -> None:
         """Close the books of a settled job that has finished."""
-        self.held_gpus[job] = 0
-        self.epoch[job] += 1
+        self._let_go(job)
         self.status[job] = FINISHED
         self.finish[job] = now
         self.parts[job] = None
+        rows, n = self._unfinished, self.n_unfinished
+        at = int(rows[:n].searchsorted(job))
+        rows[at : n - 1] = rows[at + 1 : n]
+        self.n_unfinished -= 1
+
+    def _let_go(self, job: int) -> None:
+        self.held_gpus[job] = 0
+        self.since[job] = self.marked[job] = _NEVER
+        self.epoch[job] += 1
+        self.n_running -= 1
 
     # --- columns over the rows given
 
     def elapsed(self, rows: Ints, now: int) -> Ints:
         """Return progress time since each job was settled, 0 for jobs that do not run, shape (n,)."""
-        running = vector(self.status)[rows] == RUNNING
-        return np.where(running, np.maximum(now - vector(self.since)[rows], 0), 0)
+        return np.maximum(now - vector(self.since)[rows], 0)
 
     def held_since_settled(self, rows: Ints, now: int) -> Ints:
         """Return holding time since each job was settled, 0 for jobs that do not run, shape (n,)."""
-        running = vector(self.status)[rows] == RUNNING
-        return np.where(running, now - vector(self.marked)[rows], 0)
+        return np.maximum(now - vector(self.marked)[rows], 0)
 
     def result_columns(self, end: int) -> dict[str, Ints]:
         """Return the columns of JOB_COLUMNS; books what still waits or runs at `end`."""

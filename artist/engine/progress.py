@@ -38,7 +38,7 @@ def settled_done(done: Ints, remaining_ns: Ints, iteration_ns: Ints, elapsed_ns:
     """Return `settle`'s iterations done for many jobs at once, shape (n,)."""
     beyond = elapsed_ns - remaining_ns
     more = np.floor_divide(beyond, np.maximum(iteration_ns, 1)) + 1
-    return np.where((beyond >= 0) & (elapsed_ns > 0), done + more, done)
+    return done + np.where((beyond >= 0) & (elapsed_ns > 0), more, 0)
 
 
 def settled_remaining(remaining_ns: Ints, iteration_ns: Ints, elapsed_ns: Ints) -> Ints:

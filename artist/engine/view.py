@@ -1,7 +1,7 @@
 """The read-only face of the engine's state; `artist.core.view` says what each thing means."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from artist.core.plan import PlanBuilder
 from artist.core.view import BeliefPerformance, Signal
 from artist.engine.columns import Columns, Known
 from artist.engine.jobs import JobTable
+from artist.engine.lazy import lazy
 from artist.engine.machines import MachineTable
 
 Ints = npt.NDArray[np.int64]
@@ -21,34 +22,35 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """What all views of a run look at."""
+
+    jobs: JobTable
+    machines: MachineTable
+    held: Sequence[Allocation | None]
+    known: Known
+    belief: BeliefPerformance
+    signals: Mapping[str, Signal]
+
+
 class View:
     """One call's view; see `artist.core.view.ClusterView`."""
 
-    def __init__(
-        self,
-        now: int,
-        news: Sequence[Event],
-        jobs: JobTable,
-        machines: MachineTable,
-        held: Sequence[Allocation | None],
-        known: Known,
-        rows: Callable[[], Ints],
-        belief: BeliefPerformance,
-        signals: Mapping[str, Signal],
-    ) -> None:
+    def __init__(self, now: int, news: Sequence[Event], state: State) -> None:
         self.now_ns = now
         self.news = news
-        self._table = jobs
-        self._machines = machines
-        self._held = held
-        self._known = known
-        self._rows = rows
-        self._belief = belief
-        self._signals = signals
+        self._state = state
+        self._table = state.jobs
+        self._machines = state.machines
 
-    @cached_property
+    @lazy
     def jobs(self) -> Columns:
-        return Columns(self._table, self._known, self._rows(), self.now_ns)
+        return Columns(self._table, self._state.known, self._table.unfinished(), self.now_ns)
+
+    @property
+    def waiting(self) -> int:
+        return self._table.n_unfinished - self._table.n_running
 
     @property
     def cluster(self) -> Cluster:
@@ -70,7 +72,7 @@ class View:
     def observed_bandwidth_bytes_per_s(self) -> Floats:
         used = np.zeros(len(self.cluster))
         for job in self.jobs.job[self.jobs.running].tolist():
-            allocation, demand = self._held[job], self._table.specs[job].demand
+            allocation, demand = self._state.held[job], self._table.specs[job].demand
             draw = demand.memory_bandwidth_bytes_per_s
             if allocation is None or not draw:
                 continue
@@ -81,12 +83,12 @@ class View:
 
     @property
     def signals(self) -> Mapping[str, Signal]:
-        return {name: _Past(signal, self.now_ns) for name, signal in self._signals.items()}
+        return {name: _Past(signal, self.now_ns) for name, signal in self._state.signals.items()}
 
     @property
     def performance(self) -> BeliefPerformance:
-        self._known.require("performance")
-        return self._belief
+        self._state.known.require("performance")
+        return self._state.belief
 
     def free(self) -> Free:
         m = self._machines
@@ -99,13 +101,13 @@ class View:
         return Free(m.cluster, gpus * accepts, cpus * accepts, memory * accepts, accepts)
 
     def columns(self, jobs: Sequence[int]) -> Columns:
-        return Columns(self._table, self._known, np.array(jobs, dtype=np.int64), self.now_ns)
+        return Columns(self._table, self._state.known, np.array(jobs, dtype=np.int64), self.now_ns)
 
     def demand(self, job: int) -> Demand:
         return self._table.specs[job].demand
 
     def allocation(self, job: int) -> Allocation | None:
-        return self._held[job]
+        return self._state.held[job]
 
     def jobs_on(self, machine: int) -> Sequence[int]:
         return tuple(self._machines.jobs_on[machine])

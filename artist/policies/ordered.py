@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from artist.core.events import Arrival, Stop
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
-from artist.core.view import ClusterView
-from artist.policies.orders import ORDERS, OrderName, ranking
+from artist.core.view import ClusterView, JobColumns
+from artist.policies.orders import ORDERS, Ints, OrderName, ranking
 from artist.policies.placement import Packing, PlacementName, chooser
 from artist.policies.preemption import run_first
 from artist.policies.queueing import WaitingQueue
@@ -54,12 +54,14 @@ class Ordered:
         """Start, and with preemption stop, jobs by the order."""
         plan = view.plan()
         if self.parameters.preemptive:
-            ranked = ranking(self._order.key(view.jobs))
-            run_first(view, plan, ranked, lambda job: self._chooser, skip=self.parameters.backfill)
+            run_first(view, plan, self._rank, lambda job: self._chooser, skip=self.parameters.backfill)
         else:
             self._take_in(view)
             self._start(view, plan)
         return plan.done()
+
+    def _rank(self, jobs: JobColumns) -> Ints:
+        return ranking(self._order.key(jobs))
 
     def _take_in(self, view: ClusterView) -> None:
         """Queue new and evicted jobs."""

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from artist.core.view import JobColumns
 
-Keys = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Keys = Ints | npt.NDArray[np.float64]
 OrderName = Literal["fifo", "sjf", "srtf", "srsf", "las", "las2d"]
 
 
@@ -51,6 +52,6 @@ ORDERS: Mapping[OrderName, Order] = {
 }
 
 
-def ranking(keys: Keys) -> npt.NDArray[np.int64]:
+def ranking(keys: Keys) -> Ints:
     """Return the positions of n jobs from first to last, shape (n,); equal keys keep their order."""
     return np.argsort(keys, kind="stable")

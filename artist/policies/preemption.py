@@ -1,13 +1,13 @@
 """Run the first jobs of a ranking and preempt the others. Shared by the policies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from artist.core.cluster import Allocation
 from artist.core.plan import PlanBuilder
-from artist.core.view import ClusterView
+from artist.core.view import ClusterView, JobColumns
 from artist.policies.placement import Chooser, Packing
 
 Ints = npt.NDArray[np.int64]
@@ -39,7 +39,12 @@ def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
 
 
 def run_first(
-    view: ClusterView, plan: PlanBuilder, ranked: Ints, choose: Callable[[int], Chooser], *, skip: bool
+    view: ClusterView,
+    plan: PlanBuilder,
+    rank: Callable[[JobColumns], Ints],
+    choose: Callable[[int], Chooser],
+    *,
+    skip: bool,
 ) -> None:
     """Plan to run the first jobs of a ranking; those among them that run stay where they are.
 
@@ -50,15 +55,21 @@ def run_first(
 
     Parameters
     ----------
-    ranked
-        Rows of `view.jobs`, first to last.
+    rank
+        Returns the rows of the columns it is given, first to last; the order of two jobs must not
+        depend on the others.
     choose
         The placement chooser of a job number.
     skip
         Whether jobs may overtake one that does not fit.
     """
+    if not view.waiting:
+        return
     columns = view.jobs
-    ranked = _without_pinned(view, ranked)
+    rows = np.flatnonzero(~columns.running)
+    if columns.gpus[rows].sum() <= view.free_gpus:  # room for all that wait: who runs does not matter
+        columns = view.columns(columns.job[rows].tolist())
+    ranked = _without_pinned(view, columns, rank(columns))
     jobs, gpus, running = columns.job[ranked], columns.gpus[ranked], columns.running[ranked]
     capacity = view.free_gpus + int(columns.held_gpus[ranked].sum())
     wanted = take_first(gpus, capacity, skip=skip)
@@ -78,24 +89,34 @@ def run_first(
             plan.place(job, placed)
         elif not skip:
             break
-    leftover = ~wanted & (gpus <= packing.free.total_gpus)
-    if not skip:
-        leftover &= running
-    for job in jobs[leftover].tolist():
-        if job in victims:
-            if packing.free.fits(victims[job]):
-                packing.free.take(victims[job])
-                plan.keep(job)
-            continue
+    _use_leftovers(view, plan, packing, victims, jobs[~wanted & (skip | running)].tolist(), choose)
+
+
+def _use_leftovers(
+    view: ClusterView,
+    plan: PlanBuilder,
+    packing: Packing,
+    victims: Mapping[int, Allocation],
+    jobs: Sequence[int],
+    choose: Callable[[int], Chooser],
+) -> None:
+    """Offer the GPUs that the placement left over to jobs in order; victims want those they have."""
+    for job in jobs:
         if not packing.free.total_gpus:
-            break
-        placed = packing.place(view.demand(job), choose(job))
-        if placed is not None:
-            plan.place(job, placed)
+            return
+        if job not in victims:
+            placed = packing.place(view.demand(job), choose(job))
+            if placed is not None:
+                plan.place(job, placed)
+        elif packing.free.fits(victims[job]):
+            packing.free.take(victims[job])
+            plan.keep(job)
 
 
-def _without_pinned(view: ClusterView, ranked: Ints) -> Ints:
+def _without_pinned(view: ClusterView, columns: JobColumns, ranked: Ints) -> Ints:
     """Leave out jobs on machines that take no new work: to stop them would help nobody."""
-    closed = np.flatnonzero(~view.accepts).tolist()
-    pinned = sorted({job for machine in closed for job in view.jobs_on(machine)})
-    return ranked[~np.isin(view.jobs.job[ranked], pinned)] if pinned else ranked
+    accepts = view.accepts
+    if accepts.all():
+        return ranked
+    pinned = sorted({job for machine in np.flatnonzero(~accepts).tolist() for job in view.jobs_on(machine)})
+    return ranked[~np.isin(columns.job[ranked], pinned)]

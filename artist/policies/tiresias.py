@@ -88,16 +88,19 @@ class Tiresias:
         """Run the jobs of the first queues."""
         plan = view.plan()
         self._hear(view)
-        service = self._counted_service(view.jobs, view.now_ns)
-        if self.parameters.continuous:
-            ranked = np.argsort(service, kind="stable")
-        else:
-            queue = np.searchsorted(self._thresholds, service, side="right")
-            ranked = np.lexsort((self._key_inside(service), queue))
-        run_first(view, plan, ranked, self._choosers.__getitem__, skip=self.parameters.backfill)
-        if not self.parameters.continuous:
-            self._wake_at_next_change(view, plan, service)
+        if self.parameters.promote_knob is not None:
+            self._promote(view.jobs, view.now_ns)
+        run_first(view, plan, self._rank, self._choosers.__getitem__, skip=self.parameters.backfill)
+        if not self.parameters.continuous and view.waiting:
+            self._wake_at_next_change(view, plan)
         return plan.done()
+
+    def _rank(self, jobs: JobColumns) -> Ints:
+        service = self._service(jobs)
+        if self.parameters.continuous:
+            return np.argsort(service, kind="stable")
+        queue = np.searchsorted(self._thresholds, service, side="right")
+        return np.lexsort((self._key_inside(service), queue))
 
     def _hear(self, view: ClusterView) -> None:
         """Choose the placement of new jobs by skew; learn the services of finished ones."""
@@ -110,15 +113,21 @@ class Tiresias:
                 if self.parameters.gittins:
                     self._finished.append(int(view.columns([event.job]).attained_gpu_ns[0]))
 
-    def _counted_service(self, jobs: JobColumns, now: int) -> Ints:
-        """Return attained service since the last promotion, shape (n,); promotes starving jobs."""
-        service = jobs.attained_gpu_ns
+    def _promote(self, jobs: JobColumns, now: int) -> None:
+        """Forgive the service of jobs that starve."""
         knob = self.parameters.promote_knob
-        if knob is None:
-            return service
+        assert knob is not None
         starved = (now - jobs.waiting_since_ns >= knob * jobs.held_ns) & ~jobs.running & (jobs.starts > 0)
-        for job, attained in zip(jobs.job[starved].tolist(), service[starved].tolist(), strict=True):
+        for job, attained in zip(
+            jobs.job[starved].tolist(), jobs.attained_gpu_ns[starved].tolist(), strict=True
+        ):
             self._forgiven[job] = attained
+
+    def _service(self, jobs: JobColumns) -> Ints:
+        """Return attained service since the last promotion, shape (n,)."""
+        service = jobs.attained_gpu_ns
+        if not self._forgiven:
+            return service
         return service - np.array([self._forgiven.get(job, 0) for job in jobs.job.tolist()], dtype=np.int64)
 
     def _key_inside(self, service: Ints) -> npt.NDArray[np.float64]:
@@ -129,12 +138,15 @@ class Tiresias:
         sample = np.array(self._finished, dtype=np.float64)
         return -gittins_index(service.astype(np.float64), sample, seconds_to_ns(p.gittins_quantum_gpu_s))
 
-    def _wake_at_next_change(self, view: ClusterView, plan: PlanBuilder, service: Ints) -> None:
+    def _wake_at_next_change(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Ask to be woken when a job that will run crosses a threshold, or a waiting one is promoted."""
         jobs = view.jobs
+        service = self._service(jobs)
         runs = jobs.running.copy()
         for job, allocation in plan.changes.items():
             runs[jobs.job.searchsorted(job)] = allocation is not None
+        if runs.all():
+            return  # nobody would take their place
         above = np.append(self._thresholds, _NEVER)
         to_go = above[np.searchsorted(self._thresholds, service, side="right")] - service
         running = runs & (to_go < _NEVER - service) & (jobs.gpus > 0)
