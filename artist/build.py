@@ -1,6 +1,7 @@
 """Make the parts of a run from its configuration. The only place that knows every concrete part."""
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from pydantic import ValidationError
 
+from artist.blame import own_lines
 from artist.capacity import build_cluster
 from artist.config import Config
 from artist.core.cluster import CapacityEvent, Cluster
@@ -19,7 +21,7 @@ from artist.core.events import Observer
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.engine.engine import Engine
-from artist.engine.stop import Stop
+from artist.engine.stopping import StopRule
 from artist.errors import InputError
 from artist.explain import chain, from_call, from_validation
 from artist.performance.placed import PlacedPerformance
@@ -44,7 +46,7 @@ class Simulation:
     performance: PlacedPerformance
     overheads: Any
     estimates: Any
-    stop: Stop
+    stop: StopRule
 
     def run(self, observers: Sequence[Observer]) -> RunResult:
         """Run to the end.
@@ -96,7 +98,7 @@ def build(config: Config) -> Simulation:
     topology = load_topology(config.topology)
     cluster, capacity_events = build_cluster(config.cluster, topology)
     system = _system(topology.fabric.system, config.network.system)
-    network = CachedModel(part(config.network.model, "network.model", ("iteration",)), config.network.cache)
+    network = _network(config)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
     estimates = part(config.estimates, "estimates", ("factors",))
@@ -129,7 +131,7 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
     """
     try:
         made = instantiate(OmegaConf.create({"_": dict(node)})["_"], _convert_="all")
-    except InstantiationException as error:
+    except Exception as error:  # Hydra's own, mostly; of an odd `_partial_` or `_args_` any
         raise _in_words(error, node, field) from error
     lacking = [name for name in methods if not callable(getattr(made, name, None))]
     if lacking:
@@ -145,10 +147,21 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
     for field in ("workload", "arrivals", "overheads", "estimates"):
         try:
             made = part(raw[field], field, ())
-        except (InputError, KeyError, TypeError):
+        except (Exception, SystemExit):
             continue  # the run itself will say what is wrong
         files += [Path(path) for path in getattr(made, "input_files", ())]
     return tuple(files)
+
+
+def _network(config: Config) -> CachedModel:
+    model = part(config.network.model, "network.model", ("iteration",))
+    try:
+        return CachedModel(model, config.network.cache)
+    except InputError as error:
+        if error.where != "network.cache" or os.environ.get("ARTIST_CACHE") != str(config.network.cache):
+            raise
+        where = "environment variable ARTIST_CACHE"
+        raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
 
 
 def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSettings:
@@ -159,17 +172,17 @@ def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSetting
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
 
 
-def _stop(config: Config, n_jobs: int) -> Stop:
+def _stop(config: Config, n_jobs: int) -> StopRule:
     stop = config.stop
     if stop.jobs is not None and stop.jobs[1] > n_jobs:
         allowed = f"[first, last] with last <= {n_jobs}, the number of jobs"
         raise InputError(
             "the window ends after the last job", where="stop.jobs", found=list(stop.jobs), allowed=allowed
         )
-    return Stop(stop.jobs, None if stop.time_s is None else seconds_to_ns(stop.time_s))
+    return StopRule(stop.jobs, None if stop.time_s is None else seconds_to_ns(stop.time_s))
 
 
-def _in_words(error: InstantiationException, node: Mapping[str, Any], field: str) -> InputError:
+def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputError:
     """Explain why a part could not be made."""
     where, inner = _innermost(str(error), node, field)
     target = str(inner["_target_"])
@@ -183,15 +196,20 @@ def _in_words(error: InstantiationException, node: Mapping[str, Any], field: str
             explained = from_call(link, where, _parameters(target))
             if explained is not None:
                 return explained
-    causes = [link for link in chain(error) if not isinstance(link, InstantiationException)]
-    if isinstance(causes[-1], ImportError | AttributeError) or "locating target" in str(error):
+    cause = [link for link in chain(error) if not isinstance(link, InstantiationException)]
+    if not cause:  # Hydra itself refuses
+        return InputError(f"cannot be made: {str(error).partition(chr(10))[0]}", where=where, found=target)
+    reason = f"{type(cause[-1]).__name__}: {cause[-1]}"
+    lines = own_lines(cause[-1], dict(node))
+    if "locating target" in str(error) or "Error loading" in str(error):
+        if lines:  # the module is there, and fails when it is imported
+            where = f"{where}._target_"
+            return InputError(f"its module cannot be imported: {reason}", where=where, found=lines)
         allowed = "module.Class, where the module is installed or lies in the folder of --config-dir"
-        reason = str(causes[-1]) if causes else str(error)
-        return InputError(
-            f"no such class: {reason}", where=f"{where}._target_", found=target, allowed=allowed
-        )
-    reason = f"{type(causes[-1]).__name__}: {causes[-1]}" if causes else str(error)
-    return InputError(f"cannot be made: {reason}", where=where, found=target)
+        what = f"no such class: {cause[-1]}"
+        return InputError(what, where=f"{where}._target_", found=target, allowed=allowed)
+    at = f", at {lines}" if lines else ""
+    return InputError(f"cannot be made: {reason}{at}", where=where, found=target)
 
 
 def _innermost(message: str, node: Mapping[str, Any], field: str) -> tuple[str, Mapping[str, Any]]:

@@ -1,13 +1,23 @@
 """The frame of the configuration. What a part takes is declared, and judged, by the part itself."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 DEFAULT_RACKS = 2
+MOST_MACHINES = 100_000  # a minute or so to build; a million would not fit the memory of a laptop
 
-Count = Annotated[int, Field(gt=0, strict=True)]
+Count = Annotated[int, Field(gt=0, le=MOST_MACHINES, strict=True)]
+NAME_RULE = "letters, digits, `_`, `.` and `-`, not beginning with `.` or `-`; such as first"
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a sweep, which becomes a folder; raise ValueError if it is none."""
+    if re.fullmatch(r"\w[\w.-]*", name) is None:
+        raise ValueError(f"not the name of a folder; {NAME_RULE}")
+    return name
 
 
 def _needs_target(part: object) -> object:
@@ -97,6 +107,8 @@ class ClusterConfig(Frame):
             count = self.machines or (self.racks or DEFAULT_RACKS) * machines_per_rack
             groups = (MachineGroup(type=self.machine_type or default_type, count=count),)
         total = sum(group.count for group in groups)
+        if total > MOST_MACHINES:
+            raise ValueError(f"{total} machines are too many; at most {MOST_MACHINES} in all")
         needed = -(-total // machines_per_rack)
         if self.racks is not None and self.racks != needed:
             raise ValueError(
@@ -161,7 +173,7 @@ class OutputConfig(Frame):
     """
 
     dir: Path
-    name: Annotated[str, Field(pattern=r"^[\w][\w.-]*$")] | None = None
+    name: Annotated[str, AfterValidator(checked_name)] | None = None
     rates: bool = False
     progress: bool | None = None
 

@@ -4,11 +4,28 @@ import re
 from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ArgsKwargs, ErrorDetails
 
 from artist.errors import InputError
 from netmodels.naming import allowed_names
 
+_IN_WORDS = {  # what pydantic's types of errors mean to somebody who writes YAML
+    "tuple_type": "a list such as [0, 10] or [a, b]",
+    "list_type": "a list such as [a, b]",
+    "dict_type": "a mapping such as {name: value}",
+    "model_type": "a mapping such as {name: value}",
+    "dataclass_type": "a mapping such as {name: value}",
+    "path_type": "a path",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "int_type": "an integer",
+    "int_parsing": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "none_required": "null",
+}
 _TAGS = re.compile(r"[-\[(]|^(int|float|str|bool|none|dict|list|tuple)$")  # branches of a union, not fields
 
 
@@ -59,8 +76,9 @@ def from_validation(
     if kind in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return InputError("option is missing", where=field, allowed="give it a value")
     if kind in ("value_error", "assertion_error"):
-        what, _, mend = str(chosen["ctx"]["error"]).partition("; ")
-        return InputError(what, where=field, found=_plain(chosen["input"]), allowed=mend)
+        text = str(chosen["ctx"]["error"])
+        what, _, mend = text.partition("; ")
+        return InputError(what, where=field, found=_concerned(_plain(chosen["input"]), text), allowed=mend)
     same = [
         d for d in details if d["loc"][: len(path)] == chosen["loc"][: len(path)] and len(d["loc"]) == deepest
     ]
@@ -170,9 +188,11 @@ def _from_system(error: BaseException) -> InputError | None:
     if not isinstance(error, OSError):
         return None
     where = str(error.filename or "file system")
-    reason = (error.strerror or str(error)).lower()
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return InputError("a file lies where a folder is needed", where=where, allowed="another place")
+    reason = error.strerror or re.sub(r"\[Errno \d+\] ", "", str(error))
     return InputError(
-        f"cannot be used: {reason}", where=where, allowed="a place that can be read and written"
+        f"cannot be used: {reason.lower()}", where=where, allowed="a place that can be read and written"
     )
 
 
@@ -187,13 +207,25 @@ def _fields(model: type[BaseModel] | None, path: list[int | str]) -> tuple[str, 
 
 
 def _allowed(detail: ErrorDetails) -> str:
+    if detail["type"] in _IN_WORDS:
+        return _IN_WORDS[detail["type"]]
     text = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     return text.replace("String should match pattern", "text that matches")
 
 
 def _plain(value: object) -> object:
-    """Return a record as the mapping that the user wrote."""
+    """Return a record, or the arguments of a dataclass, as the mapping that the user wrote."""
+    if isinstance(value, ArgsKwargs):
+        return dict(value.kwargs or {})
     return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else value
+
+
+def _concerned(value: object, message: str) -> object:
+    """Return those entries of a mapping that a message names; all of it if it names none."""
+    if not isinstance(value, Mapping):
+        return value
+    words = set(re.findall(r"\w+", message))
+    return {name: each for name, each in value.items() if name in words} or value
 
 
 def _one_line(text: str) -> str:

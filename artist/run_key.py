@@ -40,13 +40,36 @@ def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path
     files
         Files that the run reads besides those that the configuration names.
     """
+    kept = _kept(config)
+    contents = [[path.as_posix(), _digest(path)] for path in _all_files(kept, files)]
+    text = json.dumps([kept, policy, contents, program_version()], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def code_digest(config: Mapping[str, Any], *, files: Iterable[Path] = ()) -> str:
+    """Return what a run key covers beside the configuration: the program and the contents of all files.
+
+    Runs that differ in it differ by more than their settings. Where the files lie does not count.
+
+    Parameters
+    ----------
+    config, files
+        As for `run_key`.
+    """
+    contents = sorted(["/".join(path.parts[-2:]), _digest(path)] for path in _all_files(_kept(config), files))
+    program = program_version().partition("+")[2]
+    return hashlib.sha256(json.dumps([contents, program]).encode()).hexdigest()[:_DIGITS]
+
+
+def _kept(config: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in config.items() if name not in _LEFT_OUT}
     if isinstance(kept.get("network"), Mapping):
         kept["network"] = {name: value for name, value in kept["network"].items() if name != "cache"}
-    named = sorted({*files, *(path for value in kept.values() for path in _files_in(value))})
-    contents = [[path.as_posix(), _digest(path)] for path in named]
-    text = json.dumps([kept, policy, contents, program_version()], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return kept
+
+
+def _all_files(kept: Mapping[str, Any], files: Iterable[Path]) -> list[Path]:
+    return sorted({*files, *(path for value in kept.values() for path in _files_in(value))})
 
 
 def _own_files(folder: Path) -> list[Path]:

@@ -1,11 +1,10 @@
 """A user's own folder (`--config-dir`): her YAML files join the groups, her modules can be imported."""
 
 import sys
-from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
+from artist.blame import targets_of
 from artist.data import data_path
 from artist.errors import InputError
 
@@ -42,7 +41,7 @@ def check_targets(config: object, folder: Path) -> None:
     InputError
         With the file and what hides it.
     """
-    for target in _targets(config):
+    for target in targets_of(config):
         name = target.partition(".")[0]
         mine = next((p for p in (folder / f"{name}.py", folder / name / "__init__.py") if p.is_file()), None)
         if mine is None:
@@ -57,15 +56,3 @@ def python_files(folder: Path) -> list[Path]:
     """Return the modules of the folder, which decide results: those on top, and those of its packages."""
     packages = [path.parent for path in folder.glob("*/__init__.py")]
     return sorted([*folder.glob("*.py"), *(path for package in packages for path in package.rglob("*.py"))])
-
-
-def _targets(config: object) -> Iterable[str]:
-    children: Iterable[Any] = ()
-    if isinstance(config, dict):
-        if isinstance(config.get("_target_"), str):
-            yield config["_target_"]
-        children = config.values()
-    elif isinstance(config, list):
-        children = config
-    for child in children:
-        yield from _targets(child)

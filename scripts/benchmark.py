@@ -1,10 +1,10 @@
 """Measure speed and memory of runs: python scripts/benchmark.py policy=fifo,srtf cluster.machines=64,133 ...
 
-Takes the overrides of `artist`; every combination of comma-separated values runs in a process of its own, from a
-cold start, with placement, network answers and full results. Prints a row per run: jobs, typed events, seconds to
-load, to run and to write, microseconds per event, peak memory, and the ratio to a bare event loop run beside it: a
-heap of finishes and a list of arrivals that only counts free GPUs, the floor in this language. `--profile` adds where
-the time goes.
+Takes the overrides of `artist`; every combination of comma-separated values runs in a process of its own,
+from a cold start, with placement, network answers and full results. Prints a row per run: jobs, typed
+events, seconds to load, to run and to write, microseconds per event, peak memory, and the ratio to a bare
+event loop run beside it: a heap of finishes and a list of arrivals that only counts free GPUs, the floor in
+this language. `--profile` adds where the time goes.
 """
 
 import argparse

@@ -55,6 +55,7 @@ class Cluster:
         self.memory_bytes = self._column([m.memory_bytes for m in machines])
         self.rack = self._column([m.rack for m in machines])
         self.speed = np.array([m.speed for m in machines], dtype=np.float64)
+        self.speed.flags.writeable = False
         self.n_racks = int(self.rack.max()) + 1 if machines else 0
 
     @staticmethod
@@ -72,9 +73,22 @@ class Cluster:
         return sum(m.gpus for m in self.machines if m.present)
 
     @cached_property
+    def machines_of(self) -> list[npt.NDArray[np.int64]]:
+        """Machine numbers by rack."""
+        return [np.flatnonzero(self.rack == rack) for rack in range(self.n_racks)]
+
+    @cached_property
+    def of_type(self) -> dict[str, npt.NDArray[np.bool_]]:
+        """Which machines have a GPU type, in order of first appearance."""
+        types = np.array([m.gpu_type for m in self.machines])
+        return {kind: types == kind for kind in dict.fromkeys(types.tolist())}
+
+    @cached_property
     def same_kind(self) -> bool:
-        """Whether all machines have the same type, so that only free GPUs tell them apart."""
-        return len({m.type for m in self.machines}) <= 1
+        """Whether all machines have one type, of speed 1: a GPU asked for is any GPU."""
+        return len({(m.type, m.gpu_type, m.speed) for m in self.machines}) <= 1 and bool(
+            (self.speed == 1).all()
+        )
 
 
 class Slice(NamedTuple):
@@ -88,7 +102,7 @@ class Slice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Jobs that share GPUs. The group owns its GPUs once.
+    """Jobs that share GPUs. The group owns its GPUs once, and all members go when one of its machines does.
 
     Attributes
     ----------

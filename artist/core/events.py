@@ -68,12 +68,13 @@ class Reprice:
 
 @dataclass(frozen=True, slots=True)
 class MachineEvent:
-    """A machine failed, joined, is leaving, has left, or changed its pool."""
+    """A machine failed, joined, is leaving until `deadline_ns`, has left, or changed its pool."""
 
     time_ns: int
     machine: int
     how: Literal["fail", "join", "leave", "left", "assign"]
     pool: str = ""
+    deadline_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

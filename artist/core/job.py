@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
+OnStop = Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"]
 _TOLERANCE = 1e-9  # relative speeds such as 1/3 are not exact in binary
 
 
@@ -48,6 +50,13 @@ class Demand:
         """Whether the number of GPUs may change."""
         return self.max_gpus > 0
 
+    @property
+    def least_gpus(self) -> int:
+        """Fewest GPUs that could ever do; a fungible job may find faster ones."""
+        if self.fungible:
+            return min(self.gpus, 1)
+        return self.min_gpus if self.elastic else self.gpus
+
     def targets(self) -> range:
         """Allowed numbers of GPUs of relative speed 1."""
         if not self.elastic:
@@ -92,6 +101,8 @@ class JobSpec:
     delays_ns
         The job's own delays by kind of change (start, resume, restart, move, resize, retune), before
         the run's table and constants.
+    on_stop
+        What a stop loses of this job; None for what the run says.
     """
 
     job_id: str
@@ -103,6 +114,7 @@ class JobSpec:
     user: str = ""
     vc: str = ""
     delays_ns: Mapping[str, int] | None = None
+    on_stop: OnStop | None = None
 
     @property
     def ideal_ns(self) -> int:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
 from artist.core.cluster import Allocation
+from artist.errors import PlanError
 
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
@@ -59,7 +61,10 @@ class PlanBuilder:
         self._assigns[machine] = pool
 
     def wake_at(self, time_ns: int) -> None:
-        """Call the policy at a time, if nothing else does before; the earliest of one plan counts."""
+        """Call the policy at a time in ns, if nothing else does before; the earliest of one plan counts."""
+        if not isinstance(time_ns, Integral):
+            raise PlanError(f"wake_at takes a whole number of nanoseconds, not {time_ns!r}")
+        time_ns = int(time_ns)
         if self._wake_ns is None or time_ns < self._wake_ns:
             self._wake_ns = time_ns
 

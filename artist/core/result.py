@@ -18,6 +18,7 @@ JOB_COLUMNS = (
     "running_ns",  # progress, lost work included
     "overhead_ns",  # start, restart, migrate ... delays: GPUs held without progress
     "held_gpu_ns",  # GPUs x time held
+    "held_alone_gpu_ns",  # the part of it outside of groups
     "compute_ns",  # the six parts of running_ns, in the order of IterationParts
     "input_stall_ns",
     "interference_ns",

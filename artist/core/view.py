@@ -151,7 +151,7 @@ class ClusterView(Protocol):
         """Unfinished jobs as columns."""
 
     @property
-    def waiting(self) -> int:
+    def n_waiting(self) -> int:
         """Number of jobs that wait."""
 
     @property
@@ -207,9 +207,10 @@ class Policy(Protocol):
     Attributes
     ----------
     on_events
-        Call it on arrivals, finishes, capacity events and wake-ups.
+        Call it on arrivals, finishes and capacity events; a wake-up that it asked for always calls it.
     interval_s
-        Also (or only) call it at the multiples of this many seconds while jobs are unfinished.
+        Also (or only) call it at the multiples of this many seconds while jobs are unfinished. Ticks do not
+        keep a run alive: a policy that waits for something else while nothing runs asks to be woken.
     knows_durations, knows_iterations, knows_models, knows_performance
         What it may look at; the columns beyond raise.
     """

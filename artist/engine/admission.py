@@ -1,17 +1,23 @@
 """Jobs that can never run are refused before the clock starts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from artist.core.cluster import Cluster
+from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.job import Demand, JobSpec
 from artist.errors import InputError
 
+_MOST_GPU_NS = 2**62  # the accounts are 64-bit
 
-def check_jobs(jobs: Sequence[JobSpec], cluster: Cluster) -> None:
+
+def check_jobs(
+    jobs: Sequence[JobSpec], cluster: Cluster, capacity_events: Sequence[CapacityEvent] = ()
+) -> None:
     """Raise `InputError` for a job that is unsound or can never fit the cluster.
 
     Machines that join later count.
     """
+    joining = {event.machine for event in capacity_events if event.kind == "join"}
+    machines = [m for i, m in enumerate(cluster.machines) if m.present or i in joining]
     seen: set[str] = set()
     reasons: dict[Demand, str] = {}
     for spec in jobs:
@@ -24,41 +30,53 @@ def check_jobs(jobs: Sequence[JobSpec], cluster: Cluster) -> None:
             raise InputError(
                 "not a sound job", where=where, found=found, allowed="submit >= 0, the others >= 1"
             )
-        if spec.demand not in reasons:
-            reasons[spec.demand] = _misfit(spec.demand, cluster)
-        if reasons[spec.demand]:
-            demand = spec.demand
+        demand = spec.demand
+        if spec.ideal_ns * max(demand.gpus, 1) > _MOST_GPU_NS or spec.submit_ns > _MOST_GPU_NS:
+            found = f"{demand.gpus} GPUs for {spec.ideal_ns / 3.6e12:.0f} h"
+            allowed = f"{_MOST_GPU_NS / 3.6e12:,.0f} GPU-hours"
+            raise InputError("too large to count", where=where, found=found, allowed=allowed)
+        if demand not in reasons:
+            reasons[demand] = _misfit(demand, machines)
+        if reasons[demand]:
             found = f"{demand.gpus} GPUs" if demand.gpus else f"{demand.cpus} CPUs"
             raise InputError(
                 "the job can never fit the cluster", where=where, found=found, allowed=reasons[demand]
             )
 
 
-def _misfit(demand: Demand, cluster: Cluster) -> str:
+def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
     """Return what is allowed where a demand cannot be met, else an empty string."""
-    usable = [m for m in cluster.machines if not demand.gpu_types or m.gpu_type in demand.gpu_types]
+    span = demand.max_machines or len(machines)
     if not demand.gpus:
-        most = sorted((m.cpus for m in cluster.machines), reverse=True)
-        room = sum(most[: demand.max_machines or 1])
-        return "" if 1 <= demand.cpus <= room else f"1..{room} CPUs"
-    if demand.elastic and not 1 <= demand.min_gpus <= demand.gpus <= demand.max_gpus:
-        return "1 <= min_gpus <= gpus <= max_gpus"
-    least = demand.targets()[0]
-    sizes = sorted((m.gpus * (m.speed if demand.fungible else 1) for m in usable), reverse=True)
-    if demand.gpu_types or demand.mixed_types:
-        pools = [sizes]
-    else:
-        kinds = dict.fromkeys(m.gpu_type for m in usable)
-        pools = [
-            sorted(
-                (m.gpus * (m.speed if demand.fungible else 1) for m in usable if m.gpu_type == kind),
-                reverse=True,
-            )
-            for kind in kinds
-        ]
-    most_gpus = max((sum(p[: demand.max_machines or len(p)]) for p in pools), default=0)
-    if 1 <= least <= most_gpus + 1e-9:
+        cpus = _most((m.cpus for m in machines), span)
+        memory = _most((m.memory_bytes for m in machines), span)
+        fits = 1 <= demand.cpus <= cpus and demand.memory_bytes <= memory
+        return "" if fits else f"1..{cpus:.0f} CPUs, up to {memory:.0f} bytes of memory"
+    if demand.elastic and not (
+        1 <= demand.min_gpus <= demand.gpus <= demand.max_gpus
+        and demand.step >= 1
+        and demand.gpus in demand.targets()
+    ):
+        return "1 <= min_gpus <= gpus <= max_gpus, in steps of at least 1 from min_gpus"
+    usable = [m for m in machines if not demand.gpu_types or m.gpu_type in demand.gpu_types]
+    most = max((_most(sizes, span) for sizes in _pools(usable, demand)), default=0)
+    if 1 <= demand.targets()[0] <= most + 1e-9:
         return ""
+    types = f" of type {' or '.join(demand.gpu_types)}" if demand.gpu_types else ""
     limit = f" on {demand.max_machines} machines" if demand.max_machines else ""
-    kinds_text = f" of type {', '.join(demand.gpu_types)}" if demand.gpu_types else ""
-    return f"1..{int(most_gpus + 1e-9)} GPUs{kinds_text}{limit}; enlarge the cluster or filter the trace"
+    room = f"1..{int(most + 1e-9)} GPUs{types}{limit}" if most else f"no job: there are no GPUs{types}"
+    return f"{room}; enlarge the cluster (cluster.machines) or leave such jobs out (workload.max_gpus)"
+
+
+def _pools(usable: Sequence[Machine], demand: Demand) -> list[list[float]]:
+    """Return sizes of machines whose GPUs may serve a demand together, in GPUs that count."""
+    pools: dict[str, list[float]] = {}
+    for m in usable:
+        pool = pools.setdefault("" if demand.mixed_types else m.gpu_type, [])
+        pool.append(m.gpus * m.speed if demand.fungible else m.gpus)
+    return list(pools.values())
+
+
+def _most(sizes: Iterable[float], span: int) -> float:
+    """Return what the largest machines have together."""
+    return sum(sorted(sizes, reverse=True)[:span])

@@ -5,8 +5,9 @@ impossible is wrong, and its author wants to know.
 """
 
 from collections import defaultdict
+from numbers import Integral
 
-from artist.core.cluster import Allocation, Cluster, Group
+from artist.core.cluster import Allocation, Cluster, Group, Slice
 from artist.core.job import Demand
 from artist.core.plan import Plan
 from artist.engine.jobs import FINISHED, PENDING, RUNNING, JobTable
@@ -18,11 +19,11 @@ from artist.units import ns_to_seconds
 class PlanCheck:
     """Judges the plans of one run."""
 
-    def __init__(self, jobs: JobTable, machines: MachineTable, held: list[Allocation | None]) -> None:
+    def __init__(self, jobs: JobTable, machines: MachineTable) -> None:
         self._jobs = jobs
         self._machines = machines
         self._cluster: Cluster = machines.cluster
-        self._held = held
+        self._held = jobs.held
         self._now = 0
 
     def check(self, plan: Plan, now: int) -> None:
@@ -56,13 +57,16 @@ class PlanCheck:
             self._check_groups(plan, gpus)
         self._check_room(plan, gpus, others)
         for machine, pool in plan.assigns.items():
-            self._check_assign(plan, machine, pool)
+            self._check_assign(plan, machine, pool, gpus[machine])
 
     # --- rules about one job
 
     def _check_job(self, job: int, after: Allocation | None) -> None:
-        if not 0 <= job < self._jobs.n or self._jobs.status[job] == PENDING:
-            raise PlanError(f"job number {job} is unknown{self._at()}")
+        known = isinstance(job, Integral) and 0 <= job < self._jobs.n and self._jobs.status[job] != PENDING
+        if not known:
+            raise PlanError(f"job number {job!r} is unknown{self._at()}")
+        if after is not None and not isinstance(after, Allocation):
+            raise self._error(job, f"gets {after!r}; allowed: an Allocation")
         if self._jobs.status[job] == FINISHED:
             raise self._error(job, "has finished")
         if after is None and self._jobs.status[job] != RUNNING:
@@ -77,10 +81,12 @@ class PlanCheck:
             raise self._error(job, f"gets bandwidth cap {after.bandwidth_cap}; allowed: (0, 1]")
         last = -1
         for s in slices:
-            if not last < s.machine < len(self._cluster):
-                raise self._error(
-                    job, "gets slices that are not sorted, one a machine, or unknown", s.machine
-                )
+            if not isinstance(s, Slice) or not _whole_numbers(s):
+                raise self._error(job, f"gets {s!r}; allowed: a Slice of whole numbers")
+            if not 0 <= s.machine < len(self._cluster):
+                raise self._error(job, f"is placed on machine number {s.machine}, which does not exist")
+            if s.machine <= last:
+                raise self._error(job, "gets slices that are not sorted, one a machine", s.machine)
             last = s.machine
             if s.gpus < (1 if demand.gpus else 0) or s.cpus < 0 or s.memory_bytes < 0:
                 raise self._error(job, f"gets an empty or negative slice {tuple(s)}", s.machine)
@@ -139,20 +145,24 @@ class PlanCheck:
             for job, after in plan.changes.items():
                 if after is not None and after.group is not None and after.group.name == name:
                     members[job] = after
+            end = next(iter(members.values())).group if members else None
             if record is not None:
                 for m, count in record.gpus:
                     gpus[m] -= count
-            if members:
-                end = next(iter(members.values())).group
-                assert end is not None
+            if end is not None:
                 self._check_members(end, members)
                 for m, count in end.gpus:
                     gpus[m] += count
 
     def _check_members(self, group: Group, members: dict[int, Allocation]) -> None:
+        numbers = [m for m, _ in group.gpus]
+        name = f"group {group.name!r}"
+        known = bool(numbers) and numbers[0] >= 0 and numbers[-1] < len(self._cluster)
+        if not known or numbers != sorted(set(numbers)):
+            raise PlanError(f"{name} does not list known machines in order: {group.gpus}{self._at()}")
+        if group.depth < 1 or min(count for _, count in group.gpus) < 1:
+            raise PlanError(f"{name} has no depth or no GPUs: {group}{self._at()}")
         own = dict(group.gpus)
-        if len(own) != len(group.gpus) or group.depth < 1 or min(own.values(), default=0) < 1:
-            raise PlanError(f"group {group.name!r} is not sound: {group}{self._at()}")
         total: dict[int, int] = defaultdict(int)
         for job, allocation in members.items():
             if allocation.group != group:
@@ -163,7 +173,7 @@ class PlanCheck:
                     raise self._error(
                         job, f"holds {s.gpus} GPUs of group {group.name!r}, more than it has", s.machine
                     )
-                if total[s.machine] > group.depth * own[s.machine]:
+                if total[s.machine] > group.depth * own.get(s.machine, 0):
                     raise self._error(job, f"makes group {group.name!r} deeper than {group.depth}", s.machine)
 
     def _check_room(self, plan: Plan, gpus: dict[int, int], others: dict[int, list[int]]) -> None:
@@ -184,17 +194,18 @@ class PlanCheck:
         text = f"the plan takes {wanted} more {what} than now; free: {free}"
         return PlanError(text + self._at(machine)) if job is None else self._error(job, text, machine)
 
-    def _check_assign(self, plan: Plan, machine: int, pool: str) -> None:
+    def _check_assign(self, plan: Plan, machine: int, pool: str, more_gpus: int) -> None:
         if not 0 <= machine < len(self._cluster) or not self._machines.present[machine]:
             raise PlanError(
                 f"machine number {machine} cannot change to pool {pool!r}: it is not there{self._at()}"
             )
         staying = [job for job in self._machines.jobs_on[machine] if job not in plan.changes]
         coming = [job for job, a in plan.changes.items() if a and any(s.machine == machine for s in a.slices)]
+        text = f"is on a machine that changes to pool {pool!r}; it must be empty"
         for job in (*staying, *coming):
-            raise self._error(
-                job, f"is on a machine that changes to pool {pool!r}; it must be empty", machine
-            )
+            raise self._error(job, text, machine)
+        if self._machines.free_gpus[machine] - more_gpus != self._cluster.machines[machine].gpus:
+            raise PlanError(f"a group {text}{self._at(machine)}")
 
     # --- messages
 
@@ -208,3 +219,7 @@ class PlanCheck:
 
     def _error(self, job: int, text: str, machine: int | None = None) -> PlanError:
         return PlanError(f"job {self._jobs.specs[job].job_id!r}: {text}{self._at(machine)}")
+
+
+def _whole_numbers(values: Slice) -> bool:
+    return all(type(value) is int or isinstance(value, Integral) for value in values)

@@ -1,10 +1,12 @@
 """The job table's columns as a policy sees them; `artist.core.view.JobColumns` says what each means."""
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.job import JobSpec
 from artist.engine import progress
 from artist.engine.jobs import RUNNING, JobTable, vector
 from artist.engine.lazy import lazy
@@ -19,18 +21,20 @@ Bools = npt.NDArray[np.bool_]
 class Known:
     """What one policy may see that never changes: names, beliefs, and what it declared to know."""
 
-    def __init__(self, policy: object, jobs: JobTable, performance: Performance, factors: Floats) -> None:
-        for name in ("durations", "iterations", "models", "performance"):
-            setattr(self, name, bool(getattr(policy, f"knows_{name}", False)))
+    def __init__(
+        self, policy: object, specs: Sequence[JobSpec], performance: Performance, factors: Floats
+    ) -> None:
+        kinds = ("durations", "iterations", "models", "performance")
+        self.declared = frozenset(kind for kind in kinds if getattr(policy, f"knows_{kind}", False))
         self.policy = type(policy).__name__
         self.factors = factors
         self.exact = bool((factors == 1.0).all())
-        self._specs = jobs.specs
+        self._specs = specs
         self._performance = performance
 
     def require(self, what: str) -> None:
         """Raise `PlanError` unless the policy declared to know something."""
-        if not getattr(self, what):
+        if what not in self.declared:
             raise PlanError(f"policy {self.policy} looks at {what}; it must declare knows_{what} = True")
 
     @cached_property
@@ -103,7 +107,7 @@ class Columns:
 
     @lazy
     def held_ns(self) -> Ints:
-        return vector(self._table.held)[self.job] + self._held_more
+        return vector(self._table.held_time)[self.job] + self._held_more
 
     @lazy
     def attained_gpu_ns(self) -> Ints:

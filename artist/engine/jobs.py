@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.cluster import Allocation
 from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS
 from artist.engine import progress
@@ -31,10 +32,18 @@ class JobTable:
 
     A running job is *settled* up to `marked`; progress counts from `since`, which lies after `marked`
     while a delay lasts; both are never for a job that does not run. `remaining` is what is left of the
-    open iteration, 0 for one not yet begun.
+    open iteration, 0 for one not yet begun. `opened` and `safe` are the running time when the open
+    iteration began and when the last checkpoint was reached: what was run since is what a cut loses.
+
+    Parameters
+    ----------
+    specs
+        Jobs in order of arrival.
+    checkpoint_iterations
+        Iterations between checkpoints by job; 0 for none. By default every iteration is one.
     """
 
-    def __init__(self, specs: Sequence[JobSpec]) -> None:
+    def __init__(self, specs: Sequence[JobSpec], checkpoint_iterations: Sequence[int] | None = None) -> None:
         self.specs = specs
         n = len(specs)
         self.n = n
@@ -53,10 +62,13 @@ class JobTable:
         self.since = array("q", [_NEVER]) * n
         self.marked = array("q", [_NEVER]) * n
         self.held_gpus = column()
-        self.held = column()
+        self.held_time = column()
         self.attained = column()
         self.waiting_since = column()
-        self.epoch = column()
+        self.checkpoint = column(checkpoint_iterations) if checkpoint_iterations else array("q", [1]) * n
+        self.opened, self.safe = column(), column()
+        self.in_group = column()
+        self.held_alone = column()  # GPUs x time held outside of groups
         self.first_start = array("q", [-1]) * n
         self.finish = array("q", [-1]) * n
         self.queueing, self.running, self.overhead, self.lost = column(), column(), column(), column()
@@ -66,7 +78,9 @@ class JobTable:
         self.tier_time = (column(), column(), column())
         self.part_time = (column(), column(), column(), column(), column(), column())
         self.parts: list[IterationParts | None] = [None] * n
+        self.held: list[Allocation | None] = [None] * n
         self.compute_gpu_ns = 0
+        self.n_arrived = 0
         self.n_unfinished = 0  # of those that have arrived
         self.n_running = 0
         self._unfinished = np.zeros(n, dtype=np.int64)  # the first n_unfinished are in use, sorted
@@ -79,13 +93,14 @@ class JobTable:
 
     def arrive(self, job: int, now: int) -> None:
         """Let the next job in order of arrival wait from now on."""
+        self.n_arrived += 1
         self._unfinished[self.n_unfinished] = job
         self.n_unfinished += 1
         self.status[job] = WAITING
         self.waiting_since[job] = now
 
-    def hold(self, job: int, gpus: int, tier: int, now: int, delay: int) -> None:
-        """Let a job hold GPUs from now on; progress starts after the delay, or a longer one under way."""
+    def hold(self, job: int, allocation: Allocation, tier: int, now: int, delay: int) -> None:
+        """Let a job hold an allocation from now on; progress starts after the longest delay under way."""
         if self.status[job] == WAITING:
             self.queueing[job] += now - self.waiting_since[job]
             self.status[job] = RUNNING
@@ -97,7 +112,8 @@ class JobTable:
                 self.first_start[job] = now
         elif now + delay > self.since[job]:
             self.since[job] = now + delay
-        self.held_gpus[job] = gpus
+        self.held_gpus[job] = allocation.gpus
+        self.in_group[job] = allocation.group is not None
         self.tier[job] = tier
 
     def settle(self, job: int, now: int) -> None:
@@ -107,8 +123,10 @@ class JobTable:
             return
         self.marked[job] = now
         gpus = self.held_gpus[job]
-        self.held[job] += held
+        self.held_time[job] += held
         self.attained[job] += gpus * held
+        if not self.in_group[job]:
+            self.held_alone[job] += gpus * held
         self.tier_time[self.tier[job]][job] += held
         elapsed = now - self.since[job]
         if elapsed <= 0:
@@ -119,9 +137,15 @@ class JobTable:
         self.running[job] += elapsed
         iteration = self.iteration[job]
         self._book_parts(job, elapsed, iteration, gpus)
-        self.done[job], self.remaining[job] = progress.settle(
-            self.done[job], self.remaining[job], iteration, elapsed
-        )
+        was = self.done[job]
+        done, remaining = progress.settle(was, self.remaining[job], iteration, elapsed)
+        self.remaining[job] = remaining
+        if done != was:
+            self.done[job] = done
+            opened = self.opened[job] = self.running[job] - (iteration - remaining)
+            every = self.checkpoint[job]
+            if every and done // every != was // every:
+                self.safe[job] = opened - done % every * iteration
 
     def _book_parts(self, job: int, elapsed: int, iteration: int, gpus: int) -> None:
         parts = self.parts[job]
@@ -147,25 +171,23 @@ class JobTable:
         self.remaining[job] = remaining
         self.iteration[job] = new
         self.parts[job] = parts
-        self.epoch[job] += 1
         left = self.iterations[job] - self.done[job]
         return self.since[job] + progress.time_left(remaining, left, new)
 
-    def cut(self, job: int, checkpoint_iterations: int | None) -> None:
-        """Throw away the open iteration and go back to the last checkpoint.
+    def cut_open_iteration(self, job: int) -> None:
+        """Throw away what a settled job has run of its open iteration."""
+        lost = self.running[job] - self.opened[job]
+        self.lost[job] += lost
+        self.safe[job] += lost  # a later cut does not lose it again
+        self.opened[job] = self.running[job]
+        self.remaining[job] = 0
 
-        `checkpoint_iterations` is the number of iterations between checkpoints, 1 if only the open
-        iteration is lost, None if everything is. What is lost is valued at the present speed, all of
-        it exactly.
-        """
-        if checkpoint_iterations is None:
-            self.lost[job] = self.running[job]
-            self.done[job] = 0
-        else:
-            back = self.done[job] % checkpoint_iterations
-            open_ns = self.iteration[job] - self.remaining[job] if self.remaining[job] else 0
-            self.lost[job] += open_ns + back * self.iteration[job]
-            self.done[job] -= back
+    def cut_to_checkpoint(self, job: int) -> None:
+        """Throw away what a settled job has run since its last checkpoint."""
+        every = self.checkpoint[job]
+        self.done[job] -= self.done[job] % every if every else self.done[job]
+        self.lost[job] += self.running[job] - self.safe[job]
+        self.safe[job] = self.opened[job] = self.running[job]
         self.remaining[job] = 0
 
     def release(self, job: int, now: int) -> None:
@@ -188,7 +210,6 @@ class JobTable:
     def _let_go(self, job: int) -> None:
         self.held_gpus[job] = 0
         self.since[job] = self.marked[job] = _NEVER
-        self.epoch[job] += 1
         self.n_running -= 1
 
     # --- columns over the rows given
@@ -214,6 +235,7 @@ class JobTable:
             "running_ns": self.running,
             "overhead_ns": self.overhead,
             "held_gpu_ns": self.attained,
+            "held_alone_gpu_ns": self.held_alone,
             "lost_ns": self.lost,
             "iterations_done": self.done,
             "starts": self.starts,

@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Sequence
 
 from artist.core.cluster import Allocation, Cluster, Group
+from artist.core.events import MachineEvent
 
 
 class MachineTable:
@@ -18,7 +19,7 @@ class MachineTable:
     jobs_on
         Running jobs by machine, in order of arrival there.
     groups
-        Record and members of each group in force.
+        Record and members of each group in force. A group may own GPUs that no member holds.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -59,7 +60,8 @@ class MachineTable:
         if group is not None:
             if group.name not in self.groups:
                 self.groups[group.name] = (group, {})
-                self._move_group_gpus(group, 1)
+                for m, gpus in group.gpus:
+                    self._take_group_gpus(m, gpus)
             self.groups[group.name][1][job] = None
 
     def give_back(self, job: int, allocation: Allocation) -> None:
@@ -76,18 +78,32 @@ class MachineTable:
             del members[job]
             if not members:
                 del self.groups[group.name]
-                self._move_group_gpus(record, -1)
+                for m, gpus in record.gpus:
+                    self._take_group_gpus(m, -gpus)
 
     def _take_gpus(self, machine: int, gpus: int) -> None:
+        gpus = int(gpus)  # numpy's would overflow in the integrals
         self.free_gpus[machine] -= gpus
         self.busy_gpus += gpus
         if self.accepts[machine]:
             self.open_gpus -= gpus
 
-    def _move_group_gpus(self, group: Group, sign: int) -> None:
-        for m, gpus in group.gpus:
-            self._take_gpus(m, sign * gpus)
-            self.group_gpus += sign * gpus
+    def _take_group_gpus(self, machine: int, gpus: int) -> None:
+        self._take_gpus(machine, gpus)
+        self.group_gpus += int(gpus)
+
+    def tenants(self, machine: int) -> list[int]:
+        """Return the jobs that hold something on a machine, and the members of groups that do."""
+        jobs = dict(self.jobs_on[machine])
+        for record, members in self.groups.values():
+            if any(m == machine for m, _ in record.gpus):
+                jobs.update(members)
+        return list(jobs)
+
+    def assign(self, machine: int, pool: str, now: int) -> MachineEvent:
+        """Give an empty machine to another pool."""
+        self.pools[machine] = pool
+        return MachineEvent(now, machine, "assign", pool)
 
     def set_accepts(self, machine: int, accepts: bool) -> None:
         """Let a machine take new work, or no more."""
@@ -96,7 +112,7 @@ class MachineTable:
             self.open_gpus += self.free_gpus[machine] if accepts else -self.free_gpus[machine]
 
     def set_present(self, machine: int, present: bool) -> None:
-        """Let a machine be there or not; an absent one is empty and accepts nothing."""
+        """Let a machine be there or not; nobody holds anything on one that goes, and it accepts nothing."""
         if self.present[machine] != present:
             self.present[machine] = present
             gpus = self.cluster.machines[machine].gpus

@@ -2,13 +2,13 @@
 
 import csv
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from artist.core.cluster import Allocation
 from artist.core.events import ChangeKind
-from artist.core.job import JobSpec
+from artist.core.job import JobSpec, OnStop
 from artist.errors import InputError
 from artist.units import seconds_to_ns
 
@@ -27,7 +27,7 @@ class OverheadParameters(BaseModel):
     """Delays in seconds, during which a job holds its GPUs without progress.
 
     `table` is a CSV file with columns model, gpus and any of the delays; its rows replace the
-    constants for that model and number of GPUs.
+    constants for that model and number of GPUs. `on_stop` holds for jobs that do not say their own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -38,7 +38,7 @@ class OverheadParameters(BaseModel):
     migrate_s: float = Field(0, ge=0)
     resize_s: float = Field(0, ge=0)
     retune_s: float = Field(0, ge=0)
-    on_stop: Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"] = "lose_iteration"
+    on_stop: OnStop = "lose_iteration"
     checkpoint_every_s: float = Field(3600, gt=0)
     table: Path | None = None
 
@@ -69,19 +69,18 @@ class Overheads:
                 return row[kind]
         return self._constant_ns[kind]
 
-    @property
-    def keeps_open_iteration(self) -> bool:
-        """Whether a stopped or moved job goes on in the middle of its iteration (suspend-resume)."""
-        return self.parameters.on_stop == "keep"
+    def keeps_open_iteration(self, spec: JobSpec) -> bool:
+        """Tell whether a stopped or moved job goes on inside its iteration (suspend-resume)."""
+        return (spec.on_stop or self.parameters.on_stop) == "keep"
 
-    def checkpoint_iterations(self, spec: JobSpec) -> int | None:
-        """Return how many iterations lie between checkpoints of a job; None if it has none.
+    def checkpoint_iterations(self, spec: JobSpec) -> int:
+        """Return how many iterations lie between checkpoints of a job; 0 if it has none.
 
         A checkpoint every `checkpoint_every_s` of ideal time, at least one iteration apart.
         """
-        mode = self.parameters.on_stop
+        mode = spec.on_stop or self.parameters.on_stop
         if mode == "lose_all":
-            return None
+            return 0
         if mode == "lose_since_checkpoint":
             return max(1, round(seconds_to_ns(self.parameters.checkpoint_every_s) / spec.compute_ns))
         return 1
@@ -90,14 +89,14 @@ class Overheads:
 def classify(before: Allocation, after: Allocation) -> ChangeKind:
     """Name the change of a running job from one allocation to another.
 
-    The same GPUs are a retune, more or fewer with the common part kept a resize, else it is a move.
+    The same GPUs are a retune. More or fewer GPUs are a resize if the job keeps some where they are;
+    anything else is a move.
     """
     old, new = before.gpu_map(), after.gpu_map()
     if old == new:
         return "retune"
-    grows = all(new.get(m, -1) >= gpus for m, gpus in old.items())
-    shrinks = all(old.get(m, -1) >= gpus for m, gpus in new.items())
-    return "resize" if (grows or shrinks) and sum(old.values()) != sum(new.values()) else "move"
+    keeps_some = any(min(gpus, new.get(m, 0)) for m, gpus in old.items())
+    return "resize" if keeps_some and sum(old.values()) != sum(new.values()) else "move"
 
 
 def same_machines(before: Allocation | None, after: Allocation) -> bool:

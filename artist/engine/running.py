@@ -5,17 +5,16 @@ from collections.abc import Iterable
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import JobSpec
 from artist.engine import progress
-from artist.engine.jobs import JobTable
+from artist.engine.jobs import RUNNING, JobTable, vector
 from artist.engine.machines import MachineTable
 
 
 class RunningJobs:
     """The engine's state at `now`; see `artist.performance.api.Running`."""
 
-    def __init__(self, jobs: JobTable, machines: MachineTable, held: list[Allocation | None]) -> None:
+    def __init__(self, jobs: JobTable, machines: MachineTable) -> None:
         self._jobs = jobs
         self._machines = machines
-        self._held = held
         self.cluster: Cluster = machines.cluster
         self.now = 0
 
@@ -25,9 +24,14 @@ class RunningJobs:
 
     def allocation(self, job: int) -> Allocation:
         """Return what a running job holds."""
-        allocation = self._held[job]
+        allocation = self._jobs.held[job]
         assert allocation is not None, f"job number {job} does not run"
         return allocation
+
+    def jobs(self) -> Iterable[int]:
+        """Return all running jobs, in order of arrival."""
+        rows = self._jobs.unfinished()
+        return tuple(rows[vector(self._jobs.status)[rows] == RUNNING].tolist())
 
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""

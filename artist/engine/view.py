@@ -16,6 +16,7 @@ from artist.engine.columns import Columns, Known
 from artist.engine.jobs import JobTable
 from artist.engine.lazy import lazy
 from artist.engine.machines import MachineTable
+from artist.errors import PlanError
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -28,7 +29,6 @@ class State:
 
     jobs: JobTable
     machines: MachineTable
-    held: Sequence[Allocation | None]
     known: Known
     belief: BeliefPerformance
     signals: Mapping[str, Signal]
@@ -49,7 +49,7 @@ class View:
         return Columns(self._table, self._state.known, self._table.unfinished(), self.now_ns)
 
     @property
-    def waiting(self) -> int:
+    def n_waiting(self) -> int:
         return self._table.n_unfinished - self._table.n_running
 
     @property
@@ -72,7 +72,7 @@ class View:
     def observed_bandwidth_bytes_per_s(self) -> Floats:
         used = np.zeros(len(self.cluster))
         for job in self.jobs.job[self.jobs.running].tolist():
-            allocation, demand = self._state.held[job], self._table.specs[job].demand
+            allocation, demand = self._table.held[job], self._table.specs[job].demand
             draw = demand.memory_bandwidth_bytes_per_s
             if allocation is None or not draw:
                 continue
@@ -101,13 +101,22 @@ class View:
         return Free(m.cluster, gpus * accepts, cpus * accepts, memory * accepts, accepts)
 
     def columns(self, jobs: Sequence[int]) -> Columns:
+        for job in jobs:
+            self._submitted(job)
         return Columns(self._table, self._state.known, np.array(jobs, dtype=np.int64), self.now_ns)
 
+    def _submitted(self, job: int) -> int:
+        """Return a job that has arrived; the future is nobody's to see."""
+        if not 0 <= job < self._table.n_arrived:
+            name = self._state.known.policy
+            raise PlanError(f"policy {name} asks for job number {job}, which has not arrived")
+        return job
+
     def demand(self, job: int) -> Demand:
-        return self._table.specs[job].demand
+        return self._table.specs[self._submitted(job)].demand
 
     def allocation(self, job: int) -> Allocation | None:
-        return self._state.held[job]
+        return self._table.held[job]
 
     def jobs_on(self, machine: int) -> Sequence[int]:
         return tuple(self._machines.jobs_on[machine])

@@ -44,6 +44,9 @@ class Running(Protocol):
     def allocation(self, job: int) -> Allocation:
         """Return what a running job holds."""
 
+    def jobs(self) -> Iterable[int]:
+        """Return all running jobs."""
+
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""
 
@@ -55,7 +58,10 @@ class Running(Protocol):
 
 
 class Performance(Protocol):
-    """Iteration times; coupling between jobs lives only here."""
+    """Iteration times; coupling between jobs lives only here.
+
+    It keeps no state but what it remembers of answers: policies ask it about jobs that do not run, too.
+    """
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return the parts of every changed job that runs and of all whose time changed with it."""

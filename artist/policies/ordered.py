@@ -3,12 +3,13 @@
 In plain words: waiting jobs are ranked by an order (`artist.policies.orders`). Without preemption the
 first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may
 overtake one that does not fit, without it they wait behind it. With preemption the first jobs that
-together fit the cluster run, and running jobs beyond them are stopped; a running job is never moved.
+together fit the cluster run, and running jobs beyond them are stopped; a running job is never moved. CPU-only
+jobs start where CPUs are free and are never stopped.
 
 Sources: FIFO, SJF, SRTF: any textbook. SRSF and LAS, 2D-LAS: Gu et al., Tiresias, NSDI 2019, section 3.
 
 Differs from the paper: continuous LAS and 2D-LAS change places at every instant; here they are looked at
-on events and every `interval_s`.
+on events and every `interval_s`; an interval shorter than an iteration and its delays lets nobody progress.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -32,7 +33,7 @@ class OrderedParameters(BaseModel):
     preemptive: bool = False
     backfill: bool = False
     placement: PlacementName = "consolidate"
-    interval_s: float | None = Field(None, gt=0)
+    interval_s: float | None = Field(None, ge=0.001)
     seed: int = 0
 
 
@@ -73,20 +74,21 @@ class Ordered:
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start queued jobs in order, as far as there is room."""
+        backfill = self.parameters.backfill
         passed_over: set[Demand] = set()
         packing: Packing | None = None
         free_gpus = view.free_gpus
-        while (first := self._queue.first(passed_over)) is not None:
+        while (first := self._queue.first(passed_over, free_gpus if backfill else None)) is not None:
             demand, job = first
             allocation = None
-            if demand.gpus <= free_gpus or demand.fungible:
+            if demand.least_gpus <= free_gpus:
                 packing = packing or Packing(view.free())
                 allocation = packing.place(demand, self._chooser)
             if allocation is not None:
                 self._queue.pop(demand)
                 plan.place(job, allocation)
                 free_gpus -= allocation.gpus
-            elif self.parameters.backfill:
+            elif backfill:
                 passed_over.add(demand)
             else:
                 return

@@ -39,12 +39,13 @@ class _Chooser:
         """Return an allocation that fits, or None to wait; `free` is left as it is."""
         if not demand.gpus:
             return _cpu_only(free, demand)
-        if demand.gpus > free.total_gpus and not demand.fungible:
+        asked = _asked(free, demand)
+        if demand.least_gpus > free.total_gpus:
             return None
-        if free.cluster.same_kind and not demand.gpu_types and not demand.fungible:
-            return self._on(free, free.gpus, free.sizes, demand.gpus, demand)
+        if free.cluster.same_kind and not demand.gpu_types:
+            return self._on(free, free.gpus, free.sizes, asked, demand)
         for usable, speed in _by_type(free.cluster, demand):
-            need = ceil(demand.gpus / speed - 1e-9) if demand.fungible else demand.gpus
+            need = ceil(asked / speed - 1e-9) if demand.fungible else asked
             gpus, sizes = np.where(usable, free.gpus, 0), np.where(usable, free.sizes, 0)
             allocation = self._on(free, gpus, sizes, need, demand)
             if allocation is not None:
@@ -53,9 +54,11 @@ class _Chooser:
 
     def _on(self, free: Free, gpus: Ints, sizes: Ints, need: int, demand: Demand) -> Allocation | None:
         taken = self._machines(free.cluster, gpus, sizes, need)
-        if taken is None or (demand.max_machines and len(taken) > demand.max_machines):
-            return None
-        return with_share(free, taken)
+        if taken is not None and demand.max_machines and len(taken) > demand.max_machines:
+            taken = _fewest(gpus, np.arange(len(gpus)), need)
+            if taken is not None and len(taken) > demand.max_machines:
+                return None
+        return None if taken is None else with_share(free, taken)
 
     def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
         """Return GPUs by machine; `gpus` are free now, `sizes` if nobody were there, shape (n_machines,)."""
@@ -100,11 +103,12 @@ class Consolidate(_Chooser):
         if int(gpus.sum()) < need:
             return None
         if self._widest == "machine":
-            largest = int(sizes.max())
-            if need <= largest:
+            least = _least_machines(sizes, need)
+            if least < 2:
                 return None
-            taken = self._in_rack(cluster, gpus, need) or self._over_racks(cluster, gpus, need)
-            return taken if taken and len(taken) <= -(-need // largest) else _whole(gpus, largest, need)
+            near = self._in_rack(cluster, gpus, need) or self._over_racks(cluster, gpus, need)
+            taken = near if near and len(near) <= least else _fewest(gpus, np.arange(len(gpus)), need)
+            return taken if taken and len(taken) <= least else None
         taken = self._in_rack(cluster, gpus, need)
         if taken is None and (
             self._widest == "network" or need > int(np.bincount(cluster.rack, sizes).max())
@@ -116,13 +120,15 @@ class Consolidate(_Chooser):
     def _in_rack(cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
         """Return the fewest machines of one rack; among equals the rack with the fewest free GPUs."""
         in_rack = np.bincount(cluster.rack, gpus, cluster.n_racks)
-        best: tuple[int, float, int] | None = None
+        able = np.flatnonzero(in_rack >= need)
+        least = -(-need // max(int(gpus.max()), 1))
         chosen: dict[int, int] | None = None
-        for rack in np.flatnonzero(in_rack >= need).tolist():
-            taken = _fewest(gpus, np.flatnonzero(cluster.rack == rack), need)
-            rank = (len(taken or ()), float(in_rack[rack]), rack)
-            if taken is not None and (best is None or rank < best):
-                best, chosen = rank, taken
+        for rack in able[np.argsort(in_rack[able], kind="stable")].tolist():
+            taken = _fewest(gpus, cluster.machines_of[rack], need)
+            if taken is not None and (chosen is None or len(taken) < len(chosen)):
+                chosen = taken
+                if len(chosen) == least:
+                    break
         return chosen
 
     @staticmethod
@@ -137,7 +143,7 @@ class Consolidate(_Chooser):
             here = min(need, int(in_rack[rack]))
             if not here:
                 return None
-            taken.update(_fewest(gpus, np.flatnonzero(cluster.rack == rack), here) or {})
+            taken.update(_fewest(gpus, cluster.machines_of[rack], here) or {})
             in_rack[rack] = 0
             need -= here
         return taken
@@ -183,8 +189,6 @@ class Packing:
 
     def place(self, demand: Demand, choose: Chooser) -> Allocation | None:
         """Take what the chooser says, or return None if it refuses."""
-        if demand.gpus > self.free.total_gpus and not demand.fungible:
-            return None
         key = (demand, id(choose))
         if key in self._refused:
             return None
@@ -210,26 +214,39 @@ def with_share(free: Free, gpus: Mapping[int, int]) -> Allocation:
     return Allocation(tuple(slices))
 
 
+def _asked(free: Free, demand: Demand) -> int:
+    """Return the GPUs to place: what is asked, or less for an elastic job that the cluster cannot hold."""
+    if not demand.elastic:
+        return demand.gpus
+    most = int(free.sizes.sum())
+    return max((t for t in demand.targets() if t <= min(demand.gpus, most)), default=demand.gpus)
+
+
 def _cpu_only(free: Free, demand: Demand) -> Allocation | None:
-    """Return the machine with the most free CPUs, if all that the job asks for fits there."""
+    """Return the machines with the most free CPUs: one if all fits there, else as few as can be."""
     room = np.where(free.memory_bytes >= demand.memory_bytes, free.cpus, -1)
     machine = int(room.argmax())
-    if room[machine] < demand.cpus:
+    if room[machine] >= demand.cpus:
+        return Allocation((Slice(machine, 0, demand.cpus, demand.memory_bytes),))
+    taken = _fewest(free.cpus, np.arange(len(free.cpus)), demand.cpus)
+    if taken is None or (demand.max_machines and len(taken) > demand.max_machines):
         return None
-    return Allocation((Slice(machine, 0, demand.cpus, demand.memory_bytes),))
+    shares = {m: demand.memory_bytes * cpus // demand.cpus for m, cpus in taken.items()}
+    shares[max(taken)] += demand.memory_bytes - sum(shares.values())
+    if any(free.memory_bytes[m] < memory for m, memory in shares.items()):
+        return None
+    return Allocation(tuple(Slice(m, 0, taken[m], shares[m]) for m in sorted(taken)))
 
 
 def _by_type(cluster: Cluster, demand: Demand) -> Iterable[tuple[npt.NDArray[np.bool_], float]]:
     """Yield machines that may serve a demand together, with the speed to count on: type by type."""
-    types = np.array([m.gpu_type for m in cluster.machines])
-    wanted = demand.gpu_types or tuple(dict.fromkeys(types.tolist()))
+    wanted = [kind for kind in demand.gpu_types or cluster.of_type if kind in cluster.of_type]
     for kind in wanted:
-        usable = types == kind
-        if usable.any():
-            yield usable, float(cluster.speed[usable].min())
-    if demand.mixed_types and not demand.fungible:
-        usable = np.isin(types, wanted)
-        yield usable, float(cluster.speed[usable].min()) if usable.any() else 1.0
+        usable = cluster.of_type[kind]
+        yield usable, float(cluster.speed[usable].min())
+    if demand.mixed_types and not demand.fungible and wanted:
+        usable = np.any([cluster.of_type[kind] for kind in wanted], axis=0)
+        yield usable, float(cluster.speed[usable].min())
 
 
 def _tightest(gpus: Ints, need: int) -> int | None:
@@ -266,7 +283,6 @@ def _fewest(gpus: Ints, among: Ints, need: int) -> dict[int, int] | None:
     return taken
 
 
-def _whole(gpus: Ints, largest: int, need: int) -> dict[int, int] | None:
-    """Return the fewest machines that the demand can do with at all, wherever they are, or None."""
-    taken = _fewest(gpus, np.arange(len(gpus)), need)
-    return taken if taken is not None and len(taken) <= -(-need // largest) else None
+def _least_machines(sizes: Ints, need: int) -> int:
+    """Return how many machines a demand takes in an empty cluster; one too many if it never fits."""
+    return int(np.cumsum(np.sort(sizes)[::-1]).searchsorted(need)) + 1

@@ -1,11 +1,13 @@
 """Run the first jobs of a ranking and preempt the others. Shared by the policies."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
 
 from artist.core.cluster import Allocation
+from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.placement import Chooser, Packing
@@ -51,7 +53,8 @@ def run_first(
     Running jobs that are no longer among the first make room, then the others are placed in order.
     Where the placement leaves GPUs over, the rest of the ranking is offered them: a job that was to
     make room stays if its GPUs are still free, and with `skip` waiting jobs start. Room is made by the
-    number of GPUs only: a job that its placement refuses for lack of GPUs close together waits.
+    number of GPUs (of each type) only: a job that its placement refuses for lack of GPUs close together
+    waits. CPU-only jobs are placed last, in order, where CPUs are free; they are never stopped.
 
     Parameters
     ----------
@@ -63,17 +66,19 @@ def run_first(
     skip
         Whether jobs may overtake one that does not fit.
     """
-    if not view.waiting:
+    if not view.n_waiting:
         return
     columns = view.jobs
     rows = np.flatnonzero(~columns.running)
-    if columns.gpus[rows].sum() <= view.free_gpus:  # room for all that wait: who runs does not matter
-        columns = view.columns(columns.job[rows].tolist())
+    if columns.gpus[rows].sum() <= view.free_gpus and view.cluster.same_kind:
+        columns = view.columns(columns.job[rows].tolist())  # room for all: who runs does not matter
     ranked = _without_pinned(view, columns, rank(columns))
-    jobs, gpus, running = columns.job[ranked], columns.gpus[ranked], columns.running[ranked]
-    capacity = view.free_gpus + int(columns.held_gpus[ranked].sum())
-    wanted = take_first(gpus, capacity, skip=skip)
-    if (wanted == running).all():
+    by_cpu = columns.gpus[ranked] == 0
+    cpu_jobs = columns.job[ranked[by_cpu & ~columns.running[ranked]]].tolist()
+    ranked = ranked[~by_cpu]
+    jobs, running = columns.job[ranked], columns.running[ranked]
+    wanted = _wanted(view, columns, ranked, skip=skip)
+    if (wanted == running).all() and not cpu_jobs:
         return
     packing = Packing(view.free())
     victims: dict[int, Allocation] = {}
@@ -83,13 +88,80 @@ def run_first(
         victims[job] = allocation
         packing.free.give(allocation)
         plan.stop(job)
-    for job in jobs[wanted & ~running].tolist():
+    _place(view, plan, packing, jobs[wanted & ~running].tolist(), choose, skip=skip)
+    _use_leftovers(view, plan, packing, victims, jobs[~wanted & (skip | running)].tolist(), choose)
+    _place(view, plan, packing, cpu_jobs, choose, skip=skip)
+
+
+def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, *, skip: bool) -> Bools:
+    """Tell which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
+    if view.cluster.same_kind:
+        capacity = view.free_gpus + int(columns.held_gpus[ranked].sum())
+        return take_first(columns.gpus[ranked], capacity, skip=skip)
+    return _take_first_by_type(view, columns.job[ranked].tolist(), skip=skip)
+
+
+def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -> Bools:
+    """Do as `take_first` where machines differ: each job takes GPUs of a type that it allows.
+
+    A running job takes those that it holds, so that it is not stopped for others of another type.
+    """
+    free, cluster = view.free(), view.cluster
+    left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
+    speed = {kind: float(cluster.speed[usable].min()) for kind, usable in cluster.of_type.items()}
+    held: dict[int, dict[str, int]] = {}
+    for job in jobs:
+        allocation = view.allocation(job)
+        for s in allocation.slices if allocation is not None else ():
+            kind = cluster.machines[s.machine].gpu_type
+            left[kind] += s.gpus
+            by_type = held.setdefault(job, {})
+            by_type[kind] = by_type.get(kind, 0) + s.gpus
+    taken = np.zeros(len(jobs), dtype=np.bool_)
+    for row, job in enumerate(jobs):
+        needs = [held[job]] if job in held else _ways(view.demand(job), left, speed)
+        way = next((w for w in needs if all(left[kind] >= gpus for kind, gpus in w.items())), None)
+        if way is not None:
+            taken[row] = True
+            for kind, gpus in way.items():
+                left[kind] -= gpus
+        elif not skip:
+            break
+    return taken
+
+
+def _ways(demand: Demand, left: Mapping[str, int], speed: Mapping[str, float]) -> list[dict[str, int]]:
+    """Return the ways to serve a demand, as GPUs by type: one type, or if allowed what is left of several."""
+    kinds = [kind for kind in demand.gpu_types or left if kind in left]
+    ways = [
+        {kind: ceil(demand.gpus / speed[kind] - 1e-9) if demand.fungible else demand.gpus} for kind in kinds
+    ]
+    if demand.mixed_types and not demand.fungible:
+        mix, need = {}, demand.gpus
+        for kind in kinds:
+            mix[kind] = min(left[kind], need)
+            need -= mix[kind]
+        if not need:
+            ways.append(mix)
+    return ways
+
+
+def _place(
+    view: ClusterView,
+    plan: PlanBuilder,
+    packing: Packing,
+    jobs: Sequence[int],
+    choose: Callable[[int], Chooser],
+    *,
+    skip: bool,
+) -> None:
+    """Place waiting jobs in order; without `skip` nobody comes after one that is refused."""
+    for job in jobs:
         placed = packing.place(view.demand(job), choose(job))
         if placed is not None:
             plan.place(job, placed)
         elif not skip:
-            break
-    _use_leftovers(view, plan, packing, victims, jobs[~wanted & (skip | running)].tolist(), choose)
+            return
 
 
 def _use_leftovers(
@@ -105,9 +177,7 @@ def _use_leftovers(
         if not packing.free.total_gpus:
             return
         if job not in victims:
-            placed = packing.place(view.demand(job), choose(job))
-            if placed is not None:
-                plan.place(job, placed)
+            _place(view, plan, packing, [job], choose, skip=True)
         elif packing.free.fits(victims[job]):
             packing.free.take(victims[job])
             plan.keep(job)

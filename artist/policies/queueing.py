@@ -20,14 +20,23 @@ class WaitingQueue:
             heap = self._heaps[demand] = []
         heappush(heap, (key, job))
 
-    def first(self, passed_over: set[Demand]) -> tuple[Demand, int] | None:
-        """Return the first job whose demand is not passed over, and its demand; it stays queued."""
-        best: tuple[_Entry, Demand] | None = None
+    def first(self, passed_over: set[Demand], most_gpus: int | None = None) -> tuple[Demand, int] | None:
+        """Return the first job whose demand is not passed over, and its demand; it stays queued.
+
+        With `most_gpus`, demands for more are passed over as well.
+        """
+        best: _Entry | None = None
+        found: Demand | None = None
         for demand, heap in self._heaps.items():
-            if heap and (best is None or heap[0] < best[0]) and demand not in passed_over:
-                best = (heap[0], demand)
-        return None if best is None else (best[1], best[0][1])
+            if best is not None and heap[0] > best:
+                continue
+            if (most_gpus is None or demand.least_gpus <= most_gpus) and demand not in passed_over:
+                best, found = heap[0], demand
+        return None if best is None or found is None else (found, best[1])
 
     def pop(self, demand: Demand) -> None:
         """Remove the first job of a demand."""
-        heappop(self._heaps[demand])
+        heap = self._heaps[demand]
+        heappop(heap)
+        if not heap:
+            del self._heaps[demand]

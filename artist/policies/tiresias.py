@@ -8,8 +8,8 @@ on as few machines as they can do with and wait for those without limit; the oth
 
 With `promote_knob` n, a preempted job that has waited n times as long as it ran goes back to the first
 queue. With `gittins`, jobs of one queue go by the Gittins index over the services of the jobs finished so
-far, once there are `gittins_sample` of them. `continuous` replaces the queues by plain 2D-LAS, looked at
-on events and every `interval_s`.
+far, once there are `gittins_sample` of them; it is looked at on events. `continuous` replaces the queues by
+plain 2D-LAS, looked at on events and every `interval_s`.
 
 Paper: Gu et al., Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, sections 3.1
 to 3.3; as a baseline: Dally, sections 3.2 and 5.1.3.
@@ -19,6 +19,7 @@ and 3250 and 7200 (`tiresias_open`, three queues) are those of the authors' open
 is blind to racks among equals, but prefers the machines of one rack.
 """
 
+from bisect import insort
 from typing import Self
 
 import numpy as np
@@ -52,7 +53,7 @@ class TiresiasParameters(BaseModel):
     placement_high_skew: PlacementName = "consolidate_machine"
     placement_low_skew: PlacementName = "best_fit"
     backfill: bool = True
-    interval_s: float | None = Field(None, gt=0)
+    interval_s: float | None = Field(None, ge=0.001)
     seed: int = 0
 
     @model_validator(mode="after")
@@ -81,7 +82,8 @@ class Tiresias:
         self._high = chooser(p.placement_high_skew, p.seed)
         self._low = chooser(p.placement_low_skew, p.seed)
         self._choosers: dict[int, Chooser] = {}
-        self._finished: list[int] = []  # services of finished jobs, GPU-ns
+        self._finished: list[float] = []  # services of finished jobs, GPU-ns, sorted
+        self._sample = np.array(self._finished)  # of them, as last looked at
         self._forgiven: dict[int, int] = {}  # service that a promotion no longer counts, by job
 
     def decide(self, view: ClusterView) -> Plan:
@@ -91,7 +93,7 @@ class Tiresias:
         if self.parameters.promote_knob is not None:
             self._promote(view.jobs, view.now_ns)
         run_first(view, plan, self._rank, self._choosers.__getitem__, skip=self.parameters.backfill)
-        if not self.parameters.continuous and view.waiting:
+        if not self.parameters.continuous and view.n_waiting:
             self._wake_at_next_change(view, plan)
         return plan.done()
 
@@ -111,13 +113,14 @@ class Tiresias:
             elif isinstance(event, Finish):
                 del self._choosers[event.job]
                 if self.parameters.gittins:
-                    self._finished.append(int(view.columns([event.job]).attained_gpu_ns[0]))
+                    insort(self._finished, float(view.columns([event.job]).attained_gpu_ns[0]))
 
     def _promote(self, jobs: JobColumns, now: int) -> None:
         """Forgive the service of jobs that starve."""
         knob = self.parameters.promote_knob
         assert knob is not None
         starved = (now - jobs.waiting_since_ns >= knob * jobs.held_ns) & ~jobs.running & (jobs.starts > 0)
+        starved &= np.searchsorted(self._thresholds, self._service(jobs), side="right") > 0
         for job, attained in zip(
             jobs.job[starved].tolist(), jobs.attained_gpu_ns[starved].tolist(), strict=True
         ):
@@ -135,23 +138,28 @@ class Tiresias:
         p = self.parameters
         if not p.gittins or len(self._finished) < p.gittins_sample:
             return np.zeros(len(service))
-        sample = np.array(self._finished, dtype=np.float64)
-        return -gittins_index(service.astype(np.float64), sample, seconds_to_ns(p.gittins_quantum_gpu_s))
+        if len(self._finished) > 1.01 * len(self._sample):  # a hundredth more changes the index little
+            self._sample = np.array(self._finished)
+        return -gittins_index(
+            service.astype(np.float64), self._sample, seconds_to_ns(p.gittins_quantum_gpu_s)
+        )
 
     def _wake_at_next_change(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Ask to be woken when a job that will run crosses a threshold, or a waiting one is promoted."""
         jobs = view.jobs
-        service = self._service(jobs)
+        service, gpus = self._service(jobs), jobs.held_gpus.copy()
+        for job, allocation in plan.changes.items():
+            gpus[jobs.job.searchsorted(job)] = 0 if allocation is None else allocation.gpus
         runs = jobs.running.copy()
         for job, allocation in plan.changes.items():
             runs[jobs.job.searchsorted(job)] = allocation is not None
         if runs.all():
             return  # nobody would take their place
-        above = np.append(self._thresholds, _NEVER)
-        to_go = above[np.searchsorted(self._thresholds, service, side="right")] - service
-        running = runs & (to_go < _NEVER - service) & (jobs.gpus > 0)
-        if running.any():
-            plan.wake_at(view.now_ns + int((-(-to_go[running] // jobs.gpus[running])).min()))
+        above = np.append(self._thresholds, _NEVER)[np.searchsorted(self._thresholds, service, side="right")]
+        demoted = (gpus > 0) & (above < _NEVER)
+        if demoted.any():
+            to_go = -(-(above - service)[demoted] // gpus[demoted])
+            plan.wake_at(view.now_ns + int(to_go.min()))
         knob = self.parameters.promote_knob
         starving = ~runs & (jobs.starts > 0)
         if knob is not None and starving.any():

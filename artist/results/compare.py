@@ -6,28 +6,38 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.results.folder import Run
+from artist.results.names import labels, letter, short_values
 
 POLICY = "policy"  # the policy's name stands for all keys that it determines
+CODE = "code"  # a column only where runs of one config were made by different code
+_LONG_LABEL = 36
 _NO_INPUT = ("hydra", "output", "network.cache")  # what of a config does not change results
 _Facts = dict[str, str]
+_Key = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Replicates:
-    """Runs equal but for the seed.
+    """Runs equal but for the seed, made by the same code.
 
     Attributes
     ----------
     values
         One text per key of the comparison; empty where the runs have no such key.
+    shown
+        The same, short, for people.
     label
-        A name for the group; short, and different from the other groups' names.
+        A name for the group, different from the other groups' names.
+    letter
+        What stands for the label where there is no room for it; empty if all labels are short.
     runs
         In order of seed.
     """
 
     values: tuple[str, ...]
+    shown: tuple[str, ...]
     label: str
+    letter: str
     runs: tuple[Run, ...]
 
 
@@ -39,35 +49,75 @@ class Comparison:
     ----------
     keys
         "policy", and the config keys that tell the groups apart; where several change together
-        within a section of the config, as few as do.
-    repeated
-        Runs left out because a run before them has the same config and seed.
+        within a section of the config, as few as do. Last, "code", if groups differ in nothing else.
+    older
+        Runs left out because a newer one has the same config and seed.
     """
 
     keys: tuple[str, ...]
     groups: tuple[Replicates, ...]
-    repeated: tuple[Run, ...]
+    older: tuple[Run, ...]
 
 
 def compare(runs: Sequence[Run]) -> Comparison:
-    """Sort runs into groups of replicates, in natural order of what tells them apart."""
-    groups: dict[tuple[tuple[str, str], ...], dict[int, Run]] = {}
-    repeated = []
-    for run in runs:
-        seeds = groups.setdefault(tuple(sorted(_facts(run).items())), {})
-        if run.summary["seed"] in seeds:
-            repeated.append(run)
-        else:
-            seeds[run.summary["seed"]] = run
-    members = [tuple(run for _, run in sorted(seeds.items())) for seeds in groups.values()]
-    facts = [_facts(group[0]) for group in members]
-    keys = (POLICY, *(key for key in _telling_keys(facts) if key != POLICY))
+    """Sort runs into groups of replicates, in natural order of what tells them apart.
+
+    Of runs equal in config and seed the newest counts. Runs of different code (the program, a user's
+    modules, the contents of input files) are never replicates of each other.
+    """
+    newest, older = _newest(runs)
+    groups: dict[tuple[_Key, str], list[Run]] = {}
+    for (config, _), run in sorted(newest.items(), key=lambda item: item[0][1]):
+        groups.setdefault((config, _code(run)), []).append(run)
+    configs = [config for config, _ in groups]
+    facts = [_facts(group[0]) for group in groups.values()]
+    keys = [POLICY, *(key for key in _telling_keys(facts) if key != POLICY)]
+    if len(set(configs)) < len(configs):
+        keys.append(CODE)
+        facts = [fact | {CODE: code} for fact, (_, code) in zip(facts, groups, strict=True)]
     values = [tuple(fact.get(key, "") for key in keys) for fact in facts]
-    order = sorted(range(len(members)), key=lambda i: [_natural(value) for value in values[i]])
+    members = [tuple(group) for group in groups.values()]
+    order = sorted(range(len(members)), key=lambda i: _place(keys, values[i], members[i]))
     return Comparison(
-        keys,
-        tuple(Replicates(values[i], _label(keys, values[i]), members[i]) for i in order),
-        tuple(repeated),
+        tuple(keys), _named(keys, [values[i] for i in order], [members[i] for i in order]), older
+    )
+
+
+def _newest(runs: Sequence[Run]) -> tuple[dict[tuple[_Key, int], Run], tuple[Run, ...]]:
+    """Return the newest run of each config and seed, and the others."""
+    newest: dict[tuple[_Key, int], Run] = {}
+    older = []
+    for run in runs:
+        key = (tuple(sorted(_facts(run).items())), int(run.summary["seed"]))
+        kept = newest.get(key)
+        if kept is None or run.written_ns > kept.written_ns:
+            newest[key] = run
+        if kept is not None:
+            older.append(kept if newest[key] is run else run)
+    return newest, tuple(older)
+
+
+def _code(run: Run) -> str:
+    made_by = run.summary.get("run", {})
+    return str(made_by.get("code") or made_by.get("version", ""))
+
+
+def _place(keys: Sequence[str], values: Sequence[str], runs: Sequence[Run]) -> tuple[object, int]:
+    """Order groups by what differs; of the same made by different code, the newest comes first."""
+    config = [_natural(value) for key, value in zip(keys, values, strict=True) if key != CODE]
+    return config, -max(run.written_ns for run in runs)
+
+
+def _named(
+    keys: Sequence[str], values: Sequence[tuple[str, ...]], members: Sequence[tuple[Run, ...]]
+) -> tuple[Replicates, ...]:
+    columns = [short_values(key, column) for key, column in zip(keys, zip(*values, strict=True), strict=True)]
+    shown = list(zip(*columns, strict=True))
+    names = labels(keys, shown)
+    lettered = any(len(name) > _LONG_LABEL for name in names) and len(names) > 1
+    return tuple(
+        Replicates(values[i], shown[i], names[i], letter(i) if lettered else "", members[i])
+        for i in range(len(members))
     )
 
 
@@ -117,13 +167,6 @@ def _obscurity(key: str) -> int:
 
 def _classes(facts: Sequence[_Facts], keys: Sequence[str]) -> int:
     return len({tuple(fact.get(key) for key in keys) for fact in facts})
-
-
-def _label(keys: Sequence[str], values: Sequence[str]) -> str:
-    last = [key.rsplit(".", 1)[-1] for key in keys]
-    short = [name if last.count(name) == 1 else key for name, key in zip(last, keys, strict=True)]
-    details = [f"{name}={value}" for name, value in zip(short[1:], values[1:], strict=True) if value]
-    return ", ".join([values[0], *details])
 
 
 def _text(value: object) -> str:

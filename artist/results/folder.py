@@ -30,11 +30,14 @@ class Run:
         As `metrics.summarise` made it.
     config
         The resolved config; empty if the folder holds none.
+    written_ns
+        When the summary was written, in ns since 1970; 0 if unknown.
     """
 
     folder: Path
     summary: dict[str, Any]
     config: dict[str, Any]
+    written_ns: int = 0
 
     @property
     def jobs(self) -> "pd.DataFrame":
@@ -101,7 +104,8 @@ def write_run(folder: Path, result: RunResult, recorder: Recorder | None, summar
 
 def read_run(folder: Path) -> Run:
     """Read a run folder; raise InputError if its summary or config is damaged."""
-    return Run(folder, _read_summary(folder / SUMMARY), _read_config(folder / CONFIG))
+    summary = _read_summary(folder / SUMMARY)
+    return Run(folder, summary, _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns)
 
 
 def _write_table(path: Path, pieces: Iterator[Any]) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from artist.errors import InputError
-from artist.results.compare import Comparison, compare
-from artist.results.folder import SUMMARY, read_run
+from artist.results.compare import CODE, Comparison, Replicates, compare
+from artist.results.folder import SUMMARY, Run, read_run
 from artist.results.tables import comparison_csv, comparison_grid
 
 ERROR = "error.json"
@@ -26,10 +26,19 @@ _BUSY_CAPTION = (
     "number. Of replicates, the one with the lowest seed is shown."
 )
 _NOTES = (
-    "Completion (JCT) and queueing times are over finished jobs; communication overhead is exposed "
-    "communication over compute, in the mean over jobs that ran.",
-    "Where a row has several runs, they are equal but for the seed: mean and half width of its 95 % "
-    "confidence interval (Student's t).",
+    "Completion (JCT) and queueing times are over finished jobs.",
+    "GPUs used: time that GPUs compute, over all GPUs and the whole makespan; a tail of a few long jobs "
+    "therefore lowers it.",
+    "Comm. overhead: exposed communication over compute, the unweighted mean over jobs that ran; a short "
+    "job counts as much as a long one.",
+)
+_REPLICATES = (
+    "Where a row has several runs, they are equal but for the seed: mean, and after \u00b1 half the width of "
+    "its 95 % confidence interval (Student's t). From 2 or 3 runs that interval is wide."
+)
+_LETTERS = "Letters stand for the rows in the figures."
+_CODE = (
+    "Rows that differ in code alone: the program, a user's modules or an input file has changed between them."
 )
 
 
@@ -71,14 +80,16 @@ def report(folders: Sequence[Path], output: Path) -> None:
     found = find_runs(folders)
     comparison = compare([read_run(folder) for folder in found.runs])
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]
-    print(comparison_grid(comparison).text())
+    print(comparison_grid(comparison, letters=True).text())
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
-    for run in comparison.repeated:
-        print(f"left out, same config and seed as another: {run.folder}", file=sys.stderr)
+    for run in comparison.older:
+        print(f"left out, older run of the same configuration: {run.folder}", file=sys.stderr)
+    if CODE in comparison.keys:
+        print(_CODE, file=sys.stderr)
     try:
         output.mkdir(parents=True, exist_ok=True)
-        for name, content in _files(comparison, failures).items():
+        for name, content in _files(comparison, failures, output).items():
             (output / name).write_bytes(content)
     except OSError as error:
         allowed = "a folder that can be written to; choose one with --output"
@@ -111,7 +122,7 @@ def find_runs(folders: Sequence[Path]) -> Found:
     return Found(tuple(finished.values()), tuple(failed.values()))
 
 
-def _files(comparison: Comparison, failures: Sequence[str]) -> dict[str, bytes]:
+def _files(comparison: Comparison, failures: Sequence[str], output: Path) -> dict[str, bytes]:
     from artist.results.page import report_page
     from artist.results.plots import MOST_GROUPS, busy_gpus, jct_cdf, rendered
 
@@ -127,18 +138,43 @@ def _files(comparison: Comparison, failures: Sequence[str]) -> dict[str, bytes]:
         ("Busy GPUs", _BUSY_CAPTION + note, busy_svg),
     )
     lists = (
-        ("Failed", failures),
-        ("Left out: same config and seed as another run", [str(run.folder) for run in comparison.repeated]),
-        ("Runs", [f"{group.label}: {run.folder}" for group in comparison.groups for run in group.runs]),
+        ("Failed", [(failure, "") for failure in failures]),
+        ("Left out: older runs of the same configuration", [_older(run, output) for run in comparison.older]),
+        ("Runs", [_entry(group, run, output) for group in comparison.groups for run in group.runs]),
     )
+    grid = comparison_grid(comparison, letters=True)
     return {
-        "report.html": report_page(comparison_grid(comparison), figures, _NOTES, lists).encode(),
+        "report.html": report_page(grid, figures, _notes(comparison), lists).encode(),
         "table.csv": comparison_csv(comparison).encode(),
         "jct_cdf.svg": cdf_svg,
         "jct_cdf.png": rendered(cdf, "png"),
         "busy_gpus.svg": busy_svg,
         "busy_gpus.png": rendered(busy, "png"),
     }
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    groups = comparison.groups
+    wanted = (
+        (_LETTERS, any(group.letter for group in groups)),
+        (_CODE, CODE in comparison.keys),
+        (_REPLICATES, any(len(group.runs) > 1 for group in groups)),
+    )
+    return [note for note, holds in wanted if holds] + list(_NOTES)
+
+
+def _entry(group: Replicates, run: Run, output: Path) -> tuple[str, str]:
+    name = f"{group.letter}: {group.label}" if group.letter else group.label
+    return f"{name}, seed {run.summary['seed']}:", _relative(run.folder, output)
+
+
+def _older(run: Run, output: Path) -> tuple[str, str]:
+    return f"{run.summary['policy']}, seed {run.summary['seed']}:", _relative(run.folder, output)
+
+
+def _relative(folder: Path, output: Path) -> str:
+    """Return the way from the page to a run, so that both can be moved together."""
+    return Path(os.path.relpath(folder.resolve(), output.resolve())).as_posix()
 
 
 def _failure(path: Path) -> str:

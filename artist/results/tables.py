@@ -10,7 +10,12 @@ from typing import Any, Literal
 from artist.results.compare import POLICY, Comparison, compare
 from artist.results.folder import Run
 from artist.results.interval import half_width_95
+from artist.results.names import short_key
 
+INTERVAL = (
+    "+-: half width of the 95 % confidence interval of the mean over the runs (seeds) of a row; "
+    "from 2 or 3 runs it is wide"
+)
 _HOURS_FROM_S = 7200.0  # mean completion times from here on are shown in hours
 
 
@@ -49,26 +54,35 @@ METRICS = (
     Metric("jct_p95_s", ("JCT", "p95"), ("jct_s", "p95"), "time"),
     Metric("jct_p99_s", ("JCT", "p99"), ("jct_s", "p99"), "time"),
     Metric("queueing_mean_s", ("queue", "mean"), ("queueing_s", "mean"), "time"),
-    Metric("makespan_s", ("make", "span"), ("makespan_s",), "time"),
+    Metric("makespan_s", ("", "makespan"), ("makespan_s",), "time"),
     Metric("gpu_utilization", ("GPUs", "used"), ("gpu_utilization",), "fraction"),
     Metric("comm_overhead_mean", ("comm.", "overhead"), ("comm_overhead", "mean"), "fraction"),
-    Metric("preemptions", ("preemp", "tions"), ("preemptions",), "count"),
+    Metric("preemptions", ("preemp-", "tions"), ("preemptions",), "count"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of texts: three lines of heading and the rows; the first columns are words."""
+    """A table of texts: three lines of heading and the rows.
+
+    Attributes
+    ----------
+    words
+        How many columns at the left are words.
+    note
+        A line below the table; may be empty.
+    """
 
     heads: tuple[tuple[str, str, str], ...]
     rows: tuple[tuple[str, ...], ...]
     words: int
+    note: str = ""
 
     def text(self) -> str:
         """Return the table as aligned lines."""
         lines = [*zip(*self.heads, strict=True), *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(self._line(line, widths) for line in lines)
+        return "\n".join([*(self._line(line, widths) for line in lines), *[self.note][: bool(self.note)]])
 
     def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
         padded = (
@@ -92,11 +106,13 @@ def compare_table(runs: Sequence[Run]) -> str:
     return comparison_grid(compare(runs)).text()
 
 
-def comparison_grid(comparison: Comparison) -> Grid:
-    """Return the table of a comparison."""
-    return _grid(
-        comparison.keys, [(group.values, [run.summary for run in group.runs]) for group in comparison.groups]
-    )
+def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
+    """Return the table of a comparison, with the letters that figures use for long labels if asked for."""
+    groups = comparison.groups
+    letters = letters and any(group.letter for group in groups)
+    lead = [((group.letter,) if letters else ()) + group.shown for group in groups]
+    rows = zip(lead, [[run.summary for run in group.runs] for group in groups], strict=True)
+    return _grid([""] * letters + [short_key(key) for key in comparison.keys], list(rows))
 
 
 def comparison_csv(comparison: Comparison) -> str:
@@ -112,26 +128,27 @@ def comparison_csv(comparison: Comparison) -> str:
     return text.getvalue()
 
 
+_Estimate = tuple[float | None, float | None]
 _Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
 
 
 def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
-    estimates = [[_estimate(metric, summaries) for metric in METRICS] for _, summaries in rows]
     unit, scale = _time_unit([summary for _, summaries in rows for summary in summaries])
     units = {"count": "", "time": unit, "fraction": "%"}
     scales = {"count": 1.0, "time": scale, "fraction": 100.0}
     replicated = any(len(summaries) > 1 for _, summaries in rows)
-    heads = [("", _shorten(key), "") for key in keys] + [("", "runs", "")] * replicated
-    heads += [(*metric.title, units[metric.kind]) for metric in METRICS]
-    lines = []
-    for (values, summaries), row in zip(rows, estimates, strict=True):
-        count = [str(len(summaries))] * replicated
-        cells = [_cell(*estimate, scales[m.kind], m.kind) for m, estimate in zip(METRICS, row, strict=True)]
-        lines.append((*map(_shorten, values), *count, *cells))
-    return Grid(tuple(heads), tuple(lines), len(keys))
+    heads = [("", key, "") for key in keys] + [("", "runs", "")] * replicated
+    columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
+    columns += [[str(len(summaries)) for _, summaries in rows]] * replicated
+    for metric in METRICS:
+        heads.append((*metric.title, units[metric.kind]))
+        estimates = [_estimate(metric, summaries) for _, summaries in rows]
+        columns.append(_column(estimates, scales[metric.kind], metric.kind))
+    note = INTERVAL if replicated else ""
+    return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), note)
 
 
-def _estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
+def _estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> _Estimate:
     """Return mean and half width; nothing if any replicate lacks the number, for that is no sample."""
     values = [value for summary in summaries if (value := metric.of(summary)) is not None]
     if len(values) < len(summaries):
@@ -150,23 +167,38 @@ def _time_unit(summaries: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
     return ("h", 1 / 3600) if means[len(means) // 2] >= _HOURS_FROM_S else ("s", 1.0)
 
 
-def _cell(mean: float | None, half: float | None, scale: float, kind: str) -> str:
+def _column(estimates: Sequence[_Estimate], scale: float, kind: str) -> list[str]:
+    """Return the cells of a column, all with the same number of decimals."""
+    scaled = [
+        (None if mean is None else mean * scale, None if half is None else half * scale)
+        for mean, half in estimates
+    ]
+    if kind == "count":
+        whole = all(mean is None or (mean == int(mean) and not half) for mean, half in scaled)
+        scaled = [(mean, half or None) for mean, half in scaled]  # equal counts need no interval
+        decimals = 0 if whole else 1
+    else:
+        decimals = _decimals([mean for mean, _ in scaled if mean], 4 if kind == "time" else 3)
+        decimals = max(decimals, 1 if kind == "fraction" else 0)  # 100.0 does not cost 85.3 its decimal
+    return [_cell(mean, half, decimals) for mean, half in scaled]
+
+
+def _cell(mean: float | None, half: float | None, decimals: int) -> str:
     if mean is None:
         return "-"
-    if kind == "count" and mean == int(mean) and not half:
-        return str(int(mean))
-    value = mean * scale
-    decimals = _decimals(value, 4 if kind != "fraction" else 3)
-    text = f"{value:.{decimals}f}"
-    return text if half is None else f"{text} +- {half * scale:.{decimals}f}"
+    text = f"{mean:.{decimals}f}"
+    return text if half is None else f"{text} +- {half:.{decimals}f}"
 
 
-def _decimals(value: float, digits: int) -> int:
-    """Return the decimals that show that many digits of a value; none of zero, at most six."""
-    if value == 0:
+def _decimals(values: Sequence[float], digits: int) -> int:
+    """Return the decimals that show so many digits of the greatest value, and nearly so of the least.
+
+    The least has one digit less, unless that takes more than two further decimals.
+    """
+    if not values:
         return 0
-    return min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), 6)
-
-
-def _shorten(text: str, limit: int = 32) -> str:
-    return text if len(text) <= limit else "..." + text[3 - limit :]
+    of_greatest, of_least = (
+        max(count - 1 - int(f"{value:.{count - 1}e}".partition("e")[2]), 0)  # after rounding: 999.96 is 1000
+        for value, count in ((max(values), digits), (min(values), digits - 1))
+    )
+    return min(max(of_greatest, min(of_least, of_greatest + 2)), 6)

@@ -121,7 +121,7 @@ class Recount:
         assert self.engine is not None
         engine = self.engine
         self.log.extend(events)
-        held = [(j, a) for j, a in enumerate(engine.held) if a is not None]
+        held = [(j, a) for j, a in enumerate(engine.jobs.held) if a is not None]
         engine.machines.recount(held)
         assert gauges.running == len(held)
         assert gauges.busy_gpus <= gauges.capacity_gpus
@@ -157,8 +157,8 @@ def audit(result: RunResult) -> None:
     parts = ("compute_ns", "input_stall_ns", "interference_ns", "exposed_ns", "contention_ns", "sharing_ns")
     assert (np.sum([c[name] for name in parts], axis=0) == c["running_ns"]).all()
     assert (c["machine_ns"] + c["rack_ns"] + c["network_ns"] == c["running_ns"] + c["overhead_ns"]).all()
-    if not result.group_gpu_ns:
-        assert int(c["held_gpu_ns"].sum()) == result.busy_gpu_ns
+    assert sum(c["held_alone_gpu_ns"].tolist()) + result.group_gpu_ns == result.busy_gpu_ns
+    assert result.busy_gpu_ns <= result.capacity_gpu_ns
     assert (c["lost_ns"] <= c["running_ns"]).all()
 
 

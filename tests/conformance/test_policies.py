@@ -119,7 +119,7 @@ def test_suite_catches_undeclared_knowledge() -> None:
             self.knows_durations = False
 
         def decide(self, view: ClusterView) -> Plan:
-            view._state.known.durations = True  # type: ignore[attr-defined]  # what no honest policy does
+            view._state.known.declared = frozenset({"durations"})  # type: ignore[attr-defined]  # what no honest policy does
             return super().decide(view)
 
     with pytest.raises(AssertionError):

@@ -3,7 +3,7 @@
 import pytest
 
 from artist.core.events import Arrival, Finish, Start, Wake
-from artist.engine.stop import Stop
+from artist.engine.stopping import StopRule
 from artist.errors import StuckError
 from artist.policies.ordered import Ordered
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
@@ -107,7 +107,7 @@ def test_a_window_of_jobs_ends_the_run():
     One GPU, FIFO, 1 s each: finishes 1, 2, 3, (4). Job 3 has no finish time and waited 3 s.
     """
     jobs = [job(f"j{i}", 1, 1) for i in range(4)]
-    result, _ = run_checked(jobs, tiny_cluster(1, 1), Ordered(order="fifo"), stop=Stop(jobs=(1, 3)))
+    result, _ = run_checked(jobs, tiny_cluster(1, 1), Ordered(order="fifo"), stop=StopRule(jobs=(1, 3)))
     assert result.stopped_by == "window"
     assert seconds(result, "finish_ns") == [1, 2, 3, -1]
     assert seconds(result, "queueing_ns") == [0, 1, 2, 3]
@@ -116,7 +116,7 @@ def test_a_window_of_jobs_ends_the_run():
 def test_a_time_ends_the_run_and_books_what_was_done():
     """Stopped at 2.5 s: 2 of 4 iterations are done, 2.5 s were run, the finish is empty."""
     result, _ = run_checked(
-        [job("a", 1, 4)], tiny_cluster(), Ordered(order="fifo"), stop=Stop(time_ns=seconds_to_ns(2.5))
+        [job("a", 1, 4)], tiny_cluster(), Ordered(order="fifo"), stop=StopRule(time_ns=seconds_to_ns(2.5))
     )
     assert (result.stopped_by, result.end_ns) == ("time", seconds_to_ns(2.5))
     assert result.columns["iterations_done"].tolist() == [2]

@@ -62,8 +62,21 @@ def test_random_is_seeded_and_finds_what_is_there():
 
 
 def test_no_more_machines_than_the_job_allows():
-    """5 GPUs over three machines are refused to a job that allows two."""
-    assert where("first_fit", (1, 2, 0, 3), 5, max_machines=2) is None
+    """5 GPUs in order lie on three machines; a job that allows two gets the emptiest two; 6 fit on no two."""
+    assert where("first_fit", (1, 2, 0, 3), 5, max_machines=2) == {1: 2, 3: 3}
+    assert where("first_fit", (1, 2, 0, 3), 6, max_machines=2) is None
+
+
+def test_the_fewest_machines_of_unequal_size():
+    """Sizes 8, 4, 4: a demand of 16 takes all three at best, not ceil(16 / 8) = 2: not refused for ever."""
+    cluster = Cluster([Machine(f"m{i}", 0, f"t{g}", g) for i, g in enumerate((8, 4, 4))])
+    assert where("consolidate_machine", (8, 4, 4), 16, cluster) == {0: 8, 1: 4, 2: 4}
+
+
+def test_an_elastic_job_is_content_with_what_the_cluster_has():
+    """It asks for 20 of at least 10 in steps of 5; the cluster has 16: 15."""
+    chosen = where("first_fit", (4, 4, 4, 4), 20, min_gpus=10, max_gpus=20, step=5)
+    assert chosen == {0: 4, 1: 4, 2: 4, 3: 3}
 
 
 MIXED = Cluster(
@@ -107,13 +120,14 @@ def test_cpus_and_memory_go_along_in_proportion():
 
 
 def test_cpu_only_jobs_go_where_most_cpus_are_free():
-    """3 CPUs: m1 has 5 free, m0 4; memory must fit as well."""
+    """3 CPUs: m1 has 5 free, m0 4; memory must fit as well; 6 CPUs need both machines."""
     cluster = tiny_cluster(2, 2, cpus=8, memory_bytes=100)
     here = Free(cluster, np.array([0, 0]), np.array([4, 5]), np.array([100, 100]))
     assert Consolidate().choose(here, Demand(0, cpus=3)) == on((1, 0, 3, 0))
     low = Free(cluster, np.array([0, 0]), np.array([4, 5]), np.array([100, 10]))
     assert Consolidate().choose(low, Demand(0, cpus=3, memory_bytes=50)) == on((0, 0, 3, 50))
-    assert Consolidate().choose(low, Demand(0, cpus=6)) is None
+    assert Consolidate().choose(low, Demand(0, cpus=6, memory_bytes=12)) == on((0, 0, 1, 2), (1, 0, 5, 10))
+    assert Consolidate().choose(low, Demand(0, cpus=6, max_machines=1)) is None
 
 
 def test_packing_takes_and_remembers_refusals():

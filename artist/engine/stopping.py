@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopRule:
     """End when all jobs have finished, or earlier.
 
     Attributes

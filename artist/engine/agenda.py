@@ -1,0 +1,52 @@
+"""What is due when: a heap of (time, kind, sequence), so that ties are first in, first out."""
+
+from enum import IntEnum
+from heapq import heappop, heappush
+from operator import index
+
+
+class Due(IntEnum):
+    """Kinds of things that come due, in their order at one instant; a tick of the policy comes last."""
+
+    FINISH = 0  # of a job
+    DEADLINE = 1  # of a leaving machine
+    CAPACITY = 2  # event, by its place in the list
+    ARRIVAL = 3  # of a job
+    TIMER = 4  # of the policy; there is one
+
+
+class Agenda:
+    """At most one entry per (kind, subject): a later one replaces it, and `cancel` drops it."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, int, int]] = []  # time, kind, sequence, subject
+        self._holds: tuple[dict[int, int], ...] = tuple({} for _ in Due)  # sequence by subject, by kind
+        self._sequence = 0
+
+    def schedule(self, time: int, kind: Due, subject: int = 0) -> None:
+        """Let something come due at a time."""
+        self._sequence += 1
+        self._holds[kind][subject] = self._sequence
+        heappush(self._heap, (index(time), kind, self._sequence, subject))
+
+    def cancel(self, kind: Due, subject: int = 0) -> None:
+        """Let it not come due, if it was to."""
+        self._holds[kind].pop(subject, None)
+
+    def next_time(self) -> int | None:
+        """Return when the next thing comes due, None if nothing will."""
+        heap = self._heap
+        while heap:
+            time, kind, sequence, subject = heap[0]
+            if self._holds[kind].get(subject) == sequence:
+                return time
+            heappop(heap)
+        return None
+
+    def pop(self, now: int) -> tuple[int, int] | None:
+        """Take out the next (kind, subject) that is due now, None if there is none."""
+        if self.next_time() != now:
+            return None
+        _, kind, _, subject = heappop(self._heap)
+        del self._holds[kind][subject]
+        return kind, subject

@@ -1,0 +1,122 @@
+"""What can happen to a job: start, change, stop, eviction, finish. Each books time, resources and costs."""
+
+from collections.abc import Callable
+
+from artist.core.cluster import Allocation, tier_of
+from artist.core.events import Change, Event, Finish, Start, StartKind, Stop
+from artist.core.plan import Plan
+from artist.engine.jobs import JobTable
+from artist.engine.machines import MachineTable
+from artist.engine.overheads import Overheads, classify, same_machines
+from artist.performance.api import Changed
+
+
+class Transitions:
+    """Moves jobs between waiting, running and finished.
+
+    Attributes
+    ----------
+    changed
+        Jobs whose allocation changed since their iteration times were last asked for.
+    placements
+        Starts, moves and resizes by tier.
+    """
+
+    def __init__(
+        self, jobs: JobTable, machines: MachineTable, overheads: Overheads, note: Callable[[Event], None]
+    ) -> None:
+        self._jobs = jobs
+        self._machines = machines
+        self._overheads = overheads
+        self._note = note
+        self._last_held: dict[int, Allocation] = {}  # of stopped jobs, to tell a resume from a restart
+        self.changed: dict[int, Changed] = {}
+        self.placements = [0, 0, 0]
+
+    def carry_out(self, plan: Plan, now: int) -> bool:
+        """Carry out the difference between a checked plan and now; tell whether there was one.
+
+        What changes is given back first, then jobs stop, machines change their pools, and jobs are placed.
+        """
+        held, pools = self._jobs.held, self._machines.pools
+        todo = [(job, held[job], after) for job, after in plan.changes.items() if held[job] != after]
+        assigns = [(m, pool) for m, pool in plan.assigns.items() if pools[m] != pool]
+        for job, before, _ in todo:
+            if before is not None:
+                self._give_back(job, now)
+        for job, before, after in todo:
+            if after is None and before is not None:
+                self._stop(job, before, now, keep=True)
+                self._jobs.preemptions[job] += 1
+                self._note(Stop(now, job, "preempted"))
+        for machine, pool in assigns:
+            self._note(self._machines.assign(machine, pool, now))
+        for job, before, after in todo:
+            if after is not None:
+                self._hold(job, before, after, now)
+        return bool(todo or assigns)
+
+    def finish(self, job: int, now: int) -> Finish:
+        """Close a job that has done all its iterations."""
+        self._give_back(job, now)
+        self._jobs.end(job, now)
+        self._last_held.pop(job, None)
+        return Finish(now, job)
+
+    def evict(self, job: int, now: int, *, failed: bool) -> Stop:
+        """Stop a job because its machine goes; a machine that failed cannot save the open iteration."""
+        before = self._give_back(job, now)
+        self._stop(job, before, now, keep=not failed)
+        self._jobs.evictions[job] += 1
+        return Stop(now, job, "evicted")
+
+    # --- steps
+
+    def _give_back(self, job: int, now: int) -> Allocation:
+        """Settle a running job and take its allocation away."""
+        self._jobs.settle(job, now)
+        allocation = self._jobs.held[job]
+        assert allocation is not None
+        self._machines.give_back(job, allocation)
+        self._jobs.held[job] = None
+        self._mark_changed(job, allocation, None)
+        return allocation
+
+    def _stop(self, job: int, before: Allocation, now: int, *, keep: bool) -> None:
+        """Let a job wait that has just lost its allocation, and lose what a stop loses."""
+        if not (keep and self._overheads.keeps_open_iteration(self._jobs.specs[job])):
+            self._jobs.cut_to_checkpoint(job)
+        self._jobs.release(job, now)
+        self._last_held[job] = before
+
+    def _hold(self, job: int, before: Allocation | None, after: Allocation, now: int) -> None:
+        """Let a job start on an allocation, or change to it."""
+        self._machines.take(job, after)
+        self._jobs.held[job] = after
+        self._mark_changed(job, before, after)
+        event = self._start(job, after, now) if before is None else self._change(job, before, after, now)
+        tier = tier_of(after, self._machines.cluster)
+        if event.how != "retune":
+            self.placements[tier] += 1
+        self._jobs.hold(job, after, tier, now, event.delay_ns)
+        self._note(event)
+
+    def _start(self, job: int, after: Allocation, now: int) -> Start:
+        back = same_machines(self._last_held.pop(job, None), after)
+        how: StartKind = "start" if not self._jobs.starts[job] else "resume" if back else "restart"
+        return Start(now, job, after, how, self._overheads.delay_ns(how, self._jobs.specs[job]))
+
+    def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
+        jobs, spec = self._jobs, self._jobs.specs[job]
+        how = classify(before, after)
+        if how == "move":
+            jobs.migrations[job] += 1
+            if not self._overheads.keeps_open_iteration(spec):
+                jobs.cut_open_iteration(job)
+        elif how == "resize":
+            jobs.resizes[job] += 1
+        return Change(now, job, after, how, self._overheads.delay_ns(how, spec))
+
+    def _mark_changed(self, job: int, before: Allocation | None, after: Allocation | None) -> None:
+        earlier = self.changed.get(job)
+        self.changed[job] = Changed(job, before if earlier is None else earlier.before, after)

@@ -1,0 +1,170 @@
+"""How figures look: lines, axes of time, panels, and the legend or key below them."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from artist.results.compare import Replicates
+from artist.results.names import clip
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH_IN = 9.0
+_MOST_TICKS = 10
+_LEGEND_CHARS = 110  # as many of its font are as wide as a figure
+_LINE_IN = 0.2  # height of a line of the legend
+_TITLE_CHARS = 44  # as many are as wide as a panel
+
+# Colours of Okabe and Ito, distinct for most colour-blind readers; dash and marker tell lines apart in grey.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 3)))
+_MARKERS = ("", "o", "^", "s", "D", "v")
+_STYLE: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.hashsalt": "artist",
+    "text.parse_math": False,  # a $ in a name is a $
+}
+_FINE_TICKS = tuple(
+    (count * scale, f"{count:g} {unit}")
+    for scale, unit, counts in (
+        (1e-3, "ms", (1, 2, 5, 10, 20, 50, 100, 200, 500)),
+        (1, "s", (1, 2, 5, 10, 20, 30)),
+        (60, "min", (1, 2, 5, 10, 20, 30)),
+        (3600, "h", (1, 2, 5, 10)),
+        (86_400, "d", (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000)),
+    )
+    for count in counts
+)
+_COARSE_TICKS = tuple(tick for tick in _FINE_TICKS if tick[1].split()[0] in ("1", "10", "100", "1000"))
+_UNITS = ((2 * 86_400, 86_400, "days"), (2 * 3600, 3600, "hours"), (120, 60, "minutes"), (0, 1, "seconds"))
+
+
+def style() -> "AbstractContextManager[None]":
+    """Return the context to draw in."""
+    import matplotlib as mpl
+
+    return mpl.rc_context(_STYLE)
+
+
+def panels(
+    count: int, height_in: float, groups: Sequence[Replicates], *, shared: bool = True
+) -> "tuple[Figure, list[Axes]]":
+    """Return a figure and its panels, with room below for the legend.
+
+    Parameters
+    ----------
+    height_in
+        Of one panel.
+    shared
+        Whether all have the same time axis.
+    """
+    from matplotlib.figure import Figure
+
+    columns = 1 if count == 1 else 2
+    rows = -(-count // columns)
+    legend_in = _LINE_IN * (_legend_lines(groups) + 1)
+    figure = Figure(figsize=(WIDTH_IN, 0.5 + height_in * rows + legend_in), layout="constrained")
+    places = list(figure.subplots(rows, columns, sharex=shared, squeeze=False).flat)
+    for spare in places[count:]:
+        spare.set_axis_off()
+        places[count - columns].tick_params(labelbottom=True)  # it has none below it to read times from
+    return figure, places[:count]
+
+
+def title(group: Replicates) -> str:
+    """Return what stands above the panel of a group: its label, or the letter for it with its first word."""
+    return clip(f"{group.letter}: {group.shown[0]}" if group.letter else group.label, _TITLE_CHARS)
+
+
+def legend(figure: "Figure", groups: Sequence[Replicates], lines: Sequence[Any]) -> None:
+    """Draw the labels of all groups below the axes, each with its line if there are lines."""
+    from matplotlib.lines import Line2D
+
+    texts = _legend_texts(groups)
+    handles = list(lines) or [Line2D([], [], linestyle="none") for _ in groups]
+    figure.legend(
+        handles,
+        [f" {text}" if text.startswith("_") else text for text in texts],  # matplotlib hides those
+        loc="outside lower center" if lines else "outside lower left",
+        ncols=_legend_columns(texts),
+        handlelength=4 if lines else 0,
+        fontsize=8.5,
+    )
+
+
+def looks(groups: Sequence[Replicates]) -> list[dict[str, Any]]:
+    """Return a look for each group.
+
+    If it fits, colour and marker stand for the first key that differs, and the dash for all others.
+    """
+    differing = [len(set(column)) > 1 for column in zip(*(group.values for group in groups), strict=True)]
+    at = differing.index(True) if any(differing) else 0
+    firsts = list(dict.fromkeys(group.values[at] for group in groups))
+    others = list(dict.fromkeys(_without(group.values, at) for group in groups))
+    if len(firsts) > len(_MARKERS) or not 1 < len(others) <= len(_DASHES):
+        return [look(i) for i in range(len(groups))]
+    places = [(firsts.index(group.values[at]), others.index(_without(group.values, at))) for group in groups]
+    return [look(dash) | {"color": _COLOURS[first], "marker": _MARKERS[first]} for first, dash in places]
+
+
+def _without(values: tuple[str, ...], at: int) -> tuple[str, ...]:
+    return values[:at] + values[at + 1 :]
+
+
+def look(number: int) -> dict[str, Any]:
+    """Return a look that differs from those of other numbers up to 20, in grey too."""
+    return {
+        "color": _COLOURS[number % len(_COLOURS)],
+        "linestyle": _DASHES[number % len(_DASHES)],
+        "linewidth": 1.4,
+        "marker": _MARKERS[number // len(_DASHES) % len(_MARKERS)],
+        "markersize": 3.5,
+        "markevery": (0.03 + 0.01 * (number % 5), 0.12),
+    }
+
+
+def log_time_axis(axes: "Axes", low: float, high: float) -> None:
+    """Give an axis the times from `low` to `high`, in seconds, with ticks as people count time."""
+    below = [at for at, _ in _FINE_TICKS if at <= low]
+    above = [at for at, _ in _FINE_TICKS if at >= high]
+    left, right = (below[-1] if below else low), (above[0] if above else high)
+    inside = [tick for tick in _FINE_TICKS if left <= tick[0] <= right]
+    if len(inside) > _MOST_TICKS:
+        inside = [tick for tick in _COARSE_TICKS if left <= tick[0] <= right]
+    axes.set_xscale("log")
+    axes.set_xlim(left, right)
+    axes.set_xticks([at for at, _ in inside], [text for _, text in inside])
+    axes.set_xticks([], minor=True)
+
+
+def time_unit(end_s: float) -> tuple[float, str]:
+    """Return seconds in a unit, and its name, for an axis that ends there."""
+    return next((scale, unit) for least, scale, unit in _UNITS if end_s >= least)
+
+
+def _legend_texts(groups: Sequence[Replicates]) -> list[str]:
+    texts = [f"{group.letter}: {group.label}" if group.letter else group.label for group in groups]
+    return ["\n".join(textwrap.wrap(text, _LEGEND_CHARS, subsequent_indent="    ")) for text in texts]
+
+
+def _legend_columns(texts: Sequence[str]) -> int:
+    """Return as few columns as fill the number of rows that the widest text allows."""
+    most = max(1, min(4, (_LEGEND_CHARS + 10) // (max(map(len, texts)) + 8)))
+    return -(-len(texts) // -(-len(texts) // most))
+
+
+def _legend_lines(groups: Sequence[Replicates]) -> int:
+    if not groups:
+        return 0
+    texts = _legend_texts(groups)
+    return -(-sum(text.count("\n") + 1 for text in texts) // _legend_columns(texts))

@@ -1,0 +1,86 @@
+"""Short texts for the keys and values of a config, labels for rows, letters for long labels. Pure."""
+
+import re
+from collections.abc import Sequence
+
+_MOST = 32  # characters of a value in a table
+_CLASS = "_target_"
+_SPEAKING = ("name", "path", _CLASS)  # keys whose value needs no "name=" before it
+
+
+def short_key(key: str) -> str:
+    """Return a key as the heading of a column: `network.model` for `network.model._target_`."""
+    return key.removesuffix(f".{_CLASS}")
+
+
+def short_values(key: str, values: Sequence[str]) -> list[str]:
+    """Return the values of a column as people read them, different values as different texts.
+
+    A path becomes its file name, a class a word (`artist.workload.arrivals.TraceArrivals` of `arrivals`
+    is `trace`), 1000.0 becomes 1000; with as much of the rest as it takes to tell values apart.
+    """
+    shortened = list(values)
+    for parts in range(1, 8):
+        shortened = [_short(key, value, parts) for value in values]
+        if _as_different(shortened, values):
+            break
+    else:
+        shortened = list(values)
+    clipped = [clip(text, _MOST) for text in shortened]
+    return clipped if _as_different(clipped, values) else shortened
+
+
+def labels(keys: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a name for each row of short values, unlike the others', without what is empty if possible."""
+    last = [short_key(key).rsplit(".", 1)[-1] for key in keys]
+    names = [name if last.count(name) == 1 else short_key(key) for name, key in zip(last, keys, strict=True)]
+    speaking = [key.rsplit(".", 1)[-1] in _SPEAKING for key in keys]
+    brief = []
+    for row in rows:
+        details = [
+            value if speaks else f"{name}={value}"
+            for name, value, speaks in list(zip(names, row, speaking, strict=True))[1:]
+            if value not in ("", "none")
+        ]
+        brief.append(", ".join([row[0], *details]))
+    if len(set(brief)) == len(brief):
+        return brief
+    pairs = [[f"{name}={value}" for name, value in zip(names, row, strict=True)][1:] for row in rows]
+    return [", ".join([row[0], *details]) for row, details in zip(rows, pairs, strict=True)]
+
+
+def letter(number: int) -> str:
+    """Return A, B ... Z, AA, AB ... for 0, 1 ..."""
+    before, last = divmod(number, 26)
+    return (letter(before - 1) if before else "") + chr(ord("A") + last)
+
+
+def clip(text: str, limit: int) -> str:
+    """Return a text without its middle if it is longer than `limit` characters; ends say most of a name."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 3) // 2
+    return f"{text[:head]}...{text[head + 3 - limit :]}"
+
+
+def _short(key: str, value: str, parts: int) -> str:
+    if key.rsplit(".", 1)[-1] == _CLASS:
+        return _class_word(key, value) if parts == 1 else ".".join(value.split(".")[-parts:])
+    if "/" in value and value[0] not in "[{":
+        return "/".join(value.rstrip("/").split("/")[-parts:])
+    return value[:-2] if re.fullmatch(r"-?\d+\.0", value) else value
+
+
+def _class_word(key: str, path: str) -> str:
+    """Return the last word of a path to a class, without the word that the key says already."""
+    name = path.rsplit(".", 1)[-1]
+    for section in key.split(".")[:-1]:
+        for word in (section, section.removesuffix("s")):
+            if word and len(name) > len(word) and name.lower().endswith(word.lower()):
+                name = name[: -len(word)]
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).strip("_").lower()
+
+
+def _as_different(short: Sequence[str], values: Sequence[str]) -> bool:
+    """Whether texts differ where values do; an empty one would not tell from a missing key."""
+    return len(set(short)) == len(set(values)) and all(s or not v for s, v in zip(short, values, strict=True))
