@@ -198,7 +198,8 @@ def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputErr
                 return explained
     cause = [link for link in chain(error) if not isinstance(link, InstantiationException)]
     if not cause:  # Hydra itself refuses
-        return InputError(f"cannot be made: {str(error).partition(chr(10))[0]}", where=where, found=target)
+        reason = " ".join(str(error).split()).partition(". ")[0]
+        return InputError(f"cannot be made: {reason}", where=where, found=target)
     reason = f"{type(cause[-1]).__name__}: {cause[-1]}"
     lines = own_lines(cause[-1], dict(node))
     if "locating target" in str(error) or "Error loading" in str(error):

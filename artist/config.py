@@ -99,16 +99,18 @@ class ClusterConfig(Frame):
         Raises
         ------
         ValueError
-            If `racks` and `machines` cannot both hold; says why.
+            If `racks` and `machines` cannot both hold, or there are too many machines; says why.
         """
+        if isinstance(self.machines, list):
+            total = sum(group.count for group in self.machines)
+        else:
+            total = self.machines or (self.racks or DEFAULT_RACKS) * machines_per_rack
+        if total > MOST_MACHINES:
+            raise ValueError(f"{total} machines are too many; at most {MOST_MACHINES} in all")
         if isinstance(self.machines, list):
             groups = tuple(self.machines)
         else:
-            count = self.machines or (self.racks or DEFAULT_RACKS) * machines_per_rack
-            groups = (MachineGroup(type=self.machine_type or default_type, count=count),)
-        total = sum(group.count for group in groups)
-        if total > MOST_MACHINES:
-            raise ValueError(f"{total} machines are too many; at most {MOST_MACHINES} in all")
+            groups = (MachineGroup(type=self.machine_type or default_type, count=total),)
         needed = -(-total // machines_per_rack)
         if self.racks is not None and self.racks != needed:
             raise ValueError(

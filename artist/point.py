@@ -6,26 +6,28 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import parent_process
 from pathlib import Path
 from time import perf_counter
-from traceback import format_exc
+from traceback import extract_tb, format_exc
 from typing import Any, Literal
 
 import yaml
 
-from artist.build import Simulation, build, check_config
+from artist.blame import own_lines
+from artist.build import Simulation, build, check_config, input_files
 from artist.core.events import Observer
 from artist.errors import InputError, PlanError, StuckError
 from artist.explain import from_library, two_lines
+from artist.orphans import end_with_parent
 from artist.progress import ProgressBar
 from artist.results.folder import write_run
 from artist.results.metrics import summarise
 from artist.results.recorder import Recorder
 from artist.run_folder import CONFIG, LOG, RunFolder
-from artist.run_key import program_version
-from artist.user_folder import check_targets, put_on_path
+from artist.run_key import code_digest, program_version
+from artist.user_folder import check_targets, put_on_path, python_files
 
 log = logging.getLogger("artist")
 
@@ -67,12 +69,18 @@ class Outcome:
         Finished now; kept, since it was finished before; bad input; failed; interrupted.
     message
         Why it did not finish, for the user.
+    log
+        Its log, if the message does not say all.
+    notes
+        What the user should know of a run that was done now.
     """
 
     status: Literal["finished", "kept", "bad_input", "failed", "interrupted"]
     folder: Path
     summary: dict[str, Any] | None = None
     message: str = ""
+    log: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 def run_point(request: Request) -> Outcome:
@@ -80,23 +88,25 @@ def run_point(request: Request) -> Outcome:
 
     Only the interruption of a process of its own is raised.
     """
-    lines = io.StringIO()
+    end_with_parent()
+    lines, notes = io.StringIO(), _Notes()
     folder = RunFolder(request.folder, Path(str(request.config["output"]["dir"])).expanduser() / ".locks")
-    with _logging_to(lines):
+    with _logging_to(logging.StreamHandler(lines), notes):
         try:
-            return _finish(request, folder, lines)
-        except (InputError, OSError) as error:
-            outcome = Outcome("bad_input", request.folder, message=two_lines(from_library(error)))
+            return replace(_finish(request, folder, lines), notes=tuple(notes.kept))
+        except InputError as error:
+            outcome = Outcome("bad_input", request.folder, message=two_lines(error))
         except (PlanError, StuckError) as error:
             outcome = Outcome("failed", request.folder, message=f"{type(error).__name__}: {error}")
         except KeyboardInterrupt:
             if parent_process() is None:
                 raise
             return Outcome("interrupted", request.folder, message="interrupted")
-        except Exception as error:  # a bug, ours or of a user's part: say where, and go on with the sweep
-            log.error("%s", format_exc())
-            outcome = Outcome("failed", request.folder, message=_bug(error))
-    if not request.alone:
+        except (Exception, SystemExit) as error:
+            outcome = _unforeseen(error, request)
+            if outcome.log is not None:
+                lines.write(format_exc())
+    if outcome.log is not None or not request.alone:
         record = {"status": outcome.status, "message": outcome.message, "log": lines.getvalue()}
         folder.fail(record, {CONFIG: _as_yaml(request.config), LOG: lines.getvalue()})
     return outcome
@@ -111,7 +121,8 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
         simulation = build(check_config(request.config))
         with folder.claim() as scratch:
             if scratch is not None:
-                summary = _simulate(request, simulation, scratch)
+                code = _code(request)
+                summary = _simulate(request, simulation, scratch, code)
                 (scratch / CONFIG).write_text(_as_yaml(request.config), encoding="utf-8")
                 (scratch / LOG).write_text(lines.getvalue(), encoding="utf-8")
                 return Outcome("finished", request.folder, summary)
@@ -119,7 +130,12 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
     return Outcome("kept", request.folder, kept)
 
 
-def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[str, Any]:
+def _code(request: Request) -> str:
+    own = [path for folder in request.user_folders for path in python_files(folder)]
+    return code_digest(request.config, files=[*own, *input_files(request.config)])
+
+
+def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str) -> dict[str, Any]:
     config, network = simulation.config, simulation.network
     started = perf_counter()
     log.info(
@@ -144,6 +160,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
             "network_calls": network.calls,
             "cache_hits": network.hits,
             "version": program_version(),
+            "code": code,
             "host": socket.gethostname(),
         },
     )
@@ -155,12 +172,19 @@ def _shows_progress(wanted: bool | None, alone: bool) -> bool:
     return (alone and sys.stderr.isatty()) if wanted is None else wanted
 
 
-def _bug(error: Exception) -> str:
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    place = f" at {last.tb_frame.f_code.co_filename}:{last.tb_lineno}" if last else ""
-    return f"{type(error).__name__}{place}: {error}\n  this is a bug of the program, or of your own part"
+def _unforeseen(error: BaseException, request: Request) -> Outcome:
+    """Return the outcome of an error that no input should lead to: the system's, a user part's, or ours."""
+    lines = own_lines(error, request.config)
+    if isinstance(error, OSError) and not lines:
+        return Outcome("bad_input", request.folder, message=two_lines(from_library(error)))
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    if isinstance(error, SystemExit):
+        what = f"it left the program by sys.exit({error.code!r})"
+    elif not lines:
+        what += "; this is a bug of the program"
+    at = lines or "{0.filename}:{0.lineno}".format(extract_tb(error.__traceback__)[-1])
+    message = f"the run under policy {request.policy} failed: {what}\n  at {at}"
+    return Outcome("failed", request.folder, message=message, log=request.folder / LOG)
 
 
 def _as_yaml(config: Mapping[str, Any]) -> str:
@@ -168,13 +192,26 @@ def _as_yaml(config: Mapping[str, Any]) -> str:
     return text
 
 
+class _Notes(logging.Handler):
+    """Keeps what was logged with `extra={"note": True}`: the user should see it, and once for a sweep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "note", False):
+            self.kept.append(record.getMessage())
+
+
 @contextmanager
-def _logging_to(lines: io.StringIO) -> Iterator[None]:
-    handler = logging.StreamHandler(lines)
-    handler.setFormatter(logging.Formatter(_LOG_FORMAT))
+def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     root = logging.getLogger()
-    root.addHandler(handler)
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter(_LOG_FORMAT))
+        root.addHandler(handler)
     try:
         yield
     finally:
-        root.removeHandler(handler)
+        for handler in handlers:
+            root.removeHandler(handler)

@@ -1,5 +1,6 @@
 """Read files of the user: plain or gzipped, CSV or JSON; every fault is an InputError."""
 
+import csv
 import gzip
 import io
 import json
@@ -63,6 +64,7 @@ def read_csv(path: Path) -> pd.DataFrame:
     text = read_text(path)
     if not text.strip():
         raise InputError("empty file", where=str(path), found="", allowed="a header and one row a job")
+    _check_header(text.lstrip().partition("\n")[0], str(path))
     try:
         table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, skip_blank_lines=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -76,6 +78,19 @@ def read_csv(path: Path) -> pd.DataFrame:
     table.index = pd.RangeIndex(2, len(table) + 2, name="line")
     blank = table.isna() | table.isin([""])
     return table[~blank.all(axis=1)]
+
+
+def _check_header(header: str, where: str) -> None:
+    """Refuse separators other than commas, and columns of one name, which pandas would rename."""
+    names = [name.strip() for name in next(csv.reader([header]), [])]
+    if len(names) == 1 and (";" in header or "\t" in header):
+        allowed = "commas between the columns"
+        raise InputError("not separated by commas", where=f"{where}, line 1", found=header, allowed=allowed)
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            "two columns of one name", where=f"{where}, line 1", found=twice, allowed="each column once"
+        )
 
 
 def read_json_records(path: Path) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """The one way from a source of jobs to job specs: read, check, select, name models, arrive, build."""
 
+import logging
 from collections.abc import Callable
 
 import pandas as pd
@@ -8,8 +9,10 @@ from artist.core.job import JobSpec
 from artist.workload.api import Arrivals, JobSource
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
-from artist.workload.models import assign_models
+from artist.workload.models import ModelRule, assign_models
 from artist.workload.table import check
+
+_log = logging.getLogger(__name__)
 
 
 def load_table(source: JobSource, arrivals: Arrivals, cluster_gpus: int) -> pd.DataFrame:
@@ -33,7 +36,25 @@ def load_table(source: JobSource, arrivals: Arrivals, cluster_gpus: int) -> pd.D
     table = check(source.table(), where)
     chosen = select(table, source.parameters)
     named = assign_models(chosen, source.parameters.models, source.parameters.seed)
+    if source.input_files:
+        _tell_of_models(chosen, source.parameters.models, source.parameters.seed)
     return arrivals.apply(named, cluster_gpus)
+
+
+def _tell_of_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> None:
+    """Say so if models are drawn for jobs of a trace: the network's share of every result hangs on it."""
+    unnamed = int((table["model"].eq("") & (table["gpus"] > 0)).sum())
+    if unnamed and rule.rule != "fixed":
+        models = list(dict.fromkeys(name for part in rule.ranges() for name in part.weights))
+        _log.info(
+            "models drawn for %d of %d jobs, which name none: %s over %s, seed %d; see workload.models",
+            unnamed,
+            len(table),
+            rule.rule,
+            ", ".join(models),
+            seed,
+            extra={"note": True},
+        )
 
 
 def load_jobs(
