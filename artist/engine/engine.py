@@ -288,7 +288,7 @@ def _when_called(policy: Policy) -> tuple[bool, int | None]:
         if not on_events:
             raise InputError("it is never called", where=where, allowed="on_events = True, or an interval_s")
         return on_events, None
-    if not isinstance(interval_s, int | float) or not 1e-9 <= interval_s < float("inf"):
+    if not isinstance(interval_s, int | float) or not 1e-8 <= interval_s < float("inf"):
         raise InputError(
             "no interval", where=f"{where}.interval_s", found=interval_s, allowed="seconds >= 0.001"
         )

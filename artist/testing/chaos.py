@@ -1,4 +1,4 @@
-"""A chaotic policy: random plans that are legal by a check of its own, which shares no code with the engine's.
+"""A chaotic policy: random plans, legal by a check of its own that shares no code with the engine's.
 
 For property tests of the engine, and of a `Performance` of your own under every kind of change.
 """
