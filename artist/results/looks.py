@@ -81,6 +81,13 @@ def panels(
     return figure, places[:count]
 
 
+def label_rows(figure: "Figure", text: str, groups: Sequence[Replicates]) -> None:
+    """Write the label of all panels beside the middle of them, with the legend of `groups` below."""
+    height_in = figure.get_figheight()
+    legend_in = _LINE_IN * _legend_lines(groups)
+    figure.supylabel(text, y=(height_in + legend_in) / 2 / height_in, fontsize=9)
+
+
 def title(group: Replicates) -> str:
     """Return what stands above the panel of a group: its label, or the letter for it with its first word."""
     return clip(f"{group.letter}: {group.shown[0]}" if group.letter else group.label, _TITLE_CHARS)

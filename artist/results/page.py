@@ -1,5 +1,6 @@
 """The HTML page of a report: one file that needs nothing else, with links to the runs. Pure."""
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
@@ -17,7 +18,6 @@ td { white-space: nowrap; }
 th { vertical-align: bottom; border-bottom: 2px solid #444; } small { font-weight: normal; color: #555; }
 tbody tr:nth-child(even) { background: #f4f4f4; }
 .word { text-align: left; white-space: normal; }
-td.word { overflow-wrap: anywhere; min-width: 3.2em; max-width: 14em; }
 img { display: block; width: 100%; min-width: 48rem; max-width: 72rem; height: auto; }
 figure { margin: 0; } figcaption, .note { color: #555; font-size: .85rem; max-width: 60rem; }
 li { overflow-wrap: anywhere; }
@@ -72,7 +72,9 @@ def _table(grid: Grid) -> str:
         for i, (first, second, unit) in enumerate(grid.heads)
     ]
     rows = [
-        "<tr>" + "".join(_cell("td", i, grid, _text(cell)) for i, cell in enumerate(row)) + "</tr>"
+        "<tr>"
+        + "".join(_cell("td", i, grid, _text(cell, i < grid.words)) for i, cell in enumerate(row))
+        + "</tr>"
         for row in grid.rows
     ]
     return f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
@@ -85,13 +87,20 @@ def _cell(tag: str, column: int, grid: Grid, content: str) -> str:
 
 def _head(first: str, second: str) -> str:
     text = first[:-1] + second if first.endswith("-") else f"{first} {second}".strip()
-    return escape(text).replace(".", ".<wbr>").replace("_", "_<wbr>")
+    return _breakable(text)
 
 
-def _text(cell: str) -> str:
+def _text(cell: str, word: bool) -> str:
     """Return a cell; a half width goes below its mean, which keeps the table narrow."""
+    if word:
+        return _breakable(cell)
     mean, interval, half = cell.partition(" +- ")
     return escape(mean) + (f"<br><small>&plusmn; {escape(half)}</small>" if interval else "")
+
+
+def _breakable(text: str) -> str:
+    """Return a text that may go on in the next line after each of its words."""
+    return re.sub(r"(?<=[A-Za-z0-9])([._/=-]+)(?=[A-Za-z0-9])", r"\1<wbr>", escape(text))
 
 
 def _figure(title: str, caption: str, svg: bytes) -> str:

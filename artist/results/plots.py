@@ -10,7 +10,17 @@ import numpy as np
 
 from artist.results.compare import Replicates
 from artist.results.folder import Run
-from artist.results.looks import legend, log_time_axis, look, looks, panels, style, time_unit, title
+from artist.results.looks import (
+    label_rows,
+    legend,
+    log_time_axis,
+    look,
+    looks,
+    panels,
+    style,
+    time_unit,
+    title,
+)
 from artist.results.steps import Floats, distribution_steps, thin_steps
 
 if TYPE_CHECKING:
@@ -115,7 +125,7 @@ def _side_by_side(
         axes.set_title(title(groups[i]), fontsize=9, loc="left")
         if not shared or i >= len(places) - 2:
             axes.set_xlabel(f"time ({time_unit(ends_s[i])[1]})")
-    figure.supylabel(_BUSY, fontsize=9)
+    label_rows(figure, _BUSY, keyed)
     if keyed:
         legend(figure, keyed, ())
     return figure

@@ -25,6 +25,7 @@ _BUSY_CAPTION = (
     "Long runs are averaged over short spans of time; the light band shows the least and the greatest "
     "number. Of replicates, the one with the lowest seed is shown."
 )
+_PAGE_KEYS = 4  # columns of as many keys, beside those of the numbers, fit a page of 1200 px
 _NOTES = (
     "Completion (JCT) and queueing times are over finished jobs.",
     "GPUs used: time that GPUs compute, over all GPUs and the whole makespan; a tail of a few long jobs "
@@ -142,7 +143,7 @@ def _files(comparison: Comparison, failures: Sequence[str], output: Path) -> dic
         ("Left out: older runs of the same configuration", [_older(run, output) for run in comparison.older]),
         ("Runs", [_entry(group, run, output) for group in comparison.groups for run in group.runs]),
     )
-    grid = comparison_grid(comparison, letters=True)
+    grid = comparison_grid(comparison, letters=True, most_keys=_PAGE_KEYS)
     return {
         "report.html": report_page(grid, figures, _notes(comparison), lists).encode(),
         "table.csv": comparison_csv(comparison).encode(),

@@ -106,13 +106,26 @@ def compare_table(runs: Sequence[Run]) -> str:
     return comparison_grid(compare(runs)).text()
 
 
-def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
-    """Return the table of a comparison, with the letters that figures use for long labels if asked for."""
+def comparison_grid(comparison: Comparison, *, letters: bool = False, most_keys: int | None = None) -> Grid:
+    """Return the table of a comparison.
+
+    Parameters
+    ----------
+    letters
+        Lead with the letters that figures use for long labels.
+    most_keys
+        Put more keys than this into one column of labels.
+    """
     groups = comparison.groups
-    letters = letters and any(group.letter for group in groups)
-    lead = [((group.letter,) if letters else ()) + group.shown for group in groups]
-    rows = zip(lead, [[run.summary for run in group.runs] for group in groups], strict=True)
-    return _grid([""] * letters + [short_key(key) for key in comparison.keys], list(rows))
+    keys = [short_key(key) for key in comparison.keys]
+    leads = [group.shown for group in groups]
+    if most_keys is not None and len(keys) > most_keys:
+        keys, leads = ["run"], [(group.label,) for group in groups]
+    if letters and any(group.letter for group in groups):
+        keys = ["", *keys]
+        leads = [(group.letter, *lead) for group, lead in zip(groups, leads, strict=True)]
+    summaries = [[run.summary for run in group.runs] for group in groups]
+    return _grid(keys, list(zip(leads, summaries, strict=True)))
 
 
 def comparison_csv(comparison: Comparison) -> str:

@@ -3,13 +3,18 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from artist.results.compare import compare
 from artist.results.folder import Run
 
 
-def _run(policy: str = "fifo", seed: int = 0, folder: str = "r", **sections: Any) -> Run:
+def _run(
+    policy: str = "fifo", seed: int = 0, folder: str = "r", code: str = "", at: int = 0, **sections: Any
+) -> Run:
     config = {"seed": seed, "policy": {"_target_": f"artist.{policy}", "name": policy}, **sections}
-    return Run(Path(folder), {"policy": policy, "seed": seed}, config)
+    summary = {"policy": policy, "seed": seed, "run": {"version": "1", **({"code": code} if code else {})}}
+    return Run(Path(folder), summary, config, at)
 
 
 def test_runs_equal_but_for_the_seed_are_one_group() -> None:
@@ -36,11 +41,52 @@ def test_output_and_cache_are_no_difference() -> None:
     assert [len(group.runs) for group in compare(runs).groups] == [2]
 
 
-def test_the_same_run_twice_is_no_replicate() -> None:
-    """Same config and seed found in two folders: n stays 1, and the second is reported."""
-    comparison = compare([_run(folder="first"), _run(folder="second")])
-    assert [[str(run.folder) for run in group.runs] for group in comparison.groups] == [["first"]]
-    assert [str(run.folder) for run in comparison.repeated] == ["second"]
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_of_the_same_config_and_seed_the_newest_counts(order: tuple[int, ...]) -> None:
+    """A policy was edited twice and run again, whatever the order of folders: n stays 1, the last counts."""
+    edited = [_run(folder=f"at {at}", code=f"c{at}", at=at) for at in range(3)]
+    comparison = compare([edited[i] for i in order])
+    assert [[str(run.folder) for run in group.runs] for group in comparison.groups] == [["at 2"]]
+    assert {str(run.folder) for run in comparison.older} == {"at 0", "at 1"}
+    assert comparison.keys == ("policy",)
+
+
+def test_runs_of_different_code_are_no_replicates() -> None:
+    """5 seeds, then an edit and 2 of them again: 2 new and 3 old runs are two rows."""
+    old = [_run(seed=seed, code="aa", at=seed) for seed in range(5)]
+    new = [_run(seed=seed, code="bb", at=10 + seed) for seed in range(2)]
+    comparison = compare([*old, *new])
+    assert comparison.keys == ("policy", "code")
+    assert [(g.values, [run.summary["seed"] for run in g.runs]) for g in comparison.groups] == [
+        (("fifo", "bb"), [0, 1]),
+        (("fifo", "aa"), [2, 3, 4]),
+    ]
+    assert comparison.older == tuple(old[:2])
+
+
+def test_the_version_stands_for_code_that_is_not_recorded() -> None:
+    """Runs of before `run.code` was written: seeds of two versions are not pooled either."""
+    runs = [_run(seed=seed) for seed in (0, 1)]
+    runs[1].summary["run"]["version"] = "2"
+    assert [group.values for group in compare(runs).groups] == [("fifo", "1"), ("fifo", "2")]
+
+
+def test_code_is_no_column_where_the_config_differs_too() -> None:
+    """Two policies run before and after an edit: the rows differ by name, and need no digest."""
+    assert compare([_run("fifo", code="aa"), _run("srtf", code="bb")]).keys == ("policy",)
+
+
+def test_long_labels_get_letters() -> None:
+    """A label of 38 characters does not fit a panel: A, B; short ones need none, nor does one row alone."""
+    runs = [_run(workload={"path": f"/data/{name * 30}/trace.csv"}) for name in "xy"]
+    groups = compare(runs).groups
+    assert [(g.letter, g.shown[1]) for g in groups] == [
+        ("A", "xxxxxxxxxxxxxx...xxxxx/trace.csv"),
+        ("B", "yyyyyyyyyyyyyy...yyyyy/trace.csv"),
+    ]
+    assert groups[0].values[1] == f"/data/{'x' * 30}/trace.csv"
+    assert [g.letter for g in compare([_run("fifo"), _run("srtf")]).groups] == ["", ""]
+    assert [g.letter for g in compare([_run("p" * 50)]).groups] == [""]
 
 
 def test_differing_keys_lead_in_natural_order() -> None:

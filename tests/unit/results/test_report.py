@@ -1,6 +1,7 @@
 """artist-report end to end on run folders in a temporary place, good and bad."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -39,21 +40,75 @@ def test_report_of_a_sweep(sweep: Path, capsys: pytest.CaptureFixture[str]) -> N
     """The table on stdout has a row per policy and n = 2; the failed point is named on stderr."""
     assert main([str(sweep)]) == 0
     printed = capsys.readouterr()
-    assert [line.split()[:2] for line in _lines(printed.out)[3:]] == [["fifo", "2"], ["srtf", "2"]]
+    *_, fifo, srtf, note = _lines(printed.out)
+    assert [fifo.split()[:2], srtf.split()[:2]] == [["fifo", "2"], ["srtf", "2"]]
+    assert note.startswith("+-: ")
     assert f"failed: {sweep / 'broken'}: no luck" in printed.err
     assert sorted(path.name for path in (sweep / "report").iterdir()) == FILES
     assert (sweep / "report" / "jct_cdf.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_page_stands_alone(sweep: Path, tmp_path: Path) -> None:
-    """The HTML names no other file or address, has both figures inside, and fits a phone."""
+    """The HTML needs no other file or address, has both figures inside, and fits a phone."""
     assert main([str(sweep), "--output", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out" / "report.html").read_text()
-    assert re.findall(r'(?:src|href)="(?!data:)', page) == []
+    assert re.findall(r'src="(?!data:)', page) == []
     assert "http" not in page
     assert page.count("data:image/svg+xml;base64,") == 2
     assert 'name="viewport"' in page
     assert "no luck" in page
+
+
+def test_page_lists_the_runs_with_seed_and_folder(sweep: Path) -> None:
+    """2 policies x 2 seeds are four entries that differ, each a link that holds if all is moved together."""
+    assert main([str(sweep)]) == 0
+    page = (sweep / "report" / "report.html").read_text()
+    links = re.findall(r'<li>(\w+), seed (\d): <a href="([^"]*)">', page)
+    assert links == [(p, s, f"../{p}{s}/") for p in ("fifo", "srtf") for s in "01"]
+    assert all((sweep / "report" / href / "summary.json").is_file() for _, _, href in links)
+
+
+def test_page_explains_its_numbers(sweep: Path) -> None:
+    """Headings are whole words, and the notes say what utilisation and overhead are taken over."""
+    assert main([str(sweep)]) == 0
+    page = (sweep / "report" / "report.html").read_text()
+    assert "<th>makespan<" in page
+    assert "<th>preemptions<" in page
+    assert "whole makespan" in page
+    assert "unweighted mean over jobs" in page
+    assert "half the width" in page
+
+
+def test_an_edited_policy_replaces_its_older_runs(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seed 0 of old code, then 0 and 1 of new: n = 2, the older folder is named; its mtime is what counts."""
+    for place, seed, at in (("z_old", 0, 1000), ("a", 0, 2000), ("b", 1, 2000)):
+        folder = run_folder(tmp_path / "sweep" / place, {"policy": {"name": "mine"}, "seed": seed})
+        os.utime(folder / "summary.json", (at, at))
+    assert main([str(tmp_path / "sweep")]) == 0
+    printed = capsys.readouterr()
+    assert _lines(printed.out)[3].split()[:2] == ["mine", "2"]
+    assert f"older run of the same configuration: {tmp_path / 'sweep' / 'z_old'}" in printed.err
+
+
+def test_seeds_of_different_code_are_rows_of_their_own(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seed 0 by code aa, seed 1 by code bb: two rows with n = 1 each, the newer first, and a word of why."""
+    for seed, code in enumerate(("aa", "bb")):
+        folder = run_folder(tmp_path / "sweep" / code, {"policy": {"name": "mine"}, "seed": seed})
+        summary = json.loads((folder / "summary.json").read_text())
+        summary["run"]["code"] = code
+        (folder / "summary.json").write_text(json.dumps(summary))
+        os.utime(folder / "summary.json", (seed, seed))
+    assert main([str(tmp_path / "sweep")]) == 0
+    printed = capsys.readouterr()
+    assert [line.split()[:3] for line in _lines(printed.out)[3:]] == [
+        ["mine", "bb", "3"],
+        ["mine", "aa", "3"],
+    ]
+    assert "Rows that differ in code alone" in printed.err
 
 
 def test_same_runs_give_the_same_files(sweep: Path, tmp_path: Path) -> None:

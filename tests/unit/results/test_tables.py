@@ -9,7 +9,7 @@ import pytest
 
 from artist.results.compare import compare
 from artist.results.folder import Run, read_run
-from artist.results.tables import compare_table, comparison_csv, run_table
+from artist.results.tables import compare_table, comparison_csv, comparison_grid, run_table
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def replicates(run_folder: Callable[..., Path], tmp_path: Path) -> list[Run]:
 def test_table_of_the_run_on_paper(summary: dict[str, Any]) -> None:
     """The numbers of test_metrics in seconds and per cent: 68 / 90 = 75.6 %, 0.25 / 3 = 8.33 %."""
     assert run_table(summary).splitlines() == [
-        "                      JCT     JCT    JCT    JCT  queue   make  GPUs     comm.  preemp",
-        "policy  jobs  done   mean  median    p95    p99   mean   span  used  overhead   tions",
-        "                        s       s      s      s      s      s     %         %",
-        "fifo       3     3  11.83   10.00  20.35  21.27  3.000  22.50  75.6      8.33       0",
+        "                      JCT     JCT    JCT    JCT  queue            GPUs     comm.  preemp-",
+        "policy  jobs  done   mean  median    p95    p99   mean  makespan  used  overhead    tions",
+        "                        s       s      s      s      s         s     %         %",
+        "fifo       3     3  11.83   10.00  20.35  21.27  3.000     22.50  75.6      8.33        0",
     ]
 
 
@@ -49,9 +49,69 @@ def test_missing_numbers_are_dashes(summary: dict[str, Any]) -> None:
 
 def test_replicates_are_merged(replicates: list[Run]) -> None:
     """Means 11.83 and 23.67: mean 17.75; s = 11.83 / sqrt 2, t(1) s / sqrt 2 = 12.706 x 5.917 = 75.18."""
-    rows = [line.split() for line in compare_table(replicates).splitlines()[-2:]]
+    *_, fifo, tiresias, note = compare_table(replicates).splitlines()
+    rows = [fifo.split(), tiresias.split()]
     assert rows[0][:7] == ["fifo", "2", "3", "3", "17.75", "+-", "75.18"]
     assert rows[1][:5] == ["tiresias", "1", "3", "3", "11.83"]
+    assert note.startswith("+-: half width of the 95 % confidence interval")
+
+
+def test_one_run_a_row_needs_no_note(replicates: list[Run]) -> None:
+    """Without replicates there is no +- to explain."""
+    assert "+-" not in compare_table(replicates[1:])
+
+
+@pytest.mark.parametrize(
+    ("means", "cells"),
+    [
+        ((1000.0, 400.0), ["1000", "400"]),
+        ((999.96, 400.0), ["1000", "400"]),  # rounds to four digits first
+        ((12.5, 0.0574), ["12.5000", "0.0574"]),
+        ((7000.0, 0.0574), ["7000.00", "0.06"]),  # at most two decimals more than the greatest needs
+        ((0.0, 0.0), ["0", "0"]),
+    ],
+)
+def test_a_column_has_one_number_of_decimals(
+    replicates: list[Run], means: tuple[float, float], cells: list[str]
+) -> None:
+    """Four digits of the greatest value, about three of the least; the same decimals below each other."""
+    runs = replicates[1:]
+    for run, mean in zip(runs, means, strict=True):
+        run.summary["makespan_s"] = mean
+    rows = [line.split() for line in compare_table(runs).splitlines()[-2:]]
+    assert [row[8] for row in rows] == cells
+
+
+def test_counts_with_a_fraction_show_it_in_the_whole_column(replicates: list[Run]) -> None:
+    """Preemptions 1 and 2 are 1.5 in the mean, so the run without any beside them says 0.0."""
+    for run, count in zip(replicates, (1, 2, 0), strict=True):
+        run.summary["preemptions"] = count
+    *_, fifo, tiresias, _ = compare_table(replicates).splitlines()
+    assert fifo.split()[-3:] == ["1.5", "+-", "6.4"]  # 12.706 x sqrt(1/2) / sqrt 2 = 6.353
+    assert tiresias.split()[-1] == "0.0"
+
+
+def test_letters_and_labels_lead_where_keys_are_many(run_folder: Callable[..., Path], tmp_path: Path) -> None:
+    """Three keys and long labels: a letter before the keys, or before one label instead of them."""
+    configs = [
+        {
+            "policy": {"name": "fifo"},
+            "seed": 1,
+            "cluster": {"racks": i},
+            "workload": {"path": f"/d/{'a' * 30}{i}"},
+        }
+        for i in range(2)
+    ] + [{"policy": {"name": "fifo"}, "seed": 1, "cluster": {"racks": 0}, "workload": {"path": "/d/b"}}]
+    runs = [read_run(run_folder(tmp_path / str(i), config)) for i, config in enumerate(configs)]
+    wide = comparison_grid(compare(runs), letters=True)
+    narrow = comparison_grid(compare(runs), letters=True, most_keys=2)
+    assert [head[1] for head in wide.heads[:5]] == ["", "policy", "cluster.racks", "workload.path", "jobs"]
+    assert [head[1] for head in narrow.heads[:3]] == ["", "run", "jobs"]
+    assert [row[:2] for row in narrow.rows] == [
+        ("A", f"fifo, racks=0, {'a' * 30}0"),
+        ("B", "fifo, racks=0, b"),
+        ("C", f"fifo, racks=1, {'a' * 30}1"),
+    ]
 
 
 def test_a_replicate_without_the_number_leaves_no_mean(replicates: list[Run]) -> None:

@@ -1,0 +1,45 @@
+"""Short texts for people: never the same text for two different values."""
+
+import pytest
+
+from artist.results.names import clip, labels, letter, short_key, short_values
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "short"),
+    [
+        ("workload.path", ["/data/a/venus.csv", "philly.csv", ""], ["venus.csv", "philly.csv", ""]),
+        ("workload.path", ["/a/x/t.csv", "/b/x/t.csv"], ["a/x/t.csv", "b/x/t.csv"]),
+        ("arrivals._target_", ["artist.workload.arrivals.TraceArrivals"], ["trace"]),
+        ("network.model._target_", ["m.AnalyticalModel", "m.ZeroModel"], ["analytical", "zero"]),
+        ("network.model._target_", ["a.Model", "b.Model"], ["a.Model", "b.Model"]),
+        ("workload._target_", ["artist.workload.SyntheticTrace"], ["synthetic_trace"]),
+        ("stop.time_s", ["1000.0", "400", "1e-09"], ["1000", "400", "1e-09"]),
+        ("stop.time_s", ["1.0", "1"], ["1.0", "1"]),
+        ("stop.jobs", ["[0, 1/2]", "/"], ["[0, 1/2]", "/"]),
+    ],
+)
+def test_values_are_short_and_still_differ(key: str, values: list[str], short: list[str]) -> None:
+    """File name, class word, whole number; the full value where two would look the same."""
+    assert short_values(key, values) == short
+
+
+def test_what_differs_only_in_the_middle_is_not_clipped() -> None:
+    """Two names of 41 characters that differ in the 21st: clipped to 32 they would be one."""
+    names = ["x" * 20 + middle + "y" * 20 for middle in "ab"]
+    assert short_values("policy", names) == names
+    assert clip(names[0], 11) == "xxxx...yyyy"
+
+
+def test_labels_leave_out_what_is_empty() -> None:
+    """Values that speak for themselves need no key, nor do those that are not there."""
+    keys = ("policy", "cluster.racks", "workload.path")
+    rows = [("fifo", "none", "a.csv"), ("fifo", "4", "a.csv"), ("fifo", "", "b.csv")]
+    assert labels(keys, rows) == ["fifo, a.csv", "fifo, racks=4, a.csv", "fifo, b.csv"]
+    assert labels(keys[:2], [("fifo", "none"), ("fifo", "")]) == ["fifo, racks=none", "fifo, racks="]
+
+
+def test_heads_and_letters() -> None:
+    """A class is the choice of its section; after Z comes AA."""
+    assert short_key("network.model._target_") == "network.model"
+    assert [letter(i) for i in (0, 25, 26, 52)] == ["A", "Z", "AA", "BA"]
