@@ -1,23 +1,29 @@
 """The command `artist`: one run, or a sweep of runs."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import hydra
 import yaml
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn
+from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from artist.config import NAME_RULE, checked_name
 from artist.data import data_path
 from artist.errors import InputError
 from artist.explain import from_library, two_lines
@@ -28,6 +34,7 @@ from artist.user_folder import check_shadows, put_on_path, python_files
 if TYPE_CHECKING:
     from artist.point import Outcome
 
+_PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
 SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -44,7 +51,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; 1 if some points of a sweep failed, or a policy did; 2 for bad input, of all points of a sweep.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _main(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:  # `artist | head`: whoever reads has seen enough
+        for stream in (sys.stdout, sys.stderr):
+            _silence(stream)
+        return SUCCESS
+    except OSError as error:  # a full disk, most likely; the results lie in their folder all the same
+        _silence(sys.stdout)
+        print(two_lines(_of_stdout(error)), file=sys.stderr)
+        return SOME_FAILED
+    return code
+
+
+def _main(arguments: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises instead of printing and leaving
     try:
         _register_topologies()
@@ -55,6 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except SystemExit as leaving:  # --help and the like
         return leaving.code if isinstance(leaving.code, int) else SUCCESS
+    except BrokenPipeError:
+        raise
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
@@ -101,14 +124,45 @@ def _report(returns: _Returns) -> int:
     if not returns.sweep:
         outcome = outcomes[0]
         if outcome.summary is None:
-            print(outcome.message, file=sys.stderr)
+            log = f"; traceback in {_short(outcome.log)}" if outcome.log else ""
+            print(outcome.message + log, file=sys.stderr)
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
-        print(run_table(outcome.summary).rstrip())
+        _print_result(run_table(outcome.summary).rstrip())
+        _print_notes(outcomes)
+        if OmegaConf.select(returns.jobs[0].cfg or OmegaConf.create(), "output.name") is not None:
+            print("output.name is not used: it names the folder of a sweep (-m)", file=sys.stderr)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
         return SUCCESS
     if good:
-        print(compare_table([read_run(folder) for folder in good]).rstrip())
+        _print_result(compare_table([read_run(folder) for folder in good]).rstrip())
     return _report_points(returns, outcomes)
+
+
+def _print_result(text: str) -> None:
+    """Print to stdout; a reader that has left is no failure of the run."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _silence(sys.stdout)
+
+
+def _print_notes(outcomes: Sequence["Outcome"]) -> None:
+    """Print what the user should know, once for all points."""
+    notes = list(dict.fromkeys(note for each in outcomes for note in each.notes))
+    if notes:
+        more = f" (and {len(notes) - 1} like it; artist.log has them)" if len(notes) > 1 else ""
+        print(notes[0] + more, file=sys.stderr)
+
+
+def _silence(stream: TextIO) -> None:
+    """Send what is still to be written to a stream nowhere, or Python complains when it ends."""
+    with suppress(OSError, ValueError):  # a stream without a descriptor has no such trouble
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _of_stdout(error: OSError) -> InputError:
+    what = f"the result cannot be printed: {(error.strerror or str(error)).lower()}"
+    return InputError(what, where="stdout", allowed="a place with room; the run folder has the same numbers")
 
 
 def _report_points(returns: _Returns, outcomes: Sequence["Outcome"]) -> int:
@@ -117,9 +171,11 @@ def _report_points(returns: _Returns, outcomes: Sequence["Outcome"]) -> int:
     failed = [(job, each) for job, each in zip(returns.jobs, outcomes, strict=True) if each.summary is None]
     place = _short(outcomes[0].folder.parent)
     print(f"{done} run now, {kept} kept, {len(failed)} failed; written to {place}", file=sys.stderr)
+    _print_notes(outcomes)
     told: dict[str, list[str]] = {}
     for job, each in failed:
-        told.setdefault(each.message, []).append(_label(job))
+        log = f"; traceback in {_short(each.log)}" if each.log else ""
+        told.setdefault(each.message, []).append(_label(job) + log)
     for message, labels in told.items():
         print("\n".join(f"failed: {label}" for label in labels), message, sep="\n", file=sys.stderr)
     if any(each.status == "interrupted" for _, each in failed):
@@ -210,6 +266,41 @@ def _kept_returns() -> Iterator[_Returns]:
 # --- what config.yaml asks for
 
 
+class PointLines(Callback):
+    """Says on stderr when a point of a sweep is done; Hydra takes it to the processes of a launcher."""
+
+    def __init__(self) -> None:
+        self._points = 0  # 0: another sweeper than Hydra's own decides how many
+        self._swept: frozenset[str] = frozenset()
+        self._started = 0.0
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Count the points."""
+        if str(config.hydra.sweeper.get("_target_", "")).rpartition(".")[2] != BasicSweeper.__name__:
+            return
+        params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
+        overrides = OverridesParser.create().parse_overrides([*params, *config.hydra.overrides.task])
+        self._points = sum(map(len, BasicSweeper.split_arguments(overrides, None)))
+        self._swept = frozenset(o.get_key_element() for o in overrides if o.is_sweep_override())
+
+    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Start the clock."""
+        self._started = perf_counter()
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
+        """Print the line."""
+        multirun = config.hydra.mode == hydra.types.RunMode.MULTIRUN
+        outcome = job_return._return_value
+        if not multirun or config.output.progress is False or not hasattr(outcome, "status"):
+            return
+        words = {"finished": f"done in {perf_counter() - self._started:.1f} s", "bad_input": "bad input"}
+        point = f"{config.hydra.job.num + 1}" + f"/{self._points}" * bool(self._points)
+        all_overrides = job_return.overrides or ()
+        shown = [each for each in all_overrides if each.partition("=")[0] in self._swept] or all_overrides
+        how = words.get(outcome.status, outcome.status)
+        print(f"{point} {' '.join(shown)}: {how}", file=sys.stderr, flush=True)
+
+
 def _folder_of_results(*, _root_: DictConfig) -> str:
     """Return `output.dir`, checked, since Hydra makes folders before the task is called."""
     found = OmegaConf.select(_root_, "output.dir")
@@ -219,9 +310,14 @@ def _folder_of_results(*, _root_: DictConfig) -> str:
 
 
 def _sweep_name(*, _root_: DictConfig) -> str:
-    """Return the name of a sweep's folder: its own, else the experiment's."""
+    """Return the name of a sweep's folder: its own, checked for the same reason, else the experiment's."""
     name = OmegaConf.select(_root_, "output.name")
-    return str(name or _root_.hydra.runtime.choices.get("experiment") or "sweep")
+    if name is None:
+        return _PARENTS.sub("", str(_root_.hydra.runtime.choices.get("experiment") or "sweep"))
+    try:
+        return checked_name(name)
+    except ValueError:
+        raise InputError("wrong value", where="output.name", found=name, allowed=NAME_RULE) from None
 
 
 def _key(*, _root_: DictConfig) -> str:

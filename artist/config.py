@@ -4,20 +4,21 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 DEFAULT_RACKS = 2
-MOST_MACHINES = 100_000  # a minute or so to build; a million would not fit the memory of a laptop
+MOST_MACHINES = 100_000  # built in a second and 200 MB; more is a slip, and would eat all memory
 
 Count = Annotated[int, Field(gt=0, le=MOST_MACHINES, strict=True)]
 NAME_RULE = "letters, digits, `_`, `.` and `-`, not beginning with `.` or `-`; such as first"
 
 
-def checked_name(name: str) -> str:
+def checked_name(name: object) -> str:
     """Return the name of a sweep, which becomes a folder; raise ValueError if it is none."""
-    if re.fullmatch(r"\w[\w.-]*", name) is None:
+    text = str(name) if isinstance(name, str | int) else ""
+    if re.fullmatch(r"\w[\w.-]*", text) is None:
         raise ValueError(f"not the name of a folder; {NAME_RULE}")
-    return name
+    return text
 
 
 def _needs_target(part: object) -> object:
@@ -175,7 +176,7 @@ class OutputConfig(Frame):
     """
 
     dir: Path
-    name: Annotated[str, AfterValidator(checked_name)] | None = None
+    name: Annotated[str, BeforeValidator(checked_name)] | None = None
     rates: bool = False
     progress: bool | None = None
 

@@ -62,7 +62,7 @@ class TiresiasParameters(BaseModel):
             a < b for a, b in zip((0.0, *self.thresholds_gpu_s), self.thresholds_gpu_s, strict=False)
         )
         if not rising:
-            raise ValueError(f"thresholds_gpu_s must be positive and rising, found {self.thresholds_gpu_s}")
+            raise ValueError("thresholds_gpu_s must be positive and rising")
         if self.continuous and self.interval_s is None:
             raise ValueError("continuous=true needs interval_s, how often running jobs are looked at")
         return self

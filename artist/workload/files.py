@@ -64,7 +64,7 @@ def read_csv(path: Path) -> pd.DataFrame:
     text = read_text(path)
     if not text.strip():
         raise InputError("empty file", where=str(path), found="", allowed="a header and one row a job")
-    _check_header(text.lstrip().partition("\n")[0], str(path))
+    _check_header(text.partition("\n")[0], str(path))
     try:
         table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, skip_blank_lines=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:

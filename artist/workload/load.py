@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from artist.core.job import JobSpec
-from artist.workload.api import Arrivals, JobSource
+from artist.workload.api import Arrivals, FileParameters, JobSource
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
 from artist.workload.models import ModelRule, assign_models
@@ -36,7 +36,7 @@ def load_table(source: JobSource, arrivals: Arrivals, cluster_gpus: int) -> pd.D
     table = check(source.table(), where)
     chosen = select(table, source.parameters)
     named = assign_models(chosen, source.parameters.models, source.parameters.seed)
-    if source.input_files:
+    if isinstance(source.parameters, FileParameters):
         _tell_of_models(chosen, source.parameters.models, source.parameters.seed)
     return arrivals.apply(named, cluster_gpus)
 

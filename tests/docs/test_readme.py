@@ -1,12 +1,15 @@
 """The examples of README.md run as they stand there."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -24,22 +27,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_page_has_examples() -> None:
-    """A run, an own trace, a sweep with its report, an own policy; without marks, nothing would be run."""
-    assert len(EXAMPLES) == 4
-    assert [name for name, _ in FILES] == ["mine/fewest.py", "mine/policy/fewest.yaml"]
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.splitlines()[0][:40])
-def test_an_example_runs(folder: Path, example: str) -> None:
-    """As a reader would run it, in an empty folder; every `artist` prints a table."""
+def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
+    """Run an example in a folder."""
     commands = Path(sys.executable).parent
     environment = {
         **os.environ,
         "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
         "ARTIST_CACHE": str(folder / "cache"),
     }
-    run = subprocess.run(
+    return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", example],
         cwd=folder,
         env=environment,
@@ -48,9 +44,58 @@ def test_an_example_runs(folder: Path, example: str) -> None:
         timeout=100,
         check=False,
     )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.count("JCT") >= example.count("artist ")
-    assert list((folder / "runs").rglob("summary.json"))
+
+
+def test_the_page_has_examples() -> None:
+    """A run, a trace, two sweeps, an own policy and its tests; without marks, nothing would be run."""
+    assert len(EXAMPLES) == 6
+    assert [name for name, _ in FILES] == ["mine/fewest.py", "mine/policy/fewest.yaml", "mine/test_fewest.py"]
+
+
+def test_the_page_is_short() -> None:
+    """What a newcomer does not read to the end does not help her."""
+    assert len(README.splitlines()) < 200
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.splitlines()[0][:40])
+def test_an_example_runs(folder: Path, example: str) -> None:
+    """As a reader would run it, in an empty folder; every `artist` prints a table."""
+    done = run(folder, example)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert done.stdout.count("JCT") >= example.count("artist ")
+    assert "artist" not in example or list((folder / "runs").rglob("summary.json"))
+
+
+def rows(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the summaries of all runs in a folder by policy and placement."""
+    found = {}
+    for path in folder.rglob("summary.json"):
+        config = yaml.safe_load((path.parent / "config.yaml").read_text(encoding="utf-8"))
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        found[summary["policy"], str(config["policy"].get("placement"))] = summary
+    return found
+
+
+def run_example(folder: Path, words: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Run the one example that holds some words and return its summaries."""
+    (example,) = (text for text in EXAMPLES if words in text)
+    run(folder, example).check_returncode()
+    return rows(folder / "runs")
+
+
+def test_the_sweep_shows_what_the_page_says(folder: Path) -> None:
+    """FIFO's mean completion time is several times SRTF's, or the example has nothing to show."""
+    found = run_example(folder, "output.name=first")
+    fifo, srtf = (found[name, "consolidate"]["jct_s"]["mean"] for name in ("fifo", "srtf"))
+    assert fifo > 3 * srtf
+
+
+def test_the_network_matters_where_the_page_says(folder: Path) -> None:
+    """Random placement costs communication and, through it, queueing."""
+    found = run_example(folder, "policy.placement=consolidate,random")
+    near, far = found["fifo", "consolidate"], found["fifo", "random"]
+    assert far["comm_overhead"]["mean"] > 2 * near["comm_overhead"]["mean"]
+    assert far["jct_s"]["mean"] > 1.2 * near["jct_s"]["mean"]
 
 
 def test_every_policy_is_on_the_page() -> None:

@@ -98,7 +98,7 @@ def test_nobody_is_stopped_in_vain():
 def test_tiresias_demotes_at_the_very_instant_of_the_threshold():
     """Threshold 4 GPU-s: a (2 GPUs) is demoted at 2, not at the next event; b starts then.
 
-    One machine of 2 GPUs. a: 0-2, b (arrived at 1): 2-4 demoted too; both in queue 2, a was first: 4-7, b 7-8.
+    One machine of 2 GPUs. a: 0-2, b (from 1): 2-4, then demoted too; in queue 2 a was first: 4-7, b 7-8.
     """
     jobs = [job("a", 2, 5), job("b", 2, 3, at=1)]
     assert finishes(jobs, tiny_cluster(1), Tiresias(thresholds_gpu_s=(4,))) == [7, 8]

@@ -96,15 +96,21 @@ def test_an_unknown_name_is_refused_with_the_near_one(
         ("cluster.racks=two", ["cluster.racks", "'two'", "integer"]),
         ("cluster.racks=-1", ["cluster.racks", "-1", "greater than 0"]),
         ("cluster.racks=2.5", ["cluster.racks", "2.5", "integer"]),
-        ("cluster.machines=many", ["cluster.machines", "'many'", "integer or a valid list"]),
+        ("cluster.machines=many", ["cluster.machines", "'many'", "integer or a list"]),
         ("seed=-1", ["seed", "-1"]),
         ("seed=nan", ["seed", "nan"]),
-        ("policy.interval_s=-1", ["policy.interval_s", "-1", "greater than 0"]),
+        ("policy.interval_s=-1", ["policy.interval_s", "-1", "greater than"]),
         ("policy.interval_s=nan", ["policy.interval_s", "nan", "finite"]),
         ("overheads.restart_s=-3", ["overheads.restart_s", "-3"]),
         ("overheads.on_stop=forget", ["overheads.on_stop", "'forget'", "'keep'"]),
         ("stop.time_s=0", ["stop.time_s", "0", "greater than 0"]),
         ("stop.jobs=[5,3]", ["stop", "first < last"]),
+        ("stop.jobs=5", ["stop.jobs", "a list such as [0, 10]"]),
+        ("cluster.events=[3]", ["cluster.events", "allowed: a path\n"]),
+        ("cluster.racks=1000000000", ["cluster.racks", "100000"]),
+        ("cluster.racks=50000", ["400000 machines are too many", "at most 100000"]),
+        ("policy._target_=os.system", ["policy", "cannot be made", "os.system"]),
+        ("+policy._partial_=3", ["policy", "cannot be made", "_partial_"]),
         ("stop.jobs=[5,9]", ["stop.jobs", "[5, 9]", "8, the number of jobs"]),
         ("output.rates=perhaps", ["output.rates", "'perhaps'"]),
         ("output.name=a/b", ["output.name", "'a/b'"]),
@@ -170,6 +176,83 @@ def test_a_file_that_is_not_yaml_is_refused(refused: Refused) -> None:
     Path("mine/policy/broken.yaml").write_text("a: 1\n  b: [\n")
     message = refused("--config-dir=mine", "policy=broken")
     assert "broken.yaml, line 2" in message
+
+
+@pytest.mark.parametrize(
+    ("override", "found"),
+    [
+        ("workload.min_gpus=99", "{'min_gpus': 99, 'max_gpus': 64}"),
+        ("workload.days=3", "{'load': 0.9, 'days': 3, 'jobs_per_day': None}"),
+        ("policy.thresholds_gpu_s=[5,3]", "{'thresholds_gpu_s': [5, 3]}"),
+    ],
+)
+def test_a_rule_between_fields_shows_those_fields(refused: Refused, override: str, found: str) -> None:
+    """Not the whole section, in which nobody finds them."""
+    assert f"found {found}" in refused(override, tiny=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import json\njson.nope\n", "AttributeError: module 'json' has no attribute 'nope'"),
+        ("\nimport nosuchmodule\n", "No module named 'nosuchmodule'"),
+        ("\nclass Mine(:\n", "SyntaxError"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_names_its_line(refused: Refused, text: str, told: str) -> None:
+    """'No such class' would send its author to look for a misspelt name."""
+    Path("mine/policy").mkdir(parents=True)
+    Path("mine/bad_module.py").write_text(text)
+    Path("mine/policy/bad.yaml").write_text("_target_: bad_module.Mine\n")
+    message = refused("--config-dir=mine", "policy=bad")
+    assert "its module cannot be imported" in message
+    assert told in message
+    assert "mine/bad_module.py:2" in message
+
+
+def test_a_part_that_cannot_be_made_names_its_line(refused: Refused) -> None:
+    """An error of its constructor, and where it arose."""
+    Path("mine/policy").mkdir(parents=True)
+    Path("mine/fails.py").write_text("class Mine:\n    def __init__(self):\n        self.x = [][1]\n")
+    Path("mine/policy/bad.yaml").write_text("_target_: fails.Mine\n")
+    message = refused("--config-dir=mine", "policy=bad")
+    assert "IndexError: list index out of range, at mine/fails.py:3 in __init__" in message
+
+
+def test_the_variable_is_named_that_sets_the_cache(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody who set ARTIST_CACHE in her profile looks for a field of the configuration."""
+    monkeypatch.setenv("ARTIST_CACHE", "/proc/nope")
+    assert "ARTIST_CACHE" in refused("policy=fifo", "workload.jobs=5", tiny=False)
+    assert refused("policy=fifo", "network.cache=/proc/other").startswith("network.cache")
+
+
+@pytest.mark.parametrize("name", ["../../x", "'a b'", "a/b", ".hidden", "x/.."])
+def test_the_name_of_a_sweep_is_judged_before_its_folder_is_made(refused: Refused, name: str) -> None:
+    """It is a path otherwise: `../../x` would write outside of runs/."""
+    assert refused("-m", "seed=0,1", f"output.name={name}").startswith("output.name")
+    assert list(Path.cwd().iterdir()) == []
+    assert not (Path.cwd().parent / "x").exists()
+
+
+def test_a_file_in_place_of_the_output_is_told_in_words(refused: Refused) -> None:
+    """And not as [Errno 17] or 20."""
+    Path("file").touch()
+    assert "a file lies where a folder is needed" in refused("output.dir=file")
+    assert "a file lies where a folder is needed" in refused("-m", "seed=0,1", "output.dir=file")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("job_id;submit_s;gpus;duration_s\na;0;1;10\n", "not separated by commas"),
+        ("job_id,submit_s,gpus,gpus,duration_s\na,0,1,2,10\n", "two columns of one name"),
+    ],
+)
+def test_a_trace_of_another_form_is_refused_for_it(refused: Refused, text: str, told: str) -> None:
+    """Pandas would read one column, or rename the second `gpus` to `gpus.1`."""
+    message = refused(trace(text))
+    assert told in message
+    assert "trace.csv, line 1" in message
 
 
 def test_nothing_is_left_after_a_refusal(refused: Refused) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from artist.run_key import program_version, run_key
+from artist.run_key import code_digest, program_version, run_key
 
 CONFIG = {"seed": 0, "policy": {"_target_": "a.B", "x": 1.0}, "network": {"model": {}, "cache": None}}
 
@@ -40,3 +40,16 @@ def test_the_version_tells_one_checkout_from_another() -> None:
     number, digest = program_version().split("+")
     assert number
     assert len(digest) == 8
+
+
+def test_the_code_digest_leaves_the_configuration_out(tmp_path: Path) -> None:
+    """It tells code and inputs apart, wherever they lie; settings are compared as settings."""
+    digests = []
+    for place in ("a", "b"):
+        (tmp_path / place / "mine").mkdir(parents=True)
+        policy = tmp_path / place / "mine" / "policy.py"
+        policy.write_text("1")
+        digests.append(code_digest(CONFIG, files=[policy]))
+    assert digests[0] == digests[1] == code_digest({**CONFIG, "seed": 1}, files=[policy])
+    policy.write_text("2")
+    assert code_digest(CONFIG, files=[policy]) not in digests

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from artist.cli import main
+from artist.data import data_path
 
 Artist = Callable[..., Any]
 FILES = ["artist.log", "config.yaml", "events.parquet", "jobs.parquet", "summary.json", "timeline.parquet"]
@@ -46,7 +48,7 @@ def test_the_run_folder_holds_what_the_design_says(artist: Artist) -> None:
     assert "8 jobs on 128 GPUs under srtf" in (folder / "artist.log").read_text()
     summary = json.loads((folder / "summary.json").read_text())
     assert (summary["policy"], summary["seed"], summary["finished"]) == ("srtf", 3, 8)
-    assert set(summary["run"]) == {"wall_s", "network_calls", "cache_hits", "version", "host"}
+    assert set(summary["run"]) == {"wall_s", "network_calls", "cache_hits", "version", "code", "host"}
 
 
 def test_options_may_stand_anywhere(artist: Artist) -> None:
@@ -121,13 +123,145 @@ def test_ctrl_c_leaves_nothing_half_written(artist: Artist, monkeypatch: pytest.
     assert [path.name for path in Path("runs").iterdir()] == [".locks"]
 
 
-def test_a_bug_names_its_place_instead_of_a_traceback(artist: Artist, mine: Path) -> None:
-    """A user's own policy may fail in any way; the message says in which line of which file."""
-    (mine / "buggy.py").write_text("class Buggy:\n    def decide(self, view):\n        return 1 / 0\n")
+def with_decide(mine: Path, body: str, attribute: str = "pass") -> tuple[str, str]:
+    """Write a policy whose `decide` is one line; return the arguments that ask for it."""
+    decide = f"    def decide(self, view):\n        {body}\n"
+    (mine / "buggy.py").write_text(f"import sys\nclass Buggy:\n    {attribute}\n{decide}")
     (mine / "policy" / "buggy.yaml").write_text("_target_: buggy.Buggy\n")
-    result = artist(f"--config-dir={mine}", "policy=buggy")
+    return f"--config-dir={mine}", "policy=buggy"
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return 1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise ValueError('odd\\nnumber')", "ValueError: odd number"),
+        ("return {}['key']", "KeyError: 'key'"),
+        ("return self.decide(view)", "RecursionError: maximum recursion depth exceeded"),
+        ("open('nowhere')", "FileNotFoundError"),
+        ("sys.exit(0)", "sys.exit(0)"),
+        ("sys.exit('bye')", "sys.exit('bye')"),
+    ],
+)
+def test_a_bug_names_the_lines_of_the_user(artist: Artist, mine: Path, body: str, told: str) -> None:
+    """Two lines: policy and error, then file, line and function; the log that is named has the traceback."""
+    result = artist(*with_decide(mine, body))
     assert result.code == 1
-    assert "buggy.py:3: division by zero" in result.err
+    first, second = result.err.splitlines()
+    assert "policy buggy" in first
+    assert told in first
+    place, _, log = second.partition("; traceback in ")
+    assert place == "  at mine/buggy.py:5 in decide"
+    assert "engine.py" in Path(log).read_text()
+
+
+def test_a_policy_that_leaves_the_program_does_not_end_a_sweep(artist: Artist, mine: Path) -> None:
+    """sys.exit() is a failure of its point; the other one counts."""
+    own, _ = with_decide(mine, "sys.exit(0)")
+    result = artist("-m", own, "policy=buggy,fifo")
+    assert result.code == 1
+    assert "1 run now, 0 kept, 1 failed" in result.err
+    assert result.out.splitlines()[-1].startswith("fifo")
+    (error,) = Path("runs").rglob("error.json")
+    assert json.loads(error.read_text())["status"] == "failed"
+    assert "Traceback" in (error.parent / "artist.log").read_text()
+
+
+@pytest.mark.parametrize("group", ["policy", "estimates"])
+def test_a_part_that_leaves_the_program_when_imported_is_named(
+    artist: Artist, mine: Path, group: str
+) -> None:
+    """A module that exits at import, as scripts do; the run key asks parts, but not the policy."""
+    (mine / "script.py").write_text("import sys\nsys.exit(3)\n")
+    (mine / group).mkdir(exist_ok=True)
+    (mine / group / "script.yaml").write_text("_target_: script.Mine\n")
+    result = artist(f"--config-dir={mine}", f"{group}=script")
+    assert result.code == 1
+    assert "sys.exit(3)" in result.err
+    assert "at mine/script.py:2 in <module>" in result.err
+
+
+def test_a_bug_of_ours_is_called_so(artist: Artist, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a frame of the user's the last frame is shown, and nobody looks for it in her files."""
+    monkeypatch.setattr("artist.point.summarise", lambda *_, **__: [][1])
+    monkeypatch.setattr("artist.blame._is_own", lambda *_: False)
+    result = artist("policy=fifo")
+    assert result.code == 1
+    assert "IndexError: list index out of range; this is a bug of the program" in result.err
+    assert "test_runs.py:" in result.err
+
+
+@pytest.mark.parametrize("value", ["'x'", "-1", "1e-9", "float('nan')"])
+def test_an_interval_of_a_user_is_judged(artist: Artist, mine: Path, value: str) -> None:
+    """A plain class checks nothing; the engine does, before the clock starts."""
+    result = artist(*with_decide(mine, "return view.plan().done()", f"interval_s = {value}"))
+    assert result.code == 2
+    assert "interval_s" in result.err
+    assert len(result.err.splitlines()) == 2
+
+
+def test_equal_configs_of_different_code_are_told_apart(artist: Artist, mine: Path) -> None:
+    """`run.code` follows the user's module and the contents of the trace, and no setting."""
+
+    def code(*arguments: str) -> str:
+        assert artist(f"--config-dir={mine}", *arguments).code == 0
+        (summary,) = Path("runs").rglob("summary.json")
+        found: str = json.loads(summary.read_text())["run"]["code"]
+        shutil.rmtree("runs")
+        return found
+
+    first = code("policy=least")
+    assert code("policy=least", "seed=1") == first
+    with (mine / "least.py").open("a") as file:
+        file.write("# edited\n")
+    edited = code("policy=least")
+    trace = Path("trace.csv")
+    trace.write_bytes(data_path("traces", "tiny.csv").read_bytes())
+    shorter = code("policy=least", "workload.path=trace.csv")
+    trace.write_text("job_id,submit_s,gpus,duration_s,model\na,0,1,100,ResNet50\n")
+    assert len({first, edited, shorter, code("policy=least", "workload.path=trace.csv")}) == 4
+
+
+def test_a_name_without_a_sweep_is_told(artist: Artist) -> None:
+    """It would have no effect, silently."""
+    assert "output.name is not used" in artist("policy=fifo", "output.name=foo").err
+
+
+def test_drawn_models_are_told(artist: Artist) -> None:
+    """A trace without models gets random ones; a user would take the network's share for a fact. Once."""
+    Path("trace.csv").write_text("job_id,submit_s,gpus,duration_s\na,0,1,100\nb,0,2,100\n")
+    told = "models drawn for 2 of 2 jobs, which name none: uniform over AlexNet"
+    result = artist("workload.path=trace.csv")
+    assert result.err.count(told) == 1
+    assert "workload.models" in result.err
+    swept = artist("-m", "policy=fifo,srtf", "workload.path=trace.csv")
+    assert swept.err.count(told) == 1
+    fixed = ("workload.models.rule=fixed", "workload.models.name=VGG11")
+    assert "models drawn" not in artist("workload.path=trace.csv", *fixed).err
+    assert "models drawn" not in artist("workload.jobs=10", tiny=False).err
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in which `artist` is the command."""
+    command = ["bash", "-c", f'artist() {{ "{sys.executable}" -m artist.cli "$@"; }}; {line}']
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    """`artist --help | head -1` ends quietly, and so does a run whose table nobody reads."""
+    assert shell("artist --help | head -1").stderr == ""
+    run = shell("artist workload.jobs=5 | true; exit ${PIPESTATUS[0]}")
+    assert run.returncode == 0
+    assert run.stderr.startswith("written to ")
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_a_full_disk_is_told_in_two_lines() -> None:
+    """/dev/full stands for it: the numbers are in the run folder, the table is lost."""
+    full = shell("artist workload.jobs=5 > /dev/full")
+    assert full.returncode == 1
+    assert full.stderr.splitlines()[0] == "stdout: the result cannot be printed: no space left on device"
+    assert len(full.stderr.splitlines()) == 2
 
 
 def test_main_reads_the_arguments_of_the_process(

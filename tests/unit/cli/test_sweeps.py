@@ -1,6 +1,10 @@
 """Sweeps: resumed by the same command, one table, failures listed, any launcher."""
 
 import json
+import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,11 +82,62 @@ def test_a_sweep_may_have_a_name(artist: Artist) -> None:
     assert len(list(Path("runs/sweeps/seeds").glob("*/summary.json"))) == 2
 
 
+def test_each_point_is_told_when_it_is_done(artist: Artist) -> None:
+    """A line a point, with what is swept over, and none of Hydra's own."""
+    first = artist("-m", "policy=fifo", "cluster.racks=1,-1", "seed=3").err.splitlines()
+    assert re.fullmatch(r"1/2 cluster\.racks=1: done in \d+\.\d s", first[0])
+    assert first[1] == "2/2 cluster.racks=-1: bad input"
+    assert first[2] == "1 run now, 0 kept, 1 failed; written to runs/sweeps/sweep"
+    again = artist("-m", "policy=fifo", "cluster.racks=1", "seed=3").err.splitlines()
+    assert again[0].startswith("1/1 ")
+    assert again[0].endswith("policy=fifo cluster.racks=1 seed=3: kept")
+    assert "done in" not in artist("-m", "seed=4,5", "output.progress=false").err
+
+
+def test_workers_end_with_a_command_that_was_killed(mine: Path) -> None:
+    """Kill -9 leaves nobody to tell them; two that sleep for a minute are gone in a few seconds."""
+    (mine / "slow.py").write_text(
+        "import os, pathlib, time\n"
+        "class Slow:\n"
+        "    def decide(self, view):\n"
+        "        pathlib.Path(f'pid-{os.getpid()}').touch()\n"
+        "        time.sleep(60)\n"
+    )
+    (mine / "policy" / "slow.yaml").write_text("_target_: slow.Slow\n")
+    joblib = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    arguments = ["-m", f"--config-dir={mine}", "policy=slow", "seed=0,1", "workload.jobs=5", *joblib]
+    command = [sys.executable, "-m", "artist.cli", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as sweep:
+        try:
+            wait_until(lambda: len(list(Path().glob("pid-*"))) == 2, 40)
+        finally:
+            sweep.kill()
+    workers = [int(path.name.partition("-")[2]) for path in Path().glob("pid-*")]
+    wait_until(lambda: not any(is_running(pid) for pid in workers), 15)
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether a process runs; one that ended and was not yet waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(happened: Callable[[], bool], limit_s: float) -> None:
+    """Wait; fail after some seconds."""
+    end = time.monotonic() + limit_s
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 def test_the_joblib_launcher_gives_the_same(artist: Artist, mine: Path) -> None:
     """Processes of their own: the user's folder is on their path, and a second launcher keeps all points."""
     arguments = (f"--config-dir={mine}", "-m", "policy=least,fifo")
     parallel = artist(*arguments, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
     assert parallel.code == 0, parallel.err
+    assert "Joblib.Parallel" not in parallel.err
     assert "2 run now, 0 kept, 0 failed" in parallel.err
     serial = artist(*arguments)
     assert "0 run now, 2 kept, 0 failed" in serial.err
