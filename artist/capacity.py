@@ -24,6 +24,7 @@ import numpy as np
 from artist.config import ClusterConfig
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.errors import InputError
+from artist.failures import random_failures
 from artist.units import seconds_to_ns
 from artist.workload.files import read_text
 from netmodels.topology import MachineType, Topology
@@ -65,7 +66,8 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
         for _ in range(group.count):
             machines.append(_machine(f"m{len(machines)}", len(machines) // per_rack, kind, group.pool))
     if config.events is None:
-        return Cluster(machines), ()
+        cluster = Cluster(machines)
+        return cluster, random_failures(config.failures, cluster) if config.failures else ()
     rows = _read(config.events)
     default = topology.machine_type(config.machine_type)
     machines += _newcomers(

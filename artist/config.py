@@ -56,6 +56,23 @@ class MachineGroup(Frame):
     pool: str = "default"
 
 
+class FailureConfig(Frame):
+    """Random failures (`artist.failures`).
+
+    Attributes
+    ----------
+    mtbf_h, repair_h
+        Mean hours of a machine between failures, and of a repair.
+    days
+        For how long machines fail, from the start of the simulation.
+    """
+
+    mtbf_h: float = Field(ge=0.1)
+    repair_h: float = Field(12.0, gt=0)
+    days: float = Field(365.0, gt=0)
+    seed: int = 0
+
+
 class ClusterConfig(Frame):
     """Machines fill racks one after another, `machines_per_rack` each; the last rack may be short.
 
@@ -70,6 +87,8 @@ class ClusterConfig(Frame):
         None for the topology's default.
     events
         CSV file of machines that fail, join and leave (`artist.capacity`).
+    failures
+        Random failures instead of a file.
     """
 
     racks: Count | None = None
@@ -77,9 +96,15 @@ class ClusterConfig(Frame):
     machines_per_rack: Count | None = None
     machine_type: str | None = None
     events: Path | None = None
+    failures: FailureConfig | None = None
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
+        if self.events is not None and self.failures is not None:
+            raise ValueError(
+                "cluster.events names a file, so cluster.failures cannot hold too; "
+                "leave one of the two out (null)"
+            )
         if isinstance(self.machines, list) and self.machine_type is not None:
             raise ValueError(
                 "cluster.machines is a list that names its types, so cluster.machine_type cannot hold too; "

@@ -117,3 +117,34 @@ def test_a_bad_file_of_events_is_refused(topology: Topology, tmp_path: Path, tex
         events(topology, tmp_path / "e.csv", text)
     assert "e.csv" in str(error.value)
     assert told in str(error.value)
+
+
+def test_random_failures_have_their_mean_times(topology: Topology) -> None:
+    """100 machines that fail every 100 h for 1000 h: about 100 x 1000 / (100 + 10) = 909 failures.
+
+    Their number is nearly Poisson: 909 +- 3 x 30. A repair takes 10 h in the mean: +- 3 x 10 / sqrt(909) = 1.
+    """
+    failures = {"mtbf_h": 100, "repair_h": 10, "days": 1000 / 24}
+    cluster, events = build_cluster(ClusterConfig(machines=100, failures=failures), topology)
+    fails = [e for e in events if e.kind == "fail"]
+    joins = [e for e in events if e.kind == "join"]
+    assert abs(len(fails) - 909) < 90
+    assert len(joins) == len(fails)
+    away_h = (sum(e.time_ns for e in joins) - sum(e.time_ns for e in fails)) / len(fails) / 3.6e12
+    assert abs(away_h - 10) < 1
+    assert [e.time_ns for e in events] == sorted(e.time_ns for e in events)
+    assert len(cluster) == 100
+
+
+def test_more_machines_do_not_change_the_failures_of_the_others(topology: Topology) -> None:
+    """Each machine has its own generator."""
+    failures = {"mtbf_h": 100, "seed": 3}
+    few = build_cluster(ClusterConfig(machines=2, failures=failures), topology)[1]
+    many = build_cluster(ClusterConfig(machines=5, failures=failures), topology)[1]
+    assert few == tuple(event for event in many if event.machine < 2)
+
+
+def test_failures_come_from_a_file_or_at_random(tmp_path: Path) -> None:
+    """Both at once contradict each other."""
+    with pytest.raises(ValueError, match="leave one of the two out"):
+        ClusterConfig(events=tmp_path / "e.csv", failures={"mtbf_h": 100})
