@@ -22,14 +22,20 @@ class Free:
     """
 
     def __init__(
-        self, cluster: Cluster, gpus: Ints, cpus: Ints, memory_bytes: Ints, accepts: Bools | None = None
+        self,
+        cluster: Cluster,
+        gpus: Ints,
+        cpus: Ints,
+        memory_bytes: Ints,
+        accepts: Bools | None = None,
+        total_gpus: int | None = None,
     ) -> None:
         self.cluster = cluster
         self.accepts = accepts
         self.gpus = gpus
         self.cpus = cpus
         self.memory_bytes = memory_bytes
-        self.total_gpus = int(gpus.sum())
+        self.total_gpus = int(gpus.sum()) if total_gpus is None else total_gpus
 
     @property
     def sizes(self) -> Ints:

@@ -45,8 +45,11 @@ class Agenda:
 
     def pop(self, now: int) -> tuple[int, int] | None:
         """Take out the next (kind, subject) that is due now, None if there is none."""
-        if self.next_time() != now:
-            return None
-        _, kind, _, subject = heappop(self._heap)
-        del self._holds[kind][subject]
-        return kind, subject
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            _, kind, sequence, subject = heappop(heap)
+            holds = self._holds[kind]
+            if holds.get(subject) == sequence:
+                del holds[subject]
+                return kind, subject
+        return None

@@ -96,9 +96,9 @@ class View:
             np.frombuffer(c, dtype=np.int64).copy() for c in (m.free_gpus, m.free_cpus, m.free_memory)
         )
         if 0 not in m.accepts:
-            return Free(m.cluster, gpus, cpus, memory)
+            return Free(m.cluster, gpus, cpus, memory, None, m.open_gpus)
         accepts = self.accepts
-        return Free(m.cluster, gpus * accepts, cpus * accepts, memory * accepts, accepts)
+        return Free(m.cluster, gpus * accepts, cpus * accepts, memory * accepts, accepts, m.open_gpus)
 
     def columns(self, jobs: Sequence[int]) -> Columns:
         for job in jobs:
