@@ -1,12 +1,14 @@
 """The network model in process: alpha-beta ring collectives, the whole iteration walked layer by layer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 from math import prod
 
+import numpy as np
+
 from netmodels.api import IterationTime
-from netmodels.collectives import Phase, all_reduce_phases
+from netmodels.collectives import Ints, Phase, all_reduce_phases
 from netmodels.fabric import Dimension, Fabric
 from netmodels.layers import Profile
 from netmodels.levels import Level, levels_of
@@ -68,15 +70,18 @@ def iteration_on(
 def _iteration(profile: Profile, levels: Sequence[Level], system: SystemSettings) -> IterationTime:
     if not levels:
         return IterationTime(profile.compute_ns, 0, 0)
-    corners = _corners(levels)
-
-    def price(size_bytes: int) -> Route:
-        phases = _interpolated(corners, size_bytes, system)
-        return tuple(
-            Passage(each.dimension, levels[each.dimension].tier, each.ns, each.sent_bytes) for each in phases
+    sizes = np.unique([layer.gradient_bytes for layer in profile.layers])
+    phases = _interpolated(_corners(levels), sizes, system)
+    tiers = [levels[phase.dimension].tier for phase in phases]
+    columns = [(phase.ns.tolist(), phase.sent_bytes.tolist()) for phase in phases]
+    routes: dict[int, Route] = {
+        size: tuple(
+            Passage(phase.dimension, tier, ns[place], sent[place])
+            for phase, tier, (ns, sent) in zip(phases, tiers, columns, strict=True)
         )
-
-    return walk(profile, price, system)
+        for place, size in enumerate(sizes.tolist())
+    }
+    return walk(profile, routes.__getitem__, system)
 
 
 Corner = tuple[Fraction, tuple[tuple[Dimension, int], ...]]
@@ -98,15 +103,21 @@ def _corners(levels: Sequence[Level]) -> list[Corner]:
     ]
 
 
-def _interpolated(corners: list[Corner], size_bytes: int, system: SystemSettings) -> tuple[Phase, ...]:
+def _interpolated(
+    corners: list[Corner], sizes_bytes: Ints, system: SystemSettings
+) -> tuple[Phase[Ints], ...]:
+    """Return the phases of all-reduces of several sizes, weighted over the regular neighbours."""
     if len(corners) == 1:
-        return all_reduce_phases(corners[0][1], size_bytes, system)
-    priced = [(float(weight), all_reduce_phases(dims, size_bytes, system)) for weight, dims in corners]
-    return tuple(
-        Phase(
-            phase.dimension,
-            round(sum(weight * phases[place].ns for weight, phases in priced)),
-            round(sum(weight * phases[place].sent_bytes for weight, phases in priced)),
+        return all_reduce_phases(corners[0][1], sizes_bytes, system)
+    priced = [(float(weight), all_reduce_phases(dims, sizes_bytes, system)) for weight, dims in corners]
+
+    def mean(values: Callable[[Phase[Ints]], Ints], place: int) -> Ints:
+        total = sum(
+            (weight * values(phases[place]) for weight, phases in priced), start=np.zeros(len(sizes_bytes))
         )
+        return np.rint(total).astype(np.int64)
+
+    return tuple(
+        Phase(phase.dimension, mean(lambda p: p.ns, place), mean(lambda p: p.sent_bytes, place))
         for place, phase in enumerate(priced[0][1])
     )

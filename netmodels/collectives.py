@@ -17,13 +17,21 @@ collective of fewer bytes than there are members is rounded up to one byte each.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from netmodels.fabric import Dimension
 from netmodels.system import SystemSettings
 
+Ints = npt.NDArray[np.int64]
+N = TypeVar("N", int, Ints)
+"""One number, or an array of them, shape (n,): the closed forms hold for many sizes at once."""
+
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Generic[N]):
     """One phase of a collective in one dimension.
 
     Parameters
@@ -37,8 +45,8 @@ class Phase:
     """
 
     dimension: int
-    ns: int
-    sent_bytes: int
+    ns: N
+    sent_bytes: N
 
 
 def link_bandwidth_bytes_per_ns(dimension: Dimension, members: int) -> float:
@@ -58,38 +66,48 @@ def link_bandwidth_bytes_per_ns(dimension: Dimension, members: int) -> float:
     return dimension.bandwidth_bytes_per_ns * links
 
 
-def step_ns(dimension: Dimension, members: int, message_bytes: int) -> int:
+@overload
+def _whole(value: float) -> int: ...
+@overload
+def _whole(value: npt.NDArray[Any]) -> Ints: ...
+def _whole(value: float | npt.NDArray[Any]) -> int | Ints:
+    """Cut off what is behind the point."""
+    return value.astype(np.int64) if isinstance(value, np.ndarray) else int(value)
+
+
+def step_ns(dimension: Dimension, members: int, message_bytes: N) -> N:
     """Return the time to send one message to the ring neighbour."""
     hops = 2 if dimension.kind == "switch" else 1
-    return int(hops * dimension.latency_ns + message_bytes / link_bandwidth_bytes_per_ns(dimension, members))
+    bandwidth = link_bandwidth_bytes_per_ns(dimension, members)
+    return _whole(hops * dimension.latency_ns + message_bytes / bandwidth)
 
 
-def reduction_ns(message_bytes: int, system: SystemSettings) -> int:
+def reduction_ns(message_bytes: N, system: SystemSettings) -> N:
     """Return the time to add one received message in GPU memory: two reads and a write."""
     memory = system.local_memory_gb_s * 1e9
-    return 3 * int(message_bytes / memory * 1e9) if memory else 0
+    return 3 * _whole(message_bytes / memory * 1e9) if memory else 0 * message_bytes
 
 
-def reduce_scatter_ns(dimension: Dimension, members: int, size_bytes: int, system: SystemSettings) -> int:
+def reduce_scatter_ns(dimension: Dimension, members: int, size_bytes: N, system: SystemSettings) -> N:
     """Return the time to reduce `size_bytes` so that each member keeps its part."""
     if members == 1:
-        return 0
+        return 0 * size_bytes
     message = size_bytes // members
     step = step_ns(dimension, members, message) + reduction_ns(message, system)
     return (members - 1) * step + members * system.endpoint_delay_ns
 
 
-def all_gather_ns(dimension: Dimension, members: int, part_bytes: int, system: SystemSettings) -> int:
+def all_gather_ns(dimension: Dimension, members: int, part_bytes: N, system: SystemSettings) -> N:
     """Return the time until each member has the `part_bytes` of every other."""
     if members == 1:
-        return 0
+        return 0 * part_bytes
     return (members - 1) * step_ns(dimension, members, part_bytes) + members * system.endpoint_delay_ns
 
 
-def all_reduce_ns(dimension: Dimension, members: int, size_bytes: int, system: SystemSettings) -> int:
+def all_reduce_ns(dimension: Dimension, members: int, size_bytes: N, system: SystemSettings) -> N:
     """Return the time of an all-reduce of `size_bytes` in one dimension."""
     if members == 1:
-        return 0
+        return 0 * size_bytes
     message = size_bytes // members
     steps = 2 * (members - 1)
     time_ns = steps * step_ns(dimension, members, message) + (members - 1) * reduction_ns(message, system)
@@ -97,8 +115,8 @@ def all_reduce_ns(dimension: Dimension, members: int, size_bytes: int, system: S
 
 
 def all_reduce_phases(
-    dimensions: Sequence[tuple[Dimension, int]], size_bytes: int, system: SystemSettings
-) -> tuple[Phase, ...]:
+    dimensions: Sequence[tuple[Dimension, int]], size_bytes: N, system: SystemSettings
+) -> tuple[Phase[N], ...]:
     """Return the phases of one all-reduce, in order.
 
     Parameters
@@ -106,35 +124,36 @@ def all_reduce_phases(
     dimensions
         (dimension, members), innermost first. A dimension of one member costs nothing.
     size_bytes
-        Size of the whole tensor.
+        Size of the whole tensor, or an array of sizes.
     system
         Endpoint delay, local reduction and `collective_optimization`.
     """
-    size = max(size_bytes, prod(members for _, members in dimensions))
+    least = prod(members for _, members in dimensions)
+    size = np.maximum(size_bytes, least) if isinstance(size_bytes, np.ndarray) else max(size_bytes, least)
     if system.collective_optimization == "baseline":
         return tuple(_all_reduce(place, *each, size, system) for place, each in enumerate(dimensions))
     return _hierarchical(dimensions, size, system)
 
 
-def _all_reduce(place: int, dimension: Dimension, members: int, size: int, system: SystemSettings) -> Phase:
+def _all_reduce(place: int, dimension: Dimension, members: int, size: N, system: SystemSettings) -> Phase[N]:
     sent = 2 * (members - 1) * (size // members)
     return Phase(place, all_reduce_ns(dimension, members, size, system), sent)
 
 
 def _hierarchical(
-    dimensions: Sequence[tuple[Dimension, int]], size: int, system: SystemSettings
-) -> tuple[Phase, ...]:
+    dimensions: Sequence[tuple[Dimension, int]], size: N, system: SystemSettings
+) -> tuple[Phase[N], ...]:
     """Reduce-scatter outwards, all-reduce in the last dimension, all-gather back."""
-    phases: list[Phase] = []
+    phases: list[Phase[N]] = []
     last = len(dimensions) - 1
     for place, (dimension, members) in enumerate(dimensions[:-1]):
         time_ns = reduce_scatter_ns(dimension, members, size, system)
-        size //= members
+        size = size // members
         phases.append(Phase(place, time_ns, (members - 1) * size))
     if last >= 0:
         phases.append(_all_reduce(last, *dimensions[last], size, system))
     for place in range(last - 1, -1, -1):
         dimension, members = dimensions[place]
         phases.append(Phase(place, all_gather_ns(dimension, members, size, system), (members - 1) * size))
-        size *= members
+        size = size * members
     return tuple(phases)

@@ -146,19 +146,15 @@ def _summarise(compute_ns: int, served: Sequence[Served], updates_ns: Sequence[i
 def _spans(served: Sequence[Served]) -> tuple[Span, ...]:
     """Join touching and overlapping passages of one tier into spans, sorted by start."""
     joined: list[tuple[int, int, Tier, int]] = []
-    for tier in TIERS:
-        start_ns, end_ns, sent_bytes = -1, -1, 0
-        for begin_ns, _, passage in served:
-            if passage.tier != tier:
-                continue
-            if begin_ns > end_ns:
-                if start_ns >= 0:
-                    joined.append((start_ns, end_ns, tier, sent_bytes))
-                start_ns, end_ns, sent_bytes = begin_ns, begin_ns, 0
-            end_ns = max(end_ns, begin_ns + passage.ns)
-            sent_bytes += passage.sent_bytes
-        if start_ns >= 0:
+    open_: dict[Tier, tuple[int, int, int]] = {}  # start, end, bytes
+    for begin_ns, _, passage in served:
+        tier, until_ns = passage.tier, begin_ns + passage.ns
+        start_ns, end_ns, sent_bytes = open_.get(tier, (begin_ns, begin_ns, 0))
+        if begin_ns > end_ns:
             joined.append((start_ns, end_ns, tier, sent_bytes))
+            start_ns, end_ns, sent_bytes = begin_ns, begin_ns, 0
+        open_[tier] = (start_ns, max(end_ns, until_ns), sent_bytes + passage.sent_bytes)
+    joined += [(start_ns, end_ns, tier, sent) for tier, (start_ns, end_ns, sent) in open_.items()]
     joined.sort(key=lambda each: (each[0], each[1], TIERS.index(each[2])))
     return tuple(Span(*each) for each in joined)
 
