@@ -63,6 +63,8 @@ class RunResult:
         Starts, moves and resizes by tier (machine, rack, network).
     events
         Number of typed events.
+    window
+        Jobs first <= number < last that statistics of times are taken over; None for all.
     """
 
     jobs: Sequence[JobSpec]
@@ -76,3 +78,4 @@ class RunResult:
     compute_gpu_ns: int
     placements: Mapping[str, int]
     events: int
+    window: tuple[int, int] | None = None

@@ -276,6 +276,7 @@ class Engine:
             compute_gpu_ns=self.jobs.compute_gpu_ns,
             placements=dict(zip(TIERS, self._transitions.placements, strict=True)),
             events=self._n_events,
+            window=(self._window.start, self._window.stop) if self._window else None,
         )
 
 

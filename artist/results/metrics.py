@@ -16,8 +16,9 @@ def summarise(
 ) -> dict[str, Any]:
     """Return summary.json.
 
-    Completion, queueing and exposed time are taken over finished jobs; `comm_overhead` over all jobs
-    that made progress; preemptions and migrations over all jobs. A number that needs a finished job
+    Completion, queueing and exposed time are taken over finished jobs, of the window if the run was to end
+    with one (the steady state: jobs before and after it only keep the cluster busy); `comm_overhead` over all
+    jobs that made progress; preemptions and migrations over all jobs. A number that needs a finished job
     (or progress, or capacity) is None when there is none.
 
     Parameters
@@ -25,20 +26,24 @@ def summarise(
     network_distinct
         How many different questions the network model was asked.
     run
-        What may differ between equal runs: wall_s, network_calls, cache_hits, version, host.
+        What may differ between equal runs: wall_s, network_calls, cache_hits, version, code, host.
     """
     columns = result.columns
     submit, finish = columns["submit_ns"], columns["finish_ns"]
     finished = finish >= 0
+    measured = finished.copy()
+    if result.window is not None:
+        number = np.arange(len(finish))
+        measured &= (number >= result.window[0]) & (number < result.window[1])
     return {
         "policy": policy,
         "jobs": len(result.jobs),
         "finished": int(finished.sum()),
         "stopped_by": result.stopped_by,
         "makespan_s": ns_to_seconds(int(finish.max()) - int(submit.min())) if finished.any() else None,
-        "jct_s": distribution((finish - submit)[finished]),
-        "queueing_s": distribution(columns["queueing_ns"][finished]),
-        "exposed_s": distribution(columns["exposed_ns"][finished]),
+        "jct_s": distribution((finish - submit)[measured]),
+        "queueing_s": distribution(columns["queueing_ns"][measured]),
+        "exposed_s": distribution(columns["exposed_ns"][measured]),
         "comm_overhead": _comm_overhead(columns["exposed_ns"], columns["compute_ns"]),
         "gpu_utilization": _ratio(result.compute_gpu_ns, result.capacity_gpu_ns),
         "gpu_allocated": _ratio(result.busy_gpu_ns, result.capacity_gpu_ns),

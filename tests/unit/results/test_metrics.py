@@ -82,3 +82,12 @@ def test_tail_is_the_mean_of_what_lies_above() -> None:
 def test_mean_is_exact_where_int64_would_overflow() -> None:
     """10,000 jobs of 10^16 ns (115 days): the sum, 10^20, does not fit 64 bits; the mean is 10^7 s."""
     assert distribution(np.full(10_000, 10**16, dtype=np.int64))["mean"] == 1e7
+
+
+def test_times_of_a_window_are_those_of_its_jobs(result: RunResult) -> None:
+    """Jobs 1 and 2 are measured: b waited 9 s and c none, mean 4.5; JCT (21.5 + 4) / 2 = 12.75 s."""
+    measured = replace(result, window=(1, 3), stopped_by="window")
+    summary = summarise(measured, policy="fifo", seed=0, network_distinct=0, run={})
+    assert summary["queueing_s"]["mean"] == 4.5
+    assert summary["jct_s"]["mean"] == 12.75
+    assert summary["finished"] == 3
