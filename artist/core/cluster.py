@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from artist.errors import InputError
+
 Tier = Literal["machine", "rack", "network"]
 TIERS: tuple[Tier, ...] = ("machine", "rack", "network")
 
@@ -57,6 +59,13 @@ class Cluster:
         self.speed = np.array([m.speed for m in machines], dtype=np.float64)
         self.speed.flags.writeable = False
         self.n_racks = int(self.rack.max()) + 1 if machines else 0
+        speeds: dict[str, float] = {}
+        for m in machines:
+            if speeds.setdefault(m.gpu_type, m.speed) != m.speed:
+                found = f"{speeds[m.gpu_type]} and {m.speed}"
+                raise InputError(
+                    "GPUs of one type have two speeds", where=m.gpu_type, found=found, allowed="one"
+                )
 
     @staticmethod
     def _column(values: list[int]) -> npt.NDArray[np.int64]:

@@ -119,4 +119,4 @@ class JobSpec:
     @property
     def ideal_ns(self) -> int:
         """Time of the whole job without waiting, communication or interference."""
-        return self.iterations * self.compute_ns
+        return int(self.iterations) * int(self.compute_ns)

@@ -160,6 +160,8 @@ class PlanCheck:
         known = bool(numbers) and numbers[0] >= 0 and numbers[-1] < len(self._cluster)
         if not known or numbers != sorted(set(numbers)):
             raise PlanError(f"{name} does not list known machines in order: {group.gpus}{self._at()}")
+        if not all(isinstance(value, Integral) for pair in group.gpus for value in (*pair, group.depth)):
+            raise PlanError(f"{name} does not count in whole numbers: {group}{self._at()}")
         if group.depth < 1 or min(count for _, count in group.gpus) < 1:
             raise PlanError(f"{name} has no depth or no GPUs: {group}{self._at()}")
         own = dict(group.gpus)

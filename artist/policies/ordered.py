@@ -3,8 +3,8 @@
 In plain words: waiting jobs are ranked by an order (`artist.policies.orders`). Without preemption the
 first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may
 overtake one that does not fit, without it they wait behind it. With preemption the first jobs that
-together fit the cluster run, and running jobs beyond them are stopped; a running job is never moved. CPU-only
-jobs start where CPUs are free and are never stopped.
+together fit the cluster run, and running jobs beyond them are stopped; one of these that finds other GPUs
+at once moves there. CPU-only jobs start where CPUs are free and are never stopped.
 
 Sources: FIFO, SJF, SRTF: any textbook. SRSF and LAS, 2D-LAS: Gu et al., Tiresias, NSDI 2019, section 3.
 

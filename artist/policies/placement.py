@@ -39,7 +39,7 @@ class _Chooser:
         """Return an allocation that fits, or None to wait; `free` is left as it is."""
         if not demand.gpus:
             return _cpu_only(free, demand)
-        asked = _asked(free, demand)
+        asked = gpus_to_place(free, demand)
         if demand.least_gpus > free.total_gpus:
             return None
         if free.cluster.same_kind and not demand.gpu_types:
@@ -214,12 +214,15 @@ def with_share(free: Free, gpus: Mapping[int, int]) -> Allocation:
     return Allocation(tuple(slices))
 
 
-def _asked(free: Free, demand: Demand) -> int:
-    """Return the GPUs to place: what is asked, or less for an elastic job that the cluster cannot hold."""
+def gpus_to_place(free: Free, demand: Demand) -> int:
+    """Return the GPUs of speed 1 to place: what is asked, or less for an elastic job where it never fits."""
     if not demand.elastic:
         return demand.gpus
-    most = int(free.sizes.sum())
-    return max((t for t in demand.targets() if t <= min(demand.gpus, most)), default=demand.gpus)
+    most = 0.0
+    for usable, speed in _by_type(free.cluster, demand):
+        sizes = np.sort(free.sizes[usable])[::-1][: demand.max_machines or None]
+        most = max(most, float(sizes.sum()) * (speed if demand.fungible else 1.0))
+    return max((t for t in demand.targets() if t <= min(demand.gpus, most + 1e-9)), default=demand.gpus)
 
 
 def _cpu_only(free: Free, demand: Demand) -> Allocation | None:

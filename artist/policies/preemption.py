@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.cluster import Allocation
+from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.placement import Chooser, Packing
+from artist.policies.placement import Chooser, Packing, gpus_to_place
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -52,9 +53,10 @@ def run_first(
 
     Running jobs that are no longer among the first make room, then the others are placed in order.
     Where the placement leaves GPUs over, the rest of the ranking is offered them: a job that was to
-    make room stays if its GPUs are still free, and with `skip` waiting jobs start. Room is made by the
-    number of GPUs (of each type) only: a job that its placement refuses for lack of GPUs close together
-    waits. CPU-only jobs are placed last, in order, where CPUs are free; they are never stopped.
+    make room stays if its GPUs are still free or moves to others, and with `skip` waiting jobs start.
+    Room is made by the number of GPUs (of each type) only: a job that its placement refuses for lack of
+    GPUs close together waits. CPU-only jobs are placed last, in order, where CPUs are free; they are
+    never stopped.
 
     Parameters
     ----------
@@ -96,8 +98,12 @@ def run_first(
 def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, *, skip: bool) -> Bools:
     """Tell which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
     if view.cluster.same_kind:
-        capacity = view.free_gpus + int(columns.held_gpus[ranked].sum())
-        return take_first(columns.gpus[ranked], capacity, skip=skip)
+        held = columns.held_gpus[ranked]
+        capacity = view.free_gpus + int(held.sum())
+        gpus = np.where(columns.running[ranked], held, columns.gpus[ranked])
+        for row in np.flatnonzero(gpus > capacity).tolist():  # elastic jobs may do with less
+            gpus[row] = gpus_to_place(view.free(), view.demand(int(columns.job[ranked[row]])))
+        return take_first(gpus, capacity, skip=skip)
     return _take_first_by_type(view, columns.job[ranked].tolist(), skip=skip)
 
 
@@ -119,7 +125,7 @@ def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -
             by_type[kind] = by_type.get(kind, 0) + s.gpus
     taken = np.zeros(len(jobs), dtype=np.bool_)
     for row, job in enumerate(jobs):
-        needs = [held[job]] if job in held else _ways(view.demand(job), left, speed)
+        needs = [held[job]] if job in held else _ways(free, view.demand(job), left, speed)
         way = next((w for w in needs if all(left[kind] >= gpus for kind, gpus in w.items())), None)
         if way is not None:
             taken[row] = True
@@ -130,14 +136,16 @@ def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -
     return taken
 
 
-def _ways(demand: Demand, left: Mapping[str, int], speed: Mapping[str, float]) -> list[dict[str, int]]:
+def _ways(
+    free: Free, demand: Demand, left: Mapping[str, int], speed: Mapping[str, float]
+) -> list[dict[str, int]]:
     """Return the ways to serve a demand, as GPUs by type: one type, or if allowed what is left of several."""
     kinds = [kind for kind in demand.gpu_types or left if kind in left]
-    ways = [
-        {kind: ceil(demand.gpus / speed[kind] - 1e-9) if demand.fungible else demand.gpus} for kind in kinds
-    ]
+    asked = gpus_to_place(free, demand)
+    count = {kind: asked / speed[kind] if demand.fungible else asked for kind in kinds}
+    ways = [{kind: ceil(gpus - 1e-9)} for kind, gpus in count.items()]
     if demand.mixed_types and not demand.fungible:
-        mix, need = {}, demand.gpus
+        mix, need = {}, asked
         for kind in kinds:
             mix[kind] = min(left[kind], need)
             need -= mix[kind]
@@ -172,15 +180,15 @@ def _use_leftovers(
     jobs: Sequence[int],
     choose: Callable[[int], Chooser],
 ) -> None:
-    """Offer the GPUs that the placement left over to jobs in order; victims want those they have."""
+    """Offer the GPUs that the placement left over to jobs in order; victims want those they have first."""
     for job in jobs:
         if not packing.free.total_gpus:
             return
-        if job not in victims:
-            _place(view, plan, packing, [job], choose, skip=True)
-        elif packing.free.fits(victims[job]):
+        if job in victims and packing.free.fits(victims[job]):
             packing.free.take(victims[job])
             plan.keep(job)
+        else:
+            _place(view, plan, packing, [job], choose, skip=True)
 
 
 def _without_pinned(view: ClusterView, columns: JobColumns, ranked: Ints) -> Ints:

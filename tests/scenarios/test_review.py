@@ -315,3 +315,60 @@ def test_unsubmitted_engine_of_no_jobs_ends_at_once():
     """Nothing to do is no error of the engine."""
     result = Engine([], tiny_cluster(), Ordered(order="fifo"), PlainPerformance()).run()
     assert (result.end_ns, result.events) == (0, 0)
+
+
+@pytest.mark.parametrize("backfill", [True, False])
+def test_an_elastic_job_larger_than_the_cluster_runs_on_what_there_is(backfill):
+    """8 GPUs asked, 2 to 8 allowed, 4 there: 10 iterations of 1 s at 8 GPUs take 2 s each on 4: 20 s."""
+    spec = job("a", 8, 10, min_gpus=2, max_gpus=8)
+    for policy in (
+        Ordered(order="fifo", backfill=backfill),
+        Ordered(order="srtf", preemptive=True, backfill=backfill),
+        Tiresias(backfill=backfill),
+    ):
+        result, _ = run_checked([spec], tiny_cluster(), policy)
+        assert seconds(result, "finish_ns") == [20]
+
+
+@pytest.mark.parametrize(
+    ("demand", "gpus"),
+    [
+        ({"gpus": 4, "min_gpus": 1, "max_gpus": 4, "gpu_types": ("A",)}, 2),
+        ({"gpus": 6, "min_gpus": 1, "max_gpus": 6}, 4),
+        ({"gpus": 6, "min_gpus": 1, "max_gpus": 6, "max_machines": 1}, 4),
+    ],
+)
+def test_an_elastic_job_is_measured_by_the_machines_that_it_may_use(demand, gpus):
+    """2 GPUs of type A, 4 of type B: as many as its types and machines allow."""
+    cluster = Cluster([Machine("a", 0, "A", 2, gpu_type="A"), Machine("b", 0, "B", 4, gpu_type="B")])
+    for policy in (Ordered(order="fifo"), Ordered(order="srtf", preemptive=True, backfill=True)):
+        result, _ = run_checked([job("x", seconds=3, **demand)], cluster, policy)
+        held = result.columns["held_gpu_ns"][0] / (result.columns["finish_ns"][0])
+        assert held == gpus
+
+
+def test_one_gpu_type_has_one_speed():
+    """Otherwise how many GPUs a fungible job takes would depend on the machine."""
+    with pytest.raises(InputError, match="two speeds"):
+        Cluster([Machine("a", 0, "x", 2, speed=1.0), Machine("b", 0, "y", 2, speed=2.0)])
+
+
+def test_groups_count_in_whole_numbers():
+    """1.5 GPUs are none."""
+    half = on((0, 1), group=Group("g", ((0, 1.5),)))
+    with pytest.raises(PlanError, match="whole numbers"):
+        run_checked([job("a")], tiny_cluster(), Scripted({0: lambda v, p: p.place(0, half)}))
+
+
+def test_a_job_that_makes_room_moves_rather_than_waits_beside_free_gpus():
+    """At 1 w1 (4 GPUs on one machine) comes first by time; by count v has to make room for w1 and w2.
+
+    m0: r1 (3) and v (1), m1: r2 (1) and 3 free. w1 is refused, w2 takes v's GPU, and v goes on on m1 at once.
+    """
+    jobs = [job("r1", 3, 600), job("v", 1, 1000, at=0.1), job("r2", 1, 600, at=0.2)]
+    jobs += [job("w1", 4, 700, at=1), job("w2", 1, 800, at=1)]
+    policy = Ordered(order="srtf", preemptive=True, backfill=True, placement="consolidate_machine")
+    result, _ = run_checked(jobs, tiny_cluster(2, 4), policy)
+    by_id = dict(zip((s.job_id for s in result.jobs), seconds(result, "queueing_ns"), strict=True))
+    assert by_id["v"] == 0
+    assert result.columns["migrations"].tolist()[1] == 1
