@@ -141,7 +141,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
     log.info(
         "%d jobs on %d GPUs under %s", len(simulation.jobs), simulation.cluster.total_gpus, request.policy
     )
-    jobs = sorted(simulation.jobs, key=lambda job: job.submit_ns)
+    jobs = simulation.jobs  # in order of arrival, as the engine numbers them
     recorder = Recorder(jobs, simulation.cluster, rates=config.output.rates)
     with ExitStack() as stack:
         observers: list[Observer] = [recorder]

@@ -40,6 +40,11 @@ class Machine:
     pool: str = "default"
     present: bool = True
 
+    def share(self, gpus: int) -> tuple[int, int]:
+        """Return the CPUs and the bytes of memory that go with some of its GPUs in proportion."""
+        size = max(self.gpus, 1)
+        return self.cpus * gpus // size, self.memory_bytes * gpus // size
+
 
 class Cluster:
     """All machines that exist during a run, with their facts as columns.
@@ -59,10 +64,10 @@ class Cluster:
         self.speed = np.array([m.speed for m in machines], dtype=np.float64)
         self.speed.flags.writeable = False
         self.n_racks = int(self.rack.max()) + 1 if machines else 0
-        speeds: dict[str, float] = {}
+        self.speed_of: dict[str, float] = {}  # by GPU type
         for m in machines:
-            if speeds.setdefault(m.gpu_type, m.speed) != m.speed:
-                found = f"{speeds[m.gpu_type]} and {m.speed}"
+            if self.speed_of.setdefault(m.gpu_type, m.speed) != m.speed:
+                found = f"{self.speed_of[m.gpu_type]} and {m.speed}"
                 raise InputError(
                     "GPUs of one type have two speeds", where=m.gpu_type, found=found, allowed="one"
                 )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from artist.core.cluster import Allocation, Cluster, Machine, Slice
+from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
 from artist.errors import PlanError
 from artist.performance.api import Changed, Performance
@@ -54,16 +54,10 @@ class Belief:
             for m in single[:1] or sorted(chosen, key=lambda m: -machines[m].gpus):
                 take = min(left, machines[m].gpus)
                 if take:
-                    slices.append(_with_share(m, machines[m], take))
+                    slices.append(Slice(m, take, *machines[m].share(take)))
                     left -= take
             return Allocation(tuple(sorted(slices)))
         raise PlanError(f"{gpus} GPUs are more than the cluster has")
-
-
-def _with_share(number: int, machine: Machine, gpus: int) -> Slice:
-    """Return GPUs of a machine with CPUs and memory in proportion."""
-    size = max(machine.gpus, 1)
-    return Slice(number, gpus, machine.cpus * gpus // size, machine.memory_bytes * gpus // size)
 
 
 class Hypothetical:

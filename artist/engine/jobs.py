@@ -244,15 +244,7 @@ class JobTable:
             "migrations": self.migrations,
             "resizes": self.resizes,
         }
-        parts = (
-            "compute_ns",
-            "input_stall_ns",
-            "interference_ns",
-            "exposed_ns",
-            "contention_ns",
-            "sharing_ns",
-        )
-        named.update(zip(parts, self.part_time, strict=True))
+        named.update(zip(IterationParts._fields, self.part_time, strict=True))
         named.update(zip(("machine_ns", "rack_ns", "network_ns"), self.tier_time, strict=True))
         columns = {name: vector(column).copy() for name, column in named.items()}
         columns["queueing_ns"] = queueing

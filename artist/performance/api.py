@@ -68,3 +68,15 @@ class Performance(Protocol):
 
     def skew(self, spec: JobSpec) -> float:
         """Return largest tensor / size of a job's model, 0 where it has none."""
+
+
+def with_group_members(changed: Sequence[Changed], running: Running) -> list[int]:
+    """Return the changed jobs that run, and the members of every group that they are or were in."""
+    jobs: dict[int, None] = {}
+    for job, before, after in changed:
+        if after is not None:
+            jobs[job] = None
+        for allocation in (before, after):
+            if allocation is not None and allocation.group is not None:
+                jobs.update(dict.fromkeys(running.members(allocation.group.name)))
+    return list(jobs)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import JobSpec
-from artist.performance.api import Changed, IterationParts, Running
+from artist.performance.api import Changed, IterationParts, Running, with_group_members
 from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, shape_of
 
 
@@ -57,13 +57,7 @@ class PlacedPerformance:
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return the parts of every changed job that runs, and of the members of touched groups."""
-        jobs: dict[int, None] = {}
-        for job, before, after in changed:
-            if after is not None:
-                jobs[job] = None
-            for allocation in (before, after):
-                if allocation is not None and allocation.group is not None:
-                    jobs.update(dict.fromkeys(running.members(allocation.group.name)))
+        jobs = with_group_members(changed, running)
         return {job: self._parts(running.spec(job), running.allocation(job), running) for job in jobs}
 
     def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:

@@ -5,6 +5,7 @@ wait. CPUs and memory go along in proportion to the GPUs, as far as they are fre
 one type unless it allows a mix.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 from typing import Literal, Protocol
@@ -32,7 +33,7 @@ class Chooser(Protocol):
         """Return an allocation that fits, or None to wait; `free` is left as it is."""
 
 
-class _Chooser:
+class _Chooser(ABC):
     """Common part: candidate machines by GPU type, CPU-only jobs, CPUs and memory."""
 
     def choose(self, free: Free, demand: Demand) -> Allocation | None:
@@ -60,9 +61,9 @@ class _Chooser:
                 return None
         return None if taken is None else with_share(free, taken)
 
+    @abstractmethod
     def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
         """Return GPUs by machine; `gpus` are free now, `sizes` if nobody were there, shape (n_machines,)."""
-        raise NotImplementedError
 
 
 class FirstFit(_Chooser):
@@ -204,13 +205,10 @@ def with_share(free: Free, gpus: Mapping[int, int]) -> Allocation:
     """Return an allocation of GPUs by machine, with CPUs and memory in proportion, as far as free."""
     slices = []
     for m in sorted(gpus):
-        count, machine = gpus[m], free.cluster.machines[m]
-        cpus = memory = 0
-        if machine.cpus:
-            cpus = min(machine.cpus * count // machine.gpus, int(free.cpus[m]))
-        if machine.memory_bytes:
-            memory = min(machine.memory_bytes * count // machine.gpus, int(free.memory_bytes[m]))
-        slices.append(Slice(m, count, cpus, memory))
+        cpus, memory = free.cluster.machines[m].share(gpus[m])
+        if cpus or memory:
+            cpus, memory = min(cpus, int(free.cpus[m])), min(memory, int(free.memory_bytes[m]))
+        slices.append(Slice(m, gpus[m], cpus, memory))
     return Allocation(tuple(slices))
 
 
@@ -245,11 +243,10 @@ def _by_type(cluster: Cluster, demand: Demand) -> Iterable[tuple[npt.NDArray[np.
     """Yield machines that may serve a demand together, with the speed to count on: type by type."""
     wanted = [kind for kind in demand.gpu_types or cluster.of_type if kind in cluster.of_type]
     for kind in wanted:
-        usable = cluster.of_type[kind]
-        yield usable, float(cluster.speed[usable].min())
+        yield cluster.of_type[kind], cluster.speed_of[kind]
     if demand.mixed_types and not demand.fungible and wanted:
         usable = np.any([cluster.of_type[kind] for kind in wanted], axis=0)
-        yield usable, float(cluster.speed[usable].min())
+        yield usable, min(cluster.speed_of[kind] for kind in wanted)
 
 
 def _tightest(gpus: Ints, need: int) -> int | None:

@@ -101,8 +101,12 @@ def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, *, skip: bool)
         held = columns.held_gpus[ranked]
         capacity = view.free_gpus + int(held.sum())
         gpus = np.where(columns.running[ranked], held, columns.gpus[ranked])
-        for row in np.flatnonzero(gpus > capacity).tolist():  # elastic jobs may do with less
-            gpus[row] = gpus_to_place(view.free(), view.demand(int(columns.job[ranked[row]])))
+        too_large = np.flatnonzero(gpus > capacity).tolist()
+        if too_large:  # elastic jobs may do with less
+            free = view.free()
+            gpus[too_large] = [
+                gpus_to_place(free, view.demand(job)) for job in columns.job[ranked[too_large]].tolist()
+            ]
         return take_first(gpus, capacity, skip=skip)
     return _take_first_by_type(view, columns.job[ranked].tolist(), skip=skip)
 
@@ -114,7 +118,6 @@ def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -
     """
     free, cluster = view.free(), view.cluster
     left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
-    speed = {kind: float(cluster.speed[usable].min()) for kind, usable in cluster.of_type.items()}
     held: dict[int, dict[str, int]] = {}
     for job in jobs:
         allocation = view.allocation(job)
@@ -125,7 +128,7 @@ def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -
             by_type[kind] = by_type.get(kind, 0) + s.gpus
     taken = np.zeros(len(jobs), dtype=np.bool_)
     for row, job in enumerate(jobs):
-        needs = [held[job]] if job in held else _ways(free, view.demand(job), left, speed)
+        needs = [held[job]] if job in held else _ways(free, view.demand(job), left)
         way = next((w for w in needs if all(left[kind] >= gpus for kind, gpus in w.items())), None)
         if way is not None:
             taken[row] = True
@@ -136,13 +139,12 @@ def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -
     return taken
 
 
-def _ways(
-    free: Free, demand: Demand, left: Mapping[str, int], speed: Mapping[str, float]
-) -> list[dict[str, int]]:
+def _ways(free: Free, demand: Demand, left: Mapping[str, int]) -> list[dict[str, int]]:
     """Return the ways to serve a demand, as GPUs by type: one type, or if allowed what is left of several."""
     kinds = [kind for kind in demand.gpu_types or left if kind in left]
     asked = gpus_to_place(free, demand)
-    count = {kind: asked / speed[kind] if demand.fungible else asked for kind in kinds}
+    speed_of = free.cluster.speed_of
+    count = {kind: asked / speed_of[kind] if demand.fungible else asked for kind in kinds}
     ways = [{kind: ceil(gpus - 1e-9)} for kind, gpus in count.items()]
     if demand.mixed_types and not demand.fungible:
         mix, need = {}, asked

@@ -30,6 +30,7 @@ from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.gittins import gittins_index
+from artist.policies.orders import ranking
 from artist.policies.placement import Chooser, PlacementName, chooser
 from artist.policies.preemption import run_first
 from artist.units import seconds_to_ns
@@ -100,7 +101,7 @@ class Tiresias:
     def _rank(self, jobs: JobColumns) -> Ints:
         service = self._service(jobs)
         if self.parameters.continuous:
-            return np.argsort(service, kind="stable")
+            return ranking(service)
         queue = np.searchsorted(self._thresholds, service, side="right")
         return np.lexsort((self._key_inside(service), queue))
 
@@ -148,11 +149,11 @@ class Tiresias:
         """Ask to be woken when a job that will run crosses a threshold, or a waiting one is promoted."""
         jobs = view.jobs
         service, gpus = self._service(jobs), jobs.held_gpus.copy()
-        for job, allocation in plan.changes.items():
-            gpus[jobs.job.searchsorted(job)] = 0 if allocation is None else allocation.gpus
         runs = jobs.running.copy()
         for job, allocation in plan.changes.items():
-            runs[jobs.job.searchsorted(job)] = allocation is not None
+            row = jobs.job.searchsorted(job)
+            runs[row] = allocation is not None
+            gpus[row] = 0 if allocation is None else allocation.gpus
         if runs.all():
             return  # nobody would take their place
         above = np.append(self._thresholds, _NEVER)[np.searchsorted(self._thresholds, service, side="right")]

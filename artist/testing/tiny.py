@@ -14,7 +14,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.result import RunResult
 from artist.core.view import ClusterView, Policy
 from artist.engine.engine import Engine
-from artist.performance.api import Changed, IterationParts, Running
+from artist.performance.api import Changed, IterationParts, Running, with_group_members
 from artist.units import NS_PER_S, seconds_to_ns
 
 
@@ -69,11 +69,7 @@ class PlainPerformance:
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return parts of the changed jobs and of their groups."""
-        jobs: dict[int, None] = {c.job: None for c in changed if c.after is not None}
-        for c in changed:
-            for a in (c.before, c.after):
-                if a is not None and a.group is not None:
-                    jobs.update(dict.fromkeys(running.members(a.group.name)))
+        jobs = with_group_members(changed, running)
         return {j: self._parts(running.spec(j), running.allocation(j), running) for j in jobs}
 
     def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:
@@ -154,8 +150,7 @@ def audit(result: RunResult) -> None:
     assert (jct == (c["queueing_ns"] + c["running_ns"] + c["overhead_ns"])[done]).all()
     asked = np.array([s.iterations for s in result.jobs], dtype=np.int64)
     assert (c["iterations_done"] == asked)[done].all()
-    parts = ("compute_ns", "input_stall_ns", "interference_ns", "exposed_ns", "contention_ns", "sharing_ns")
-    assert (np.sum([c[name] for name in parts], axis=0) == c["running_ns"]).all()
+    assert (np.sum([c[name] for name in IterationParts._fields], axis=0) == c["running_ns"]).all()
     assert (c["machine_ns"] + c["rack_ns"] + c["network_ns"] == c["running_ns"] + c["overhead_ns"]).all()
     assert sum(c["held_alone_gpu_ns"].tolist()) + result.group_gpu_ns == result.busy_gpu_ns
     assert result.busy_gpu_ns <= result.capacity_gpu_ns
