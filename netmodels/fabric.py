@@ -1,6 +1,7 @@
 """The fabric and the machine types that stand in it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from netmodels.digest import digest_of, hash_of
@@ -62,6 +63,9 @@ class Dimension:
         `one`: a member sends at the link's bandwidth. `members`: ASTRA-sim 1.0 as the Dally authors drive
         it, as many links as members (rings: the next even number, at least 4 with two members) share the
         sending.
+    machine_bytes_per_ns, rack_bytes_per_ns
+        What all GPUs of one machine (of one rack) together send at most on this dimension, by a port or an
+        uplink that they share; 0: no such limit. The GPUs of a job share it evenly.
     """
 
     kind: Kind
@@ -69,6 +73,12 @@ class Dimension:
     bandwidth_bytes_per_ns: float
     size: int = 0
     links: Links = "one"
+    machine_bytes_per_ns: float = 0.0
+    rack_bytes_per_ns: float = 0.0
+
+
+Tiers = tuple[tuple[Dimension, ...], tuple[Dimension, ...], tuple[Dimension, ...]]
+"""Dimensions of machine, rack and network, innermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +93,8 @@ class Fabric:
         Dimensions of each tier, innermost first; at least one each.
     system
         The settings that belong to this fabric unless the user overrides them.
+    by_machine_type
+        All three tiers as machines of a type see them, for types that differ from the rest.
     """
 
     name: str
@@ -90,6 +102,7 @@ class Fabric:
     rack: tuple[Dimension, ...]
     network: tuple[Dimension, ...]
     system: SystemSettings = field(default_factory=SystemSettings)
+    by_machine_type: Mapping[str, Tiers] = field(default_factory=dict)
     digest: str = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
@@ -100,27 +113,26 @@ class Fabric:
     def __hash__(self) -> int:
         return self._hash
 
-    def tiers(self) -> tuple[tuple[Tier, tuple[Dimension, ...]], ...]:
-        """Return (tier, dimensions), innermost first."""
-        machine, rack, network = TIERS
-        return (machine, self.machine), (rack, self.rack), (network, self.network)
+    def tiers(self, machine_type: str | None = None) -> tuple[tuple[Tier, tuple[Dimension, ...]], ...]:
+        """Return (tier, dimensions), innermost first, as machines of a type see them."""
+        usual = (self.machine, self.rack, self.network)
+        seen = usual if machine_type is None else self.by_machine_type.get(machine_type, usual)
+        return tuple(zip(TIERS, seen, strict=True))
 
 
 def fabric_record(fabric: Fabric) -> dict[str, object]:
     """Return the fabric as plain values, for cache keys and run folders."""
     record: dict[str, object] = {"name": fabric.name, "system": system_record(fabric.system)}
-    for tier, dimensions in fabric.tiers():
-        record[tier] = [
-            {
-                "kind": each.kind,
-                "latency_ns": each.latency_ns,
-                "bandwidth_bytes_per_ns": each.bandwidth_bytes_per_ns,
-                "size": each.size,
-                "links": each.links,
-            }
-            for each in dimensions
-        ]
+    record.update(_tiers_record(fabric.tiers()))
+    if fabric.by_machine_type:
+        record["by_machine_type"] = {
+            name: _tiers_record(fabric.tiers(name)) for name in sorted(fabric.by_machine_type)
+        }
     return record
+
+
+def _tiers_record(tiers: tuple[tuple[Tier, tuple[Dimension, ...]], ...]) -> dict[str, object]:
+    return {tier: [asdict(each) for each in dimensions] for tier, dimensions in tiers}
 
 
 @dataclass(frozen=True, slots=True)

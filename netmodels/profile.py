@@ -10,11 +10,28 @@ from netmodels.naming import allowed_names
 
 __all__ = ["Layer", "Profile", "get_profile", "profile_names"]
 
+# What traces and papers call a model, without capitals and signs: Synergy's `res50`, Muri's
+# `shufflenet_v2_x1_0`, CODA's `Bi-att-Flow`. Where a family is named, the member that this project had first.
 _ALIASES = {
     "bert": "BERT-large",
     "vgg": "VGG11",
+    "res18": "ResNet18",
+    "res50": "ResNet50",
+    "inception": "InceptionV3",
+    "inception3": "InceptionV3",
     "mobilenet": "MobileNetV3",
     "mobilenetv3small": "MobileNetV3",
+    "shufflenetv2": "ShuffleNet",
+    "shufflenetv2x10": "ShuffleNet",
+    "gpt2small": "GPT-2",
+    "transformerbase": "Transformer",
+    "transformerxlbase": "Transformer-XL",
+    "gnmtv2": "GNMT",
+    "bidaf": "BAT",
+    "biattflow": "BAT",
+    "bidirectionalattentionflow": "BAT",
+    "deepspeech2": "DeepSpeech",
+    "audiom5": "M5",
 }
 
 
@@ -24,7 +41,7 @@ def get_profile(name: str) -> Profile:
     Parameters
     ----------
     name
-        Capitals, dashes, underscores and blanks do not matter: `BERT-large`, `bert_large`, `BERT`.
+        Only its letters and digits matter, not capitals or signs: `BERT-large`, `bert_large`, `BERT`.
 
     Raises
     ------

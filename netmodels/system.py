@@ -3,12 +3,16 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from netmodels.digest import digest_of, hash_of
 from netmodels.errors import InputError
 from netmodels.naming import allowed_names
+from netmodels.shape import TIERS, Tier
 
+Algorithm = Literal["ring", "halving_doubling", "double_binary_tree", "direct"]
+Algorithms = Algorithm | tuple[Algorithm, Algorithm, Algorithm]
+"""One for all tiers, or one each for machine, rack and network."""
 CollectiveOptimization = Literal["bandwidth_aware", "baseline"]
 CollectiveQueue = Literal["one", "per_dimension"]
 QueueOrder = Literal["issue", "lowest_layer_first"]
@@ -38,6 +42,16 @@ class SystemSettings:
         phase at a time (ASTRA-sim 1.0).
     queue_order
         Which pending phase a dimension takes next; means something only with `per_dimension`.
+    collective_algorithm
+        How a collective runs within one dimension (`netmodels.algorithms`): a name, or three for machine,
+        rack and network.
+    chunks
+        Parts that a collective is cut into; they follow each other through the dimensions like a pipeline
+        (ASTRA-sim's preferred-dataset-splits).
+    chunks_in_flight
+        Chunks that a dimension carries at once (active-chunks-per-dimension). As in ASTRA-sim's
+        congestion-unaware back end they do not share its bandwidth: above 1 the network is too fast by up to
+        that factor, so leave it at 1 but to compare with ASTRA-sim.
 
     Raises
     ------
@@ -50,6 +64,9 @@ class SystemSettings:
     collective_optimization: CollectiveOptimization = "bandwidth_aware"
     collective_queue: CollectiveQueue = "one"
     queue_order: QueueOrder = "issue"
+    collective_algorithm: Algorithms = "ring"
+    chunks: int = 1
+    chunks_in_flight: int = 1
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,18 +85,48 @@ class SystemSettings:
             )
         object.__setattr__(self, "local_memory_gb_s", float(memory))
         for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                found = getattr(self, name)
+            _check_choice(name, getattr(self, name), allowed)
+        object.__setattr__(self, "collective_algorithm", _algorithms(self.collective_algorithm))
+        for name in ("chunks", "chunks_in_flight"):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
                 raise InputError(
-                    "unknown choice",
-                    where=f"system.{name}",
-                    found=found,
-                    allowed=allowed_names(found, allowed),
+                    "wrong number", where=f"system.{name}", found=count, allowed="a whole number >= 1"
                 )
         object.__setattr__(self, "_hash", hash_of(digest_of(system_record(self))))
 
     def __hash__(self) -> int:
         return self._hash
+
+    def algorithm_of(self, tier: Tier) -> Algorithm:
+        """Return the algorithm of the dimensions of a tier."""
+        names = self.collective_algorithm
+        return names if isinstance(names, str) else names[TIERS.index(tier)]
+
+
+def _check_choice(name: str, found: object, allowed: tuple[str, ...]) -> None:
+    if found not in allowed:
+        raise InputError(
+            "unknown choice", where=f"system.{name}", found=found, allowed=allowed_names(found, allowed)
+        )
+
+
+def _algorithms(found: object) -> Algorithms:
+    """Return one name, or three that differ; a list comes from a file."""
+    if not isinstance(found, list | tuple):
+        _check_choice("collective_algorithm", found, get_args(Algorithm))
+        return cast(Algorithm, found)
+    if len(found) != len(TIERS):
+        raise InputError(
+            "wrong number of algorithms",
+            where="system.collective_algorithm",
+            found=list(found),
+            allowed="one name, or three: machine, rack, network",
+        )
+    for name in found:
+        _check_choice("collective_algorithm", name, get_args(Algorithm))
+    machine, rack, network = found
+    return cast(Algorithm, machine) if machine == rack == network else (machine, rack, network)
 
 
 def setting_names() -> tuple[str, ...]:

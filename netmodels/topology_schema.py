@@ -1,6 +1,6 @@
 """What a topology file may say; pydantic judges, `read_topology` builds the frozen classes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Annotated, Self
@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, Validat
 from pydantic_core import ErrorDetails
 
 from netmodels.errors import InputError
-from netmodels.fabric import Dimension, Fabric, Kind, Links, MachineType, Topology
+from netmodels.fabric import Dimension, Fabric, Kind, Links, MachineType, Tiers, Topology
 from netmodels.naming import allowed_names
+from netmodels.shape import TIERS, Tier
 from netmodels.system import SystemSettings, merge_system
 
 _GIB = 2**30
@@ -23,6 +24,11 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class _Shared(_Part):
+    machine: Annotated[Number, Field(gt=0)] | None = None
+    rack: Annotated[Number, Field(gt=0)] | None = None
+
+
 class _Dimension(_Part):
     kind: Kind
     latency_ns: Annotated[Number, Field(ge=0)]
@@ -30,6 +36,7 @@ class _Dimension(_Part):
     bandwidth_gib_s: Annotated[Number, Field(gt=0)] | None = None
     size: Annotated[StrictInt, Field(ge=0)] = 0
     links: Links = "one"
+    shared_gbit_s: _Shared = _Shared()
 
     @model_validator(mode="after")
     def _one_bandwidth(self) -> Self:
@@ -48,7 +55,16 @@ class _Dimension(_Part):
             bandwidth = (
                 self.bandwidth_gib_s * _GIB / 1e9
             )  # this order of operations: ASTRA-sim's, to the nanosecond
-        return Dimension(self.kind, self.latency_ns, bandwidth, self.size, self.links)
+        shared = self.shared_gbit_s
+        return Dimension(
+            self.kind,
+            self.latency_ns,
+            bandwidth,
+            self.size,
+            self.links,
+            machine_bytes_per_ns=(shared.machine or 0.0) / 8,
+            rack_bytes_per_ns=(shared.rack or 0.0) / 8,
+        )
 
 
 Dimensions = Annotated[list[_Dimension], Field(min_length=1)]
@@ -59,6 +75,29 @@ class _Fabric(_Part):
     rack: Dimensions
     network: Dimensions
 
+    def build(self) -> Tiers:
+        """Return the dimensions of the three tiers."""
+        machine, rack, network = (
+            tuple(each.build() for each in tier) for tier in (self.machine, self.rack, self.network)
+        )
+        return machine, rack, network
+
+
+class _OwnFabric(_Part):
+    """What machines of a type see otherwise than the rest."""
+
+    machine: Dimensions | None = None
+    rack: Dimensions | None = None
+    network: Dimensions | None = None
+
+    def build(self, usual: Tiers) -> Tiers:
+        """Return the dimensions of the three tiers, the usual ones where the type has none of its own."""
+        machine, rack, network = (
+            tuple(each.build() for each in own) if own is not None else shared
+            for own, shared in zip((self.machine, self.rack, self.network), usual, strict=True)
+        )
+        return machine, rack, network
+
 
 class _MachineType(_Part):
     gpus: Annotated[StrictInt, Field(ge=0)]
@@ -67,6 +106,7 @@ class _MachineType(_Part):
     cpus: Annotated[StrictInt, Field(ge=1)]
     memory_gib: Annotated[Number, Field(gt=0)]
     memory_bandwidth_gb_s: Annotated[Number, Field(gt=0)]
+    fabric: _OwnFabric | None = None
 
     def build(self, name: str) -> MachineType:
         """Return the machine type in bytes."""
@@ -116,14 +156,12 @@ def read_topology(raw: Mapping[str, object] | Path) -> Topology:
             found=found,
             allowed=allowed_names(found, types),
         )
-    fabric = Fabric(
-        name=parsed.name,
-        machine=tuple(each.build() for each in parsed.fabric.machine),
-        rack=tuple(each.build() for each in parsed.fabric.rack),
-        network=tuple(each.build() for each in parsed.fabric.network),
-        system=system,
-    )
-    _check_sizes(fabric, types, where)
+    usual = parsed.fabric.build()
+    own = {name: each.fabric.build(usual) for name, each in parsed.machine_types.items() if each.fabric}
+    fabric = Fabric(parsed.name, *usual, system, own)
+    for name, machine in types.items():
+        place = f"machine_types.{name}.fabric" if name in own else "fabric"
+        _check_sizes(fabric.tiers(name), machine, f"{where}, {place}", where)
     return Topology(
         name=parsed.name,
         source=parsed.source,
@@ -166,26 +204,34 @@ def _first_problem(problem: ErrorDetails, where: str) -> InputError:
     return InputError("wrong value", where=place, found=problem["input"], allowed=allowed)
 
 
-def _check_sizes(fabric: Fabric, types: Mapping[str, MachineType], where: str) -> None:
-    """Refuse inner dimensions without a size and tiers that cannot hold what stands in them."""
-    for tier, dimensions in fabric.tiers():
+def _check_sizes(
+    tiers: Sequence[tuple[Tier, tuple[Dimension, ...]]], machine: MachineType, fabric: str, where: str
+) -> None:
+    """Refuse wrong sizes, limits of what lies inside, and more GPUs than a machine's dimensions hold."""
+    for tier, dimensions in tiers:
         for place, dimension in enumerate(dimensions):
             last = place == len(dimensions) - 1
-            if last and tier == "machine":
-                continue
-            if last != (dimension.size == 0) or dimension.size == 1:
+            if not (last and tier == "machine") and (last != (dimension.size == 0) or dimension.size == 1):
                 raise InputError(
                     "wrong size of a dimension",
-                    where=f"{where}, fabric.{tier}.{place}.size",
+                    where=f"{fabric}.{tier}.{place}.size",
                     found=dimension.size,
                     allowed="0 for the last dimension of a tier (whatever is left), 2 or more for the others",
                 )
-    room = prod(dimension.size for dimension in fabric.machine)
-    for machine in types.values():
-        if room and machine.gpus > room:
-            raise InputError(
-                "more GPUs than the machine's dimensions hold",
-                where=f"{where}, machine_types.{machine.name}.gpus",
-                found=machine.gpus,
-                allowed=f"up to {room}, the product of the sizes of fabric.machine",
-            )
+            limits = {"machine": dimension.machine_bytes_per_ns, "rack": dimension.rack_bytes_per_ns}
+            for inside in TIERS[TIERS.index(tier) :]:
+                if limits.get(inside):
+                    raise InputError(
+                        f"a {inside} cannot share what lies inside it",
+                        where=f"{fabric}.{tier}.{place}.shared_gbit_s.{inside}",
+                        found=limits[inside] * 8,
+                        allowed="machine on the rack tier; machine and rack on the network tier",
+                    )
+    room = prod(dimension.size for dimension in tiers[0][1])
+    if room and machine.gpus > room:
+        raise InputError(
+            "more GPUs than the machine's dimensions hold",
+            where=f"{where}, machine_types.{machine.name}.gpus",
+            found=machine.gpus,
+            allowed=f"up to {room}, the product of the sizes of its machine dimensions",
+        )

@@ -8,9 +8,11 @@ ends when both are done, and a layer's update delay, if it has one, has passed s
     for layer = last .. 0:  t += weight gradient;  issue(layer, t);  if layer > 0: t += input gradient
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from itertools import accumulate, count
+from typing import NamedTuple
 
 from netmodels.api import IterationTime, Span
 from netmodels.layers import Profile
@@ -20,7 +22,7 @@ from netmodels.system import SystemSettings
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One phase of a collective, as the queues see it: a server, a time, and what is sent.
+    """One phase of a chunk, as the queues see it: a server, a time, and what is sent.
 
     Parameters
     ----------
@@ -40,39 +42,61 @@ class Passage:
     sent_bytes: int
 
 
-Route = tuple[Passage, ...]
-Price = Callable[[int], Route]
-"""From the bytes of a gradient to the passages of its all-reduce, in order."""
-Issue = tuple[int, int, Route]
-"""Time of issue in ns, layer, route. A collective is its place in the list of issues."""
+@dataclass(frozen=True, slots=True)
+class Train:
+    """A collective, as the queues see it: equal chunks that take the same passages one behind the other.
+
+    Parameters
+    ----------
+    passages
+        Of one chunk, in order; none cost nothing.
+    chunks
+        How many.
+    """
+
+    passages: tuple[Passage, ...]
+    chunks: int = 1
+
+
 Served = tuple[int, int, Passage]
-"""Start in ns, place of the collective, passage."""
+"""Start in ns, place of the collective in the order of issue, passage."""
 
 
-def walk(profile: Profile, price: Price, system: SystemSettings) -> IterationTime:
+def walk(profile: Profile, trains: Mapping[int, Train], system: SystemSettings) -> IterationTime:
     """Walk one iteration.
 
     Parameters
     ----------
     profile
         The layers.
-    price
-        Route of an all-reduce by its bytes; an empty route costs nothing.
+    trains
+        The all-reduce of each size in bytes that a layer has.
     system
-        `collective_queue` and `queue_order`.
+        `collective_queue`, `queue_order` and `chunks_in_flight`.
     """
-    routes: dict[int, Route] = {}
-    issues: list[Issue] = []
-    for layer, bytes_, issued_ns in _issues(profile):
-        if bytes_ not in routes:
-            routes[bytes_] = price(bytes_)
-        issues.append((issued_ns, layer, routes[bytes_]))
+    issues = list(_issues(profile))
     if system.collective_queue == "one":
-        served = _one_queue(issues)
+        served = _one_queue(issues, trains, system)
     else:
-        served = _queue_per_dimension(issues, by_layer=system.queue_order == "lowest_layer_first")
-    updates_ns = [profile.layers[layer].update_ns for _, layer, _ in issues]
-    return _summarise(profile.compute_ns, served, updates_ns)
+        by_layer = system.queue_order == "lowest_layer_first"
+        chunks = [
+            _Chunk(issued_ns, layer if by_layer else place, place, trains[size].passages)
+            for place, (layer, size, issued_ns) in enumerate(issues)
+            for _ in range(trains[size].chunks)
+        ]
+        served = _queue_per_dimension(chunks, system.chunks_in_flight)
+    return _summarise(profile.compute_ns, served, [profile.layers[layer].update_ns for layer, _, _ in issues])
+
+
+def alone(train: Train, system: SystemSettings) -> tuple[list[tuple[int, Passage]], int]:
+    """Return what a collective does alone: its passages with their starts in ns, and its time."""
+    if train.chunks == 1:  # nothing to queue for, and by far the most frequent
+        *starts, end_ns = accumulate((passage.ns for passage in train.passages), initial=0)
+        return list(zip(starts, train.passages, strict=True)), end_ns
+    chunk = _Chunk(0, 0, 0, train.passages)
+    served = _queue_per_dimension([chunk] * train.chunks, system.chunks_in_flight)
+    end_ns = max((start_ns + passage.ns for start_ns, _, passage in served), default=0)
+    return [(start_ns, passage) for start_ns, _, passage in served], end_ns
 
 
 def _issues(profile: Profile) -> Iterator[tuple[int, int, int]]:
@@ -86,45 +110,62 @@ def _issues(profile: Profile) -> Iterator[tuple[int, int, int]]:
         now_ns += layer.input_gradient_ns
 
 
-def _one_queue(issues: Sequence[Issue]) -> list[Served]:
+def _one_queue(
+    issues: Sequence[tuple[int, int, int]], trains: Mapping[int, Train], system: SystemSettings
+) -> list[Served]:
     """Serve whole collectives one after the other in order of issue."""
+    rides: dict[int, tuple[list[tuple[int, Passage]], int]] = {}
     served: list[Served] = []
     free_ns = 0
-    for place, (issued_ns, _, route) in enumerate(issues):
-        free_ns = max(free_ns, issued_ns)
-        for passage in route:
-            served.append((free_ns, place, passage))
-            free_ns += passage.ns
+    for place, (_, size, issued_ns) in enumerate(issues):
+        if size not in rides:
+            rides[size] = alone(trains[size], system)
+        passages, ride_ns = rides[size]
+        start_ns = max(free_ns, issued_ns)
+        served += [(start_ns + offset_ns, place, passage) for offset_ns, passage in passages]
+        free_ns = start_ns + ride_ns
     return served
 
 
-def _queue_per_dimension(issues: Sequence[Issue], *, by_layer: bool) -> list[Served]:
-    """Let every dimension serve one passage at a time.
+class _Chunk(NamedTuple):
+    """A chunk that wants to pass: from when on, its rank (least first), its collective, its way."""
 
-    A free dimension takes the pending collective with the lowest layer index (`by_layer`) or the one issued
-    first. Whatever becomes pending at an instant is seen before anything starts at that instant.
+    issued_ns: int
+    rank: int
+    place: int
+    passages: tuple[Passage, ...]
+
+
+def _queue_per_dimension(chunks: Sequence[_Chunk], in_flight: int) -> list[Served]:
+    """Let every dimension serve so many chunks at a time.
+
+    A free dimension takes the pending chunk of the least rank, of equals the one that came to it first.
+    Whatever becomes pending at an instant is seen before anything starts at that instant.
     """
-    # Events are (time, place of the collective, index of the passage that it now wants).
-    events = [(issued_ns, place, 0) for place, (issued_ns, _, _) in enumerate(issues)]
-    rank = [layer if by_layer else place for place, (_, layer, _) in enumerate(issues)]
-    pending: dict[int, list[tuple[int, int, int]]] = {}
-    free_ns: dict[int, int] = {}
+    # Events are (time, chunk, index of the passage that it now wants), all of them of passages that ended.
+    events = [(chunk.issued_ns, number, 0) for number, chunk in enumerate(chunks)]
+    pending: dict[int, list[tuple[int, int, int, int]]] = {}
+    busy: dict[int, int] = {}
     served: list[Served] = []
-    events.sort()
+    arrivals = count()
+    heapify(events)
     while events:
         now_ns = events[0][0]
         while events and events[0][0] == now_ns:
-            _, place, index = heappop(events)
-            route = issues[place][2]
-            if index < len(route):
-                heappush(pending.setdefault(route[index].server, []), (rank[place], place, index))
+            _, number, index = heappop(events)
+            passages = chunks[number].passages
+            if index:
+                busy[passages[index - 1].server] -= 1
+            if index < len(passages):
+                wish = (chunks[number].rank, next(arrivals), number, index)
+                heappush(pending.setdefault(passages[index].server, []), wish)
         for server, waiting in pending.items():
-            if waiting and free_ns.get(server, 0) <= now_ns:
-                _, place, index = heappop(waiting)
-                passage = issues[place][2][index]
-                served.append((now_ns, place, passage))
-                free_ns[server] = now_ns + passage.ns
-                heappush(events, (now_ns + passage.ns, place, index + 1))
+            while waiting and busy.get(server, 0) < in_flight:
+                _, _, number, index = heappop(waiting)
+                passage = chunks[number].passages[index]
+                served.append((now_ns, chunks[number].place, passage))
+                busy[server] = busy.get(server, 0) + 1
+                heappush(events, (now_ns + passage.ns, number, index + 1))
     return served
 
 

@@ -1,13 +1,16 @@
 """What must hold for every profile, shape and fabric."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from netmodels.analytical import AnalyticalModel, iteration_on
-from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
+from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, load_topology, shape_of
+from netmodels.levels import views_of
+from netmodels.profile import get_profile
 
 MODEL = AnalyticalModel()
 times_ns = st.integers(0, 10**6)
@@ -23,13 +26,22 @@ dimensions = st.builds(
     st.just(0),
     st.sampled_from(["one", "members"]),
 )
-fabrics = st.builds(
-    lambda slot, machine, rack, network: Fabric("any", (replace(slot, size=4), machine), (rack,), (network,)),
+limits = st.one_of(st.just(0.0), st.floats(0.5, 500))
+ports = st.builds(lambda each, machine: replace(each, machine_bytes_per_ns=machine), dimensions, limits)
+uplinks = st.builds(lambda each, rack: replace(each, rack_bytes_per_ns=rack), ports, limits)
+tiers = st.builds(
+    lambda slot, machine, rack, network: ((replace(slot, size=4), machine), (rack,), (network,)),
     dimensions,
     dimensions,
-    dimensions,
-    dimensions,
+    ports,
+    uplinks,
 )
+fabrics = st.builds(
+    lambda usual, own: Fabric("any", *usual, by_machine_type={} if own is None else {"b": own}),
+    tiers,
+    st.one_of(st.none(), tiers),
+)
+algorithms = st.sampled_from(["ring", "halving_doubling", "double_binary_tree", "direct"])
 systems = st.builds(
     SystemSettings,
     st.integers(0, 100),
@@ -37,7 +49,20 @@ systems = st.builds(
     st.sampled_from(["bandwidth_aware", "baseline"]),
     st.sampled_from(["one", "per_dimension"]),
     st.sampled_from(["issue", "lowest_layer_first"]),
+    st.one_of(algorithms, st.tuples(algorithms, algorithms, algorithms)),
+    st.integers(1, 4),
+    st.integers(1, 3),
 )
+
+
+def same_everywhere(system):
+    """Tell whether all tiers run the same algorithm."""
+    return isinstance(system.collective_algorithm, str)
+
+
+TOPOLOGIES = Path(__file__).resolve().parents[2] / "topologies"
+# Not those of the Dally paper: its core has twice the rack's bandwidth, its program gives every tier its own.
+FASTER_INSIDE = [path for path in sorted(TOPOLOGIES.glob("*.yaml")) if not path.stem.startswith("dally")]
 slices = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from(["a", "b"]), st.integers(1, 8)), min_size=1, max_size=12
 )
@@ -71,31 +96,48 @@ def test_accounts_add_up(profile, placement, fabric, system):
     assert busy_ns == dict(answer.tiers)
     assert answer.comm_ns <= sum(busy_ns.values())
     assert list(answer.spans) == sorted(answer.spans, key=lambda span: span.start_ns)
-    if system.collective_queue == "one":
+    if system.collective_queue == "one" and system.chunks == 1:
         assert answer.comm_ns == sum(busy_ns.values())  # one collective at a time, one tier at a time
+
+
+def widened(fabric, factor):
+    """Return the fabric with all its links and ports wider by a factor."""
+
+    def wider(dimension):
+        names = ("bandwidth_bytes_per_ns", "machine_bytes_per_ns", "rack_bytes_per_ns")
+        return replace(dimension, **{name: getattr(dimension, name) * factor for name in names})
+
+    def all_wider(tiers_):
+        return tuple(tuple(map(wider, dimensions_)) for dimensions_ in tiers_)
+
+    own = {name: all_wider(each) for name, each in fabric.by_machine_type.items()}
+    return Fabric("wider", *all_wider((fabric.machine, fabric.rack, fabric.network)), by_machine_type=own)
 
 
 @given(profiles, slices, fabrics, systems, st.floats(1, 100))
 def test_more_bandwidth_is_never_slower(profile, placement, fabric, system, factor):
-    """True of one queue; several queues with priorities may have Graham's scheduling anomalies."""
-    system = replace(system, collective_queue="one")
-    faster = Fabric(
-        "faster",
-        *(
-            tuple(
-                replace(each, bandwidth_bytes_per_ns=each.bandwidth_bytes_per_ns * factor)
-                for each in dimensions_
-            )
-            for _, dimensions_ in fabric.tiers()
-        ),
-    )
+    """True of one queue; several queues with priorities may have Graham's scheduling anomalies.
+
+    So may chunks on their way out and back through one dimension: they are tested apart, below.
+    """
+    system = replace(system, collective_queue="one", chunks=1)
     shape = shape_of(placement)
-    slow, fast = (MODEL.iteration(profile, shape, each, system) for each in (fabric, faster))
-    assert fast.comm_ns <= slow.comm_ns
-    assert fast.exposed_ns <= slow.exposed_ns
+    slow, fast = (MODEL.iteration(profile, shape, each, system) for each in (fabric, widened(fabric, factor)))
+    assert fast.total_ns <= slow.total_ns
 
 
-@given(profiles, st.integers(2, 64), dimensions, dimensions, systems)
+@given(profiles, st.integers(2, 8), dimensions, systems, st.floats(1, 100))
+def test_more_bandwidth_is_never_slower_for_chunks(profile, members, dimension, system, factor):
+    """In one dimension, chunks cannot overtake each other."""
+    system = replace(system, collective_queue="one")
+    wider = replace(dimension, bandwidth_bytes_per_ns=dimension.bandwidth_bytes_per_ns * factor)
+    slow, fast = (
+        iteration_on(profile, [("rack", each, members)], system).total_ns for each in (dimension, wider)
+    )
+    assert fast <= slow
+
+
+@given(profiles, st.integers(2, 64), dimensions, dimensions, systems.filter(same_everywhere))
 def test_a_wider_span_is_never_faster(profile, members, inner, outer, system):
     """The same members one tier further out, where links are no better: never faster.
 
@@ -111,28 +153,85 @@ def test_a_wider_span_is_never_faster(profile, members, inner, outer, system):
     assert near.exposed_ns <= far.exposed_ns
 
 
-@given(profiles, st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), fabrics, systems)
-def test_irregular_lies_between_its_regular_neighbours(profile, gpus, machines, racks, fabric, system):
-    """One GPU more on one machine: between none more and one more on every machine (one queue)."""
-    system = replace(system, collective_queue="one")
+ring_layers = st.builds(Layer, st.just("layer"), times_ns, times_ns, times_ns, st.integers(10**6, 10**8))
+spread = st.lists(st.lists(st.integers(1, 8), min_size=1, max_size=4), min_size=1, max_size=3)
+
+
+@given(st.lists(ring_layers, min_size=1, max_size=4), spread, st.lists(st.floats(0.5, 500), min_size=3))
+def test_spreading_gpus_is_never_faster_where_bytes_count(drawn, racks, speeds):
+    """GPUs in one machine against the same number in any placement, where inner links are at least as fast.
+
+    A ring of n moves 2 (n - 1) / n of the bytes; some GPU sees at least as many as there are, over links that
+    are no faster. With latency it need not hold: two levels take fewer steps than one ring.
+    """
+    network, rack, machine = sorted(speeds[:3])
+    fabric = Fabric("any", *((Dimension("ring", 0.0, speed),) for speed in (machine, rack, network)))
+    profile = Profile("any", tuple(drawn))
+    system = SystemSettings(endpoint_delay_ns=0)
+    spread_out = shape_of((rack, "a", gpus) for rack, machines in enumerate(racks) for gpus in machines)
+    together = shape_of([(0, "a", sum(map(sum, racks)))])
+    near, far = (MODEL.iteration(profile, each, fabric, system).total_ns for each in (together, spread_out))
+    # divisions lose up to a byte a member in every phase, and steps their fractions of a ns
+    lost = 8 * len(drawn) * 100 / min(1.0, network)
+    assert near <= far + lost
+
+
+@pytest.mark.parametrize("path", FASTER_INSIDE, ids=lambda path: path.stem)
+@given(st.sampled_from(["ResNet50", "VGG16", "MobileNetV3", "GPT-2"]), st.integers(1, 8))
+def test_shipped_fabrics_reward_consolidation(path, model, gpus):
+    """The same GPUs: in one machine <= two of a rack <= two racks, where links inside are faster."""
+    topology = load_topology(path)
+    fabric, name = topology.fabric, topology.default_machine_type
+    per_machine = topology.machine_type().gpus
+    gpus = min(gpus, per_machine // 2)
+    placements = [[(0, name, 2 * gpus)], [(0, name, gpus)] * 2, [(0, name, gpus), (1, name, gpus)]]
+    totals = [
+        MODEL.iteration(get_profile(model), shape_of(each), fabric, fabric.system).total_ns
+        for each in placements
+    ]
+    assert totals == sorted(totals)
+
+
+@given(profiles, slices, fabrics, systems)
+def test_irregular_lies_between_the_regular_shapes_around_it(profile, placement, fabric, system):
+    """The price is that of the slowest regular placement that its GPUs see, and of no other."""
+    shape = shape_of(placement)
+    answer = MODEL.iteration(profile, shape, fabric, system)
+    around = [
+        iteration_on(profile, [(each.tier, each.dimension, each.members) for each in view], system)
+        for view in views_of(shape, fabric)
+    ]
+    totals = [each.total_ns for each in around]
+    assert min(totals) <= answer.total_ns == max(totals)
+    assert answer in around
+
+
+@given(profiles, st.integers(1, 8), st.integers(1, 8), st.integers(1, 3), fabrics, systems)
+def test_one_machine_more_or_less_full(profile, most, least, racks, fabric, system):
+    """Machines of two sizes in each rack: between placements of either size alone."""
     flat = Fabric("flat", fabric.machine[1:], fabric.rack, fabric.network)
-    low = [(rack, "a", gpus) for rack in range(racks) for _ in range(machines)]
-    high = [(rack, kind, gpus + 1) for rack, kind, gpus in low]
-    some = [high[0], *low[1:]]
-    below, between, above = (
-        MODEL.iteration(profile, shape_of(each), flat, system).comm_ns for each in (low, some, high)
+    mixed, large, small = (
+        MODEL.iteration(
+            profile,
+            shape_of((rack, "a", gpus) for rack in range(racks) for gpus in pair),
+            flat,
+            system,
+        ).total_ns
+        for pair in ((most, least), (most, most), (least, least))
     )
-    # phases are rounded to 1 ns each, and a dimension of one member has one delay more or less per collective
-    slack_ns = 10 * len(profile.layers) * (1 + system.endpoint_delay_ns)
-    assert min(below, above) - slack_ns <= between <= max(below, above) + slack_ns
+    assert min(large, small) <= mixed <= max(large, small)
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 @given(profile=profiles, placement=slices, fabric=fabrics, system=systems)
 def test_compute_alone_scales(factor, profile, placement, fabric, system):
-    """A slower GPU changes compute and hides more or less, but the time communicated in one queue stays."""
+    """A slower GPU changes compute and hides more or less, but the time communicated in one queue stays.
+
+    Of a regular placement; of an irregular one another view may become the slowest.
+    """
     system = replace(system, collective_queue="one")
-    shape = shape_of(placement)
+    gpus = placement[0][2]
+    shape = shape_of([(0, "a", gpus if gpus < 4 else gpus // 4 * 4)])
     usual = MODEL.iteration(profile, shape, fabric, system)
     scaled = MODEL.iteration(profile.scaled(factor), shape, fabric, system)
     assert scaled.comm_ns == usual.comm_ns

@@ -46,20 +46,43 @@ def test_two_gpus_by_hand():
     assert exposed_ns([2]) == exposed_ns([1, 1]) == exposed_ns([1], [1]) == 2 * 3100 + 30
 
 
-def test_averages_between_regular_neighbours():
-    """2 + 3 GPUs are 2.5 a machine: half way between 2 + 2 and 3 + 3. By hand, bandwidth-aware:
+def test_an_irregular_shape_is_the_slowest_that_its_gpus_see():
+    """2 + 3 GPUs: the slower of 2 + 2 and 3 + 3. By hand, bandwidth-aware:
 
     2 + 2: scatter 100 + 3000 + 20, reduce 2 (100 + 1500) + 30, gather 3120: 9470.
     3 + 3: scatter 2 (100 + 2000) + 30, reduce 2 (100 + 1000) + 30, gather 4230: 10690.
     """
     assert exposed_ns([2, 2]) == 9470
     assert exposed_ns([3, 3]) == 10690
-    assert exposed_ns([2, 3]) == exposed_ns([3, 2]) == (9470 + 10690) / 2
+    assert exposed_ns([2, 3]) == exposed_ns([3, 2]) == 10690
 
 
-def test_equal_averages_cost_the_same():
-    """The first form's stated limit: 5 + 3 is priced as 4 + 4."""
-    assert exposed_ns([5, 3]) == exposed_ns([4, 4])
+def test_the_machine_with_the_fewest_ports_sets_the_pace():
+    """7 + 1 through slow ports: all 6000 B go through the one port of the machine with one GPU.
+
+    1 + 1: 2 (100 + 3000 / 0.1) + 30 = 60230, although 7 + 7 and 4 + 4 would have 7 or 4 ports for them.
+    """
+    slow = Fabric("slow", (RING,), (Dimension("ring", 100, 0.1),), (RING,))
+    answers = {
+        shape: AnalyticalModel().iteration(ONE, shape_of((0, "a", gpus) for gpus in shape), slow, SYSTEM)
+        for shape in ((7, 1), (1, 1), (4, 4), (7, 7))
+    }
+    assert answers[7, 1] == answers[1, 1]
+    assert answers[7, 1].exposed_ns == 60230
+    assert max(answers[4, 4].exposed_ns, answers[7, 7].exposed_ns) < 60230 / 1.8
+
+
+def test_mixed_machine_types_wait_for_the_slower_network():
+    """Of 2 + 2 GPUs, two in a machine of type b with a rack port of a tenth: priced as if all were."""
+    own = ((RING,), (Dimension("ring", 100, 0.1),), (RING,))
+    fabric = Fabric("two types", (RING,), (RING,), (RING,), by_machine_type={"b": own})
+    mixed, slow = (
+        AnalyticalModel().iteration(ONE, shape_of([(0, first, 2), (0, "b", 2)]), fabric, SYSTEM)
+        for first in "ab"
+    )
+    assert mixed == slow
+    # scatter 3120, reduce 2 (100 + 1500 / 0.1) + 30, gather 3120
+    assert mixed.exposed_ns == 2 * 3120 + 2 * 15100 + 30
 
 
 def test_explicit_dimensions_are_the_same_model():

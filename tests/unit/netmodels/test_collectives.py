@@ -1,9 +1,11 @@
 """Closed forms, by hand: 1 byte/ns links, so a byte is a nanosecond."""
 
+import numpy as np
 import pytest
 
 from netmodels.api import Dimension, SystemSettings
-from netmodels.collectives import all_reduce_phases, link_bandwidth_bytes_per_ns
+from netmodels.collectives import chunks_of, phases_of
+from netmodels.levels import Level
 
 RING = Dimension("ring", 100, 1.0)
 SWITCH = Dimension("switch", 100, 1.0)
@@ -11,11 +13,15 @@ MESH = Dimension("fully_connected", 100, 1.0)
 PLAIN = SystemSettings(endpoint_delay_ns=10)
 
 
-def phases(dims, size_bytes, system=PLAIN):
+def levels(dims):
+    """Return levels of (dimension, members)."""
+    return [Level("machine", dimension, members) for dimension, members in dims]
+
+
+def phases(dims, size_bytes, system=PLAIN, collective="all_reduce"):
     """Return (dimension, ns, bytes sent) of each phase."""
-    return [
-        (each.dimension, each.ns, each.sent_bytes) for each in all_reduce_phases(dims, size_bytes, system)
-    ]
+    priced = phases_of(collective, levels(dims), size_bytes, system)
+    return [(each.dimension, each.ns, each.sent_bytes) for each in priced]
 
 
 @pytest.mark.parametrize(("dimension", "hops"), [(RING, 1), (SWITCH, 2), (MESH, 1)])
@@ -52,23 +58,45 @@ def test_gathering_starts_from_what_scattering_left():
     assert phases([(quick, 2), (quick, 2)], 7, zero) == [(0, 3, 3), (1, 2, 2), (0, 3, 3)]
 
 
+def cut(dims, size_bytes, collective="all_reduce", **system):
+    """Return the bytes of a chunk and the number of chunks."""
+    sizes = np.array([size_bytes])
+    return tuple(
+        int(each[0]) for each in chunks_of(collective, levels(dims), sizes, SystemSettings(**system))
+    )
+
+
 def test_fewer_bytes_than_members_are_rounded_up():
-    """1 B among 2 x 2 members costs what 4 B cost; zero-byte messages would be free."""
-    assert phases([(RING, 2), (RING, 2)], 1) == phases([(RING, 2), (RING, 2)], 4)
+    """1 B among 2 x 2 members costs what 4 B cost; no message is free. A gather has no least."""
+    assert cut([(RING, 2), (RING, 2)], 1) == (4, 1)
+    assert cut([(RING, 2), (RING, 2)], 1, "all_gather") == (1, 1)
+
+
+def test_chunks_are_equal_and_one_more_takes_the_rest():
+    """4000 B in 4: 4 x 1000; 4003 B: 5 x 1000, the last one mostly empty; 5 B among 4 members in 4: 4 x 4."""
+    assert cut([(RING, 4)], 4000, chunks=4) == (1000, 4)
+    assert cut([(RING, 4)], 4003, chunks=4) == (1000, 5)
+    assert cut([(RING, 4)], 5, chunks=4) == (4, 4)
+
+
+def test_the_other_collectives_over_two_dimensions():
+    """2 x 2: scatter outwards 4000 -> 2000 -> 1000; gather inwards 1000 -> 2000 -> 4000; to all 4000 each."""
+    dims = [(RING, 2), (SWITCH, 2)]
+    assert phases(dims, 4000, collective="reduce_scatter") == [(0, 2120, 2000), (1, 1220, 1000)]
+    assert phases(dims, 1000, collective="all_gather") == [(1, 1220, 1000), (0, 2120, 2000)]
+    assert phases(dims, 4000, collective="all_to_all") == [(0, 2120, 2000), (1, 2220, 2000)]
+
+
+def test_a_tier_may_have_its_own_algorithm():
+    """Direct in the machine (one send of 1000 B to each), a ring in the rack."""
+    system = SystemSettings(endpoint_delay_ns=10, collective_algorithm=("direct", "ring", "ring"))
+    pair = [Level("machine", MESH, 4), Level("rack", SWITCH, 2)]
+    priced = phases_of("all_reduce", pair, 4000, system)
+    assert [each.ns for each in priced] == [1100 + 20, 2 * (200 + 500) + 30, 1100 + 20]
 
 
 @pytest.mark.parametrize("optimization", ["baseline", "bandwidth_aware"])
 def test_one_member_costs_nothing(optimization):
     """A dimension with nobody else in it has nothing to send."""
     system = SystemSettings(collective_optimization=optimization)
-    assert sum(each.ns for each in all_reduce_phases([(RING, 1), (SWITCH, 1)], 4000, system)) == 0
-
-
-@pytest.mark.parametrize(
-    ("kind", "links"),
-    [("ring", [4, 4, 4, 6, 6]), ("switch", [2, 3, 4, 5, 6]), ("fully_connected", [2, 1, 1, 1, 1])],
-)
-def test_links_of_members(kind, links):
-    """2 to 6 members: rings next even number, 4 for two; switches n; meshes n // (n - 1)."""
-    dimension = Dimension(kind, 0, 1.0, links="members")
-    assert [link_bandwidth_bytes_per_ns(dimension, members) for members in range(2, 7)] == links
+    assert sum(ns for _, ns, _ in phases([(RING, 1), (SWITCH, 1)], 4000, system)) == 0

@@ -76,6 +76,21 @@ def test_compute_is_the_measured_time_exactly(name, compute_ns):
         ("BERT", "BERT-large"),
         ("bert_large", "BERT-large"),
         ("mobilenet_v3", "MobileNetV3"),
+        ("res18", "ResNet18"),  # Synergy's traces, also res50, deepspeech, gnmt, lstm, m5
+        ("res50", "ResNet50"),
+        ("shufflenet_v2_x1_0", "ShuffleNet"),  # Muri's traces, also gpt2, vgg16, a2c, dqn
+        ("shufflenet_v2", "ShuffleNet"),
+        ("mobilenet_v2", "MobileNetV2"),
+        ("inception_v3", "InceptionV3"),
+        ("Inception3", "InceptionV3"),
+        ("gpt2", "GPT-2"),
+        ("deepspeech2", "DeepSpeech"),
+        ("TransformerXL", "Transformer-XL"),
+        ("transformer", "Transformer"),
+        ("Bi-att-Flow", "BAT"),  # CODA's Table I
+        ("bidaf", "BAT"),
+        ("llama2-7b", "Llama-2-7B"),
+        ("llama_2_70b", "Llama-2-70B"),
     ],
 )
 def test_names_as_traces_spell_them(asked, name):
@@ -89,6 +104,21 @@ def test_unknown_model():
     """A trace with a model that we lack ends with the nearest name."""
     with pytest.raises(InputError, match="did you mean 'ResNet50'"):
         get_profile("ResNet51")
+
+
+def test_the_list_of_models_stays_readable():
+    """All names stand in one message: two lines, and the list no longer than a few of a terminal's."""
+    with pytest.raises(InputError) as error:
+        get_profile("no such thing at all")
+    message = str(error.value)
+    assert all(name in message for name in profile_names())
+    assert message.count("\n") == 1
+    assert len(message) < 400
+
+
+def test_no_alias_hides_a_model():
+    """Every listed name means itself."""
+    assert [get_profile(name).name for name in profile_names()] == list(profile_names())
 
 
 def test_compute_counts_what_the_walk_runs():

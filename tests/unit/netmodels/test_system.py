@@ -28,6 +28,11 @@ def test_null_keeps_the_topology_s_value():
         ({"endpoint_delay_ns": True}, True, "a whole number >= 0"),
         ({"local_memory_gb_s": float("nan")}, "nan", "a number >= 0"),
         ({"queue_order": ["issue"]}, ["issue"], "did you mean 'issue'?"),
+        ({"collective_algorithm": "rings"}, "rings", "did you mean 'ring'?"),
+        ({"collective_algorithm": ["ring", "ring", "tree"]}, "tree", "direct"),
+        ({"collective_algorithm": ["ring", "direct"]}, ["ring", "direct"], "machine, rack, network"),
+        ({"chunks": 0}, 0, "a whole number >= 1"),
+        ({"chunks_in_flight": True}, True, "a whole number >= 1"),
     ],
 )
 def test_wrong_overrides_say_what_is_allowed(overrides, found, allowed):
@@ -41,4 +46,15 @@ def test_wrong_overrides_say_what_is_allowed(overrides, found, allowed):
 def test_whole_and_fractional_numbers_are_the_same_setting():
     """1600 and 1600.0 hash alike, and so does any process, whatever its hash seed."""
     assert hash(SystemSettings(local_memory_gb_s=1600)) == hash(SystemSettings(local_memory_gb_s=1600.0))
-    assert hash(pickle.loads(pickle.dumps(SystemSettings()))) == hash(SystemSettings()) == 0x9F258F7A1DC52B7
+    assert hash(pickle.loads(pickle.dumps(SystemSettings()))) == hash(SystemSettings()) == 0x9AE22DA8F78B2E8
+
+
+def test_an_algorithm_for_all_tiers_or_one_each():
+    """A list comes from a file; three alike are one and the same question to the cache."""
+    settings = merge_system(
+        SystemSettings(), {"collective_algorithm": ["direct", "ring", "halving_doubling"]}
+    )
+    tiers = ("machine", "rack", "network")
+    assert [settings.algorithm_of(tier) for tier in tiers] == ["direct", "ring", "halving_doubling"]
+    assert [SystemSettings().algorithm_of(tier) for tier in tiers] == ["ring"] * 3
+    assert merge_system(SystemSettings(), {"collective_algorithm": ["ring"] * 3}) == SystemSettings()

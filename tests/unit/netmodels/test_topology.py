@@ -46,11 +46,12 @@ def test_shipped_topologies_load_alike_from_file_and_mapping(path):
 
 
 def test_default_fabric_has_the_vendor_s_figures():
-    """NVLink 900 GB/s both ways: 450 each; an NDR port: 50; 800 Gb/s for 8 GPUs: 12.5."""
+    """NVLink 900 GB/s both ways: 450 each; an NDR port: 50, in the core too; a machine's: 100."""
     topology = load_topology(FOLDER / "dgx_h100_3tier.yaml")
     fabric = topology.fabric
     speeds = [tier[0].bandwidth_bytes_per_ns for tier in (fabric.machine, fabric.rack, fabric.network)]
-    assert speeds == [450, 50, 12.5]
+    assert speeds == [450, 50, 50]
+    assert fabric.network[0].machine_bytes_per_ns == 100
     machine = topology.machine_type()
     assert (machine.gpus, machine.cpus, machine.memory_bytes) == (8, 112, 2 * 2**40)
 
@@ -142,3 +143,57 @@ def test_inner_dimensions_need_a_size():
     raw["fabric"]["rack"] *= 2
     with pytest.raises(InputError, match=r"fabric\.rack\.0\.size"):
         load_topology(raw)
+
+
+def changed(**parts):
+    """Return the tiny topology with other dimensions of some tiers."""
+    topology = copy.deepcopy(TINY)
+    topology["fabric"].update(parts)
+    return topology
+
+
+PORT = {
+    "kind": "switch",
+    "latency_ns": 1,
+    "bandwidth_gbit_s": 100,
+    "shared_gbit_s": {"machine": 80, "rack": 8},
+}
+
+
+def test_shared_ports_are_read():
+    """80 Gbit/s a machine and 8 Gbit/s a rack: 10 and 1 byte/ns; none where none is given."""
+    fabric = load_topology(changed(network=[PORT])).fabric
+    assert (fabric.network[0].machine_bytes_per_ns, fabric.network[0].rack_bytes_per_ns) == (10, 1)
+    assert (fabric.rack[0].machine_bytes_per_ns, fabric.rack[0].rack_bytes_per_ns) == (0, 0)
+
+
+@pytest.mark.parametrize(("tier", "inside"), [("machine", "machine"), ("rack", "rack")])
+def test_what_lies_inside_is_not_shared(tier, inside):
+    """A rack's uplink limits what leaves the rack, not what stays in it."""
+    with pytest.raises(InputError) as error:
+        load_topology(changed(**{tier: [PORT]}))
+    assert error.value.where == f"topology tiny, fabric.{tier}.0.shared_gbit_s.{inside}"
+
+
+def test_a_machine_type_may_have_its_own_fabric():
+    """A second type with another port: its rack tier is its own, the others are the usual ones."""
+    topology = copy.deepcopy(TINY)
+    port = [{"kind": "switch", "latency_ns": 7, "bandwidth_gbit_s": 16}]
+    topology["machine_types"]["slow"] = {**topology["machine_types"]["box"], "fabric": {"rack": port}}
+    fabric = load_topology(topology).fabric
+    assert fabric.tiers("box") == fabric.tiers() == fabric.tiers("unheard of")
+    seen = dict(fabric.tiers("slow"))
+    assert (seen["machine"], seen["network"]) == (fabric.machine, fabric.network)
+    assert (seen["rack"][0].latency_ns, seen["rack"][0].bandwidth_bytes_per_ns) == (7, 2)
+    assert load_topology(TINY).fabric.digest != fabric.digest
+
+
+def test_mistakes_in_a_machine_type_s_fabric_are_found():
+    """The field named is the type's own."""
+    topology = copy.deepcopy(TINY)
+    topology["machine_types"]["box"]["fabric"] = {
+        "rack": [{"kind": "switch", "latency_ns": 1, "bandwidth_gbit_s": 1, "size": 4}]
+    }
+    with pytest.raises(InputError) as error:
+        load_topology(topology)
+    assert error.value.where == "topology tiny, machine_types.box.fabric.rack.0.size"

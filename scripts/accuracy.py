@@ -1,0 +1,298 @@
+"""Compare the analytical network model with recorded answers of ASTRA-sim, class by class.
+
+    python scripts/accuracy.py ../shared/reference/astra_sim
+
+prints, for every class of answers, how many there are, how many are equal to the nanosecond, and the median
+and worst relative error of the time. The folder has collectives.csv, results.csv, ns3_allreduce.csv and
+v1_answers.csv (one row a run of a real binary, with its parameters) and workloads/ (layers of the models).
+"""
+
+import argparse
+import csv
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from netmodels.algorithms import Collective
+from netmodels.analytical import collective_ns, iteration_on
+from netmodels.api import Dimension, IterationTime, Layer, Profile, SystemSettings, Tier
+
+Row = Mapping[str, str]
+Dims = list[tuple[Tier, Dimension, int]]
+
+KINDS = {"Ring": "ring", "Switch": "switch", "FullyConnected": "fully_connected"}
+ALGORITHMS = {
+    "ring": "ring",
+    "direct": "direct",
+    "halvingDoubling": "halving_doubling",
+    "doubleBinaryTree": "double_binary_tree",
+}
+OPTIMIZATIONS = {"localBWAware": "bandwidth_aware", "baseline": "baseline"}
+WORKLOADS = {
+    "alexnet_B512": "alexnet_B512_astra-sim.csv",
+    "mobilenet_v3_B512": "mobilenet_v3_B512_astra-sim.csv",
+    "resnet18_B512": "resnet18_B512_astra-sim.csv",
+    "resnet50_B512": "resnet50_B512_astra-sim.csv",
+    "vgg11_B256": "vgg11_B256_astra-sim.csv",
+    "BERT-large_B256": "BERT-large_B256_astra-sim2.csv",
+}
+V1_WORKLOADS = {
+    "VGG": "vgg11_B256",
+    "AlexNet": "alexnet_B512",
+    "MobileNetV3": "mobilenet_v3_B512",
+    "ResNet18": "resnet18_B512",
+    "ResNet50": "resnet50_B512",
+    "BERT": "BERT-large_B256",
+}
+V1_SYSTEM = SystemSettings(
+    endpoint_delay_ns=10,
+    local_memory_gb_s=0,
+    collective_optimization="baseline",
+    collective_queue="per_dimension",
+    queue_order="lowest_layer_first",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One recorded answer and ours.
+
+    Parameters
+    ----------
+    kind
+        The class that it belongs to.
+    ours_ns, theirs_ns
+        The time of the collective, or of the iteration.
+    row
+        The record.
+    """
+
+    kind: str
+    ours_ns: int
+    theirs_ns: float
+    row: Row
+
+    @property
+    def error(self) -> float:
+        """Ours / theirs - 1."""
+        return self.ours_ns / self.theirs_ns - 1
+
+
+# --- what a row says
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def read_workload(path: Path) -> Profile:
+    """Return a workload; names carry a glued number, BERT's layer count is wrong, so lines are counted."""
+    columns = [line.split() for line in path.read_text().splitlines()[2:]]
+    layers = tuple(
+        Layer(
+            each[0].lstrip("0123456789"),
+            *(int(float(each[place])) for place in (2, 5, 8, 10, 11)),
+        )
+        for each in columns
+        if len(each) >= 12
+    )
+    return Profile(path.name, layers)
+
+
+def dims_of(kinds: str, members: str, bandwidth: str, latency: str, links: str = "one") -> Dims:
+    """Read `Ring|Switch`, `8|4`, `450|25` (2^30 byte/s), `500|2000` (ns), innermost first."""
+    tiers: tuple[Tier, ...] = ("machine", "rack", "network", "network")
+    columns = zip(tiers, *(each.split("|") for each in (kinds, members, bandwidth, latency)), strict=False)
+    return [
+        (tier, Dimension(cast(Any, KINDS[kind]), float(delay), _gib(speed), 0, cast(Any, links)), int(count))
+        for tier, kind, count, speed, delay in columns
+    ]
+
+
+def _gib(speed: str) -> float:
+    return float(speed) * 2**30 / 1e9
+
+
+def dims_of_row(row: Row) -> Dims:
+    """Return the dimensions of a run of one of the analytical back ends."""
+    names = ("topology_per_dim", "npus_per_dim", "bandwidth_GBps", "latency_ns")
+    return dims_of(*(row[name] for name in names))
+
+
+def system_of(row: Row) -> SystemSettings:
+    """Return the settings of a run of ASTRA-sim 2.x."""
+    names = [ALGORITHMS[name] for name in row["implementation"].split("|")]
+    each = names[0] if len(names) == 1 else tuple((*names, "ring", "ring")[:3])
+    return SystemSettings(
+        endpoint_delay_ns=int(row.get("endpoint_delay_ns", 10)),
+        local_memory_gb_s=float(row.get("local_mem_bw_GBps", 1600)),
+        collective_optimization=cast(Any, OPTIMIZATIONS[row["collective_optimization"]]),
+        collective_algorithm=cast(Any, each),
+        chunks=int(row["preferred_dataset_splits"]),
+        chunks_in_flight=int(row["active_chunks_per_dimension"]),
+    )
+
+
+def price_collective(row: Row) -> int:
+    """Return our time of a recorded single collective."""
+    collective = cast(Collective, row.get("collective", "ALL_REDUCE").lower())
+    return collective_ns(collective, dims_of_row(row), int(row["size_bytes"]), system_of(row))
+
+
+def kind_of(row: Row, dims: Dims) -> str:
+    """Return the class of a run of one of the analytical back ends."""
+    system = system_of(row)
+    algorithm = str(system.collective_algorithm)
+    kinds = {dimension.kind for _, dimension, _ in dims}
+    where = ""
+    if row["backend"] == "aware":  # one dimension
+        steps_are_links = "switch" not in kinds and (algorithm == "ring" or "ring" not in kinds)
+        where = ", a step is a link" if steps_are_links else ", steps share links"
+    elif algorithm == "direct" and "ring" in kinds:
+        whole = len(dims) == 1 or system.collective_optimization == "baseline"
+        where = " all-reduce on a ring" if whole else ""
+    elif algorithm == "double_binary_tree" and len(dims) > 1:
+        where = f", {system.collective_optimization}"
+    chunks = ", several chunks" if system.chunks > 1 else ""
+    if system.chunks_in_flight > 1:
+        chunks = ", chunks in flight"
+    return f"congestion-{row['backend']}: {algorithm}{where}{chunks}"
+
+
+# --- the four files
+
+
+def collectives(folder: Path) -> Iterator[Comparison]:
+    """Yield the single all-reduces; runs that did not end are left out."""
+    for row in rows_of(folder / "collectives.csv"):
+        if row["rc"] == "0" and row["time_ns"]:
+            kind = f"collective, {kind_of(row, dims_of_row(row))}"
+            yield Comparison(kind, price_collective(row), float(row["time_ns"]), row)
+
+
+def price_iteration(row: Row, profiles: Mapping[str, Profile], dims: Dims) -> IterationTime:
+    """Return our answer for a recorded iteration of ASTRA-sim 2.x, which has no update delays."""
+    profile = profiles[row["model"]]
+    plain = Profile(profile.name, tuple(replace(each, update_ns=0) for each in profile.layers))
+    return iteration_on(plain.scaled(float(row["compute_scale"] or 1)), dims, system_of(row))
+
+
+def profiles_of(folder: Path) -> dict[str, Profile]:
+    """Return the recorded workloads by model."""
+    return {model: read_workload(folder / "workloads" / file) for model, file in WORKLOADS.items()}
+
+
+def iterations(folder: Path) -> Iterator[Comparison]:
+    """Yield the iterations of ASTRA-sim 2.x; runs that did not end are left out."""
+    profiles = profiles_of(folder)
+    for row in rows_of(folder / "results.csv"):
+        if row["simulator"] != "astra-sim-2.0" or row["rc"] != "0":
+            continue
+        if row["backend"] == "ns3":
+            dims, kind = ns3_dims(row["npus_per_dim"], *_links(row["topology_per_dim"])), "ns-3: ring"
+        else:
+            dims = dims_of_row(row)
+            kind = kind_of(row, dims)
+        answer = price_iteration(row, profiles, dims)
+        yield Comparison(f"iteration, {kind}", answer.total_ns, float(row["total_time_ns"]), row)
+
+
+def packet_level(folder: Path) -> Iterator[Comparison]:
+    """Yield the single all-reduces of the ns-3 back end."""
+    for row in rows_of(folder / "ns3_allreduce.csv"):
+        links = [
+            (float(rate.removesuffix("Gbps")), float(delay.removesuffix("ms")) * 1e6)
+            for rate, delay in zip(row["link_rate"].split("/"), row["link_delay"].split("/"), strict=True)
+        ]
+        if len(links) > 1 and row["logical_dims"] == "16":
+            continue  # a flat ring over a hierarchy: no regular placement
+        system = replace(system_of(row), local_memory_gb_s=1600.0)
+        dims = ns3_dims(row["logical_dims"], *links)
+        ours_ns = collective_ns("all_reduce", dims, int(row["size_bytes"]), system)
+        in_flight = ", chunks in flight" if system.chunks_in_flight > 1 else ""
+        kind = f"collective, ns-3: {system.collective_algorithm}{in_flight}"
+        yield Comparison(kind, ours_ns, float(row["time_ns"]), row)
+
+
+def _links(described: str) -> list[tuple[float, float]]:
+    """Read `NVSwitch 3600Gbps 0.0005ms; machine uplink 1600Gbps 0.001ms`: Gbit/s and ns of each link."""
+    words = [part.split() for part in described.split(";")]
+    return [
+        (float(each[-2].removesuffix("Gbps")), float(each[-1].removesuffix("ms")) * 1e6) for each in words
+    ]
+
+
+def ns3_dims(members: str, *links: tuple[float, float]) -> Dims:
+    """Return the dimensions of a physical tree of switches: GPU links, machine uplinks, rack uplinks.
+
+    A message between two machines climbs and descends all links below the switch that it turns at; GPUs below
+    an uplink share it.
+    """
+    counts = [int(each) for each in members.split("|")]
+    used = list(links[: len(counts)])
+    if len(links) > len(counts) > 1:  # one machine a rack: both uplinks lie on the way
+        used[-1] = (min(rate for rate, _ in links[1:]), sum(delay for _, delay in links[1:]))
+    tiers: tuple[Tier, ...] = ("machine", "rack", "network")
+    dims: Dims = []
+    below, latency_ns, rate = 1, 0.0, float("inf")
+    for tier, count, (gbit_s, delay_ns) in zip(tiers, counts, used, strict=False):
+        latency_ns += delay_ns
+        rate = min(rate, gbit_s / below)
+        dims.append((tier, Dimension("switch", latency_ns, rate / 8), count))
+        below *= count
+    return dims
+
+
+def version_one(folder: Path) -> Iterator[Comparison]:
+    """Yield the iterations of ASTRA-sim 1.0, as the Dally authors called it."""
+    profiles = profiles_of(folder)
+    for row in rows_of(folder / "v1_answers.csv"):
+        kinds, members = row["topology_per_dim"], row["units"]
+        dims = dims_of(kinds, members, row["bandwidth_GiBps"], row["latency_ns"], links="members")
+        profile = profiles[V1_WORKLOADS[row["model"]]].scaled(float(row["compute_scale"]))
+        theirs_us = float(row["total_compute_us"]) + float(row["total_exposed_comm_us"])
+        ours_ns = iteration_on(profile, dims, V1_SYSTEM).total_ns
+        yield Comparison("iteration, ASTRA-sim 1.0", ours_ns, 1000 * theirs_us, row)
+
+
+def comparisons(folder: Path) -> list[Comparison]:
+    """Return all recorded answers that can be asked for, with ours."""
+    sources = (collectives, iterations, packet_level, version_one)
+    return [each for source in sources for each in source(folder)]
+
+
+def table(found: Sequence[Comparison]) -> str:
+    """Return a line a class: answers, equal ones, median and worst relative error."""
+    classes: dict[str, list[Comparison]] = {}
+    for each in found:
+        classes.setdefault(each.kind, []).append(each)
+    lines = [f"{'answers':>7} {'equal':>6} {'median':>9} {'worst':>9}  class"]
+    for kind in sorted(classes):
+        errors = [each.error for each in classes[kind]]
+        equal = sum(each.ours_ns == each.theirs_ns for each in classes[kind])
+        worst = max(errors, key=abs)
+        median = statistics.median(errors)
+        lines.append(f"{len(errors):7} {equal:6} {median:+9.3%} {worst:+9.3%}  {kind}")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; return 0, or 2 if the folder lacks a file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args(argv).folder
+    try:
+        print(table(comparisons(folder)))
+    except OSError as problem:
+        print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
