@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from artist.blame import own_lines
 from artist.capacity import build_cluster
-from artist.config import Config
+from artist.config import Config, NetworkConfig
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
 from artist.core.job import JobSpec
@@ -30,7 +30,7 @@ from artist.workload.load import load_jobs
 from netmodels.cache import CachedModel
 from netmodels.profile import get_profile
 from netmodels.system import SystemSettings, merge_system
-from netmodels.topology import load_topology
+from netmodels.topology import Topology, load_topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,7 @@ def build(config: Config) -> Simulation:
     """
     topology = load_topology(config.topology)
     cluster, capacity_events = build_cluster(config.cluster, topology)
-    system = _system(topology.fabric.system, config.network.system)
-    network = _network(config)
+    network, system = build_network(config.network, topology)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
     estimates = part(config.estimates, "estimates", ("factors",))
@@ -153,12 +152,20 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def _network(config: Config) -> CachedModel:
-    model = part(config.network.model, "network.model", ("iteration",))
+def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedModel, SystemSettings]:
+    """Make the network model, and the settings that it is to be asked with.
+
+    Raises
+    ------
+    InputError
+        If a setting or a parameter is not allowed, or the folder of its cache cannot be made.
+    """
+    system = _system(topology.fabric.system, config.system)
+    model = part(config.model, "network.model", ("iteration",))
     try:
-        return CachedModel(model, config.network.cache)
+        return CachedModel(model, config.cache), system
     except InputError as error:
-        if error.where != "network.cache" or os.environ.get("ARTIST_CACHE") != str(config.network.cache):
+        if error.where != "network.cache" or os.environ.get("ARTIST_CACHE") != str(config.cache):
             raise
         where = "environment variable ARTIST_CACHE"
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None

@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(arguments: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises instead of printing and leaving
     try:
-        _register_topologies()
+        register_topologies()
         with _arguments(_checked_arguments(arguments)), _kept_returns() as returns:
             hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")(_task)()
     except KeyboardInterrupt:
@@ -222,7 +222,7 @@ def _checked_arguments(arguments: Sequence[str]) -> list[str]:
     return overrides + others
 
 
-def _register_topologies() -> None:
+def register_topologies() -> None:
     """Make each file of topologies/ a choice of the group `topology`."""
     for path in sorted(data_path("topologies").glob("*.yaml")):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

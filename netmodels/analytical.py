@@ -40,6 +40,24 @@ class AnalyticalModel:
         answers = [self._regular(profile, view, system) for view in views_of(shape, fabric)]
         return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
 
+    def collective_ns(
+        self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> int:
+        """Return the time of one collective alone, by the slowest view as for iterations.
+
+        Parameters
+        ----------
+        collective
+            What is done.
+        size_bytes
+            Bytes that each GPU starts with, more than 0.
+        shape, fabric, system
+            As for `iteration`.
+        """
+        return max(
+            _collective_ns(collective, view, size_bytes, system) for view in views_of(shape, fabric)
+        )
+
     def _regular(self, profile: Profile, view: View, system: SystemSettings) -> IterationTime:
         question = (profile, view, system)
         answer = self._known.get(question)
@@ -65,7 +83,7 @@ def iteration_on(
     return _iteration(profile, tuple(Level(*each) for each in dims if each[2] > 1), system)
 
 
-def collective_ns(
+def collective_on(
     collective: Collective,
     dims: Sequence[tuple[Tier, Dimension, int]],
     size_bytes: int,
@@ -84,7 +102,10 @@ def collective_ns(
     system
         How it runs.
     """
-    levels = tuple(Level(*each) for each in dims if each[2] > 1)
+    return _collective_ns(collective, tuple(Level(*each) for each in dims if each[2] > 1), size_bytes, system)
+
+
+def _collective_ns(collective: Collective, levels: View, size_bytes: int, system: SystemSettings) -> int:
     return alone(_trains(collective, levels, [size_bytes], system)[size_bytes], system)[1]
 
 

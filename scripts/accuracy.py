@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from netmodels.algorithms import Collective
-from netmodels.analytical import collective_ns, iteration_on
+from netmodels.analytical import collective_on, iteration_on
 from netmodels.api import Dimension, IterationTime, Layer, Profile, SystemSettings, Tier
 
 Row = Mapping[str, str]
@@ -141,7 +141,7 @@ def system_of(row: Row) -> SystemSettings:
 def price_collective(row: Row) -> int:
     """Return our time of a recorded single collective."""
     collective = cast(Collective, row.get("collective", "ALL_REDUCE").lower())
-    return collective_ns(collective, dims_of_row(row), int(row["size_bytes"]), system_of(row))
+    return collective_on(collective, dims_of_row(row), int(row["size_bytes"]), system_of(row))
 
 
 def kind_of(row: Row, dims: Dims) -> str:
@@ -213,7 +213,7 @@ def packet_level(folder: Path) -> Iterator[Comparison]:
             continue  # a flat ring over a hierarchy: no regular placement
         system = replace(system_of(row), local_memory_gb_s=1600.0)
         dims = ns3_dims(row["logical_dims"], *links)
-        ours_ns = collective_ns("all_reduce", dims, int(row["size_bytes"]), system)
+        ours_ns = collective_on("all_reduce", dims, int(row["size_bytes"]), system)
         in_flight = ", chunks in flight" if system.chunks_in_flight > 1 else ""
         kind = f"collective, ns-3: {system.collective_algorithm}{in_flight}"
         yield Comparison(kind, ours_ns, float(row["time_ns"]), row)

@@ -1,0 +1,229 @@
+"""The command `artist-network`: what an iteration, or a collective, costs on a placement."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, NoReturn, cast
+
+from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
+from pydantic import Field, StrictInt, ValidationError
+
+from artist.build import build_network
+from artist.cli import BAD_INPUT, INTERRUPTED, SUCCESS, register_topologies
+from artist.config import Frame, NetworkConfig
+from artist.data import data_path
+from artist.errors import InputError
+from artist.explain import from_library, from_validation, two_lines
+from artist.pricing.placements import parse_shape, tier_shapes
+from artist.pricing.price import CollectivePrice, Price, price_collectives, price_iterations
+from artist.pricing.tables import collective_csv, collective_table, price_csv, price_table
+from artist.run_key import program_version
+from artist.user_folder import check_shadows, put_on_path
+from netmodels.algorithms import Collective
+from netmodels.profile import get_profile, profile_names
+from netmodels.shape import Shape
+from netmodels.topology import Topology, load_topology
+
+_OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes")  # whose values every row shows anyway
+_EXAMPLES = """\
+  artist-network                                             models of the Dally paper on 8 GPUs, by tier
+  artist-network model=GPT-2 shape=8,4+4,'4|4',5+3           placements of your own
+  artist-network model=all topology=dgx_h100_3tier,pcie_10g plot=overheads.png
+  artist-network collective=all_reduce bytes=1e6,1e9 network.system.collective_algorithm=ring,direct
+  artist-network draw=fabric.png topology=cloud_ethernet
+"""
+
+
+class PriceConfig(Frame):
+    """What `conf/price.yaml` says; the comments there explain it."""
+
+    topology: dict[str, Any]
+    network: NetworkConfig
+    model: str | list[str]
+    compute_scale: float = Field(gt=0)
+    gpus: StrictInt | list[StrictInt]
+    shape: StrictInt | str | list[StrictInt | str] | None = None
+    collective: Collective | None = None
+    bytes: float = Field(ge=1, le=1e15)
+    csv: Path | None = None
+    plot: Path | None = None
+    draw: Path | None = None
+    racks: int = Field(ge=1, le=1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One combination of the values that were given as lists."""
+
+    config: PriceConfig
+    topology: Topology
+    lead: tuple[str, ...]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, or 2 for bad input.
+
+    Parameters
+    ----------
+    argv
+        Arguments without the program's name; those of the process if None.
+    """
+    try:
+        arguments = _parser().parse_args(argv)
+        _run(arguments.overrides, arguments.config_dir)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever reads has seen enough
+    except Exception as error:
+        print(two_lines(from_library(error)), file=sys.stderr)
+        return BAD_INPUT
+    return SUCCESS
+
+
+def _parser() -> argparse.ArgumentParser:
+    settings = "\n".join(f"  {line}" for line in data_path("conf", "price.yaml").read_text().splitlines())
+    parser = argparse.ArgumentParser(
+        prog="artist-network",
+        usage="artist-network [field=value ...] [--config-dir FOLDER]",
+        description=f"Prices models, or collectives, on placements in a fabric.\n\n{_EXAMPLES}",
+        epilog=f"Fields; of several values, a,b,c, all are priced:\n\n{settings}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("overrides", nargs="*", metavar="field=value", help="what to price")
+    parser.add_argument("--config-dir", type=Path, help="your own topologies and network models")
+    parser.add_argument("--version", action="version", version=f"artist-sim {program_version()}")
+
+    def refuse(message: str) -> NoReturn:
+        allowed = "field=value, --config-dir FOLDER; see artist-network --help"
+        raise InputError(message, where="command line", allowed=allowed)
+
+    parser.error = refuse  # type: ignore[method-assign]
+    return parser
+
+
+def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
+    swept, points = _points(overrides, config_dir)
+    first = points[0].config
+    if first.draw is not None:
+        from artist.pricing.drawing import draw_fabric
+
+        _save(draw_fabric(points[0].topology, first.racks), first.draw, "draw")
+        return
+    if first.collective is not None:
+        collectives = list(chain.from_iterable(_collectives(point) for point in points))
+        print(collective_table(collectives, swept))
+        _write(first.csv, collective_csv(collectives, swept))
+        return
+    prices = list(chain.from_iterable(_iterations(point) for point in points))
+    print(price_table(prices, swept))
+    _write(first.csv, price_csv(prices, swept))
+    if first.plot is not None:
+        from artist.pricing.plots import overheads
+
+        _save(overheads(prices), first.plot, "plot")
+
+
+# --- from the command line to points
+
+
+def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str], list[Point]]:
+    """Return the names of what is swept, beside what every row shows, and all combinations."""
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    swept = [each.get_key_element() for each in parsed if each.is_sweep_override()]
+    leads = [name for name in swept if name not in _OWN_COLUMNS]
+    folder = None if config_dir is None else config_dir.absolute()
+    searchpath = [] if folder is None else [f"hydra.searchpath=[file://{folder}]"]
+    if folder is not None:
+        if not folder.is_dir():
+            raise InputError(
+                "no such folder", where="--config-dir", found=str(config_dir), allowed="a folder"
+            )
+        check_shadows(folder.resolve())
+        put_on_path(folder)
+    register_topologies()
+    points = []
+    with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):
+        for combination in chain.from_iterable(BasicSweeper.split_arguments(parsed, None)):
+            values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
+            composed = compose("price", [*combination, *searchpath])
+            raw: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+            lead = tuple(values[name.lstrip("+")] for name in leads)
+            points.append(Point(_checked(raw), load_topology(raw["topology"]), lead))
+    return [name.rpartition(".")[2] for name in leads], points
+
+
+def _checked(raw: Mapping[str, Any]) -> PriceConfig:
+    try:
+        return PriceConfig.model_validate(dict(raw))
+    except ValidationError as error:
+        raise from_validation(error, model=PriceConfig) from None
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _shapes(point: Point) -> list[Shape]:
+    shape, topology = point.config.shape, point.topology
+    if shape is not None:
+        return [parse_shape(str(each), topology) for each in _listed(shape)]
+    return [each for gpus in _listed(point.config.gpus) for each in tier_shapes(gpus, topology).values()]
+
+
+def _iterations(point: Point) -> list[Price]:
+    network, system = build_network(point.config.network, point.topology)
+    models = [name for each in _listed(point.config.model) for name in _named(each)]
+    profiles = [get_profile(name).scaled(point.config.compute_scale) for name in models]
+    return price_iterations(profiles, _shapes(point), network, point.topology, system, point.lead)
+
+
+def _named(model: str) -> tuple[str, ...]:
+    return profile_names() if model == "all" else (model,)
+
+
+def _collectives(point: Point) -> list[CollectivePrice]:
+    network, system = build_network(point.config.network, point.topology)
+    collective = cast(Collective, point.config.collective)
+    size = round(point.config.bytes)
+    shapes = _shapes(point)
+    return price_collectives(collective, size, shapes, network.model, point.topology, system, point.lead)
+
+
+# --- files
+
+
+def _write(path: Path | None, text: str) -> None:
+    if path is not None:
+        _into(path, text.encode(), "csv")
+
+
+def _save(figure: Any, path: Path, field: str) -> None:
+    from artist.results.plots import rendered
+
+    kind = path.suffix.removeprefix(".")
+    if kind not in ("png", "svg"):
+        raise InputError("unknown kind of figure", where=field, found=str(path), allowed=".png or .svg")
+    _into(path, rendered(figure, cast(Literal["png", "svg"], kind)), field)
+
+
+def _into(path: Path, content: bytes, field: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        found = f"{path}: {error.strerror}"
+        raise InputError(
+            "cannot be written", where=field, found=found, allowed="a file in a folder"
+        ) from None
+    print(f"written to {path}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

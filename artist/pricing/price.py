@@ -1,0 +1,148 @@
+"""What an iteration, or a collective, costs on a placement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from artist.errors import InputError
+from artist.pricing.placements import show_shape
+from netmodels.algorithms import Collective
+from netmodels.api import NetworkModel, Profile, SystemSettings, Tier
+from netmodels.shape import Shape, gpus, tier
+from netmodels.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of one iteration.
+
+    Parameters
+    ----------
+    model, placement
+        Of what.
+    gpus, tier
+        GPUs of the placement, and the widest tier that it crosses.
+    compute_ns, comm_ns, exposed_ns
+        Times of the network model's answer.
+    sent_bytes
+        What each GPU sends on each tier.
+    lead
+        What else tells it from others, such as the topology.
+    """
+
+    model: str
+    placement: str
+    gpus: int
+    tier: Tier
+    compute_ns: int
+    comm_ns: int
+    exposed_ns: int
+    sent_bytes: dict[Tier, int]
+    lead: tuple[str, ...] = field(default=())
+
+    @property
+    def total_ns(self) -> int:
+        """Time of the iteration."""
+        return self.compute_ns + self.exposed_ns
+
+    @property
+    def overhead(self) -> float:
+        """Exposed communication / compute."""
+        return self.exposed_ns / self.compute_ns if self.compute_ns else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CollectivePrice:
+    """The price of one collective with the network to itself.
+
+    Parameters
+    ----------
+    collective, placement
+        Of what.
+    gpus, tier
+        GPUs of the placement, and the widest tier that it crosses.
+    bytes
+        Of the whole tensor.
+    time_ns
+        How long it takes.
+    lead
+        What else tells it from others.
+    """
+
+    collective: Collective
+    placement: str
+    gpus: int
+    tier: Tier
+    bytes: int
+    time_ns: int
+    lead: tuple[str, ...] = field(default=())
+
+    @property
+    def algorithm_gb_s(self) -> float:
+        """Bytes of the tensor over time, 10^9 byte/s (`algbw` of nccl-tests)."""
+        return self.bytes / self.time_ns if self.time_ns else 0.0
+
+    @property
+    def bus_gb_s(self) -> float:
+        """What a GPU sends over time, 10^9 byte/s, for any number of GPUs (`busbw` of nccl-tests)."""
+        share = (self.gpus - 1) / self.gpus
+        return self.algorithm_gb_s * share * (2 if self.collective == "all_reduce" else 1)
+
+
+def price_iterations(
+    profiles: Sequence[Profile],
+    shapes: Sequence[Shape],
+    network: NetworkModel,
+    topology: Topology,
+    system: SystemSettings,
+    lead: tuple[str, ...] = (),
+) -> list[Price]:
+    """Return the prices of models on placements; the slowest GPU type of a placement computes.
+
+    Raises
+    ------
+    InputError
+        If the network model cannot answer.
+    """
+    prices = []
+    for profile in profiles:
+        for shape in shapes:
+            slowest = min(topology.machine_type(name).speed for rack in shape for name, _ in rack)
+            answer = network.iteration(profile.scaled(1 / slowest), shape, topology.fabric, system)
+            sent: dict[Tier, int] = {}
+            for span in answer.spans:
+                sent[span.tier] = sent.get(span.tier, 0) + span.bytes
+            times = (answer.compute_ns, answer.comm_ns, answer.exposed_ns)
+            place = (show_shape(shape, topology), gpus(shape), tier(shape))
+            prices.append(Price(profile.name, *place, *times, sent, lead))
+    return prices
+
+
+def price_collectives(
+    collective: Collective,
+    bytes_: int,
+    shapes: Sequence[Shape],
+    network: Any,
+    topology: Topology,
+    system: SystemSettings,
+    lead: tuple[str, ...] = (),
+) -> list[CollectivePrice]:
+    """Return the prices of a collective on placements of two GPUs or more.
+
+    Raises
+    ------
+    InputError
+        If the network model prices whole iterations only.
+    """
+    model = getattr(network, "collective_ns", None)
+    if model is None:
+        what = "this network model prices whole iterations, not single collectives"
+        raise InputError(what, where="network.model", allowed="network=analytical, or leave collective out")
+    prices = []
+    for shape in shapes:
+        count = gpus(shape)
+        start_bytes = -(-bytes_ // count) if collective == "all_gather" else bytes_
+        time_ns = model(collective, start_bytes, shape, topology.fabric, system)
+        place = (show_shape(shape, topology), count, tier(shape))
+        prices.append(CollectivePrice(collective, *place, bytes_, time_ns, lead))
+    return prices

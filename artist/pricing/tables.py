@@ -1,0 +1,138 @@
+"""Prices as tables: aligned text for people, CSV for programs."""
+
+import csv
+import io
+from collections.abc import Sequence
+
+from artist.pricing.price import CollectivePrice, Price
+from artist.results.tables import Grid
+from netmodels.shape import TIERS
+
+
+def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
+    """Return the table of iterations as aligned text; times in ms, bytes sent by each GPU in MB.
+
+    Parameters
+    ----------
+    prices
+        A row each.
+    leads
+        Headings of what else tells the rows apart.
+    """
+    tiers = [tier for tier in TIERS if any(tier in price.sent_bytes for price in prices)]
+    heads = [
+        *(("", "", lead) for lead in leads),
+        ("", "", "model"),
+        ("", "", "placement"),
+        ("", "", "tier"),
+        ("", "", "GPUs"),
+        ("", "compute", "ms"),
+        ("", "comm.", "ms"),
+        ("", "exposed", "ms"),
+        ("", "total", "ms"),
+        ("over-", "head", "%"),
+        *(("sent", tier, "MB") for tier in tiers),
+    ]
+    rows = tuple(
+        (
+            *price.lead,
+            price.model,
+            price.placement,
+            price.tier,
+            str(price.gpus),
+            *(_ms(each) for each in (price.compute_ns, price.comm_ns, price.exposed_ns, price.total_ns)),
+            _percent(price.overhead),
+            *(_mb(price.sent_bytes[tier]) if tier in price.sent_bytes else "-" for tier in tiers),
+        )
+        for price in prices
+    )
+    return Grid(tuple(heads), rows, len(leads) + 3).text()
+
+
+def collective_table(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> str:
+    """Return the table of collectives as aligned text; bandwidths as nccl-tests define them.
+
+    Parameters
+    ----------
+    prices
+        A row each.
+    leads
+        Headings of what else tells the rows apart.
+    """
+    heads = [
+        *(("", lead) for lead in leads),
+        ("", "collective"),
+        ("", "placement"),
+        ("", "tier"),
+        ("", "GPUs"),
+        ("", "MB"),
+        ("time", "us"),
+        ("algorithm", "GB/s"),
+        ("bus", "GB/s"),
+    ]
+    rows = tuple(
+        (
+            *price.lead,
+            price.collective,
+            price.placement,
+            price.tier,
+            str(price.gpus),
+            _mb(price.bytes),
+            f"{price.time_ns / 1e3:,.3f}",
+            f"{price.algorithm_gb_s:.2f}",
+            f"{price.bus_gb_s:.2f}",
+        )
+        for price in prices
+    )
+    return Grid(tuple(("", *head) for head in heads), rows, len(leads) + 3).text().lstrip("\n")
+
+
+def price_csv(prices: Sequence[Price], leads: Sequence[str]) -> str:
+    """Return the table of iterations as CSV, units in the headings."""
+    names = (*leads, "model", "placement", "tier", "gpus", "compute_ns", "comm_ns", "exposed_ns", "total_ns")
+    rows = [
+        (
+            *(*price.lead, price.model, price.placement, price.tier, price.gpus, price.compute_ns),
+            *(price.comm_ns, price.exposed_ns, price.total_ns, repr(price.overhead)),
+            *(price.sent_bytes.get(tier, 0) for tier in TIERS),
+        )
+        for price in prices
+    ]
+    return _csv((*names, "overhead", *(f"sent_{tier}_bytes" for tier in TIERS)), rows)
+
+
+def collective_csv(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> str:
+    """Return the table of collectives as CSV, units in the headings."""
+    names = ("collective", "placement", "tier", "gpus", "bytes", "time_ns", "algorithm_gb_s", "bus_gb_s")
+    rows = [
+        (
+            *(*price.lead, price.collective, price.placement, price.tier, price.gpus),
+            *(price.bytes, price.time_ns, repr(price.algorithm_gb_s), repr(price.bus_gb_s)),
+        )
+        for price in prices
+    ]
+    return _csv((*leads, *names), rows)
+
+
+def _csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _ms(time_ns: int) -> str:
+    return f"{time_ns / 1e6:,.3f}"
+
+
+def _mb(bytes_: int) -> str:
+    return f"{bytes_ / 1e6:,.1f}" if bytes_ >= 1e5 else f"{bytes_ / 1e6:.2g}"
+
+
+def _percent(fraction: float) -> str:
+    """Return a percentage with two digits that count, or more where it is large."""
+    percent = 100 * fraction
+    if percent == 0:
+        return "0"
+    return f"{percent:,.1f}" if percent >= 10 else f"{percent:.2g}"

@@ -1,0 +1,182 @@
+"""The command artist-network: what it prices, prints, draws and refuses."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from artist.data import data_path
+from netmodels.analytical import AnalyticalModel
+from netmodels.api import load_topology, shape_of
+from netmodels.profile import get_profile, profile_names
+
+OWN = """
+name: mine
+source: a test
+machines_per_rack: 2
+default_machine_type: box
+machine_types:
+  box: {gpus: 2, gpu_type: G, cpus: 4, memory_gib: 1, memory_bandwidth_gb_s: 10}
+fabric:
+  machine: [{kind: ring, latency_ns: 0, bandwidth_gbit_s: 8}]
+  rack: [{kind: ring, latency_ns: 0, bandwidth_gbit_s: 8}]
+  network: [{kind: ring, latency_ns: 0, bandwidth_gbit_s: 8}]
+"""
+
+
+def read(name):
+    """Return the rows of a CSV file."""
+    with Path(name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_alone_it_shows_the_models_of_the_dally_paper_by_tier(network):
+    """Six models on 8 GPUs in one machine, one rack, two racks; the default fabric."""
+    result = network()
+    assert result.code == 0
+    assert len(result.rows) == 18
+    assert [row[1] for row in result.rows[:2]] == ["8", "4+4"]
+    assert result.rows[2][1:4] == ["4", "|", "4"]
+    assert {row[0] for row in result.rows} == {
+        "AlexNet", "VGG11", "MobileNetV3", "ResNet18", "ResNet50", "BERT-large",
+    }  # fmt: skip
+
+
+def test_the_csv_has_what_the_model_answers(network):
+    """Every figure exact, units in the headings; bytes by tier are what each GPU sends."""
+    assert network("model=ResNet50", "shape=5+3", "csv=out/prices.csv").code == 0
+    (row,) = read("out/prices.csv")
+    fabric = load_topology(data_path("topologies", "dgx_h100_3tier.yaml")).fabric
+    shape = shape_of([(0, "dgx_h100", 5), (0, "dgx_h100", 3)])
+    answer = AnalyticalModel().iteration(get_profile("ResNet50"), shape, fabric, fabric.system)
+    assert (row["model"], row["placement"], row["tier"], row["gpus"]) == ("ResNet50", "5+3", "rack", "8")
+    assert int(row["total_ns"]) == answer.total_ns == int(row["compute_ns"]) + int(row["exposed_ns"])
+    assert int(row["comm_ns"]) == answer.comm_ns
+    assert float(row["overhead"]) == answer.exposed_ns / answer.compute_ns
+    for tier in ("machine", "rack", "network"):
+        sent = sum(span.bytes for span in answer.spans if span.tier == tier)
+        assert int(row[f"sent_{tier}_bytes"]) == sent
+
+
+def test_lists_are_priced_one_after_the_other(network):
+    """What differs beside the usual columns leads the rows."""
+    result = network("model=VGG16,GPT-2", "topology=dgx_h100_3tier,pcie_10g", "shape=4,2+2")
+    assert len(result.rows) == 8
+    assert {row[0] for row in result.rows} == {"dgx_h100_3tier", "pcie_10g"}
+    settings = network("model=VGG16", "gpus=8", "network.system.collective_algorithm=ring,direct")
+    assert settings.out.splitlines()[2].split()[0] == "collective_algorithm"
+    assert [row[0] for row in settings.rows] == ["ring"] * 3 + ["direct"] * 3
+
+
+def test_all_models(network):
+    """Every profile can be priced on every shipped fabric, its own machines in mixed pools too."""
+    topologies = ",".join(path.stem for path in sorted(data_path("topologies").glob("*.yaml")))
+    result = network("model=all", f"topology={topologies}", "gpus=4")
+    assert (result.code, result.err) == (0, "")
+    assert len(result.rows) == len(profile_names()) * 3 * 7
+    assert network("model=all", "topology=v100_t4_pools", "shape=8+8@t4_8gpu").code == 0
+
+
+def test_slower_gpus_compute_longer_and_the_slowest_sets_the_pace(network):
+    """ResNet50: 343.055 ms on the reference GPU, at speed 0.25 four times that, with T4s twelve times."""
+    rows = network("model=ResNet50", "topology=v100_t4_pools", "shape=8,8@t4_8gpu,8+8@t4_8gpu").rows
+    assert [row[4] for row in rows] == ["1,372.220", "4,118.307", "4,118.307"]
+    (scaled,) = network("model=ResNet50", "shape=8", "compute_scale=0.5").rows
+    assert scaled[4] == "171.527"
+
+
+def test_a_collective_by_hand(network):
+    """1000 B over 2 GPUs and 1 byte/ns: all-reduce 2 x 500 + 30; others 500 + 20; bandwidths of nccl-tests."""
+    Path("mine/topology").mkdir(parents=True)
+    Path("mine/topology/mine.yaml").write_text(OWN)
+    own = ("--config-dir=mine", "topology=mine", "bytes=1000", "shape=2", "csv=c.csv")
+    found = {}
+    for collective in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
+        assert network(*own, f"collective={collective}").code == 0
+        (found[collective],) = read("c.csv")
+    assert {name: int(row["time_ns"]) for name, row in found.items()} == {
+        "all_reduce": 1030, "all_gather": 520, "reduce_scatter": 520, "all_to_all": 520,
+    }  # fmt: skip
+    assert (
+        float(found["all_reduce"]["algorithm_gb_s"]) == float(found["all_reduce"]["bus_gb_s"]) == 1000 / 1030
+    )
+    assert float(found["all_gather"]["bus_gb_s"]) == 1000 / 520 / 2
+
+
+def test_the_fabric_hides_what_another_does_not(network):
+    """At measured compute times, VGG16 hides its traffic on InfiniBand, not on a cloud's Ethernet."""
+    assert (
+        network("model=VGG16", "topology=dgx_h100_3tier,cloud_ethernet", "shape=4+4", "csv=f.csv").code == 0
+    )
+    fast, slow = read("f.csv")
+    assert float(fast["overhead"]) < 0.001
+    assert float(slow["overhead"]) > 1.0
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_plots_and_drawings(network, kind):
+    """Files of the kind that their names ask for; equal questions give equal bytes."""
+    assert network("topology=dgx_h100_3tier,pcie_10g", "model=all", f"plot=a.{kind}").code == 0
+    assert network("topology=dgx_h100_3tier,pcie_10g", "model=all", f"plot=b.{kind}").code == 0
+    assert Path(f"a.{kind}").read_bytes() == Path(f"b.{kind}").read_bytes()
+    result = network("topology=dally_code", f"draw=fabric.{kind}")
+    assert (result.out, result.err) == ("", f"written to fabric.{kind}\n")
+    magic = {"png": b"\x89PNG", "svg": b"<?xml"}[kind]
+    assert all(Path(name).read_bytes().startswith(magic) for name in (f"a.{kind}", f"fabric.{kind}"))
+
+
+def test_a_plot_of_one_gpu_and_of_placements(network):
+    """Nothing to send is a 0, not a hole; several placements of a tier are bars of their own."""
+    assert network("model=LSTM", "gpus=1", "plot=one.svg").code == 0
+    assert "<!-- 0 -->" in Path("one.svg").read_text()  # text is drawn as paths, with the words beside them
+    assert network("model=LSTM", "shape=4+4,5+3,7+1", "plot=some.svg").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (("model=ResNet5",), "model: unknown model"),
+        (("shape=9",), "shape: more GPUs than a machine of type dgx_h100 has"),
+        (("shape=4x",), "shape: not a placement"),
+        (("topology=dgx",), "topology: no such choice"),
+        (("gpus=x",), "gpus: wrong value"),
+        (("gpus=0",), "gpus: wrong number of GPUs"),
+        (("foo=1",), "foo: unknown option"),
+        (("network.system.chunks=0",), "network.system.chunks: wrong number"),
+        (
+            ("network.system.collective_algorithm=tree",),
+            "network.system.collective_algorithm: unknown choice",
+        ),
+        (("collective=broadcast",), "collective: wrong value"),
+        (("bytes=0", "collective=all_reduce"), "bytes: wrong value"),
+        (
+            ("collective=all_reduce", "network=zero"),
+            "network.model: this network model prices whole iterations",
+        ),
+        (("compute_scale=0",), "compute_scale: wrong value"),
+        (("plot=a.gif",), "plot: unknown kind of figure"),
+        (("shape=1,2,3,4,5,6", "plot=a.png"), "plot: 6 placements and 1 panels cannot be told apart"),
+        (("csv=/proc/nowhere/a.csv",), "csv: cannot be written"),
+        (("draw=a.png", "racks=0"), "racks: wrong value"),
+        (("--config-dir=nowhere",), "--config-dir: no such folder"),
+        (("--shape",), "command line: unrecognized arguments"),
+        (("shape",), ""),
+    ],
+)
+def test_bad_input_ends_in_two_lines(network, arguments, first):
+    """What, where, what was found and what is allowed; never a traceback."""
+    result = network(*arguments)
+    assert result.code == 2
+    assert len(result.err.splitlines()) == 2
+    assert result.err.startswith(first)
+    assert "Traceback" not in result.err
+
+
+def test_help_shows_the_fields_with_their_comments(network, capsys):
+    """Everything that can be set stands there."""
+    with pytest.raises(SystemExit) as leaving:
+        network("--help")
+    text = capsys.readouterr().out
+    assert leaving.value.code == 0
+    for word in ("compute_scale", "collective", "draw", "shape=8,4+4,'4|4',5+3"):
+        assert word in text
