@@ -54,9 +54,7 @@ class AnalyticalModel:
         shape, fabric, system
             As for `iteration`.
         """
-        return max(
-            _collective_ns(collective, view, size_bytes, system) for view in views_of(shape, fabric)
-        )
+        return max(_collective_ns(collective, view, size_bytes, system) for view in views_of(shape, fabric))
 
     def _regular(self, profile: Profile, view: View, system: SystemSettings) -> IterationTime:
         question = (profile, view, system)

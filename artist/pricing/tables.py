@@ -41,7 +41,7 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
             price.tier,
             str(price.gpus),
             *(_ms(each) for each in (price.compute_ns, price.comm_ns, price.exposed_ns, price.total_ns)),
-            _percent(price.overhead),
+            percent(price.overhead),
             *(_mb(price.sent_bytes[tier]) if tier in price.sent_bytes else "-" for tier in tiers),
         )
         for price in prices
@@ -130,7 +130,7 @@ def _mb(bytes_: int) -> str:
     return f"{bytes_ / 1e6:,.1f}" if bytes_ >= 1e5 else f"{bytes_ / 1e6:.2g}"
 
 
-def _percent(fraction: float) -> str:
+def percent(fraction: float) -> str:
     """Return a percentage with two digits that count, or more where it is large."""
     percent = 100 * fraction
     if percent == 0:

@@ -1,4 +1,4 @@
-"""The examples of README.md run as they stand there."""
+"""The examples of README.md, and of the page on own policies, run as they stand there."""
 
 import json
 import os
@@ -13,8 +13,9 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"<!-- example -->\n```bash\n(.*?)```", README, flags=re.DOTALL)
-FILES = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", README, flags=re.DOTALL)
+PAGES = README + (ROOT / "artist" / "policies" / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"<!-- example -->\n```bash\n(.*?)```", PAGES, flags=re.DOTALL)
+FILES = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGES, flags=re.DOTALL)
 
 
 @pytest.fixture
@@ -47,8 +48,8 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, a trace, two sweeps, an own policy and its tests; without marks, nothing would be run."""
-    assert len(EXAMPLES) == 6
+    """A run, a trace, two sweeps, a price, an own policy and its tests; without marks, none would be run."""
+    assert len(EXAMPLES) == 7
     assert [name for name, _ in FILES] == ["mine/fewest.py", "mine/policy/fewest.yaml", "mine/test_fewest.py"]
 
 
@@ -63,7 +64,8 @@ def test_an_example_runs(folder: Path, example: str) -> None:
     done = run(folder, example)
     assert done.returncode == 0, done.stderr + done.stdout
     assert done.stdout.count("JCT") >= example.count("artist ")
-    assert "artist" not in example or list((folder / "runs").rglob("summary.json"))
+    assert done.stdout.count("compute") >= example.count("artist-network ")
+    assert "artist " not in example or list((folder / "runs").rglob("summary.json"))
 
 
 def rows(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:

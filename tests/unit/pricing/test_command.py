@@ -86,7 +86,7 @@ def test_slower_gpus_compute_longer_and_the_slowest_sets_the_pace(network):
 
 
 def test_a_collective_by_hand(network):
-    """1000 B over 2 GPUs and 1 byte/ns: all-reduce 2 x 500 + 30; others 500 + 20; bandwidths of nccl-tests."""
+    """1000 B over 2 GPUs, 1 byte/ns: all-reduce 2 x 500 + 30; others 500 + 20; bandwidths of nccl-tests."""
     Path("mine/topology").mkdir(parents=True)
     Path("mine/topology/mine.yaml").write_text(OWN)
     own = ("--config-dir=mine", "topology=mine", "bytes=1000", "shape=2", "csv=c.csv")

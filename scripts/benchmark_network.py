@@ -1,0 +1,70 @@
+"""Measure the speed of the analytical network model.
+
+    python scripts/benchmark_network.py [--model ResNet50]
+
+prints microseconds per question on 64 GPUs, 4 machines in each of 2 racks: a cached answer, a new one, a new
+one with chunks, and an irregular shape. Processor time, the least of several rounds.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import process_time
+
+from artist.data import data_path
+from netmodels.analytical import AnalyticalModel
+from netmodels.api import NetworkModel, load_topology, shape_of
+from netmodels.cache import CachedModel
+from netmodels.profile import get_profile
+
+ROUNDS = 7
+
+
+def least_us(act: Callable[[], object], times: int) -> float:
+    """Return the least time of one act in microseconds, over some rounds of `times`."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = process_time()
+        for _ in range(times):
+            act()
+        best = min(best, (process_time() - start) / times * 1e6)
+    return best
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--model", default="ResNet50")
+    parser.add_argument("--topology", default="dgx_h100_3tier")
+    arguments = parser.parse_args(argv)
+    profile = get_profile(arguments.model)
+    topology = load_topology(data_path("topologies", f"{arguments.topology}.yaml"))
+    fabric, machine = topology.fabric, topology.default_machine_type
+    regular = shape_of((rack, machine, 8) for rack in range(2) for _ in range(4))
+    irregular = shape_of((rack, machine, 8 - place) for rack in range(2) for place in range(rack, 4))
+    chunked = replace(fabric.system, chunks=4)
+
+    def fresh(shape: tuple[tuple[tuple[str, int], ...], ...], chunks: bool = False) -> Callable[[], object]:
+        system = chunked if chunks else fabric.system
+
+        def ask() -> object:
+            model: NetworkModel = AnalyticalModel()
+            return model.iteration(profile, shape, fabric, system)
+
+        return ask
+
+    cached = CachedModel(AnalyticalModel())
+    rows = [
+        ("cached", lambda: cached.iteration(profile, regular, fabric, fabric.system), 20_000),
+        ("new", fresh(regular), 50),
+        ("new, 4 chunks", fresh(regular, chunks=True), 10),
+        ("new, irregular, 7 views", fresh(irregular), 20),
+    ]
+    for name, act, times in rows:
+        print(f"{least_us(act, times):10.2f} us  {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
