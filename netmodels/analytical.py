@@ -1,18 +1,19 @@
 """The network model in process: alpha-beta collectives, the whole iteration walked layer by layer."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from netmodels.algorithms import Collective
+from netmodels.algorithms import Collective, Ints
 from netmodels.api import IterationTime
-from netmodels.collectives import chunks_of, phases_of
+from netmodels.collectives import Phase, chunks_of, phases_of
 from netmodels.fabric import Dimension, Fabric
 from netmodels.layers import Profile
 from netmodels.levels import Level, View, views_of
-from netmodels.shape import Shape, Tier
+from netmodels.shape import TIERS, Shape, Tier
 from netmodels.system import SystemSettings
-from netmodels.walk import Passage, Train, alone, walk
+from netmodels.walk import Passage, Train, alone, issues_of, through_one_queue, walk
 
 
 class AnalyticalModel:
@@ -104,29 +105,49 @@ def collective_on(
 
 
 def _collective_ns(collective: Collective, levels: View, size_bytes: int, system: SystemSettings) -> int:
-    return alone(_trains(collective, levels, [size_bytes], system)[size_bytes], system)[1]
+    (train,) = _trains(_priced(collective, levels, np.array([size_bytes], dtype=np.int64), system), levels)
+    return alone(train, system)[1]
 
 
 def _iteration(profile: Profile, levels: View, system: SystemSettings) -> IterationTime:
-    if not levels:
+    sizes = issues_of(profile).sizes
+    if not levels or not len(sizes):
         return IterationTime(profile.compute_ns, 0, 0)
-    sizes = sorted({layer.gradient_bytes for layer in profile.layers if layer.gradient_bytes})
-    return walk(profile, _trains("all_reduce", levels, sizes, system), system)
+    priced = _priced("all_reduce", levels, sizes, system)
+
+    def walked() -> IterationTime:
+        trains = dict(zip(sizes.tolist(), _trains(priced, levels), strict=True))
+        return walk(profile, trains, system)
+
+    if system.collective_queue != "one" or system.chunks > 1:
+        return walked()
+    tiers = [levels[phase.dimension].tier for phase in priced.phases]
+    times = np.array([phase.ns for phase in priced.phases])
+    tiers_ns = {tier: times[[at == tier for at in tiers]].sum(axis=0) for tier in TIERS if tier in tiers}
+    return through_one_queue(profile, times.sum(axis=0), tiers_ns, lambda: walked().spans)
 
 
-def _trains(
-    collective: Collective, levels: View, sizes: Sequence[int], system: SystemSettings
-) -> dict[int, Train]:
-    """Return the chunks of collectives of several sizes: priced together, as arrays."""
-    chunks, counts = chunks_of(collective, levels, np.array(sizes, dtype=np.int64), system)
-    phases = phases_of(collective, levels, chunks, system)
+class _Priced(NamedTuple):
+    """Phases of the chunks of collectives of several sizes, and how many chunks each has."""
+
+    phases: tuple[Phase[Ints], ...]
+    chunks: Ints
+
+
+def _priced(collective: Collective, levels: View, sizes: Ints, system: SystemSettings) -> _Priced:
+    chunk_bytes, chunks = chunks_of(collective, levels, sizes, system)
+    return _Priced(phases_of(collective, levels, chunk_bytes, system), chunks)
+
+
+def _trains(priced: _Priced, levels: View) -> list[Train]:
+    """Return what the queues see of collectives of several sizes."""
     columns = [
         (each.dimension, levels[each.dimension].tier, each.ns.tolist(), each.sent_bytes.tolist())
-        for each in phases
+        for each in priced.phases
     ]
-    return {
-        size: Train(
+    return [
+        Train(
             tuple(Passage(server, tier, ns[place], sent[place]) for server, tier, ns, sent in columns), count
         )
-        for place, (size, count) in enumerate(zip(sizes, counts.tolist(), strict=True))
-    }
+        for place, count in enumerate(priced.chunks.tolist())
+    ]

@@ -4,6 +4,7 @@ A network model says how long one training iteration takes: a profile (the model
 placement without names) of a fabric, with its collectives run as `system` says.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -33,9 +34,8 @@ class Span:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
 class IterationTime:
-    """The time of one iteration and where it goes.
+    """The time of one iteration and where it goes; frozen.
 
     Parameters
     ----------
@@ -49,19 +49,50 @@ class IterationTime:
     tiers
         (tier, time during which that tier carries something) for each tier in use, innermost first.
     spans
-        The sending periods by start; touching periods of one tier are one.
+        The sending periods by start; touching periods of one tier are one. Or a function that finds them
+        when somebody asks: few do, and they take longer than all the rest.
     """
 
-    compute_ns: int
-    comm_ns: int
-    exposed_ns: int
-    tiers: tuple[tuple[Tier, int], ...] = ()
-    spans: tuple[Span, ...] = ()
+    __slots__ = ("_spans", "comm_ns", "compute_ns", "exposed_ns", "tiers")
+
+    def __init__(
+        self,
+        compute_ns: int,
+        comm_ns: int,
+        exposed_ns: int,
+        tiers: tuple[tuple[Tier, int], ...] = (),
+        spans: tuple[Span, ...] | Callable[[], tuple[Span, ...]] = (),
+    ) -> None:
+        self.compute_ns = compute_ns
+        self.comm_ns = comm_ns
+        self.exposed_ns = exposed_ns
+        self.tiers = tiers
+        self._spans = spans
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The sending periods by start."""
+        if callable(self._spans):
+            self._spans = self._spans()
+        return self._spans
 
     @property
     def total_ns(self) -> int:
         """The time of the iteration."""
         return self.compute_ns + self.exposed_ns
+
+    def _key(self) -> tuple[object, ...]:
+        return self.compute_ns, self.comm_ns, self.exposed_ns, self.tiers, self.spans
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IterationTime) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        names = ("compute_ns", "comm_ns", "exposed_ns", "tiers")
+        return f"IterationTime({', '.join(f'{name}={getattr(self, name)}' for name in names)})"
 
 
 @runtime_checkable

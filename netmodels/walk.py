@@ -8,12 +8,16 @@ ends when both are done, and a layer's update delay, if it has one, has passed s
     for layer = last .. 0:  t += weight gradient;  issue(layer, t);  if layer > 0: t += input gradient
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, count
 from typing import NamedTuple
 
+import numpy as np
+
+from netmodels.algorithms import Ints
 from netmodels.api import IterationTime, Span
 from netmodels.layers import Profile
 from netmodels.shape import TIERS, Tier
@@ -60,6 +64,73 @@ class Train:
 
 Served = tuple[int, int, Passage]
 """Start in ns, place of the collective in the order of issue, passage."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Issues:
+    """The collectives of an iteration in order of issue, as arrays of shape (n,).
+
+    Parameters
+    ----------
+    sizes
+        The distinct sizes in bytes, sorted, shape (sizes,).
+    which
+        Size of each collective, as an index into `sizes`.
+    issued_ns
+        When the weight gradient is done.
+    updates_ns
+        Update delay of its layer.
+    """
+
+    sizes: Ints
+    which: Ints
+    issued_ns: Ints
+    updates_ns: Ints
+
+
+@lru_cache(maxsize=4096)
+def issues_of(profile: Profile) -> Issues:
+    """Return the collectives of one iteration."""
+    issues = list(_issues(profile))
+    sizes, which = np.unique([size for _, size, _ in issues], return_inverse=True)
+    return Issues(
+        sizes.astype(np.int64),
+        which,
+        np.array([issued_ns for _, _, issued_ns in issues], dtype=np.int64),
+        np.array([profile.layers[layer].update_ns for layer, _, _ in issues], dtype=np.int64),
+    )
+
+
+def through_one_queue(
+    profile: Profile,
+    rides_ns: Ints,
+    tiers_ns: Mapping[Tier, Ints],
+    spans: Callable[[], tuple[Span, ...]],
+) -> IterationTime:
+    """Return the time of an iteration whose collectives pass one queue: `walk` without its passages.
+
+    Each starts when it is issued and the one before is through: S being the running sum of the rides,
+    end = S + running maximum of (issued - S before).
+
+    Parameters
+    ----------
+    profile
+        The layers.
+    rides_ns
+        Time of the collective of each of `issues_of(profile).sizes`.
+    tiers_ns
+        Time during which each tier carries something of it.
+    spans
+        Finds the spans when they are asked for.
+    """
+    issues = issues_of(profile)
+    rides = rides_ns[issues.which]
+    sums = rides.cumsum()
+    ends = sums + np.maximum.accumulate(issues.issued_ns - (sums - rides))
+    end_ns = max(profile.compute_ns, int((ends + issues.updates_ns).max()))
+    counts = np.bincount(issues.which)
+    tiers = tuple((tier, int(counts @ times)) for tier, times in tiers_ns.items())
+    return IterationTime(profile.compute_ns, int(sums[-1]), end_ns - profile.compute_ns, tiers, spans)
 
 
 def walk(profile: Profile, trains: Mapping[int, Train], system: SystemSettings) -> IterationTime:
@@ -175,13 +246,17 @@ def _summarise(compute_ns: int, served: Sequence[Served], updates_ns: Sequence[i
     ends_ns = (start_ns + passage.ns + updates_ns[place] for start_ns, place, passage in served)
     end_ns = max(compute_ns, *ends_ns)
     spans = _spans(served)
-    tiers = tuple(
+    return IterationTime(compute_ns, _union_ns(spans), end_ns - compute_ns, _tiers(spans), spans)
+
+
+def _tiers(spans: tuple[Span, ...]) -> tuple[tuple[Tier, int], ...]:
+    """Return the time that each tier carries something; the spans of one tier do not overlap."""
+    used = {span.tier for span in spans}
+    return tuple(
         (tier, sum(span.end_ns - span.start_ns for span in spans if span.tier == tier))
         for tier in TIERS
-        if any(passage.tier == tier for _, _, passage in served)
+        if tier in used
     )
-    comm_ns = _union_ns(spans)
-    return IterationTime(compute_ns, comm_ns, end_ns - compute_ns, tiers, spans)
 
 
 def _spans(served: Sequence[Served]) -> tuple[Span, ...]:

@@ -87,6 +87,27 @@ class Cluster:
         return sum(m.gpus for m in self.machines if m.present)
 
     @cached_property
+    def rack_of(self) -> list[int]:
+        """Rack by machine."""
+        return [machine.rack for machine in self.machines]
+
+    @cached_property
+    def rack_sets(self) -> list[int]:
+        """Machines by rack, as sets of `artist.core.buckets`."""
+        sets = [0] * self.n_racks
+        for number, rack in enumerate(self.rack_of):
+            sets[rack] |= 1 << number
+        return sets
+
+    @cached_property
+    def type_sets(self) -> dict[str, int]:
+        """Machines by GPU type, as sets of `artist.core.buckets`."""
+        sets: dict[str, int] = {}
+        for number, machine in enumerate(self.machines):
+            sets[machine.gpu_type] = sets.get(machine.gpu_type, 0) | 1 << number
+        return sets
+
+    @cached_property
     def machines_of(self) -> list[npt.NDArray[np.int64]]:
         """Machine numbers by rack."""
         return [np.flatnonzero(self.rack == rack) for rack in range(self.n_racks)]

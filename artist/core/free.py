@@ -1,8 +1,12 @@
 """What is free, as a scratch copy that placements can be tried on."""
 
+from array import array
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.buckets import Buckets
 from artist.core.cluster import Allocation, Cluster
 
 Ints = npt.NDArray[np.int64]
@@ -14,36 +18,69 @@ class Free:
 
     Attributes
     ----------
-    gpus, cpus, memory_bytes : ndarray of int64, shape (n_machines,)
     accepts
         Which machines take new work, shape (n_machines,); None if all do.
     total_gpus
         Sum of `gpus`.
+    buckets
+        The machines that take new work, by their free GPUs.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        gpus: Ints,
-        cpus: Ints,
-        memory_bytes: Ints,
+        gpus: Sequence[int] | Ints,
+        cpus: Sequence[int] | Ints,
+        memory_bytes: Sequence[int] | Ints,
         accepts: Bools | None = None,
-        total_gpus: int | None = None,
+        *,
+        buckets: Buckets | None = None,
     ) -> None:
         self.cluster = cluster
         self.accepts = accepts
-        self.gpus = gpus
-        self.cpus = cpus
-        self.memory_bytes = memory_bytes
-        self.total_gpus = int(gpus.sum()) if total_gpus is None else total_gpus
+        self._gpus, self._cpus, self._memory = (
+            column if isinstance(column, array) else array("q", map(int, column))
+            for column in (gpus, cpus, memory_bytes)
+        )
+        if buckets is None:
+            open_ = [True] * len(cluster) if accepts is None else accepts.tolist()
+            most = max([*cluster.gpus.tolist(), *self._gpus], default=0)
+            buckets = Buckets.of(self._gpus, open_, cluster.rack_of, most)
+        self.buckets = buckets
+        self.total_gpus = sum(buckets.in_rack)
+
+    @property
+    def gpus(self) -> Ints:
+        """Free GPUs by machine, shape (n_machines,); to read only."""
+        return _readable(self._gpus)
+
+    @property
+    def cpus(self) -> Ints:
+        """Free CPUs by machine, shape (n_machines,); to read only."""
+        return _readable(self._cpus)
+
+    @property
+    def memory_bytes(self) -> Ints:
+        """Free memory by machine, shape (n_machines,); to read only."""
+        return _readable(self._memory)
 
     @property
     def sizes(self) -> Ints:
         """GPUs of the machines that take new work, free or not, shape (n_machines,)."""
         return self.cluster.gpus if self.accepts is None else np.where(self.accepts, self.cluster.gpus, 0)
 
+    def cpus_and_memory(self, machine: int) -> tuple[int, int]:
+        """Return the free CPUs and memory of one machine."""
+        return self._cpus[machine], self._memory[machine]
+
     def take(self, allocation: Allocation) -> None:
-        """Use up what an allocation with GPUs of its own holds."""
+        """Use up what an allocation with GPUs of its own holds.
+
+        Raises
+        ------
+        ValueError
+            If more GPUs are taken than are free.
+        """
         self._add(allocation, -1)
 
     def give(self, allocation: Allocation) -> None:
@@ -53,7 +90,7 @@ class Free:
     def fits(self, allocation: Allocation) -> bool:
         """Tell whether an allocation with GPUs of its own could be taken now."""
         return all(
-            self.gpus[m] >= gpus and self.cpus[m] >= cpus and self.memory_bytes[m] >= memory
+            self._gpus[m] >= gpus and self._cpus[m] >= cpus and self._memory[m] >= memory
             for m, gpus, cpus, memory in allocation.slices
         )
 
@@ -61,7 +98,17 @@ class Free:
         for m, gpus, cpus, memory in allocation.slices:
             if self.accepts is not None and not self.accepts[m]:
                 continue
-            self.gpus[m] += sign * gpus
-            self.cpus[m] += sign * cpus
-            self.memory_bytes[m] += sign * memory
-            self.total_gpus += sign * gpus
+            if gpus:
+                before = self._gpus[m]
+                after = before + sign * gpus
+                if not 0 <= after < len(self.buckets.sets):
+                    raise ValueError(f"machine number {m} cannot have {after} free GPUs")
+                self._gpus[m] = after
+                self.buckets.move(m, before, after)
+                self.total_gpus += sign * gpus
+            self._cpus[m] += sign * cpus
+            self._memory[m] += sign * memory
+
+
+def _readable(column: "array[int]") -> Ints:
+    return np.frombuffer(column, dtype=np.int64)

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Sequence
 
+from artist.core.buckets import Buckets
 from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.events import MachineEvent
 
@@ -33,6 +34,9 @@ class MachineTable:
         self.pools = [m.pool for m in machines]
         self.jobs_on: list[dict[int, None]] = [{} for _ in machines]
         self.groups: dict[str, tuple[Group, dict[int, None]]] = {}
+        self.buckets = Buckets.of(
+            self.free_gpus, self.accepts, cluster.rack_of, max(self.free_gpus, default=0)
+        )
         self.capacity_gpus = cluster.total_gpus
         self.open_gpus = cluster.total_gpus  # free on machines that accept work
         self.busy_gpus = 0
@@ -83,10 +87,12 @@ class MachineTable:
 
     def _take_gpus(self, machine: int, gpus: int) -> None:
         gpus = int(gpus)  # numpy's would overflow in the integrals
-        self.free_gpus[machine] -= gpus
+        before = self.free_gpus[machine]
+        self.free_gpus[machine] = before - gpus
         self.busy_gpus += gpus
         if self.accepts[machine]:
             self.open_gpus -= gpus
+            self.buckets.move(machine, before, before - gpus)
 
     def _take_group_gpus(self, machine: int, gpus: int) -> None:
         self._take_gpus(machine, gpus)
@@ -109,7 +115,9 @@ class MachineTable:
         """Let a machine take new work, or no more."""
         if bool(self.accepts[machine]) != accepts:
             self.accepts[machine] = accepts
-            self.open_gpus += self.free_gpus[machine] if accepts else -self.free_gpus[machine]
+            free = self.free_gpus[machine]
+            self.open_gpus += free if accepts else -free
+            (self.buckets.add if accepts else self.buckets.remove)(machine, free)
 
     def set_present(self, machine: int, present: bool) -> None:
         """Let a machine be there or not; nobody holds anything on one that goes, and it accepts nothing."""
@@ -129,6 +137,8 @@ class MachineTable:
             fresh.take(job, allocation)
         for name in ("free_gpus", "free_cpus", "free_memory", "busy_gpus", "open_gpus", "group_gpus"):
             assert getattr(self, name) == getattr(fresh, name), name
+        assert self.buckets.sets == fresh.buckets.sets, "buckets"
+        assert self.buckets.in_rack == fresh.buckets.in_rack, "free GPUs by rack"
         assert [sorted(x) for x in self.jobs_on] == [sorted(x) for x in fresh.jobs_on], "jobs_on"
         assert min(self.free_gpus, default=0) >= 0, "GPUs given twice"
         assert min(self.free_cpus, default=0) >= 0, "CPUs given twice"

@@ -92,13 +92,14 @@ class View:
 
     def free(self) -> Free:
         m = self._machines
-        gpus, cpus, memory = (
-            np.frombuffer(c, dtype=np.int64).copy() for c in (m.free_gpus, m.free_cpus, m.free_memory)
-        )
+        gpus, cpus, memory = m.free_gpus[:], m.free_cpus[:], m.free_memory[:]
+        buckets = m.buckets.copy()
         if 0 not in m.accepts:
-            return Free(m.cluster, gpus, cpus, memory, None, m.open_gpus)
-        accepts = self.accepts
-        return Free(m.cluster, gpus * accepts, cpus * accepts, memory * accepts, accepts, m.open_gpus)
+            return Free(m.cluster, gpus, cpus, memory, buckets=buckets)
+        for column in (gpus, cpus, memory):
+            whole = np.frombuffer(column, dtype=np.int64)
+            whole *= self.accepts
+        return Free(m.cluster, gpus, cpus, memory, self.accepts, buckets=buckets)
 
     def columns(self, jobs: Sequence[int]) -> Columns:
         for job in jobs:

@@ -7,19 +7,21 @@ one type unless it allows a mix.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from math import ceil
+from operator import or_
 from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.buckets import ALL, first_of, members_of
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.randomness import child_generator
 
 Ints = npt.NDArray[np.int64]
-_TOO_MANY = np.iinfo(np.int64).max
 
 PlacementName = Literal[
     "first_fit", "best_fit", "consolidate_machine", "consolidate_rack", "consolidate", "random"
@@ -44,46 +46,43 @@ class _Chooser(ABC):
         if demand.least_gpus > free.total_gpus:
             return None
         if free.cluster.same_kind and not demand.gpu_types:
-            return self._on(free, free.gpus, free.sizes, asked, demand)
+            return self._on(free, ALL, asked, demand)
         for usable, speed in _by_type(free.cluster, demand):
             need = ceil(asked / speed - 1e-9) if demand.fungible else asked
-            gpus, sizes = np.where(usable, free.gpus, 0), np.where(usable, free.sizes, 0)
-            allocation = self._on(free, gpus, sizes, need, demand)
+            allocation = self._on(free, usable, need, demand)
             if allocation is not None:
                 return allocation
         return None
 
-    def _on(self, free: Free, gpus: Ints, sizes: Ints, need: int, demand: Demand) -> Allocation | None:
-        taken = self._machines(free.cluster, gpus, sizes, need)
+    def _on(self, free: Free, usable: int, need: int, demand: Demand) -> Allocation | None:
+        taken = self._machines(free, usable, need)
         if taken is not None and demand.max_machines and len(taken) > demand.max_machines:
-            taken = _fewest(gpus, np.arange(len(gpus)), need)
+            taken = free.buckets.fewest(need, usable)
             if taken is not None and len(taken) > demand.max_machines:
                 return None
         return None if taken is None else with_share(free, taken)
 
     @abstractmethod
-    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
-        """Return GPUs by machine; `gpus` are free now, `sizes` if nobody were there, shape (n_machines,)."""
+    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine; only machines of the set `usable` may serve."""
 
 
 class FirstFit(_Chooser):
     """The first machine that fits, else GPUs of the machines in order."""
 
-    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
-        first = int((gpus >= need).argmax())
-        if gpus[first] >= need:
-            return {first: need}
-        return _fill(gpus, np.flatnonzero(gpus).tolist(), need)
+    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        fits = reduce(or_, free.buckets.sets[need:], 0) & usable
+        if fits:
+            return {first_of(fits): need}
+        return _fill(free, members_of(reduce(or_, free.buckets.sets[1:], 0) & usable), need)
 
 
 class BestFit(_Chooser):
     """The machine that is left with the fewest GPUs, else the emptiest machines, wherever they are."""
 
-    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
-        machine = _tightest(gpus, need)
-        if machine is not None:
-            return {machine: need}
-        return _fewest(gpus, np.arange(len(gpus)), need)
+    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        machine = free.buckets.tightest(need, usable)
+        return {machine: need} if machine is not None else free.buckets.fewest(need, usable)
 
 
 class Consolidate(_Chooser):
@@ -97,35 +96,34 @@ class Consolidate(_Chooser):
     def __init__(self, widest: Literal["machine", "rack", "network"] = "network") -> None:
         self._widest = widest
 
-    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
-        machine = _tightest(gpus, need)
+    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        buckets = free.buckets
+        machine = buckets.tightest(need, usable)
         if machine is not None:
             return {machine: need}
-        if int(gpus.sum()) < need:
+        in_rack = _in_racks(free, usable)
+        if sum(in_rack) < need:
             return None
         if self._widest == "machine":
-            least = _least_machines(sizes, need)
+            least = _least_machines(free, usable, need)
             if least < 2:
                 return None
-            near = self._in_rack(cluster, gpus, need) or self._over_racks(cluster, gpus, need)
-            taken = near if near and len(near) <= least else _fewest(gpus, np.arange(len(gpus)), need)
+            near = self._in_rack(free, usable, in_rack, need) or self._over_racks(free, usable, in_rack, need)
+            taken = near if near and len(near) <= least else buckets.fewest(need, usable)
             return taken if taken and len(taken) <= least else None
-        taken = self._in_rack(cluster, gpus, need)
-        if taken is None and (
-            self._widest == "network" or need > int(np.bincount(cluster.rack, sizes).max())
-        ):
-            taken = self._over_racks(cluster, gpus, need)
+        taken = self._in_rack(free, usable, in_rack, need)
+        if taken is None and (self._widest == "network" or need > _largest_rack(free, usable)):
+            taken = self._over_racks(free, usable, in_rack, need)
         return taken
 
     @staticmethod
-    def _in_rack(cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+    def _in_rack(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int] | None:
         """Return the fewest machines of one rack; among equals the rack with the fewest free GPUs."""
-        in_rack = np.bincount(cluster.rack, gpus, cluster.n_racks)
-        able = np.flatnonzero(in_rack >= need)
-        least = -(-need // max(int(gpus.max()), 1))
+        able = sorted((gpus, rack) for rack, gpus in enumerate(in_rack) if gpus >= need)
+        least = -(-need // max(free.buckets.most(usable), 1))
         chosen: dict[int, int] | None = None
-        for rack in able[np.argsort(in_rack[able], kind="stable")].tolist():
-            taken = _fewest(gpus, cluster.machines_of[rack], need)
+        for _, rack in able:
+            taken = free.buckets.fewest(need, free.cluster.rack_sets[rack] & usable)
             if taken is not None and (chosen is None or len(taken) < len(chosen)):
                 chosen = taken
                 if len(chosen) == least:
@@ -133,19 +131,18 @@ class Consolidate(_Chooser):
         return chosen
 
     @staticmethod
-    def _over_racks(cluster: Cluster, gpus: Ints, need: int) -> dict[int, int] | None:
+    def _over_racks(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int] | None:
         """Return GPUs of the fewest racks: the emptiest ones first, the tightest that fits last."""
-        in_rack = np.bincount(cluster.rack, gpus, cluster.n_racks).astype(np.int64)
+        left = list(in_rack)
         taken: dict[int, int] = {}
         while need:
-            rack = _tightest(in_rack, need)
-            if rack is None:
-                rack = int(in_rack.argmax())
-            here = min(need, int(in_rack[rack]))
+            enough = [(gpus, rack) for rack, gpus in enumerate(left) if gpus >= need]
+            rack = min(enough)[1] if enough else max(range(len(left)), key=left.__getitem__)
+            here = min(need, left[rack])
             if not here:
                 return None
-            taken.update(_fewest(gpus, cluster.machines_of[rack], here) or {})
-            in_rack[rack] = 0
+            taken.update(free.buckets.fewest(here, free.cluster.rack_sets[rack] & usable) or {})
+            left[rack] = 0
             need -= here
         return taken
 
@@ -156,11 +153,12 @@ class Random(_Chooser):
     def __init__(self, seed: int) -> None:
         self._rng = child_generator(seed, "placement")
 
-    def _machines(self, cluster: Cluster, gpus: Ints, sizes: Ints, need: int) -> dict[int, int] | None:
-        fits = np.flatnonzero(gpus >= need)
-        if len(fits):
+    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        fits = members_of(reduce(or_, free.buckets.sets[need:], 0) & usable)
+        if fits:
             return {int(self._rng.choice(fits)): need}
-        return _fill(gpus, self._rng.permutation(np.flatnonzero(gpus)).tolist(), need)
+        some = members_of(reduce(or_, free.buckets.sets[1:], 0) & usable)
+        return _fill(free, self._rng.permutation(some).tolist(), need)
 
 
 _CHOOSERS: Mapping[PlacementName, Callable[[int], Chooser]] = {
@@ -207,7 +205,8 @@ def with_share(free: Free, gpus: Mapping[int, int]) -> Allocation:
     for m in sorted(gpus):
         cpus, memory = free.cluster.machines[m].share(gpus[m])
         if cpus or memory:
-            cpus, memory = min(cpus, int(free.cpus[m])), min(memory, int(free.memory_bytes[m]))
+            free_cpus, free_memory = free.cpus_and_memory(m)
+            cpus, memory = min(cpus, free_cpus), min(memory, free_memory)
         slices.append(Slice(m, gpus[m], cpus, memory))
     return Allocation(tuple(slices))
 
@@ -218,18 +217,19 @@ def gpus_to_place(free: Free, demand: Demand) -> int:
         return demand.gpus
     most = 0.0
     for usable, speed in _by_type(free.cluster, demand):
-        sizes = np.sort(free.sizes[usable])[::-1][: demand.max_machines or None]
+        sizes = np.sort(free.sizes[members_of(usable)])[::-1][: demand.max_machines or None]
         most = max(most, float(sizes.sum()) * (speed if demand.fungible else 1.0))
     return max((t for t in demand.targets() if t <= min(demand.gpus, most + 1e-9)), default=demand.gpus)
 
 
 def _cpu_only(free: Free, demand: Demand) -> Allocation | None:
     """Return the machines with the most free CPUs: one if all fits there, else as few as can be."""
-    room = np.where(free.memory_bytes >= demand.memory_bytes, free.cpus, -1)
+    cpus = free.cpus
+    room = np.where(free.memory_bytes >= demand.memory_bytes, cpus, -1)
     machine = int(room.argmax())
     if room[machine] >= demand.cpus:
         return Allocation((Slice(machine, 0, demand.cpus, demand.memory_bytes),))
-    taken = _fewest(free.cpus, np.arange(len(free.cpus)), demand.cpus)
+    taken = _fewest_cpus(cpus, demand.cpus)
     if taken is None or (demand.max_machines and len(taken) > demand.max_machines):
         return None
     shares = {m: demand.memory_bytes * cpus // demand.cpus for m, cpus in taken.items()}
@@ -239,25 +239,33 @@ def _cpu_only(free: Free, demand: Demand) -> Allocation | None:
     return Allocation(tuple(Slice(m, 0, taken[m], shares[m]) for m in sorted(taken)))
 
 
-def _by_type(cluster: Cluster, demand: Demand) -> Iterable[tuple[npt.NDArray[np.bool_], float]]:
+def _by_type(cluster: Cluster, demand: Demand) -> Iterable[tuple[int, float]]:
     """Yield machines that may serve a demand together, with the speed to count on: type by type."""
-    wanted = [kind for kind in demand.gpu_types or cluster.of_type if kind in cluster.of_type]
+    sets = cluster.type_sets
+    wanted = [kind for kind in demand.gpu_types or sets if kind in sets]
     for kind in wanted:
-        yield cluster.of_type[kind], cluster.speed_of[kind]
+        yield sets[kind], cluster.speed_of[kind]
     if demand.mixed_types and not demand.fungible and wanted:
-        usable = np.any([cluster.of_type[kind] for kind in wanted], axis=0)
+        usable = reduce(or_, (sets[kind] for kind in wanted))
         yield usable, min(cluster.speed_of[kind] for kind in wanted)
 
 
-def _tightest(gpus: Ints, need: int) -> int | None:
-    """Return the entry with the fewest GPUs that still fits, None if none does."""
-    left = np.where(gpus >= need, gpus, _TOO_MANY)
-    best = int(left.argmin())
-    return best if left[best] != _TOO_MANY else None
+def _in_racks(free: Free, usable: int) -> list[int]:
+    """Return the free GPUs of some machines by rack."""
+    if usable == ALL:
+        return free.buckets.in_rack
+    return [free.buckets.total(machines & usable) for machines in free.cluster.rack_sets]
 
 
-def _fill(gpus: Ints, order: Iterable[int], need: int) -> dict[int, int] | None:
+def _largest_rack(free: Free, usable: int) -> int:
+    """Return the GPUs of some machines in the rack that has most of them, free or not."""
+    sizes = free.sizes
+    return max(int(sizes[members_of(machines & usable)].sum()) for machines in free.cluster.rack_sets)
+
+
+def _fill(free: Free, order: Iterable[int], need: int) -> dict[int, int] | None:
     """Take GPUs machine by machine in the given order."""
+    gpus = free.gpus
     taken: dict[int, int] = {}
     for m in order:
         taken[m] = min(need, int(gpus[m]))
@@ -267,22 +275,21 @@ def _fill(gpus: Ints, order: Iterable[int], need: int) -> dict[int, int] | None:
     return None
 
 
-def _fewest(gpus: Ints, among: Ints, need: int) -> dict[int, int] | None:
-    """Take the fewest machines: the emptiest first, the tightest that fits last."""
-    order = among[np.argsort(-gpus[among], kind="stable")]
-    total = np.cumsum(gpus[order])
-    count = int(total.searchsorted(need)) + 1  # machines needed
+def _fewest_cpus(cpus: Ints, need: int) -> dict[int, int] | None:
+    """Take the fewest machines: those with the most free CPUs first, the tightest that fits last."""
+    order = np.argsort(-cpus, kind="stable")
+    count = int(np.cumsum(cpus[order]).searchsorted(need)) + 1  # machines needed
     if count > len(order):
         return None
-    taken = {int(m): int(gpus[m]) for m in order[: count - 1]}
+    taken = {int(m): int(cpus[m]) for m in order[: count - 1]}
     rest = need - sum(taken.values())
     others = order[count - 1 :]
-    last = _tightest(gpus[others], rest)
-    assert last is not None
-    taken[int(others[last])] = rest
+    enough = others[cpus[others] >= rest]
+    taken[int(enough[cpus[enough].argmin()])] = rest
     return taken
 
 
-def _least_machines(sizes: Ints, need: int) -> int:
+def _least_machines(free: Free, usable: int, need: int) -> int:
     """Return how many machines a demand takes in an empty cluster; one too many if it never fits."""
-    return int(np.cumsum(np.sort(sizes)[::-1]).searchsorted(need)) + 1
+    machines = members_of(usable) if usable != ALL else slice(None)
+    return int(np.cumsum(np.sort(free.sizes[machines])[::-1]).searchsorted(need)) + 1
