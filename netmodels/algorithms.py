@@ -29,6 +29,7 @@ The S of an all-gather is what one member has, else what every member has at the
 sends all its messages at once and each at the full bandwidth: right for a mesh (fully connected), too fast by
 up to n - 1 for a switch or a ring. A tree passes the whole message up and down unpipelined.
 
+Rings and direct collectives take fractions of n as they come (`netmodels.levels`): the forms hold for them.
 Where n is no power of two, halving-doubling and trees cost what they cost with the next one. What an
 algorithm does not know it leaves to another: trees reduce-scatter and all-gather as rings, halving-doubling
 and trees all-to-all directly, as collective libraries do.
@@ -41,8 +42,9 @@ algorithms for full bandwidth broadcast, reduction and scan, 2009 (trees).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import ceil
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +55,9 @@ from netmodels.system import Algorithm, SystemSettings
 Ints = npt.NDArray[np.int64]
 N = TypeVar("N", int, Ints)
 """One number, or an array of them, shape (n,): the closed forms hold for many sizes at once."""
+
+Cost = tuple[Any, Any]
+"""Time in ns, and bytes that a member sends: numbers or arrays, perhaps of fractions still to be cut."""
 
 Collective = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all"]
 
@@ -66,38 +71,43 @@ class Group:
     dimension
         The links between them.
     members
-        How many; more than 1.
+        How many; 1 or more, a fraction where groups of several sizes are averaged.
     system
         What a member does at its end.
     """
 
     dimension: Dimension
-    members: int
+    members: Any
     system: SystemSettings
 
     @property
     def rounds(self) -> int:
         """How often the members can be halved: k of n = 2^k, or of the next power of two."""
-        return (self.members - 1).bit_length()
+        return (int(-(-self.members // 1)) - 1).bit_length()
 
-    def delays_ns(self, count: int) -> int:
+    @property
+    def farthest(self) -> int:
+        """Places to the member that is farthest away on a ring."""
+        return int(-(-self.members // 1)) // 2
+
+    def delays_ns(self, count: Any) -> Any:
         """Return the delays of so many sends and receives."""
         return count * self.system.endpoint_delay_ns
 
-    def send_ns(self, distance: int, message: N) -> N:
+    def send_ns(self, distance: int, message: Any) -> Any:
         """Return the time until a message has reached the member `distance` places on."""
         around = min(distance, (1 << self.rounds) - distance)
         hops = {"switch": 2, "fully_connected": 1, "ring": around}[self.dimension.kind]
         bandwidth = link_bandwidth_bytes_per_ns(self.dimension, self.members)
         return _whole(hops * self.dimension.latency_ns + message / bandwidth)
 
-    def add_ns(self, message: N) -> N:
+    def add_ns(self, message: Any) -> Any:
         """Return the time to add a received message in GPU memory: two reads and a write."""
         memory = self.system.local_memory_gb_s * 1e9
         return 3 * _whole(message / memory * 1e9) if memory else 0 * message
 
 
-def link_bandwidth_bytes_per_ns(dimension: Dimension, members: int) -> float:
+def link_bandwidth_bytes_per_ns(dimension: Dimension, members: float) -> float:
     """Return the bandwidth at which one of `members` members sends to its neighbour.
 
     With `links: members` there are as many links as members: a switch member sends over all of them, a
@@ -106,7 +116,7 @@ def link_bandwidth_bytes_per_ns(dimension: Dimension, members: int) -> float:
     """
     if dimension.links == "one":
         return dimension.bandwidth_bytes_per_ns
-    links = members
+    links = members = ceil(members)
     if dimension.kind == "ring":
         links = 4 if members == 2 else members + members % 2
     elif dimension.kind == "fully_connected":
@@ -114,11 +124,7 @@ def link_bandwidth_bytes_per_ns(dimension: Dimension, members: int) -> float:
     return dimension.bandwidth_bytes_per_ns * links
 
 
-@overload
-def _whole(value: float) -> int: ...
-@overload
-def _whole(value: npt.NDArray[Any]) -> Ints: ...
-def _whole(value: float | npt.NDArray[Any]) -> int | Ints:
+def _whole(value: Any) -> Any:
     """Cut off what is behind the point."""
     return value.astype(np.int64) if isinstance(value, np.ndarray) else int(value)
 
@@ -126,51 +132,53 @@ def _whole(value: float | npt.NDArray[Any]) -> int | Ints:
 # --- one function a closed form: the time, and what a member sends (the mean, where members differ)
 
 
-def _ring_all_reduce(group: Group, size: N) -> tuple[N, N]:
+def _ring_all_reduce(group: Group, size: Any) -> Cost:
     steps, part = group.members - 1, size // group.members
     time_ns = 2 * steps * group.send_ns(1, part) + steps * group.add_ns(part)
     return time_ns + group.delays_ns(2 * steps + 1), 2 * steps * part
 
 
-def _ring_reduce_scatter(group: Group, size: N) -> tuple[N, N]:
+def _ring_reduce_scatter(group: Group, size: Any) -> Cost:
     steps, part = group.members - 1, size // group.members
     time_ns = steps * (group.send_ns(1, part) + group.add_ns(part))
     return time_ns + group.delays_ns(steps + 1), steps * part
 
 
-def _ring_all_gather(group: Group, size: N) -> tuple[N, N]:
+def _ring_all_gather(group: Group, size: Any) -> Cost:
     steps = group.members - 1
     return steps * group.send_ns(1, size) + group.delays_ns(steps + 1), steps * size
 
 
-def _ring_all_to_all(group: Group, size: N) -> tuple[N, N]:
+def _ring_all_to_all(group: Group, size: Any) -> Cost:
     """Parts hop from neighbour to neighbour: a member sends its own and passes on those of others."""
-    steps, part = group.members * (group.members - 1) // 2, size // group.members
+    whole = isinstance(group.members, int)
+    steps = group.members * (group.members - 1) // 2 if whole else group.members * (group.members - 1) / 2
+    part = size // group.members
     return steps * group.send_ns(1, part) + group.delays_ns(steps + 1), steps * part
 
 
-def _direct_all_reduce(group: Group, size: N) -> tuple[N, N]:
+def _direct_all_reduce(group: Group, size: Any) -> Cost:
     part = size // group.members
-    time_ns = 2 * group.send_ns(group.members // 2, part) + group.add_ns(part)
+    time_ns = 2 * group.send_ns(group.farthest, part) + group.add_ns(part)
     return time_ns + group.delays_ns(3), 2 * (group.members - 1) * part
 
 
-def _direct_reduce_scatter(group: Group, size: N) -> tuple[N, N]:
+def _direct_reduce_scatter(group: Group, size: Any) -> Cost:
     part = size // group.members
-    time_ns = group.send_ns(group.members // 2, part) + group.add_ns(part)
+    time_ns = group.send_ns(group.farthest, part) + group.add_ns(part)
     return time_ns + group.delays_ns(2), (group.members - 1) * part
 
 
-def _direct_all_gather(group: Group, size: N) -> tuple[N, N]:
-    return group.send_ns(group.members // 2, size) + group.delays_ns(2), (group.members - 1) * size
+def _direct_all_gather(group: Group, size: Any) -> Cost:
+    return group.send_ns(group.farthest, size) + group.delays_ns(2), (group.members - 1) * size
 
 
-def _direct_all_to_all(group: Group, size: N) -> tuple[N, N]:
+def _direct_all_to_all(group: Group, size: Any) -> Cost:
     part = size // group.members
-    return group.send_ns(group.members // 2, part) + group.delays_ns(2), (group.members - 1) * part
+    return group.send_ns(group.farthest, part) + group.delays_ns(2), (group.members - 1) * part
 
 
-def _halving(group: Group, size: N) -> tuple[N, N]:
+def _halving(group: Group, size: Any) -> Cost:
     """Exchange half with the neighbour, a quarter with the member two places on, and so on."""
     halves = [size >> (i + 1) for i in range(group.rounds)]
     time_ns = sum((group.send_ns(1 << i, half) for i, half in enumerate(halves)), start=0 * size)
@@ -178,36 +186,36 @@ def _halving(group: Group, size: N) -> tuple[N, N]:
     return time_ns, sum(halves, start=0 * size)
 
 
-def _doubling(group: Group, part: N) -> tuple[N, N]:
+def _doubling(group: Group, part: Any) -> Cost:
     """Exchange what is there with ever nearer members; it doubles every time."""
     sends = [(group.rounds - 1 - i, part << i) for i in range(group.rounds)]
     time_ns = sum((group.send_ns(1 << far, message) for far, message in sends), start=0 * part)
     return time_ns, sum((message for _, message in sends), start=0 * part)
 
 
-def _halving_reduce_scatter(group: Group, size: N) -> tuple[N, N]:
+def _halving_reduce_scatter(group: Group, size: Any) -> Cost:
     time_ns, sent = _halving(group, size)
     return time_ns + group.delays_ns(group.rounds + 1), sent
 
 
-def _doubling_all_gather(group: Group, size: N) -> tuple[N, N]:
+def _doubling_all_gather(group: Group, size: Any) -> Cost:
     time_ns, sent = _doubling(group, size)
     return time_ns + group.delays_ns(group.rounds + 1), sent
 
 
-def _halving_doubling_all_reduce(group: Group, size: N) -> tuple[N, N]:
+def _halving_doubling_all_reduce(group: Group, size: Any) -> Cost:
     there_ns, sent = _halving(group, size)
     back_ns, sent_back = _doubling(group, size >> (group.rounds + 1) << 1)
     return there_ns + back_ns + group.delays_ns(2 * group.rounds + 1), sent + sent_back
 
 
-def _tree_all_reduce(group: Group, size: N) -> tuple[N, N]:
+def _tree_all_reduce(group: Group, size: Any) -> Cost:
     way_ns = sum((group.send_ns(1 << i, size) for i in range(group.rounds)), start=0 * size)
     time_ns = 2 * way_ns + (2 * group.rounds - 1) * group.add_ns(size)
     return time_ns + group.delays_ns(2 * group.rounds + 1), 2 * (group.members - 1) * size // group.members
 
 
-Form = Callable[[Group, Any], tuple[Any, Any]]
+Form = Callable[[Group, Any], Cost]
 _FORMS: Mapping[tuple[Algorithm, Collective], Form] = MappingProxyType(
     {
         ("ring", "all_reduce"): _ring_all_reduce,
@@ -245,11 +253,12 @@ def price(collective: Collective, algorithm: Algorithm, group: Group, size: N) -
     if group.members == 1:
         return 0 * size, 0 * size
     time_ns, sent = _FORMS[algorithm, collective](group, size)
-    return time_ns, sent
+    return (time_ns, sent) if isinstance(group.members, int) else (_whole(time_ns), _whole(sent))
 
 
-def left(collective: Collective, members: int, size: N) -> N:
+def left(collective: Collective, members: float, size: N) -> N:
     """Return the bytes that a member has after a collective that it started with `size` bytes."""
-    if collective == "reduce_scatter":
-        return size // members
-    return size * members if collective == "all_gather" else size
+    if collective in ("all_reduce", "all_to_all"):
+        return size
+    now: N = _whole(size // members if collective == "reduce_scatter" else size * members)
+    return now

@@ -1,13 +1,17 @@
 """The network model in process: alpha-beta collectives, the whole iteration walked layer by layer."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+from math import ceil, floor
 from typing import NamedTuple
 
 import numpy as np
 
 from netmodels.algorithms import Collective, Ints
 from netmodels.api import IterationTime
-from netmodels.collectives import Phase, chunks_of, phases_of
+from netmodels.collectives import Phase, chunks_of, gate_ns, phases_of
 from netmodels.fabric import Dimension, Fabric
 from netmodels.layers import Profile
 from netmodels.levels import Level, View, views_of
@@ -24,9 +28,10 @@ class AnalyticalModel:
     alike) whole iterations equal ASTRA-sim 2.x to the nanosecond; with `baseline`, `per_dimension` and
     `lowest_layer_first` they follow ASTRA-sim 1.0.
 
-    An irregular shape takes as long as the slowest of the regular ones that its GPUs see
-    (`netmodels.levels`): 5 + 3 GPUs as the slower of 5 + 5 and 3 + 3. A fragmented cluster asks for thousands
-    of shapes and a few hundred regular ones, so answers are kept by the latter.
+    An irregular shape is priced by its average numbers of members, each collective between the fastest and
+    the slowest regular shape around it (whole numbers, next lower or next higher, in each dimension), but
+    not below its narrowest gate (`netmodels.levels`). Shapes with equal averages and gates have equal
+    answers, so answers are kept by these: a fragmented cluster asks for thousands of shapes.
     """
 
     version = "2"
@@ -44,7 +49,7 @@ class AnalyticalModel:
     def collective_ns(
         self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> int:
-        """Return the time of one collective alone, by the slowest view as for iterations.
+        """Return the time of one collective alone, slowest machine type as for iterations.
 
         Parameters
         ----------
@@ -79,7 +84,7 @@ def iteration_on(
     system
         How collectives run.
     """
-    return _iteration(profile, tuple(Level(*each) for each in dims if each[2] > 1), system)
+    return _iteration(profile, View(tuple(Level(*each) for each in dims if each[2] > 1)), system)
 
 
 def collective_on(
@@ -101,27 +106,28 @@ def collective_on(
     system
         How it runs.
     """
-    return _collective_ns(collective, tuple(Level(*each) for each in dims if each[2] > 1), size_bytes, system)
+    view = View(tuple(Level(*each) for each in dims if each[2] > 1))
+    return _collective_ns(collective, view, size_bytes, system)
 
 
-def _collective_ns(collective: Collective, levels: View, size_bytes: int, system: SystemSettings) -> int:
-    (train,) = _trains(_priced(collective, levels, np.array([size_bytes], dtype=np.int64), system), levels)
+def _collective_ns(collective: Collective, view: View, size_bytes: int, system: SystemSettings) -> int:
+    (train,) = _trains(_priced(collective, view, np.array([size_bytes], dtype=np.int64), system), view)
     return alone(train, system)[1]
 
 
-def _iteration(profile: Profile, levels: View, system: SystemSettings) -> IterationTime:
+def _iteration(profile: Profile, view: View, system: SystemSettings) -> IterationTime:
     sizes = issues_of(profile).sizes
-    if not levels or not len(sizes):
+    if not view.levels or not len(sizes):
         return IterationTime(profile.compute_ns, 0, 0)
-    priced = _priced("all_reduce", levels, sizes, system)
+    priced = _priced("all_reduce", view, sizes, system)
 
     def walked() -> IterationTime:
-        trains = dict(zip(sizes.tolist(), _trains(priced, levels), strict=True))
+        trains = dict(zip(sizes.tolist(), _trains(priced, view), strict=True))
         return walk(profile, trains, system)
 
     if system.collective_queue != "one" or system.chunks > 1:
         return walked()
-    tiers = [levels[phase.dimension].tier for phase in priced.phases]
+    tiers = [view.levels[phase.dimension].tier for phase in priced.phases]
     times = np.array([phase.ns for phase in priced.phases])
     tiers_ns = {tier: times[[at == tier for at in tiers]].sum(axis=0) for tier in TIERS if tier in tiers}
     return through_one_queue(profile, times.sum(axis=0), tiers_ns, lambda: walked().spans)
@@ -134,15 +140,68 @@ class _Priced(NamedTuple):
     chunks: Ints
 
 
-def _priced(collective: Collective, levels: View, sizes: Ints, system: SystemSettings) -> _Priced:
-    chunk_bytes, chunks = chunks_of(collective, levels, sizes, system)
-    return _Priced(phases_of(collective, levels, chunk_bytes, system), chunks)
+def _priced(collective: Collective, view: View, sizes: Ints, system: SystemSettings) -> _Priced:
+    chunk_bytes, chunks = chunks_of(collective, view.levels, sizes, system)
+    phases = phases_of(collective, view.levels, chunk_bytes, system)
+    if view.gates:
+        phases = _within_bounds(phases, collective, view, chunk_bytes, system)
+    return _Priced(phases, chunks)
 
 
-def _trains(priced: _Priced, levels: View) -> list[Train]:
+def _within_bounds(
+    phases: tuple[Phase[Ints], ...],
+    collective: Collective,
+    view: View,
+    chunk_bytes: Ints,
+    system: SystemSettings,
+) -> tuple[Phase[Ints], ...]:
+    """Return the phases of an irregular placement, within its gates and the regular ones around it.
+
+    Direct collectives know no narrow ports (`netmodels.algorithms`), so gates do not slow them. What is
+    missing is waited for at the widest dimension.
+    """
+    sizes = chunk_bytes.tobytes()
+    around = [_corner_ns(collective, corner, sizes, system) for corner in _corners(view.levels)]
+    bounds = [np.min(around, axis=0), np.max(around, axis=0)]
+    if all(system.algorithm_of(level.tier) != "direct" for level in view.levels):
+        gate = gate_ns(collective, view.gates, view.gpus, chunk_bytes)
+        bounds = [np.maximum(bound, gate) for bound in bounds]
+    total = _total_ns(phases, chunk_bytes)
+    wanted = np.clip(total, *bounds)
+    fewer = np.minimum(wanted / np.maximum(total, 1), 1.0)
+    cut = [replace(phase, ns=np.floor(phase.ns * fewer).astype(np.int64)) for phase in phases]
+    widest = max(range(len(cut)), key=lambda place: cut[place].dimension)
+    lacking = wanted - _total_ns(cut, chunk_bytes)
+    cut[widest] = replace(cut[widest], ns=cut[widest].ns + lacking)
+    return tuple(cut)
+
+
+@lru_cache(maxsize=16_384)
+def _corner_ns(
+    collective: Collective, levels: tuple[Level, ...], chunk_bytes: bytes, system: SystemSettings
+) -> Ints:
+    """Return the time of chunks in a regular placement; many irregular ones lie between the same few."""
+    sizes = np.frombuffer(chunk_bytes, dtype=np.int64)
+    return _total_ns(phases_of(collective, levels, sizes, system), sizes)
+
+
+def _total_ns(phases: Sequence[Phase[Ints]], chunk_bytes: Ints) -> Ints:
+    return sum((phase.ns for phase in phases), start=np.zeros_like(chunk_bytes))
+
+
+def _corners(levels: Sequence[Level]) -> list[tuple[Level, ...]]:
+    """Return the regular placements around an irregular one."""
+    choices = [
+        {replace(level, members=floor(level.members)), replace(level, members=ceil(level.members))}
+        for level in levels
+    ]
+    return [tuple(level for level in corner if level.members > 1) for corner in product(*choices)]
+
+
+def _trains(priced: _Priced, view: View) -> list[Train]:
     """Return what the queues see of collectives of several sizes."""
     columns = [
-        (each.dimension, levels[each.dimension].tier, each.ns.tolist(), each.sent_bytes.tolist())
+        (each.dimension, view.levels[each.dimension].tier, each.ns.tolist(), each.sent_bytes.tolist())
         for each in priced.phases
     ]
     return [

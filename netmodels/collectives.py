@@ -7,6 +7,11 @@
     all-gather      inwards, growing
     all-to-all      all of it in every dimension, outwards
 
+Through a gate of an irregular placement (`netmodels.levels`) with p of n GPUs inside must pass, in one
+direction,
+
+    all-reduce S, reduce-scatter (1 - p / n) S, all-gather (n - p) S, all-to-all p (1 - p / n) S.
+
 A collective is cut into `system.chunks` equal chunks, and one more if the division leaves a remainder. A
 chunk (but of an all-gather) has at least a byte for every member.
 """
@@ -19,7 +24,7 @@ from typing import Generic
 import numpy as np
 
 from netmodels.algorithms import Collective, Group, Ints, N, left, price
-from netmodels.levels import Level
+from netmodels.levels import Gate, Level
 from netmodels.system import SystemSettings
 
 
@@ -59,7 +64,7 @@ def chunks_of(
         `chunks`.
     """
     chunk = size_bytes // system.chunks
-    least = 1 if collective == "all_gather" else prod(level.members for level in levels)
+    least = 1 if collective == "all_gather" else int(prod(level.members for level in levels))
     small = chunk < least
     chunk = np.maximum(chunk, least)
     return chunk, np.where(small, system.chunks, -(-size_bytes // chunk))
@@ -85,10 +90,11 @@ def phases_of(
     size = chunk_bytes
     for place, part in _parts(collective, len(levels), system):
         level = levels[place]
-        group = Group(level.dimension, level.members, system)
+        members = level.members if isinstance(level.members, int) else float(level.members)
+        group = Group(level.dimension, members, system)
         time_ns, sent = price(part, system.algorithm_of(level.tier), group, size)
         phases.append(Phase(place, time_ns, sent))
-        size = left(part, level.members, size)
+        size = left(part, members, size)
     return tuple(phases)
 
 
@@ -105,3 +111,32 @@ def _parts(
         yield from ((place, "reduce_scatter") for place in outwards[:-1])
         yield from ((place, "all_reduce") for place in outwards[-1:])
         yield from ((place, "all_gather") for place in reversed(outwards[:-1]))
+
+
+def gate_ns(collective: Collective, gates: Sequence[Gate], gpus: int, chunk_bytes: Ints) -> Ints:
+    """Return the least time of a chunk that the gates of an irregular placement allow, shape (n,).
+
+    Parameters
+    ----------
+    collective
+        What is done.
+    gates
+        Machines and racks with what they can send.
+    gpus
+        Of the placement.
+    chunk_bytes
+        Bytes that each member starts with, shape (n,).
+    """
+    slowest = max((_share(collective, gate.gpus, gpus) / gate.bytes_per_ns for gate in gates), default=0.0)
+    return (chunk_bytes * slowest).astype(np.int64)
+
+
+def _share(collective: Collective, inside: int, gpus: int) -> float:
+    """Return what must pass a gate in one direction, relative to what a member starts with."""
+    outside = 1 - inside / gpus
+    return {
+        "all_reduce": 1.0,
+        "reduce_scatter": outside,
+        "all_gather": gpus * outside,
+        "all_to_all": inside * outside,
+    }[collective]

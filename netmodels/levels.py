@@ -1,29 +1,25 @@
-"""From a shape to the regular network slices that it is priced by.
+"""From a shape to the network dimensions that it uses, and how many members each has.
 
-A placement is a tree: GPUs in machines in racks, with inner groups where a tier has several dimensions. A GPU
-sees the path to the root: how many members its group has in each dimension. In a regular placement all GPUs
-see the same path, and their number is the product of it. In an irregular one they do not: of 5 + 3 GPUs, five
-see (5, 2) and three see (3, 2), as if all machines were like their own.
+A regular placement (all machines alike, all racks alike) has whole numbers of members: 8+8 | 8+8 has 8 GPUs
+in a machine, 2 machines in a rack, 2 racks. An irregular one is priced by averages: 5+3 as 4+4, 8+8 | 4 with
+20 / 3 GPUs in a machine, 3 / 2 machines in a rack, 2 racks. The members of all levels multiply to the number
+of GPUs, always. So the bytes that rings move depend on the numbers of GPUs, machines and racks alone, and
+grow with the latter two wherever links outside are no faster: spreading never helps, but for latency.
 
-    shape        views
-    8            8
-    8+8          8 x 2
-    5+3          5 x 2, 3 x 2
-    8+8+4        8 x 3, 4 x 3
-    8+8 | 4      8 x 2 x 2, 4 x 1 x 2
+Averages forget that the smallest machine has the fewest ports for what must leave and enter it, as 1 GPU of
+7+1. So an irregular placement also has *gates*: its machines and racks with what they can send. No
+collective is faster than its narrowest gate (`netmodels.collectives`). Real libraries are as slow: NCCL
+gives all machines as many channels as the one with the fewest has (`src/init.cc`), and its rings would take
+up to twice our bound.
 
-The slowest view is the price: the members of a collective wait for each other in every step, so the smallest
-machine, with the fewest ports for the same bytes, or the largest, with the longest ring inside, sets the
-pace. (A real library does the same: NCCL gives all machines as many channels as the one with the fewest has.)
-The number of GPUs lies between the products of the views, for 1 / product, summed over the GPUs of any tree,
-is 1.
-
-Machines of another type are seen with their own dimensions; a view never mixes types.
+Machines of several types are seen as if all were of one, type by type; the slowest counts.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
+from math import inf
 
 from netmodels.fabric import Dimension, Fabric
 from netmodels.shape import Shape, Tier
@@ -31,7 +27,7 @@ from netmodels.shape import Shape, Tier
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One dimension of the fabric as a regular placement uses it.
+    """One dimension of the fabric as a placement uses it.
 
     Parameters
     ----------
@@ -40,26 +36,56 @@ class Level:
     dimension
         Latency, kind, and the bandwidth that is left to one GPU.
     members
-        Members of each group.
+        Members of one group, more than 1; a fraction where groups differ in size.
     """
 
     tier: Tier
     dimension: Dimension
-    members: int
+    members: int | Fraction
 
 
-View = tuple[Level, ...]
-"""The levels that a GPU sees, innermost first; levels of one member are left out."""
-_Path = tuple[int, ...]
-_Tiers = Sequence[tuple[Tier, tuple[Dimension, ...]]]
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A machine or a rack of an irregular placement, and what all its GPUs can send together.
+
+    Parameters
+    ----------
+    gpus
+        GPUs of the job inside.
+    bytes_per_ns
+        Of its ports.
+    """
+
+    gpus: int
+    bytes_per_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A placement as the network model prices it.
+
+    Parameters
+    ----------
+    levels
+        Innermost first; levels of one member are left out.
+    gates
+        None for a regular placement, which needs none.
+    gpus
+        Of the placement.
+    """
+
+    levels: tuple[Level, ...]
+    gates: tuple[Gate, ...] = ()
+    gpus: int = 1
 
 
 @lru_cache(maxsize=65_536)
 def views_of(shape: Shape, fabric: Fabric) -> tuple[View, ...]:
-    """Return the distinct views of the GPUs of a placement, in a fixed order; one for a regular placement.
+    """Return how a placement looks to each of its machine types; one view where there is one.
 
     The dimensions of a tier are filled innermost first: a machine with 6 GPUs on dimensions of size 4 and 2
-    makes two groups at the first, of 4 and 2, and one of both at the second.
+    makes two groups at the first and one at the second. The members of a level are the groups below it
+    divided by its own.
 
     Parameters
     ----------
@@ -69,58 +95,77 @@ def views_of(shape: Shape, fabric: Fabric) -> tuple[View, ...]:
         The network.
     """
     types = sorted({name for rack in shape for name, _ in rack})
-    views = [
-        _view(path, fabric.tiers(seen_by)) for seen_by in types for path in _paths(shape, fabric, seen_by)
-    ]
-    return tuple(dict.fromkeys(views)) or ((),)
+    fabrics = dict.fromkeys(fabric.tiers(name) for name in types) or {fabric.tiers(): None}
+    return tuple(dict.fromkeys(_view(shape, tiers) for tiers in fabrics))
 
 
-def _paths(shape: Shape, fabric: Fabric, seen_by: str) -> list[_Path]:
-    """Return the paths that GPUs of a machine type see, through all dimensions."""
-    machine, rack, network = (dimensions for _, dimensions in fabric.tiers(seen_by))
-    racks = []
-    for machines in shape:
-        inside = [
-            _grouped([{()}] * gpus, machine) if name == seen_by else _grouped([set()] * gpus, machine)
-            for name, gpus in machines
-        ]
-        racks.append(_grouped(inside, rack))
-    return sorted(_grouped(racks, network))
+_Tiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
 
 
-def _grouped(units: Sequence[set[_Path]], dimensions: Sequence[Dimension]) -> set[_Path]:
-    """Group units by the dimensions of a tier until one is left; a group adds its members to the paths."""
-    for place, dimension in enumerate(dimensions):
-        last = place == len(dimensions) - 1
-        size = len(units) if last else dimension.size
-        groups = [units[start : start + size] for start in range(0, len(units), size)]
-        units = [{(*path, len(group)) for unit in group for path in unit} for group in groups]
-    return units[0]
-
-
-def _view(path: _Path, tiers: _Tiers) -> View:
-    """Return the levels of a regular placement that is like the path everywhere."""
+def _view(shape: Shape, tiers: _Tiers) -> View:
+    machines = [count for rack in shape for _, count in rack]
+    racks = [len(rack) for rack in shape]
+    gpus = sum(machines)
+    in_machine, in_rack = Fraction(gpus, max(1, len(machines))), Fraction(gpus, max(1, len(racks)))
+    units = {"machine": machines, "rack": racks, "network": [len(shape)]}
     levels: list[Level] = []
-    members = iter(path)
-    gpus = {"machine": 1, "rack": 1}  # of the job, in one of them
     for tier, dimensions in tiers:
-        for dimension in dimensions:
-            count = next(members)
-            if count > 1:
-                levels.append(Level(tier, _as_shared(dimension, gpus["machine"], gpus["rack"]), count))
-            for inside in _AROUND[tier]:
-                gpus[inside] *= count
-    return tuple(levels)
+        for dimension, members in _filled(dimensions, units[tier]):
+            if members > 1:
+                seen = _as_shared(dimension, float(in_machine), float(in_rack))
+                levels.append(Level(tier, seen, members.numerator if members.denominator == 1 else members))
+    regular = len(set(machines)) <= 1 and len(set(racks)) <= 1
+    return View(tuple(levels), () if regular else _gates(shape, tiers), gpus)
 
 
-_AROUND: dict[Tier, tuple[str, ...]] = {"machine": ("machine", "rack"), "rack": ("rack",), "network": ()}
+def _filled(dimensions: Sequence[Dimension], units: Sequence[int]) -> list[tuple[Dimension, Fraction]]:
+    """Fill the dimensions of one tier; `units` is how many members each instance of the tier holds."""
+    filled: list[tuple[Dimension, Fraction]] = []
+    for place, dimension in enumerate(dimensions):
+        below = sum(units)
+        last = place == len(dimensions) - 1
+        units = [1 if last else -(-count // dimension.size) for count in units]
+        filled.append((dimension, Fraction(below, max(1, sum(units)))))
+    return filled
 
 
-def _as_shared(dimension: Dimension, machine_gpus: int, rack_gpus: int) -> Dimension:
+def _as_shared(dimension: Dimension, machine_gpus: float, rack_gpus: float) -> Dimension:
     """Return the dimension with the bandwidth that is left to a GPU that shares ports with its job."""
-    limits = ((dimension.machine_bytes_per_ns, machine_gpus), (dimension.rack_bytes_per_ns, rack_gpus))
-    shares = [limit / sharers for limit, sharers in limits if limit]
-    if not shares:
+    if not (dimension.machine_bytes_per_ns or dimension.rack_bytes_per_ns):
         return dimension
-    least = min(dimension.bandwidth_bytes_per_ns, *shares)
+    least = _capacity(dimension, machine_gpus, rack_gpus, 1.0)
     return replace(dimension, bandwidth_bytes_per_ns=least, machine_bytes_per_ns=0.0, rack_bytes_per_ns=0.0)
+
+
+def _capacity(dimension: Dimension, machine_gpus: float, rack_gpus: float, gpus: float) -> float:
+    """Return what some GPUs send together, each with its share of the ports of its machine and its rack.
+
+    Without limit where members have as many links as there are of them: no port of one link is narrow there.
+    """
+    if dimension.links == "members":
+        return inf
+    shares = [dimension.bandwidth_bytes_per_ns]
+    if dimension.machine_bytes_per_ns:
+        shares.append(dimension.machine_bytes_per_ns / machine_gpus)
+    if dimension.rack_bytes_per_ns:
+        shares.append(dimension.rack_bytes_per_ns / rack_gpus)
+    return gpus * min(shares)
+
+
+def _gates(shape: Shape, tiers: _Tiers) -> tuple[Gate, ...]:
+    """Return the distinct machines and racks, each by the widest way out of it."""
+    (_, _), (_, rack_tier), (_, network_tier) = tiers
+    gates: dict[Gate, None] = {}
+    for rack in shape:
+        in_rack = sum(count for _, count in rack)
+        leaving = 0.0
+        for _, count in rack:
+            near = [dimension for dimension in rack_tier if len(rack) > 1]
+            far = [dimension for dimension in network_tier if len(shape) > 1]
+            if near or far:
+                ways = [_capacity(each, count, count, count) for each in (*near, *far)]
+                gates[Gate(count, max(ways))] = None
+            leaving += max((_capacity(each, count, in_rack, count) for each in far), default=0.0)
+        if leaving:
+            gates[Gate(in_rack, leaving)] = None
+    return tuple(gates)

@@ -13,6 +13,10 @@ from netmodels.shape import TIERS, Tier
 Algorithm = Literal["ring", "halving_doubling", "double_binary_tree", "direct"]
 Algorithms = Algorithm | tuple[Algorithm, Algorithm, Algorithm]
 """One for all tiers, or one each for machine, rack and network."""
+_MOST_DELAY_NS = 10**12  # beyond these limits, times would leave the integers that they are counted in
+_LEAST_MEMORY_GB_S = 1e-3
+_MOST_CHUNKS = 1024  # every one of them is followed through the queues
+
 CollectiveOptimization = Literal["bandwidth_aware", "baseline"]
 CollectiveQueue = Literal["one", "per_dimension"]
 QueueOrder = Literal["issue", "lowest_layer_first"]
@@ -71,17 +75,21 @@ class SystemSettings:
 
     def __post_init__(self) -> None:
         delay = self.endpoint_delay_ns
-        if isinstance(delay, bool) or not isinstance(delay, int) or delay < 0:
+        if isinstance(delay, bool) or not isinstance(delay, int) or not 0 <= delay <= _MOST_DELAY_NS:
             raise InputError(
-                "wrong delay", where="system.endpoint_delay_ns", found=delay, allowed="a whole number >= 0"
+                "wrong delay",
+                where="system.endpoint_delay_ns",
+                found=delay,
+                allowed=f"a whole number from 0 to {_MOST_DELAY_NS}",
             )
         memory = self.local_memory_gb_s
-        if isinstance(memory, bool) or not isinstance(memory, int | float) or not 0 <= memory < math.inf:
+        number = isinstance(memory, int | float) and not isinstance(memory, bool)
+        if not number or not (memory == 0 or _LEAST_MEMORY_GB_S <= memory < math.inf):
             raise InputError(
                 "wrong memory bandwidth",
                 where="system.local_memory_gb_s",
                 found=memory,
-                allowed="a number >= 0",
+                allowed=f"0, or a number from {_LEAST_MEMORY_GB_S} on",
             )
         object.__setattr__(self, "local_memory_gb_s", float(memory))
         for name, allowed in _CHOICES.items():
@@ -89,9 +97,12 @@ class SystemSettings:
         object.__setattr__(self, "collective_algorithm", _algorithms(self.collective_algorithm))
         for name in ("chunks", "chunks_in_flight"):
             count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_CHUNKS:
                 raise InputError(
-                    "wrong number", where=f"system.{name}", found=count, allowed="a whole number >= 1"
+                    "wrong number",
+                    where=f"system.{name}",
+                    found=count,
+                    allowed=f"a whole number from 1 to {_MOST_CHUNKS}",
                 )
         object.__setattr__(self, "_hash", hash_of(digest_of(system_record(self))))
 

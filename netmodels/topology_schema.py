@@ -18,6 +18,7 @@ from netmodels.system import SystemSettings, merge_system
 _GIB = 2**30
 Text = Annotated[StrictStr, Field(min_length=1)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Speed = Annotated[Number, Field(ge=1e-6, le=1e9)]
 
 
 class _Part(BaseModel):
@@ -25,15 +26,15 @@ class _Part(BaseModel):
 
 
 class _Shared(_Part):
-    machine: Annotated[Number, Field(gt=0)] | None = None
-    rack: Annotated[Number, Field(gt=0)] | None = None
+    machine: Speed | None = None
+    rack: Speed | None = None
 
 
 class _Dimension(_Part):
     kind: Kind
-    latency_ns: Annotated[Number, Field(ge=0)]
-    bandwidth_gbit_s: Annotated[Number, Field(gt=0)] | None = None
-    bandwidth_gib_s: Annotated[Number, Field(gt=0)] | None = None
+    latency_ns: Annotated[Number, Field(ge=0, le=1e12)]
+    bandwidth_gbit_s: Speed | None = None
+    bandwidth_gib_s: Speed | None = None
     size: Annotated[StrictInt, Field(ge=0)] = 0
     links: Links = "one"
     shared_gbit_s: _Shared = _Shared()
@@ -44,6 +45,12 @@ class _Dimension(_Part):
             raise ValueError(
                 "give exactly one of bandwidth_gbit_s (10^9 bit/s) and bandwidth_gib_s (2^30 byte/s)"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _ports_of_one_link(self) -> Self:
+        if self.links == "members" and (self.shared_gbit_s.machine or self.shared_gbit_s.rack):
+            raise ValueError("no shared ports where members have as many links as there are of them")
         return self
 
     def build(self) -> Dimension:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NoReturn, cast
+from typing import Annotated, Any, Literal, NoReturn, cast
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ValueType
 from omegaconf import OmegaConf
-from pydantic import Field, StrictInt, ValidationError
+from pydantic import Field, StrictFloat, StrictInt, ValidationError
 
 from artist.build import build_network
 from artist.cli import BAD_INPUT, INTERRUPTED, SUCCESS, register_topologies
@@ -30,6 +31,8 @@ from netmodels.profile import get_profile, profile_names
 from netmodels.shape import Shape
 from netmodels.topology import Topology, load_topology
 
+_FILES = ("csv", "plot", "draw")
+_LISTS = (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP)
 _OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes")  # whose values every row shows anyway
 _EXAMPLES = """\
   artist-network                                             models of the Dally paper on 8 GPUs, by tier
@@ -45,16 +48,17 @@ class PriceConfig(Frame):
 
     topology: dict[str, Any]
     network: NetworkConfig
-    model: str | list[str]
-    compute_scale: float = Field(gt=0)
-    gpus: StrictInt | list[StrictInt]
-    shape: StrictInt | str | list[StrictInt | str] | None = None
+    model: str | Annotated[list[str], Field(min_length=1)]
+    compute_scale: float = Field(ge=1e-9, le=1e9)
+    gpus: StrictInt | Annotated[list[StrictInt], Field(min_length=1)]
+    shape: StrictInt | str | Annotated[list[StrictInt | str], Field(min_length=1)] | None = None
     collective: Collective | None = None
-    bytes: float = Field(ge=1, le=1e15)
+    bytes: StrictFloat | StrictInt = Field(ge=1, le=1e15)
     csv: Path | None = None
     plot: Path | None = None
     draw: Path | None = None
     racks: int = Field(ge=1, le=1000)
+    machine_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +118,19 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     if first.draw is not None:
         from artist.pricing.drawing import draw_fabric
 
-        _save(draw_fabric(points[0].topology, first.racks), first.draw, "draw")
+        if len(points) > 1:
+            raise InputError("one picture shows one fabric", where="draw", allowed="no lists of values")
+        figure = draw_fabric(points[0].topology, first.racks, machine_type=first.machine_type)
+        _save(figure, first.draw, "draw")
         return
     if first.collective is not None:
+        if first.plot is not None:
+            raise InputError(
+                "only iterations are plotted",
+                where="plot",
+                found=str(first.plot),
+                allowed="null with collective",
+            )
         collectives = list(chain.from_iterable(_collectives(point) for point in points))
         print(collective_table(collectives, swept))
         _write(first.csv, collective_csv(collectives, swept))
@@ -137,6 +151,11 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
     """Return the names of what is swept, beside what every row shows, and all combinations."""
     parsed = OverridesParser.create().parse_overrides(list(overrides))
     swept = [each.get_key_element() for each in parsed if each.is_sweep_override()]
+    for each in parsed:
+        name = each.get_key_element()
+        if each.is_sweep_override() and (each.value_type not in _LISTS or name in _FILES):
+            allowed = "one value" if name in _FILES else "values joined by commas"
+            raise InputError("not several values", where=name, found=each.input_line, allowed=allowed)
     leads = [name for name in swept if name not in _OWN_COLUMNS]
     folder = None if config_dir is None else config_dir.absolute()
     searchpath = [] if folder is None else [f"hydra.searchpath=[file://{folder}]"]

@@ -1,5 +1,6 @@
 """What an iteration, or a collective, costs on a placement."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,8 +48,10 @@ class Price:
 
     @property
     def overhead(self) -> float:
-        """Exposed communication / compute."""
-        return self.exposed_ns / self.compute_ns if self.compute_ns else 0.0
+        """Exposed communication / compute; infinite for a model that computes nothing."""
+        if not self.compute_ns:
+            return math.inf if self.exposed_ns else 0.0
+        return self.exposed_ns / self.compute_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def price_collectives(
     system: SystemSettings,
     lead: tuple[str, ...] = (),
 ) -> list[CollectivePrice]:
-    """Return the prices of a collective on placements of two GPUs or more.
+    """Return the prices of a collective on placements; alone, a GPU has nothing to do.
 
     Raises
     ------

@@ -87,7 +87,12 @@ def test_dally_fabric_has_the_constants_of_the_program():
         ("fabric.rack", [], "fabric.rack", "at least 1 item"),
         ("fabric.rack.0.kind", "torus", "fabric.rack.0.kind", "'ring', 'switch' or 'fully_connected'"),
         ("fabric.rack.0.latency_ns", -1, "fabric.rack.0.latency_ns", "greater than or equal to 0"),
-        ("fabric.rack.0.bandwidth_gib_s", 0, "fabric.rack.0.bandwidth_gib_s", "greater than 0"),
+        (
+            "fabric.rack.0.bandwidth_gib_s",
+            0,
+            "fabric.rack.0.bandwidth_gib_s",
+            "greater than or equal to 0.000001",
+        ),
         ("fabric.rack.0.bandwidth_gbit_s", 1, "fabric.rack.0", "exactly one of bandwidth_gbit_s"),
         ("fabric.rack.0.size", 4, "fabric.rack.0.size", "0 for the last dimension"),
         ("fabric.machine.0.size", 1, "machine_types.box.gpus", "up to 1"),
@@ -173,6 +178,12 @@ def test_what_lies_inside_is_not_shared(tier, inside):
     with pytest.raises(InputError) as error:
         load_topology(changed(**{tier: [PORT]}))
     assert error.value.where == f"topology tiny, fabric.{tier}.0.shared_gbit_s.{inside}"
+
+
+def test_shared_ports_and_links_of_members_exclude_each_other():
+    """As many links as members would leave through a port of one."""
+    with pytest.raises(InputError, match="no shared ports"):
+        load_topology(changed(network=[{**PORT, "links": "members"}]))
 
 
 def test_a_machine_type_may_have_its_own_fabric():

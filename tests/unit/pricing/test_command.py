@@ -119,6 +119,7 @@ def test_plots_and_drawings(network, kind):
     assert network("topology=dgx_h100_3tier,pcie_10g", "model=all", f"plot=a.{kind}").code == 0
     assert network("topology=dgx_h100_3tier,pcie_10g", "model=all", f"plot=b.{kind}").code == 0
     assert Path(f"a.{kind}").read_bytes() == Path(f"b.{kind}").read_bytes()
+    assert network("topology=v100_t4_pools", "machine_type=t4_8gpu", f"draw=t4.{kind}").code == 0
     result = network("topology=dally_code", f"draw=fabric.{kind}")
     assert (result.out, result.err) == ("", f"written to fabric.{kind}\n")
     magic = {"png": b"\x89PNG", "svg": b"<?xml"}[kind]
@@ -157,6 +158,17 @@ def test_a_plot_of_one_gpu_and_of_placements(network):
         (("plot=a.gif",), "plot: unknown kind of figure"),
         (("shape=1,2,3,4,5,6", "plot=a.png"), "plot: 6 placements and 1 panels cannot be told apart"),
         (("csv=/proc/nowhere/a.csv",), "csv: cannot be written"),
+        (("csv=a.csv,b.csv",), "csv: not several values"),
+        (("collective=all_reduce", "plot=a.png"), "plot: only iterations are plotted"),
+        (("draw=a.png", "topology=dally_code,dally_paper"), "draw: one picture shows one fabric"),
+        (("model=[]",), "model: wrong value"),
+        (("shape=[]",), "shape: wrong value"),
+        (("compute_scale=1e300",), "compute_scale: wrong value"),
+        (("compute_scale=interval(0,1)",), "compute_scale: not several values"),
+        (("model=glob(*)",), "model: not several values"),
+        (("bytes=true", "collective=all_reduce"), "bytes: wrong value"),
+        (("network.system.chunks=100000",), "network.system.chunks: wrong number"),
+        (("topology.fabric.rack.0.latency_ns=1e19",), "topology, fabric.rack.0.latency_ns: wrong value"),
         (("draw=a.png", "racks=0"), "racks: wrong value"),
         (("--config-dir=nowhere",), "--config-dir: no such folder"),
         (("--shape",), "command line: unrecognized arguments"),
