@@ -28,9 +28,10 @@ ALLOWED = {
     "artist.results": ("artist.core", "artist.results", "artist.errors", "artist.units", "netmodels.naming"),
     "netmodels": ("netmodels",),
     "artist.pricing": ("artist.pricing", "artist.results", "artist.errors", "netmodels"),
+    "artist.describe": ("artist.describe", "artist.results", "artist.workload", "artist.errors"),
 }
-# The command artist-network makes parts from the configuration, as cli does.
-COMMANDS = ("artist.pricing.command",)
+# The commands artist-network and artist-trace make parts from the configuration, as cli does.
+COMMANDS = ("artist.pricing.command", "artist.describe.command")
 # Shared parts of the policies; every other file in policies/ is one policy.
 POLICY_PARTS = tuple(
     f"artist.policies.{name}" for name in ("orders", "placement", "preemption", "queueing", "gittins")

@@ -124,3 +124,76 @@ def from_records(records: Sequence[Mapping[str, Any]], keys: Sequence[str], path
             )
     index = pd.RangeIndex(1, len(records) + 1, name="entry")
     return pd.DataFrame({key: [record[key] for record in records] for key in keys}, index=index, dtype=object)
+
+
+CpuJobs = Literal["drop", "keep"]
+"""Whether jobs without GPUs are left out or simulated on the CPUs that the trace names."""
+
+FractionalGpus = Literal["round_up", "drop"]
+"""A job that shares a GPU: it gets the whole GPU, which overstates its demand, or it is left out."""
+
+
+def whole_gpus(table: pd.DataFrame, rule: FractionalGpus, path: Path) -> pd.DataFrame:
+    """Apply the rule for parts of GPUs to a typed table, and say how many jobs it concerns."""
+    gpus = table["gpus"].to_numpy(float)
+    shared = np.isfinite(gpus) & (gpus > 0) & (gpus != np.floor(gpus))
+    if rule == "drop":
+        return drop(table, shared, path, "part of a GPU (fractional_gpus=drop)")
+    if shared.any():
+        _log.warning(
+            "%s: %d of %d jobs share a GPU, and get a whole one", path, int(shared.sum()), len(table)
+        )
+    return table.assign(gpus=np.where(shared, np.ceil(gpus), gpus))
+
+
+def apply_cpu_jobs(table: pd.DataFrame, rule: CpuJobs, path: Path) -> pd.DataFrame:
+    """Apply the rule for jobs without GPUs to a typed table."""
+    if rule == "keep":
+        return table
+    return drop(table, table["gpus"].eq(0).to_numpy(bool), path, "no GPUs (cpu_jobs=drop)")
+
+
+def drop_unfinished(table: pd.DataFrame, path: Path, reason: str) -> pd.DataFrame:
+    """Leave out the jobs of a typed table whose duration is not known."""
+    return drop(table, table["duration_s"].isna().to_numpy(bool), path, reason)
+
+
+def note_order(table: pd.DataFrame, path: Path) -> None:
+    """Say how many jobs stand below one that arrived later; they are sorted when jobs are selected."""
+    submit_s = table["submit_s"].to_numpy(float)
+    late = int(np.sum(submit_s < np.maximum.accumulate(submit_s)))
+    if late:
+        _log.info("%s: %d of %d jobs stand out of order; sorted by arrival", path, late, len(table))
+
+
+def parse_instants(table: pd.DataFrame, column: str, where: str, utc_offset_h: float) -> pd.Series:
+    """Return a column of ISO dates with or without a time zone as wall clock of one zone; NaT where empty.
+
+    Parameters
+    ----------
+    utc_offset_h
+        The zone of the result, in hours east of UTC. Dates without a zone are taken as UTC.
+
+    Raises
+    ------
+    InputError
+        For the first value that is there and no date.
+    """
+    text = table[column].astype(object).where(table[column].notna(), "").astype(str).str.strip()
+    dates = pd.to_datetime(text.where(text.ne("")), utc=True, format="ISO8601", errors="coerce")
+    wrong = (dates.isna() & text.ne("")).to_numpy(bool)
+    refuse(table, wrong, where, column, "is not a date", "a date such as 2023-05-17 11:00:58+00:00")
+    return (dates + pd.Timedelta(hours=utc_offset_h)).dt.tz_localize(None)
+
+
+def dated(table: pd.DataFrame, origin: Any) -> pd.DataFrame:
+    """Return the table with `submit_date`, where the date of second 0 is known."""
+    if origin is None:
+        return table
+    return table.assign(submit_date=pd.Timestamp(origin) + pd.to_timedelta(table["submit_s"], unit="s"))
+
+
+def renamed_models(table: pd.DataFrame, names: Mapping[str, str | None]) -> pd.DataFrame:
+    """Return the table with the models of a trace under our names; what maps to None is unnamed."""
+    known = {theirs: ours or "" for theirs, ours in names.items()}
+    return table.assign(model=table["model"].map(lambda name: known.get(name, name)))

@@ -1,0 +1,32 @@
+"""How many GPUs are in use over time, from intervals of use."""
+
+import numpy as np
+
+Floats = np.ndarray
+
+
+def mean_in_use(start_s: Floats, end_s: Floats, gpus: Floats, edges_s: Floats) -> Floats:
+    """Return the mean number of GPUs in use in each step, (n_steps,), exactly.
+
+    Parameters
+    ----------
+    start_s, end_s, gpus
+        Intervals of use, (n,).
+    edges_s
+        Edges of the steps, (n_steps + 1,), rising.
+    """
+    used = _integral(start_s, gpus, edges_s) - _integral(end_s, gpus, edges_s)
+    means: Floats = np.diff(used) / np.diff(edges_s)
+    means[means < 0] = 0.0  # differences of large numbers may fall a little below 0
+    return means
+
+
+def _integral(from_s: Floats, gpus: Floats, until_s: Floats) -> Floats:
+    """Return the GPU-seconds up to each time if all were in use for ever from `from_s` on."""
+    order = np.argsort(from_s, kind="stable")
+    times, counts = from_s[order], gpus[order]
+    number = np.searchsorted(times, until_s, side="right")
+    total = np.concatenate([[0.0], np.cumsum(counts)])[number]
+    moment = np.concatenate([[0.0], np.cumsum(counts * times)])[number]
+    result: Floats = total * until_s - moment
+    return result

@@ -1,0 +1,238 @@
+"""Reader of any table with a row a job, by a map from our columns to its own."""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, NaiveDatetime, model_validator
+
+from artist.errors import InputError
+from artist.workload.api import FileParameters
+from artist.workload.parameters import Strict, validated
+from artist.workload.readers import rules
+from artist.workload.readers.delimited import read_delimited
+from artist.workload.table import COLUMNS, check, refuse, to_numbers, typed
+
+SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+TimeUnit = Literal["us", "ms", "s", "min", "h", "d"]
+TimeOrDate = Literal["us", "ms", "s", "min", "h", "d", "timestamp"]
+Duplicates = Literal["refuse", "first", "number"]
+_TIMES = ("submit_s", "start_s", "end_s", "duration_s", "compute_s")
+Name = str | None
+Names = str | tuple[str, ...] | None
+
+
+class ColumnMap(Strict):
+    """What the file calls our columns; None for what it lacks.
+
+    Of several names, as for gpus, the product is taken: nodes x GPUs per node. The run time is
+    duration_s or, where the file has none, end_s - start_s.
+    """
+
+    job_id: Name = None
+    submit_s: Name = None
+    gpus: Names = None
+    duration_s: Name = None
+    start_s: Name = None
+    end_s: Name = None
+    iterations: Name = None
+    compute_s: Name = None
+    model: Name = None
+    user: Name = None
+    vc: Name = None
+    cpus: Names = None
+    memory_bytes: Names = None
+    min_gpus: Name = None
+    max_gpus: Name = None
+
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """Return the columns that the file has: ours, and its own."""
+        given = {ours: theirs for ours, theirs in self.model_dump().items() if theirs}
+        return {
+            ours: (theirs,) if isinstance(theirs, str) else tuple(theirs) for ours, theirs in given.items()
+        }
+
+
+class Units(Strict):
+    """What the file counts in; a time of day is a `timestamp`."""
+
+    submit_s: TimeOrDate = "s"
+    start_s: TimeOrDate = "s"
+    end_s: TimeOrDate = "s"
+    duration_s: TimeUnit = "s"
+    compute_s: TimeUnit = "s"
+    memory_bytes: Literal["b", "kb", "mb", "gb", "kib", "mib", "gib"] = "b"
+
+
+class ColumnsCsv:
+    """Jobs of a table in columns of its own, plain or gzipped.
+
+    Rules, each a parameter:
+
+    - `columns` maps our columns to the file's, `units` says what those count in, `constants` gives a value
+      to columns that the file lacks. Without job_id, a job is called job-<line of the file>.
+    - `filters` keeps rows by value: {status: [COMPLETED, FAILED]}; values are compared as text.
+    - A timestamp is ISO, or of `timestamp_format` as Python writes it. One with a time zone becomes the wall
+      clock of `utc_offset_h`; one without is taken as it is, as is the date of second 0 in `origin`.
+    - Rows without a duration go by `no_duration`, those of duration 0 by `zero_duration`, those without
+      GPUs by `cpu_jobs`, parts of GPUs by `fractional_gpus`, a job_id that comes again by `duplicates`:
+      refuse; take the first; or number, as <job_id>#<line>. Whatever is left out is counted.
+    - `separator` is one character, or `tab`; `comment` begins lines to skip; `header` names the columns of a
+      file without a header line.
+    """
+
+    class Parameters(FileParameters):
+        """Parameters, beside those of every source."""
+
+        columns: ColumnMap
+        units: Units = Units()
+        constants: dict[str, str | int | float] | None = None
+        filters: dict[str, tuple[str | int | float | bool, ...]] | None = None
+        model_names: dict[str, str | None] | None = None
+        timestamp_format: str | None = None
+        utc_offset_h: float = Field(default=0.0, ge=-14, le=14)
+        origin: NaiveDatetime | None = None
+        no_duration: Literal["drop", "refuse"] = "drop"
+        zero_duration: rules.ZeroDuration = "drop"
+        cpu_jobs: rules.CpuJobs = "drop"
+        fractional_gpus: rules.FractionalGpus = "round_up"
+        duplicates: Duplicates = "refuse"
+        separator: str = ","
+        comment: str | None = None
+        header: tuple[str, ...] | None = None
+
+        @model_validator(mode="after")
+        def _fits(self) -> Self:
+            named = self.columns.named()
+            if len(self.separator) != 1 and self.separator != "tab":
+                raise ValueError("separator must be one character, or tab")
+            for name in self.constants or {}:
+                if name not in COLUMNS:
+                    raise ValueError(f"constants.{name} is no column of ours; {', '.join(COLUMNS)}")
+                if name in named:
+                    raise ValueError(f"constants.{name}: the file has this column, by columns.{name}")
+            for name in ("submit_s", "gpus"):
+                if name not in named and name not in (self.constants or {}):
+                    raise ValueError(f"name columns.{name}, or give constants.{name}")
+            return self
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table."""
+        chosen, path = self.parameters, self.parameters.path
+        separator = "\t" if chosen.separator == "tab" else chosen.separator
+        raw = read_delimited(path, separator=separator, header=chosen.header, comment=chosen.comment)
+        raw = self._filtered(raw)
+        fields = {ours: " x ".join(theirs) for ours, theirs in chosen.columns.named().items()}
+        table = typed(self._columns(raw), str(path), fields)
+        if chosen.no_duration == "drop":
+            work = table["duration_s"].notna() | (table["iterations"].notna() & table["compute_s"].notna())
+            table = rules.drop(table, ~work.to_numpy(bool), path, "no duration (no_duration=drop)")
+        table = rules.whole_gpus(table, chosen.fractional_gpus, path)
+        table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
+        table = rules.apply_zero_duration(table, chosen.zero_duration, path)
+        table = self._unique(table)
+        rules.note_order(table, path)
+        table = check(table, str(path), fields)
+        if "submit_date" not in table:
+            table = rules.dated(table, chosen.origin)
+        return rules.renamed_models(table, chosen.model_names or {})
+
+    def _filtered(self, raw: pd.DataFrame) -> pd.DataFrame:
+        path = self.parameters.path
+        for column, wanted in (self.parameters.filters or {}).items():
+            values = _column(raw, column, f"workload.filters.{column}", path).astype(str).str.strip()
+            texts = [str(value) for value in wanted]
+            if not values.isin(texts).any():
+                allowed = ", ".join(sorted(set(values))[:30])
+                where = f"workload.filters.{column}"
+                raise InputError("no row has this value", where=where, found=texts, allowed=allowed)
+            raw = rules.drop(raw, ~values.isin(texts).to_numpy(bool), path, f"{column} is filtered")
+        return raw
+
+    def _columns(self, raw: pd.DataFrame) -> pd.DataFrame:
+        """Return our columns of the file's rows, still unchecked."""
+        chosen = self.parameters
+        constants = chosen.constants or {}
+        made: dict[str, Any] = {
+            name: pd.Series([value] * len(raw), raw.index) for name, value in constants.items()
+        }
+        dates: dict[str, pd.Series] = {}
+        for ours, theirs in chosen.columns.named().items():
+            columns = [_column(raw, name, f"workload.columns.{ours}", chosen.path) for name in theirs]
+            if ours in ("submit_s", "start_s", "end_s") and getattr(chosen.units, ours) == "timestamp":
+                dates[ours] = self._dates(raw, theirs[0])
+            elif ours in _TIMES or ours == "memory_bytes":
+                scales: dict[str, float] = SECONDS if ours in _TIMES else dict(BYTES)
+                made[ours] = _product(raw, columns, theirs, chosen.path) * scales[getattr(chosen.units, ours)]
+            else:
+                made[ours] = columns[0] if len(columns) == 1 else _product(raw, columns, theirs, chosen.path)
+        self._run_time(made, dates)
+        if "submit_s" in dates:
+            asked = dates["submit_s"]
+            gone = asked.isna().to_numpy(bool)
+            (column,) = chosen.columns.named()["submit_s"]
+            refuse(raw, gone, str(chosen.path), column, "is missing", "a time of arrival")
+            made |= {"submit_s": rules.seconds_after_first(asked), "submit_date": asked}
+        if "job_id" not in made:
+            made["job_id"] = "job-" + raw.index.astype(str)
+        return pd.DataFrame(made, index=raw.index)
+
+    def _run_time(self, made: dict[str, Any], dates: dict[str, pd.Series]) -> None:
+        """Make duration_s of start and end, where the file has those instead."""
+        start, end = (dates.get(name, made.pop(name, None)) for name in ("start_s", "end_s"))
+        if "duration_s" in made or start is None or end is None:
+            return
+        if ("start_s" in dates) != ("end_s" in dates):
+            allowed = "timestamp for both, or for neither"
+            raise InputError("one date, one number", where="workload.units.end_s", allowed=allowed)
+        made["duration_s"] = (end - start).dt.total_seconds() if "start_s" in dates else end - start
+
+    def _dates(self, raw: pd.DataFrame, column: str) -> pd.Series:
+        chosen = self.parameters
+        if chosen.timestamp_format is None:
+            if raw[column].str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True).any():
+                return rules.parse_instants(raw, column, str(chosen.path), chosen.utc_offset_h)
+            return rules.parse_instants(raw, column, str(chosen.path), 0.0)
+        text = raw[column].str.strip()
+        zoned = "%z" in chosen.timestamp_format
+        dates = pd.to_datetime(
+            text.where(text.ne("")), format=chosen.timestamp_format, errors="coerce", utc=zoned
+        )
+        wrong = (dates.isna() & text.ne("")).to_numpy(bool)
+        refuse(raw, wrong, str(chosen.path), column, "is not a date", chosen.timestamp_format)
+        return (dates + pd.Timedelta(hours=chosen.utc_offset_h)).dt.tz_localize(None) if zoned else dates
+
+    def _unique(self, table: pd.DataFrame) -> pd.DataFrame:
+        again = table["job_id"].duplicated().to_numpy(bool)
+        if self.parameters.duplicates == "first":
+            return rules.drop(table, again, self.parameters.path, "its job_id came before (duplicates=first)")
+        if self.parameters.duplicates == "number":
+            names = np.where(again, table["job_id"] + "#" + table.index.astype(str), table["job_id"])
+            return table.assign(job_id=names)
+        return table
+
+
+def _column(raw: pd.DataFrame, name: str, where: str, path: Path) -> pd.Series:
+    if name in raw:
+        return raw[name]
+    close = get_close_matches(name, list(raw.columns), n=1)
+    allowed = (f"did you mean {close[0]}? " if close else "") + ", ".join(raw.columns)
+    raise InputError(f"{path} has no such column", where=where, found=name, allowed=allowed)
+
+
+def _product(raw: pd.DataFrame, columns: list[pd.Series], names: tuple[str, ...], path: Path) -> pd.Series:
+    """Return the product of columns as numbers; empty values are NaN, others must be numbers."""
+    result = pd.Series(1.0, index=raw.index)
+    for column, name in zip(columns, names, strict=True):
+        values = to_numbers(column)
+        empty = column.str.strip().str.lower().isin(["", "na", "n/a", "nan", "null", "none"]) | column.isna()
+        refuse(raw, np.isnan(values) & ~empty.to_numpy(bool), str(path), name, "is not a number", "a number")
+        result *= values
+    return result

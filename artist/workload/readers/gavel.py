@@ -1,0 +1,127 @@
+"""Reader of the job files of Gavel, Narayanan et al., OSDI'20 (stanford-futuredata/gavel)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from artist.errors import InputError
+from artist.workload.api import FileParameters
+from artist.workload.files import read_text
+from artist.workload.parameters import validated
+from artist.workload.readers import rules
+from artist.workload.readers.delimited import read_delimited
+from artist.workload.table import check, refuse, typed
+
+_COLUMNS = (
+    *("job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir"),
+    *("total_steps", "scale_factor", "priority_weight", "SLO", "arrival_time"),
+)
+_FIELDS = {
+    "job_id": "job_type",
+    "submit_s": "arrival_time",
+    "gpus": "scale_factor",
+    "iterations": "total_steps",
+    "compute_s": "throughput",
+    "model": "job_type",
+}
+MODEL_NAMES: dict[str, str | None] = {
+    "ResNet-18": "ResNet18",
+    "ResNet-50": "ResNet50",
+    "Transformer": "Transformer",
+    "LM": "LSTM",
+    "A3C": "A2C",
+    "Recommendation": None,  # an autoencoder; no profile
+    "CycleGAN": None,
+}
+
+
+class GavelTrace:
+    """Jobs of a `.trace` file and the throughputs that Gavel measured.
+
+    A line is one job, without a header, tab-separated: job_type ("Model (batch size B)"), command,
+    working_directory, num_steps_arg, needs_data_dir, total_steps, scale_factor (GPUs), priority_weight,
+    SLO, arrival_time (s). `throughputs` is the JSON file beside it: worker type, then
+    "('job_type', GPUs)", then {"null": steps/s alone}.
+
+    Rules:
+
+    - A job does total_steps iterations, each of 1 / throughput seconds: that of its job_type and number
+      of GPUs, alone, on the worker type `worker`. Measured on one machine, with its communication in it;
+      communication comes on top. Jobs that do not run there (throughput 0) are left out.
+    - Jobs have no names: they are called gavel-<line of the file>.
+    - Models are the job_type without its batch size, renamed by `model_names`; CycleGAN and
+      Recommendation have no profile, so theirs are drawn by `models`. A3C gets A2C, LM our LSTM.
+    - A job of 0 steps is refused. Weight, SLO and the rest are not used.
+    """
+
+    class Parameters(FileParameters):
+        """Parameters, beside those of every source."""
+
+        throughputs: Path
+        worker: str = "v100"
+        model_names: dict[str, str | None] = MODEL_NAMES
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path, self.parameters.throughputs)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table."""
+        chosen, path = self.parameters, self.parameters.path
+        _check_fields(path)
+        raw = read_delimited(path, separator="\t", header=_COLUMNS)
+        width = len(str(raw.index[-1]))
+        named = raw.assign(throughput="1").pipe(rules.renamed, _FIELDS)
+        named = named.assign(job_id=[f"gavel-{line:0{width}d}" for line in raw.index])
+        table = typed(named, str(path), _FIELDS)
+        steps_per_s = self._steps_per_s(raw, table["gpus"])
+        table = rules.drop(table, steps_per_s == 0, path, f"does not run on {chosen.worker}")
+        table = table.assign(compute_s=1.0 / steps_per_s[steps_per_s > 0])
+        rules.note_order(table, path)
+        table = check(table, str(path), _FIELDS)
+        table["model"] = table["model"].str.replace(r" \(batch size \d+\)$", "", regex=True)
+        return rules.renamed_models(table, chosen.model_names)
+
+    def _steps_per_s(self, raw: pd.DataFrame, gpus: pd.Series) -> np.ndarray:
+        """Return the throughput of each job alone, (n_jobs,)."""
+        chosen = self.parameters
+        known = _throughputs(chosen.throughputs, chosen.worker)
+        keys = [f"('{kind}', {count:g})" for kind, count in zip(raw["job_type"], gpus, strict=True)]
+        found = np.array([known.get(key, np.nan) for key in keys])
+        asked = raw.assign(key=keys)
+        allowed = f"a job_type and number of GPUs of {chosen.worker} in {chosen.throughputs.name}"
+        refuse(
+            asked, np.isnan(found), str(chosen.path), "job_type", "has no throughput", allowed, found="key"
+        )
+        return found
+
+
+def _check_fields(path: Path) -> None:
+    """Refuse a file that is no such table, before its columns are given names."""
+    first = read_text(path).partition("\n")[0]
+    if first.strip() and first.count("\t") != len(_COLUMNS) - 1:
+        found = f"{first.count(chr(9)) + 1} fields"
+        allowed = f"{len(_COLUMNS)} fields between tabs: {', '.join(_COLUMNS)}"
+        raise InputError("not a file of Gavel", where=f"{path}, line 1", found=found, allowed=allowed)
+
+
+def _throughputs(path: Path, worker: str) -> dict[str, float]:
+    """Return steps/s of each job type and number of GPUs alone on a worker type."""
+    try:
+        content = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        where = f"{path}, line {error.lineno}, column {error.colno}"
+        raise InputError("malformed JSON", where=where, found=error.msg, allowed="one JSON object") from None
+    if not isinstance(content, dict) or worker not in content:
+        allowed = ", ".join(content) if isinstance(content, dict) else "an object by worker type"
+        raise InputError(f"not in {path}", where="workload.worker", found=worker, allowed=allowed)
+    try:
+        return {job: float(others["null"]) for job, others in content[worker].items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        allowed = '{"(\'job_type\', GPUs)": {"null": steps/s}}'
+        raise InputError(
+            "malformed throughputs", where=f"{path}, {worker}", found=str(error), allowed=allowed
+        ) from None

@@ -1,0 +1,97 @@
+"""Reader of the job files of Muri, Zhao et al., SIGCOMM'22 (Rivendile/Muri)."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from artist.workload.api import FileParameters
+from artist.workload.files import read_csv
+from artist.workload.parameters import validated
+from artist.workload.readers import rules
+from artist.workload.table import check, refuse, to_numbers, typed
+
+_HEADER = (
+    *("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "iteration_time"),
+    *("resource_time_0", "resource_time_1", "resource_time_2"),
+)
+_FIELDS = {
+    "job_id": "job_id",
+    "submit_s": "submit_time",
+    "gpus": "num_gpu",
+    "duration_s": "duration",
+    "iterations": "iterations",
+    "compute_s": "iteration_time",
+    "model": "model_name",
+}
+_MS_PER_S = 1000.0
+MODEL_NAMES: dict[str, str | None] = {
+    "vgg16": "VGG16",
+    "vgg19": "VGG19",
+    "resnet18": "ResNet18",
+    "shufflenet_v2_x1_0": "ShuffleNet",
+    "bert": "BERT-large",  # Muri's is BERT-base
+    "gpt2": "GPT-2",
+    "a2c": "A2C",
+    "dqn": "DQN",
+}
+
+
+class MuriCsv:
+    """Jobs of a CSV file in the columns of Tiresias and more; all times in MILLISECONDS.
+
+    Read are job_id, num_gpu, submit_time, iterations, model_name, duration, iteration_time and, of
+    resource_time_0 (data loading and CPU), _1 (GPU) and _2 (network), the last.
+
+    Rules:
+
+    - `work=iterations` (default): the job does `iterations`, each of iteration_time. In the files of the
+      simulator their product is the duration, rounded to iterations; in that of the testbed (cluster_trace,
+      400 jobs) the duration is 0.19 to 1.3 times the product, which is what the testbed ran (under
+      SRTF in the median 1.03 times it). `work=duration`: the duration counts, shared by the iterations.
+    - iteration_time was measured with communication. `network=keep` (default) takes it as compute time,
+      so that a job alone runs as long as in Muri, and communication comes on top; `network=subtract`
+      takes resource_time_2 off first.
+    - Models are renamed by `model_names`. Muri's `bert` is BERT-base; we have BERT-large, whose share of
+      communication it gets. null: drawn by `models`.
+    - A job of duration 0 goes by `zero_duration`; one without GPUs is left out, since the file names no
+      CPUs. batch_size, priority (AntMan's) and interval are not used.
+    """
+
+    class Parameters(FileParameters):
+        """Parameters, beside those of every source."""
+
+        work: Literal["iterations", "duration"] = "iterations"
+        network: Literal["keep", "subtract"] = "keep"
+        zero_duration: rules.ZeroDuration = "drop"
+        model_names: dict[str, str | None] = MODEL_NAMES
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table."""
+        chosen, path = self.parameters, self.parameters.path
+        raw = read_csv(path)
+        if not rules.same_header(raw, _HEADER):
+            raise rules.unknown_header(raw, path, _HEADER)
+        table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
+        for column in ("submit_s", "duration_s", "compute_s"):
+            table[column] = table[column] / _MS_PER_S
+        refuse(
+            table, table["compute_s"].isna().to_numpy(bool), str(path), "iteration_time", "is missing", "ms"
+        )
+        table = rules.apply_cpu_jobs(table, "drop", path)
+        table = rules.apply_zero_duration(table, chosen.zero_duration, path)
+        if chosen.network == "subtract":
+            sent_s = to_numbers(raw["resource_time_2"].reindex(table.index)) / _MS_PER_S
+            left_s = table["compute_s"] - sent_s
+            refuse(raw.reindex(table.index), ~(left_s.to_numpy() > 0), str(path), "resource_time_2",
+                   "leaves no time to compute", "less than iteration_time")  # fmt: skip
+            share = left_s / table["compute_s"]
+            table = table.assign(compute_s=left_s, duration_s=table["duration_s"] * share)
+        if chosen.work == "duration":
+            table = table.assign(compute_s=table["duration_s"] / table["iterations"])
+        rules.note_order(table, path)
+        return rules.renamed_models(check(table, str(path), _FIELDS), chosen.model_names)

@@ -1,0 +1,96 @@
+"""Reader of the Alibaba openb trace of 2023, Weng et al., ATC'23 (alibaba/clusterdata, gpu-v2023)."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from artist.workload.api import FileParameters
+from artist.workload.files import read_csv
+from artist.workload.parameters import validated
+from artist.workload.readers import rules
+from artist.workload.table import check, typed
+
+_HEADER = (
+    *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase"),
+    *("creation_time", "deletion_time", "scheduled_time"),
+)
+_FIELDS = {
+    "job_id": "name",
+    "submit_s": "creation_time",
+    "gpus": "num_gpu",
+    "cpus": "cpu_milli",
+    "memory_bytes": "memory_mib",
+}
+_NUMBERS = {
+    "job_id": "name",
+    "submit_s": "deletion_time",
+    "gpus": "gpu_milli",
+    "duration_s": "scheduled_time",
+}
+_BYTES_PER_MIB = 2**20
+_WHOLE_MILLI = 1000
+
+
+class OpenbTrace:
+    """Pods of an Alibaba cluster that trains and serves, `openb_pod_list_*.csv` as published.
+
+    One pod is one job: the file does not say which belong together. Rules:
+
+    - Arrival is creation_time, the run time deletion_time - scheduled_time. Pods that were never
+      scheduled (Pending) are left out; one of duration 0 goes by `zero_duration`.
+    - Pods that ask for one GPU may use gpu_milli / 1000 of it: they share a GPU with others. Jobs here
+      have GPUs of their own: such pods go by `fractional_gpus`, round_up (they get the GPU; demand is
+      overstated) or drop.
+    - Pods without GPUs go by `cpu_jobs`; cores are cpu_milli / 1000, rounded up.
+    - Pods with GPUs ask for CPUs and memory only with `cpus=keep` and `memory=keep`.
+    - `qos` keeps some classes (LS is latency-sensitive, mostly inference; BE is best effort, mostly
+      batch; Burstable, Guaranteed), `states` some values of pod_phase (Running, Succeeded, Failed).
+    - Seconds count from an unknown date. Until day 125 only pods that lived long are listed: take
+      `window.start=10800000` for arrival rates. gpu_spec (allowed GPU types) is not used.
+    """
+
+    class Parameters(FileParameters):
+        """Parameters, beside those of every source."""
+
+        states: tuple[str, ...] | None = None
+        qos: tuple[str, ...] | None = None
+        fractional_gpus: rules.FractionalGpus = "round_up"
+        cpu_jobs: rules.CpuJobs = "drop"
+        cpus: rules.UseCpus = "ignore"
+        memory: rules.UseCpus = "ignore"
+        zero_duration: rules.ZeroDuration = "drop"
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table."""
+        chosen, path = self.parameters, self.parameters.path
+        raw = read_csv(path)
+        if not rules.same_header(raw, _HEADER):
+            raise rules.unknown_header(raw, path, _HEADER)
+        table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
+        others = typed(rules.renamed(raw, _NUMBERS), str(path), _NUMBERS)  # deletion, GPU share, scheduled
+        share = np.where(table["gpus"] == 1, others["gpus"] / _WHOLE_MILLI, 1.0)
+        table = table.assign(
+            gpus=table["gpus"] * share,
+            duration_s=others["submit_s"] - others["duration_s"],
+            cpus=np.ceil(table["cpus"] / 1000),
+            memory_bytes=table["memory_bytes"] * _BYTES_PER_MIB,
+        )
+        table = rules.keep_states(table, raw["pod_phase"], chosen.states, path)
+        if chosen.qos is not None:
+            other = ~raw["qos"].reindex(table.index).isin(chosen.qos).to_numpy(bool)
+            table = rules.drop(table, other, path, f"qos is not one of {', '.join(chosen.qos)}")
+        table = rules.drop_unfinished(table, path, "never scheduled")
+        table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
+        table = rules.whole_gpus(table, chosen.fractional_gpus, path)
+        table = rules.apply_zero_duration(table, chosen.zero_duration, path)
+        table = rules.apply_use_cpus(table, chosen.cpus)
+        if chosen.memory == "ignore":
+            table = table.assign(memory_bytes=table["memory_bytes"].where(table["gpus"] == 0, 0.0))
+        rules.note_order(table, path)
+        return check(table, str(path), _FIELDS)

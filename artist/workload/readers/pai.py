@@ -1,0 +1,125 @@
+"""Reader of the Alibaba PAI trace of 2020, Weng et al., NSDI'22 (alibaba/clusterdata, gpu-v2020)."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import NaiveDatetime
+
+from artist.errors import InputError
+from artist.workload.api import FileParameters
+from artist.workload.files import read_csv, read_text
+from artist.workload.parameters import validated
+from artist.workload.readers import rules
+from artist.workload.readers.delimited import read_delimited
+from artist.workload.table import check, to_numbers, typed
+
+_TASK_HEADER = (
+    *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),
+    *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
+)
+_TASK_FIELDS = {"submit_s": "start_time", "gpus": "plan_gpu", "duration_s": "end_time", "cpus": "plan_cpu"}
+_RECOVERED_HEADER = ("job_id", "arrival_s", "service_sec", "gpu_count")
+_RECOVERED_FIELDS = {
+    "job_id": "job_id",
+    "submit_s": "arrival_s",
+    "gpus": "gpu_count",
+    "duration_s": "service_sec",
+}
+
+
+class PaiTrace:
+    """Tasks of Alibaba's Platform for AI; one task (worker, ps, evaluator ...) is one job.
+
+    Two files are read, plain or gzipped, told apart by their first line:
+
+    - the original `pai_task_table.csv`, which has no header line: job_name, task_name, inst_num, status,
+      start_time, end_time, plan_cpu and plan_gpu (per cent of one), plan_mem, gpu_type;
+    - the recovered file of four columns: job_id, arrival_s, service_sec, gpu_count; a sample of the tasks
+      that Terminated, durations clamped at 172,800 s, parts of GPUs already rounded up.
+
+    Rules:
+
+    - Arrival is the start of the task, since tasks do not say when they were submitted.
+    - Of the original, GPUs = inst_num x plan_gpu / 100 of each instance; an instance that asks for a part
+      of a GPU goes by `fractional_gpus`. Tasks of one job start on their own; they are named
+      <job_name>-<task_name>#<line>. Tasks without inst_num, start or end are left out.
+    - Tasks without GPUs go by `cpu_jobs` (original only; the recovered file has none, so there a 0 is
+      refused); those with GPUs ask for CPUs only with `cpus=keep`.
+    - A task of duration 0 goes by `zero_duration`; all final states are kept, unless `states` names some
+      (Terminated, Failed, Running; original only).
+    - Seconds count from an unknown date; `origin` names one. Memory and gpu_type are not used.
+    """
+
+    class Parameters(FileParameters):
+        """Parameters, beside those of every source."""
+
+        states: tuple[str, ...] | None = None
+        fractional_gpus: rules.FractionalGpus = "round_up"
+        cpu_jobs: rules.CpuJobs = "drop"
+        cpus: rules.UseCpus = "ignore"
+        zero_duration: rules.ZeroDuration = "drop"
+        origin: NaiveDatetime | None = None
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table."""
+        path = self.parameters.path
+        first = read_text(path).partition("\n")[0]
+        if first.count(",") == len(_TASK_HEADER) - 1:
+            named = first.strip().split(",")[0] == _TASK_HEADER[0]
+            return self._from_tasks(read_delimited(path, header=None if named else _TASK_HEADER))
+        raw = read_csv(path)
+        if rules.same_header(raw, _RECOVERED_HEADER):
+            return self._from_recovered(raw)
+        raise rules.unknown_header(raw, path, _TASK_HEADER, _RECOVERED_HEADER)
+
+    def _from_tasks(self, raw: pd.DataFrame) -> pd.DataFrame:
+        chosen, path = self.parameters, self.parameters.path
+        if not rules.same_header(raw, _TASK_HEADER):
+            raise rules.unknown_header(raw, path, _TASK_HEADER, _RECOVERED_HEADER)
+        numbers = {
+            name: to_numbers(raw[name])
+            for name in ("inst_num", "start_time", "end_time", "plan_gpu", "plan_cpu")
+        }
+        known = np.isfinite(numbers["inst_num"]) & np.isfinite(numbers["start_time"] + numbers["end_time"])
+        raw = rules.drop(raw, ~known, path, "no inst_num, start or end")
+        instances, start, end, gpu, cpu = (values[known] for values in numbers.values())
+        per_instance = np.nan_to_num(gpu) / 100.0
+        table = pd.DataFrame(
+            {
+                "job_id": raw["job_name"] + "-" + raw["task_name"] + "#" + raw.index.astype(str),
+                "submit_s": start,
+                "gpus": per_instance,
+                "duration_s": end - start,
+                "cpus": np.ceil(np.nan_to_num(cpu) / 100.0) * instances,
+            },
+            index=raw.index,
+        )
+        table = typed(table, str(path), _TASK_FIELDS)
+        instances_of = pd.Series(instances, index=raw.index)
+        table = rules.keep_states(table, raw["status"], chosen.states, path)
+        table = rules.whole_gpus(table, chosen.fractional_gpus, path)
+        table = table.assign(gpus=table["gpus"] * instances_of.reindex(table.index))
+        table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
+        return self._finished(rules.apply_use_cpus(table, chosen.cpus), _TASK_FIELDS)
+
+    def _from_recovered(self, raw: pd.DataFrame) -> pd.DataFrame:
+        if self.parameters.states is not None:
+            found = list(self.parameters.states)
+            allowed = "null: this file does not say how jobs ended"
+            raise InputError("no states", where="workload.states", found=found, allowed=allowed)
+        path = str(self.parameters.path)
+        return self._finished(
+            typed(rules.renamed(raw, _RECOVERED_FIELDS), path, _RECOVERED_FIELDS), _RECOVERED_FIELDS
+        )
+
+    def _finished(self, table: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
+        path = self.parameters.path
+        table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
+        rules.note_order(table, path)
+        return rules.dated(check(table, str(path), fields), self.parameters.origin)

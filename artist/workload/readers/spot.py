@@ -1,0 +1,84 @@
+"""Reader of the Alibaba spot-GPU trace of 2026, ASPLOS'26 (alibaba/clusterdata, v2026-spot-gpu)."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import NaiveDatetime
+
+from artist.workload.api import FileParameters
+from artist.workload.files import read_csv
+from artist.workload.parameters import validated
+from artist.workload.readers import rules
+from artist.workload.table import check, refuse, to_numbers, typed
+
+_HEADER = (
+    *("job_name", "organization", "gpu_model", "cpu_request", "gpu_request", "worker_num"),
+    *("submit_time", "duration", "job_type"),
+)
+_FIELDS = {
+    "job_id": "job_name",
+    "submit_s": "submit_time",
+    "gpus": "gpu_request",
+    "duration_s": "duration",
+    "vc": "organization",
+    "cpus": "cpu_request",
+}
+
+
+class SpotTrace:
+    """Jobs of `job_info_df.csv` as published: training and serving, on GPUs of six models.
+
+    Rules:
+
+    - GPUs = gpu_request x worker_num; a worker that asks for a part of a GPU goes by `fractional_gpus`.
+      CPUs likewise, rounded up for each worker; jobs with GPUs ask for them only with `cpus=keep`.
+    - Jobs without GPUs go by `cpu_jobs`, those of duration 0 by `zero_duration`.
+    - Jobs at second 0 ran before the trace began: `at_start` keeps or drops them.
+    - `job_types` keeps HP or Spot, `gpu_models` some GPU models (A10, A100-SXM4-80GB, H800 ...): jobs
+      here have no GPU type, so one model at a time is what compares with a cluster.
+    - An organization is a VC. Seconds count from the first job, at an unknown date; `origin` names one.
+    """
+
+    class Parameters(FileParameters):
+        """Parameters, beside those of every source."""
+
+        job_types: tuple[str, ...] | None = None
+        gpu_models: tuple[str, ...] | None = None
+        at_start: rules.CpuJobs = "keep"
+        fractional_gpus: rules.FractionalGpus = "round_up"
+        cpu_jobs: rules.CpuJobs = "drop"
+        cpus: rules.UseCpus = "ignore"
+        zero_duration: rules.ZeroDuration = "drop"
+        origin: NaiveDatetime | None = None
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table."""
+        chosen, path = self.parameters, self.parameters.path
+        raw = read_csv(path)
+        if not rules.same_header(raw, _HEADER):
+            raise rules.unknown_header(raw, path, _HEADER)
+        workers = to_numbers(raw["worker_num"])
+        refuse(raw, ~(workers >= 1), str(path), "worker_num", "is no number of workers", "1 or more")
+        table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
+        for column, wanted in (("job_type", chosen.job_types), ("gpu_model", chosen.gpu_models)):
+            if wanted is not None:
+                other = ~raw[column].reindex(table.index).isin(wanted).to_numpy(bool)
+                table = rules.drop(table, other, path, f"{column} is not one of {', '.join(wanted)}")
+        if chosen.at_start == "drop":
+            table = rules.drop(
+                table, table["submit_s"].eq(0).to_numpy(bool), path, "ran before the trace began"
+            )
+        table = rules.whole_gpus(table, chosen.fractional_gpus, path)
+        count = pd.Series(workers, index=raw.index).reindex(table.index)
+        table = table.assign(gpus=table["gpus"] * count, cpus=np.ceil(table["cpus"]) * count)
+        table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
+        table = rules.apply_zero_duration(table, chosen.zero_duration, path)
+        rules.note_order(table, path)
+        table = check(rules.apply_use_cpus(table, chosen.cpus), str(path), _FIELDS)
+        return rules.dated(table, chosen.origin)

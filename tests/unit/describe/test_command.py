@@ -1,0 +1,188 @@
+"""The command artist-trace: what it says, writes, draws and refuses."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+JOBS = """\
+job_id,submit_s,gpus,duration_s,model,vc
+a,0,1,100,VGG11,x
+b,10,2,50,,y
+c,40,8,25,VGG11,x
+"""
+GAVEL = "LM (batch size 40)\tx\tlm\t-s\t1\t4000\t2\t1\t-1.0\t0\n"
+OWN = ("workload=csv", "workload.path=own.csv", "cluster.machines=2")
+
+
+@pytest.fixture
+def own(trace):
+    """Write the three jobs where the command runs."""
+    Path("own.csv").write_text(JOBS)
+    return trace
+
+
+def rows_of(name):
+    """Return the numbers of a CSV file by trace, statistic and what of it."""
+    with Path(name).open(newline="") as file:
+        return {(row["trace"], row["statistic"], row["of"]): row["value"] for row in csv.DictReader(file)}
+
+
+def test_alone_it_describes_the_jobs_of_the_demo(trace):
+    """400 jobs for about 90 % of 128 GPUs, with dates; they name no models."""
+    result = trace()
+    assert (result.code, result.err) == (0, "")
+    row = result.table()[0]
+    assert row[:2] == ["synthetic", "400"]
+    assert float(row[-2]) == pytest.approx(0.9, abs=0.05)
+    assert "Models: none is named" in result.out
+
+
+def test_three_jobs_by_hand(own):
+    """400 GPU-s over 40 s on 2 x 8 GPUs: load 10 / 16 = 0.625; 400 / (0.9 x 40 x 8) = 1.4: 2 machines."""
+    result = own(*OWN)
+    assert result.code == 0
+    (row, _) = result.table()
+    assert row == ["own", "3", "40", "s", "-", "2", "3.67", "8", "0.111", "16", "0.625", "2"]
+    assert result.table("Jobs by GPUs, %") == [["own", "33.3", "33.3", "0", "33.3", "0", "0", "0", "0"]]
+    assert result.table("GPU time by GPUs, %") == [["own", "25.0", "25.0", "0", "50.0", "0", "0", "0", "0"]]
+    assert result.table("Run time without waiting")[0][1:3] == ["58.3", "s"]
+    assert result.table("Time between arrivals")[0][1:3] == ["20", "s"]
+    assert result.table("Arrivals by hour of the day, % of the jobs")[0][:3] == ["own", "*", "100.0"]
+    assert [row[1:] for row in result.table("Models")] == [
+        ["VGG11", "2", "66.7", "75.0"], ["(not", "named)", "1", "33.3", "25.0"],
+    ]  # fmt: skip
+
+
+def test_the_csv_has_every_number(own):
+    """One a row, exact, with units in the names."""
+    assert own(*OWN, "csv=out/own.csv").code == 0
+    rows = rows_of("out/own.csv")
+    assert rows["own", "offered_load", ""] == "0.625"
+    assert rows["own", "duration_s", "max"] == "100.0"
+    assert rows["own", "share_of_gpu_time_by_gpus", "5-8"] == "0.5"
+    assert rows["own", "jobs_by_model", "VGG11"] == "2"
+    assert rows["own", "machines_for_load", "0.9"] == "2"
+
+
+def test_workloads_and_their_files_go_in_pairs(own):
+    """Two readers, two files: two rows, not four; the jobs of one cluster size are described once."""
+    Path("m.csv").write_text(
+        "#job id,arrival time (sec),topology,shape,size,duration (sec)\n"
+        "0,0,C,8,8,60\n1,60,C,8,8,0\n2,120,C,8,8,60\n"
+    )
+    result = own("workload=csv,lingjun", "workload.path=own.csv,m.csv", "cluster.machines=2,4")
+    assert result.code == 0
+    cells = [row[:3] for row in result.table()[:4]]
+    sizes = ("cluster.machines=2", "cluster.machines=4")
+    assert cells == [[name, size, n] for name, n in (("own", "3"), ("m", "2")) for size in sizes]
+    assert [row[0] for row in result.table("Jobs by GPUs, %")] == ["own", "m"]
+    assert result.err.count("left out 1 of 3 jobs: duration is 0") == 1  # read once for both clusters
+
+
+def test_two_files_of_one_reader(own):
+    """A list of paths alone."""
+    Path("other.csv").write_text(JOBS.replace("a,0,1", "a,0,64"))
+    result = own("workload=csv", "workload.path=own.csv,other.csv", "cluster.machines=2")
+    rows = result.table()
+    assert [row[0] for row in rows[:2]] == ["own", "other"]
+    assert rows[1][7] == "64!"
+    assert "! more than the cluster has" in result.out
+
+
+def test_arrivals_count(own):
+    """Compressed to load 0.5 of 16 GPUs, the span is 400 / 8 = 50 s."""
+    (row, _) = own(*OWN, "arrivals=compress", "arrivals.load=0.5").table()
+    assert (row[2:4], row[-2]) == (["50", "s"], "0.500")
+    at_once = own(*OWN, "arrivals=batch", "plot=a.svg")
+    assert at_once.table()[0][-2:] == ["-", "-"]
+
+
+def test_what_a_reader_leaves_out_is_said(own):
+    """On stderr, as counted by the reader."""
+    Path("g.trace").write_text(GAVEL * 2)
+    Path("t.json").write_text('{"v100": {"(\'LM (batch size 40)\', 2)": {"null": 80}}}')
+    result = own("workload=gavel", "workload.path=g.trace", "workload.throughputs=t.json", "workload.first=1")
+    assert result.code == 0
+    assert "took 1 of 2 jobs" in result.err
+    assert result.table("Models")[0][1] == "LSTM"
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_plots(own, kind):
+    """Files of the kind that their names ask for; equal questions give equal bytes."""
+    Path("d.csv").write_text("time_s,gpus\n0,4\n7200,1\n90000,0\n")
+    for name in ("a", "b"):
+        assert own(*OWN, f"plot={name}.{kind}").code == 0
+        assert own("demand.path=d.csv", f"plot=demand_{name}.{kind}").code == 0
+    magic = {"png": b"\x89PNG", "svg": b"<?xml"}[kind]
+    for name in ("", "demand_"):
+        content = Path(f"{name}a.{kind}").read_bytes()
+        assert content == Path(f"{name}b.{kind}").read_bytes()
+        assert content.startswith(magic)
+    assert own("workload=csv", "workload.path=own.csv", "cluster.machines=1,2,3", f"plot=c.{kind}").code == 0
+
+
+def test_a_demand_series(own):
+    """4 GPUs for 2 h, then 1 for 23 h: mean 31 / 25 = 1.24 over 25 h, the peak at the start."""
+    Path("d.csv").write_text("time_s,gpus\n0,4\n7200,1\n90000,0\n")
+    result = own("demand.path=d.csv", "csv=d.out")
+    assert result.code == 0
+    cells = result.table()[0]
+    assert cells[:10] == ["d.csv", "*", "60", "min", "25", "h", "1.24", "4", "1", "3.23"]
+    assert cells[10:] == ["day", "0,", "00:00", "1", "2"]
+    rows = rows_of("d.out")
+    assert rows["d.csv", "gpus", "peak"] == "4.0"
+    assert rows["d.csv", "gpus_from_s", "7200"] == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (("workload=csv",), "workload.path: "),
+        (("workload=csv", "workload.path=nowhere.csv"), "nowhere.csv: no such file"),
+        (("workload=csvv",), "workload: no such choice"),
+        (("workload=helios", "workload.path=own.csv"), "own.csv, line 1: unknown header"),
+        (("workload=csv,helios", "workload.path=own.csv,a,b"), "workload.path: not of one length"),
+        ((*OWN, "workload.min_gpus=9"), "workload.min_gpus, max_gpus: no job is left"),
+        ((*OWN, "cluster.machines=0"), "cluster.machines"),
+        ((*OWN, "target_load=0"), "target_load: "),
+        ((*OWN, "plot=a.gif"), "plot: unknown kind of figure"),
+        (
+            (*OWN[:2], "cluster.machines=1,2,3,4,5,6,7,8", "plot=a.png"),
+            "plot: 8 workloads cannot be told apart",
+        ),
+        ((*OWN, "csv=/proc/nowhere/a.csv"), "csv: cannot be written"),
+        (("demand.path=own.csv",), "own.csv, line 1: unknown header"),
+        (("demand.path=own.csv", "demand.step_s=0"), "demand.step_s: "),
+        (("foo=1",), "foo: unknown option"),
+        (("--config-dir=nowhere",), "--config-dir: no such folder"),
+        (("--shape",), "command line: unrecognized arguments"),
+    ],
+)
+def test_bad_input_ends_in_two_lines(own, arguments, first):
+    """What, where, what was found and what is allowed; never a traceback."""
+    result = own(*arguments)
+    assert result.code == 2
+    assert len(result.err.splitlines()) == 2
+    assert result.err.startswith(first)
+    assert "Traceback" not in result.err
+
+
+def test_a_reader_of_ones_own(own):
+    """From the folder of --config-dir, as for artist."""
+    Path("mine/workload").mkdir(parents=True)
+    shipped = Path(__file__).resolve().parents[3] / "conf/workload/csv.yaml"
+    Path("mine/workload/ours.yaml").write_text(shipped.read_text().replace("path: ???", "path: own.csv"))
+    result = own("--config-dir=mine", "workload=ours", "cluster.machines=2")
+    assert result.table()[0][:2] == ["own", "3"]
+
+
+def test_help_shows_the_fields_with_their_comments(own, capsys):
+    """Everything that can be set stands there."""
+    with pytest.raises(SystemExit) as leaving:
+        own("--help")
+    assert leaving.value.code == 0
+    text = capsys.readouterr().out
+    assert "target_load: 0.9" in text
+    assert "demand series" in text
