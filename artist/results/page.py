@@ -3,51 +3,95 @@
 import re
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
 from urllib.parse import quote
 
-from artist.results.tables import Grid
+from artist.results.datatable import DataTable, html_table
 
-_CSS = """
-body { font: 16px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 90rem; padding: 1rem; color: #222; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .45rem; text-align: right; vertical-align: top; }
-td { white-space: nowrap; }
-th { vertical-align: bottom; border-bottom: 2px solid #444; } small { font-weight: normal; color: #555; }
-tbody tr:nth-child(even) { background: #f4f4f4; }
-.word { text-align: left; white-space: normal; }
-img { display: block; width: 100%; min-width: 48rem; max-width: 72rem; height: auto; }
-figure { margin: 0; } figcaption, .note { color: #555; font-size: .85rem; max-width: 60rem; }
-li { overflow-wrap: anywhere; }
-"""
+Entry = tuple[str, str]  # a text, and the relative path of a folder or file to open; may be empty
 
-Entry = tuple[str, str]  # a text, and the relative path of a folder to open; may be empty
+
+@dataclass(frozen=True, slots=True)
+class PageFigure:
+    """A figure of the page.
+
+    Attributes
+    ----------
+    name
+        Of its files, without their ending.
+    wide, narrow
+        SVG for a desk and for a phone.
+    """
+
+    name: str
+    title: str
+    caption: str
+    wide: bytes
+    narrow: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table of the page with its heading and the sentences below it."""
+
+    name: str
+    title: str
+    table: DataTable
+    notes: tuple[str, ...]
 
 
 def report_page(
-    grid: Grid,
-    figures: Sequence[tuple[str, str, bytes]],
-    notes: Sequence[str],
+    lead: str,
+    findings: Sequence[tuple[str, str]],
+    comparison: Section,
+    figures: Sequence[PageFigure],
+    sections: Sequence[Section],
     lists: Sequence[tuple[str, Sequence[Entry]]],
+    footer: str,
 ) -> str:
     """Return the page.
 
     Parameters
     ----------
-    figures
-        Heading, caption and SVG of each.
-    notes
-        Sentences under the table.
+    lead
+        What was compared, in a sentence.
+    findings
+        Topic and sentence of each finding.
+    sections
+        Tables after the figures.
     lists
         Heading and entries of the lists at the end; empty ones are left out.
     """
-    parts = [f'<div class="wide">{_table(grid)}</div>']
-    parts += [f'<p class="note">{escape(note)}</p>' for note in notes]
-    parts += [_figure(*figure) for figure in figures]
-    parts += [_list(title, entries) for title, entries in lists if entries]
-    return _PAGE.format(css=_CSS, body="\n".join(parts))
+    places = [("table", comparison.title)]
+    places += [(figure.name, figure.title) for figure in figures]
+    places += [(f"of-{section.name}", section.title) for section in sections]
+    links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title in places)
+    said = "".join(_finding(*finding) for finding in findings)
+    parts = [
+        f'<p class="lead">{escape(lead)}</p>',
+        f'<section class="findings" id="findings" aria-label="findings">{said}</section>',
+        f"<nav>{links}</nav>",
+        _section(comparison, "table"),
+        *(_figure(figure) for figure in figures),
+        *(_section(section, f"of-{section.name}") for section in sections),
+        *(_list(title, entries) for title, entries in lists if entries),
+        f"<footer>{escape(footer)}</footer>",
+    ]
+    return _PAGE.format(css=asset("page.css"), script=asset("page.js"), body="\n".join(parts))
+
+
+def asset(name: str) -> str:
+    """Return a file that lies beside this module and goes into the page."""
+    return files("artist.results").joinpath("page_assets", name).read_text(encoding="utf-8")
+
+
+def slim(svg: bytes) -> bytes:
+    """Return an SVG with two decimals in its paths, which no eye can tell and which halves it."""
+    return re.sub(
+        rb' d="[^"]*"', lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path.group()).replace(b"\n", b""), svg
+    )
 
 
 _PAGE = """<!DOCTYPE html>
@@ -55,60 +99,43 @@ _PAGE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>artist-sim report</title>
-<style>{css}</style>
+<style>
+{css}</style>
 </head>
 <body>
 <h1>artist-sim report</h1>
 {body}
+<script>
+{script}</script>
 </body>
 </html>
 """
 
 
-def _table(grid: Grid) -> str:
-    heads = [
-        _cell("th", i, grid, f"{_head(first, second)}<br><small>{escape(unit)}</small>")
-        for i, (first, second, unit) in enumerate(grid.heads)
-    ]
-    rows = [
-        "<tr>"
-        + "".join(_cell("td", i, grid, _text(cell, i < grid.words)) for i, cell in enumerate(row))
-        + "</tr>"
-        for row in grid.rows
-    ]
-    return f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+def _finding(topic: str, sentence: str) -> str:
+    head = f"<b>{escape(topic)}.</b> " if topic else ""
+    return f"<p>{head}{escape(sentence)}</p>"
 
 
-def _cell(tag: str, column: int, grid: Grid, content: str) -> str:
-    side = ' class="word"' if column < grid.words else ""
-    return f"<{tag}{side}>{content}</{tag}>"
+def _section(section: Section, anchor: str) -> str:
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in section.notes)
+    return f'<h2 id="{anchor}">{escape(section.title)}</h2>{html_table(section.table)}{notes}'
 
 
-def _head(first: str, second: str) -> str:
-    text = first[:-1] + second if first.endswith("-") else f"{first} {second}".strip()
-    return _breakable(text)
-
-
-def _text(cell: str, word: bool) -> str:
-    """Return a cell; a half width goes below its mean, which keeps the table narrow."""
-    if word:
-        return _breakable(cell)
-    mean, interval, half = cell.partition(" +- ")
-    return escape(mean) + (f"<br><small>&plusmn; {escape(half)}</small>" if interval else "")
-
-
-def _breakable(text: str) -> str:
-    """Return a text that may go on in the next line after each of its words."""
-    return re.sub(r"(?<=[A-Za-z0-9])([._/=-]+)(?=[A-Za-z0-9])", r"\1<wbr>", escape(text))
-
-
-def _figure(title: str, caption: str, svg: bytes) -> str:
-    # As images, since the two drawings use the same ids inside.
-    source = f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
+def _figure(figure: PageFigure) -> str:
+    # As images, since the drawings use the same ids inside.
+    wide, narrow = (
+        f"data:image/svg+xml;base64,{b64encode(svg).decode()}" for svg in (figure.wide, figure.narrow)
+    )
+    name = escape(figure.name)
     return (
-        f'<h2>{escape(title)}</h2><figure><div class="wide"><img alt="{escape(title)}" src="{source}"></div>'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
+        f'<h2 id="{name}">{escape(figure.title)}</h2><figure><picture>'
+        f'<source media="(max-width: 40rem)" srcset="{narrow}">'
+        f'<img alt="{escape(figure.title)}" src="{wide}"></picture>'
+        f'<figcaption>{escape(figure.caption)} <span class="files"><a href="{name}.png">PNG</a> '
+        f'<a href="{name}.svg">SVG</a></span></figcaption></figure>'
     )
 
 
@@ -117,6 +144,6 @@ def _list(title: str, entries: Sequence[Entry]) -> str:
     return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
 
 
-def _entry(text: str, folder: str) -> str:
-    link = f'<a href="{escape(quote(folder))}/">{escape(folder)}</a>' if folder else ""
+def _entry(text: str, place: str) -> str:
+    link = f'<a href="{escape(quote(place))}">{escape(place)}</a>' if place else ""
     return " ".join(filter(None, (escape(text), link)))

@@ -1,7 +1,6 @@
-"""Figures of finished runs: completion times, and busy GPUs over time. Reads run folders, nothing else."""
+"""Figures over time: distributions of completion and queueing times, and the cluster's gauges."""
 
 import io
-import math
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,84 +8,122 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from artist.results.compare import Replicates
-from artist.results.folder import Run
+from artist.results.digest import GAUGES, LEAST_WAIT_S, Digest, Distribution, Gauge
+from artist.results.facets import Facets, facets
 from artist.results.looks import (
+    WIDTH_IN,
+    columns,
+    key_texts,
     label_rows,
     legend,
     log_time_axis,
     look,
-    looks,
     panels,
     style,
     time_unit,
     title,
 )
-from artist.results.steps import Floats, distribution_steps, thin_steps
+from artist.results.names import clip
+from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_GROUPS = 20  # more lines than this cannot be told apart
-_OVERLAID = 3  # busy GPUs of more groups get a panel each
+_BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
+_OVERLAID = 6  # queues of more rows get a panel each
+_TALL = 8  # more panels stand in two columns on a phone too
 _ALIKE = 3.0  # spans of time that differ by more do not share an axis
-_BINS = 600
 _BUSY = "busy GPUs (dashed grey: capacity)"
+_LABELS = {"busy_gpus": _BUSY, "queue_length": "waiting jobs", "running_jobs": "running jobs"}
 
-_Timeline = tuple[Floats, Floats, Floats]
+_TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
+_TITLE_CHARS_PER_IN = 10
 
 
-def jct_cdf(groups: Sequence[Replicates]) -> "Figure":
-    """Draw the distribution of completion times, one line a group, replicates pooled.
+def jct_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+    """Draw the distribution of completion times, one line a row, replicates pooled.
 
     The fraction is of all jobs: a line that ends below 1 belongs to a run with unfinished jobs.
     """
+    times = [each.jct for each in digests]
+    layout = facets([each.group for each in digests], contest)
+    return _cdf(layout, times, "job completion time", "no job has finished", width_in)
+
+
+def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+    """Draw the distribution of waiting times over finished jobs; lines begin at those that did not wait."""
+    times = [each.queueing for each in digests]
+    layout = facets([each.group for each in digests], contest)
+    return _cdf(layout, times, "time in the queue", "no job has waited", width_in, LEAST_WAIT_S)
+
+
+def over_time(
+    digests: Sequence[Digest], gauge: str, contest: Contest, width_in: float = WIDTH_IN
+) -> "Figure":
+    """Draw a gauge over time; of replicates, the first.
+
+    Rows share a panel where they can be told apart, and have one each otherwise; a panel has its own axis
+    of time if spans are very different. Long runs are averaged over short spans of time, which keeps the
+    area under the curve; where a line has its panel to itself, a light band shows the least and the
+    greatest.
+    """
+    groups = [each.group for each in digests]
+    layout = facets(groups, contest)
+    busy = gauge == "busy_gpus"
+    lines_at_most = _BUSY_OVERLAID if busy else _OVERLAID
+    ends_s = [each.end_s or 1.0 for each in digests]
+    if max(len(rows) for _, rows in layout.sets) > lines_at_most or max(ends_s) > _ALIKE * min(ends_s):
+        layout = _one_each(groups)
+    capacity, shown = GAUGES.index("capacity_gpus"), GAUGES.index(gauge)
+    if busy and any(len({_top(digests[row], capacity) for row in rows}) > 1 for _, rows in layout.sets):
+        layout = _one_each(groups)
+    spans_s = [max(ends_s[row] for row in rows) for _, rows in layout.sets]
+    shared = max(spans_s) <= _ALIKE * min(spans_s)
+    if shared:
+        spans_s = [max(spans_s)] * len(spans_s)
+    only = len(layout.sets) == 1
     with style():
-        figure, (axes,) = panels(1, 4.2, groups)
-        low, high = math.inf, 0.0
-        lines = []
-        for group, group_look in zip(groups, looks(groups), strict=True):
-            times = np.concatenate([run.numbers("jobs", ["jct_s"])[0] for run in group.runs])
-            finished = times[times > 0]
-            x, y = np.empty(0), np.empty(0)  # a group without a finished job has its place in the legend
-            if len(finished):
-                x, y = distribution_steps(finished, len(times), _BINS)
-                low, high = min(low, float(x[0])), max(high, float(x[-1]))
-                x, y = np.insert(x, 0, x[0]), np.insert(y, 0, 0.0)
-            lines += axes.plot(x, y, drawstyle="steps-post", **group_look)
-        axes.set(xlabel="job completion time", ylabel="fraction of jobs", ylim=(0, 1.01))
-        if high:
-            log_time_axis(axes, low, high)
+        figure, places = panels(
+            len(layout.sets), 3.6 if only else 1.6 if shared else 1.9, layout.texts,
+            shared=shared, width_in=width_in, least_columns=2 if len(layout.sets) > _TALL else 1,
+        )  # fmt: skip
+        lines: dict[int, Any] = {}
+        for axes, (name, rows), span_s in zip(places, layout.sets, spans_s, strict=True):
+            scale, unit = time_unit(span_s)
+            for row in rows:
+                gauges, alone = digests[row].gauges, len(rows) == 1
+                if busy and row == rows[0]:
+                    _draw_capacity(axes, gauges[capacity], scale)
+                row_look = layout.looks[row] | {"linewidth": 1.1} | ({"marker": ""} if alone else {})
+                lines[row] = _draw(axes, gauges[shown], scale, row_look, band=alone)
+            top = max(_top(digests[row], i) for row in rows for i in (shown, *[capacity] * busy))
+            axes.set(ylim=(0, 1.1 * top or 1.0), xlim=(0, span_s / scale))
+            axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
+            if not shared or axes in places[-columns(places) :]:
+                axes.set_xlabel(f"time ({unit})")
+        if only:
+            places[0].set_ylabel(_LABELS[gauge])
         else:
-            axes.text(0.5, 0.5, "no job has finished", ha="center", transform=axes.transAxes)
-        legend(figure, groups, lines)
+            label_rows(figure, _LABELS[gauge], layout.texts)
+        legend(figure, layout.texts, [lines[row] for row in layout.examples])
         return figure
 
 
-def busy_gpus(groups: Sequence[Replicates]) -> "Figure":
-    """Draw busy GPUs over time against the capacity; of replicates, the first.
+def rendered(figure: "Figure", kind: Literal["png", "svg"], *, outlines: bool = True) -> bytes:
+    """Return a figure as the bytes of a file; equal figures give equal bytes.
 
-    A few groups of one capacity share a pair of axes, others have a panel each, and each its own axis
-    of time if their spans are very different. Long runs are averaged over short spans of time, which
-    keeps the area under the curve; where a line has its panel to itself, a light band shows the least
-    and the greatest.
+    Parameters
+    ----------
+    outlines
+        Whether letters of an SVG are drawn; otherwise they are text in the reader's font, which is smaller.
     """
-    timelines = [_timeline(group.runs[0]) for group in groups]
-    ends_s = [float(times[-1]) or 1.0 for times, _, _ in timelines]
-    alike = max(ends_s) <= _ALIKE * min(ends_s)
-    if alike:
-        ends_s = [max(ends_s)] * len(ends_s)
-    tops = [1.1 * float(np.maximum(busy, capacity).max()) or 1.0 for _, busy, capacity in timelines]
-    with style():
-        if len(groups) <= _OVERLAID and len(set(tops)) == 1 and alike:
-            return _overlaid(groups, timelines, ends_s[0], tops[0])
-        return _side_by_side(groups, timelines, ends_s, tops, shared=alike)
+    import matplotlib as mpl
 
-
-def rendered(figure: "Figure", kind: Literal["png", "svg"]) -> bytes:
-    """Return a figure as the bytes of a file; equal figures give equal bytes."""
     data = io.BytesIO()
-    with style(), warnings.catch_warnings():
+    letters: Any = {"svg.fonttype": "path" if outlines else "none"}
+    with style(), mpl.rc_context(letters), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box; nobody need be told
         if kind == "svg":
             figure.savefig(data, format="svg", metadata={"Date": None})
@@ -95,69 +132,67 @@ def rendered(figure: "Figure", kind: Literal["png", "svg"]) -> bytes:
     return data.getvalue()
 
 
-def _overlaid(
-    groups: Sequence[Replicates], timelines: Sequence[_Timeline], end_s: float, top: float
+def _cdf(
+    layout: Facets,
+    distributions: Sequence[Distribution],
+    label: str,
+    nothing: str,
+    width_in: float,
+    least_s: float = 0.0,
 ) -> "Figure":
-    figure, (axes,) = panels(1, 3.6, groups)
-    lines = []
-    for i, timeline in enumerate(timelines):
-        line_look = look(i) | {"marker": "", "linewidth": 1.1}
-        lines.append(_draw_busy(axes, timeline, end_s, line_look, bins=_BINS, band=len(groups) == 1))
-    axes.set(ylim=(0, top), ylabel=_BUSY, xlabel=f"time ({time_unit(end_s)[1]})")
-    legend(figure, groups, lines)
-    return figure
+    drawn = [each for each in distributions if len(each.times_s)]
+    low = max(least_s, min((float(each.times_s[0]) for each in drawn), default=0.0))
+    high = max((float(each.times_s[-1]) for each in drawn), default=0.0)
+    only = len(layout.sets) == 1
+    height = 2.6 if not only else 4.2 if width_in == WIDTH_IN else 3.4
+    with style():
+        figure, places = panels(len(layout.sets), height, layout.texts, same_y=True, width_in=width_in)
+        lines: dict[int, Any] = {}
+        for axes, (name, rows) in zip(places, layout.sets, strict=True):
+            for row in rows:
+                each = distributions[row]
+                x, y = each.times_s, each.fractions
+                if least_s:
+                    x = np.concatenate([[low], x, [high]])  # what has not waited is at the left edge
+                    y = np.concatenate([[each.below], y, [y[-1] if len(y) else each.below]])
+                elif len(x):
+                    x, y = np.insert(x, 0, x[0]), np.insert(y, 0, 0.0)
+                (lines[row],) = axes.plot(x, y, drawstyle="steps-post", **layout.looks[row])
+            axes.set(ylim=(0, 1.01), xlabel=label if axes in places[-columns(places) :] else "")
+            axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
+            if drawn:
+                log_time_axis(axes, low, high, room=columns(places))
+            else:
+                axes.text(0.5, 0.5, nothing, ha="center", transform=axes.transAxes)
+                axes.set_xticks([])
+        if only:
+            places[0].set_ylabel("fraction of jobs")
+        else:
+            label_rows(figure, "fraction of jobs", layout.texts)
+        legend(figure, layout.texts, [lines[row] for row in layout.examples])
+        return figure
 
 
-def _side_by_side(
-    groups: Sequence[Replicates],
-    timelines: Sequence[_Timeline],
-    ends_s: Sequence[float],
-    tops: Sequence[float],
-    *,
-    shared: bool,
-) -> "Figure":
-    keyed = groups if any(group.letter for group in groups) else ()
-    figure, places = panels(len(groups), 1.6 if shared else 1.9, keyed, shared=shared)
-    line_look = look(0) | {"marker": "", "linewidth": 1.1}
-    for i, (axes, timeline) in enumerate(zip(places, timelines, strict=True)):
-        _draw_busy(axes, timeline, ends_s[i], line_look, bins=_BINS // 2, band=True)
-        axes.set(ylim=(0, tops[i]))
-        axes.set_title(title(groups[i]), fontsize=9, loc="left")
-        if not shared or i >= len(places) - 2:
-            axes.set_xlabel(f"time ({time_unit(ends_s[i])[1]})")
-    label_rows(figure, _BUSY, keyed)
-    if keyed:
-        legend(figure, keyed, ())
-    return figure
+def _one_each(groups: Sequence[Replicates]) -> Facets:
+    sets = tuple((title(group), (row,)) for row, group in enumerate(groups))
+    texts = tuple(key_texts(groups))
+    return Facets(sets, (look(0),) * len(groups), texts, ())
 
 
-def _timeline(run: Run) -> _Timeline:
-    times, busy, capacity = run.numbers("timeline", ["time_s", "busy_gpus", "capacity_gpus"])
-    return (times, busy, capacity) if len(times) else (np.zeros(1), np.zeros(1), np.zeros(1))
+def _top(digest: Digest, gauge: int) -> float:
+    return float(digest.gauges[gauge].most.max())
 
 
-def _draw_busy(
-    axes: "Axes",
-    timeline: _Timeline,
-    end_s: float,
-    line_look: dict[str, Any],
-    *,
-    bins: int,
-    band: bool,
-) -> Any:
-    times, busy, capacity = timeline
-    scale, _ = time_unit(end_s)
-    x, y = times / scale, busy
-    if len(times) > 2 * bins:
-        # The bins of all lines are equally wide, and those of a short run are fewer.
-        edges = np.linspace(0, times[-1], max(2, math.ceil(bins * times[-1] / end_s)) + 1)
-        mean, least, most = (np.append(part, busy[-1]) for part in thin_steps(times, busy, edges))
-        x, y = edges / scale, mean
-        if band:
-            axes.fill_between(x, least, most, step="post", alpha=0.3, linewidth=0, color=line_look["color"])
-    grey: dict[str, Any] = {"color": "#777777", "linewidth": 1.0, "linestyle": (0, (4, 3))}
-    kept = np.append(np.flatnonzero(np.diff(capacity, prepend=np.nan)), len(times) - 1)
-    axes.plot(times[kept] / scale, capacity[kept], drawstyle="steps-post", **grey)
-    (line,) = axes.plot(x, y, drawstyle="steps-post", **line_look)
-    axes.set_xlim(0, end_s / scale)
+def _draw(axes: "Axes", gauge: Gauge, scale: float, line_look: dict[str, Any], *, band: bool) -> Any:
+    x = gauge.times_s / scale
+    if band and gauge.thinned:
+        axes.fill_between(
+            x, gauge.least, gauge.most, step="post", alpha=0.3, linewidth=0, color=line_look["color"]
+        )
+    (line,) = axes.plot(x, gauge.mean, drawstyle="steps-post", **line_look)
     return line
+
+
+def _draw_capacity(axes: "Axes", gauge: Gauge, scale: float) -> None:
+    grey: dict[str, Any] = {"color": "#777777", "linewidth": 1.0, "linestyle": (0, (4, 3))}
+    axes.plot(gauge.times_s / scale, gauge.mean, drawstyle="steps-post", **grey)

@@ -7,29 +7,27 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from artist.errors import InputError
 from artist.results.compare import CODE, Comparison, Replicates, compare
 from artist.results.folder import SUMMARY, Run, read_run
+from artist.results.names import short_key
+from artist.results.scenarios import Contest, contest
 from artist.results.tables import comparison_csv, comparison_grid
+
+if TYPE_CHECKING:
+    from artist.results.digest import Digest
+    from artist.results.page import Section
 
 ERROR = "error.json"
 SUCCESS, BAD_INPUT = 0, 2
 
-_CDF_CAPTION = (
-    "Fraction of all submitted jobs that completed within the time; a line that ends below 1 "
-    "belongs to a run with unfinished jobs. Replicates are pooled."
-)
-_BUSY_CAPTION = (
-    "Long runs are averaged over short spans of time; the light band shows the least and the greatest "
-    "number. Of replicates, the one with the lowest seed is shown."
-)
-_PAGE_KEYS = 4  # columns of as many keys, beside those of the numbers, fit a page of 1200 px
 _NOTES = (
-    "Completion (JCT) and queueing times are over finished jobs.",
+    "Completion (JCT) and queueing times are over finished jobs. p95: 95 % of the jobs need no longer; "
+    "mean > p95: the mean of those that do.",
     "GPUs used: time that GPUs compute, over all GPUs and the whole makespan; a tail of a few long jobs "
-    "therefore lowers it.",
+    "therefore lowers it. GPUs held: the same of GPUs that jobs hold.",
     "Comm. overhead: exposed communication over compute, the unweighted mean over jobs that ran; a short "
     "job counts as much as a long one.",
 )
@@ -40,6 +38,11 @@ _REPLICATES = (
 _LETTERS = "Letters stand for the rows in the figures."
 _CODE = (
     "Rows that differ in code alone: the program, a user's modules or an input file has changed between them."
+)
+_MOST_VALUES, _MOST_CHARS = 8, 90
+_MEMBER_NOTES = (
+    "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs, "
+    "replicates pooled; jobs and GPU-hours are means over replicates.",
 )
 
 
@@ -62,24 +65,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = _parser().parse_args(argv)
         folders = [Path(folder) for folder in arguments.folders]
-        report(folders, Path(arguments.output) if arguments.output else folders[0] / "report")
+        output = Path(arguments.output) if arguments.output else folders[0] / "report"
+        report(folders, output, baseline=arguments.baseline, trace=arguments.trace)
     except InputError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
     return SUCCESS
 
 
-def report(folders: Sequence[Path], output: Path) -> None:
+def report(
+    folders: Sequence[Path], output: Path, *, baseline: str | None = None, trace: bool = False
+) -> None:
     """Print the comparison of all finished runs under the folders, and write the report's files.
+
+    Parameters
+    ----------
+    baseline
+        `key=value,...`: what rows are measured against; see `scenarios.contest`.
+    trace
+        Whether to write who ran where for a trace viewer too.
 
     Raises
     ------
     InputError
-        If a folder does not exist, no finished run is found, a file of a run is damaged, or the output
-        cannot be written.
+        If a folder does not exist, no finished run is found, a file of a run is damaged, no row is like the
+        baseline, or the output cannot be written.
     """
     found = find_runs(folders)
     comparison = compare([read_run(folder) for folder in found.runs])
+    competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]
     print(comparison_grid(comparison, letters=True).text())
     for failure in failures:
@@ -90,7 +104,9 @@ def report(folders: Sequence[Path], output: Path) -> None:
         print(_CODE, file=sys.stderr)
     try:
         output.mkdir(parents=True, exist_ok=True)
-        for name, content in _files(comparison, failures, output).items():
+        traces = _traces(comparison) if trace else {}
+        files = _files(comparison, competing, failures, output, list(traces))
+        for name, content in (files | traces).items():
             (output / name).write_bytes(content)
     except OSError as error:
         allowed = "a folder that can be written to; choose one with --output"
@@ -123,54 +139,145 @@ def find_runs(folders: Sequence[Path]) -> Found:
     return Found(tuple(finished.values()), tuple(failed.values()))
 
 
-def _files(comparison: Comparison, failures: Sequence[str], output: Path) -> dict[str, bytes]:
+def _files(
+    comparison: Comparison, competing: Contest, failures: Sequence[str], output: Path, traces: Sequence[str]
+) -> dict[str, bytes]:
+    from artist.results.digest import digest
+    from artist.results.figures import drawings, drawn
+    from artist.results.findings import findings
     from artist.results.page import report_page
-    from artist.results.plots import MOST_GROUPS, busy_gpus, jct_cdf, rendered
+    from artist.results.plots import MOST_GROUPS
 
     groups = comparison.groups[:MOST_GROUPS]
     left_out = len(comparison.groups) - len(groups)
     note = f" The last {left_out} of {len(comparison.groups)} rows are not drawn." if left_out else ""
     if note:
         print(note.strip(), "Give fewer folders to see them.", file=sys.stderr)
-    cdf, busy = jct_cdf(groups), busy_gpus(groups)
-    cdf_svg, busy_svg = rendered(cdf, "svg"), rendered(busy, "svg")
-    figures = (
-        ("Job completion times", _CDF_CAPTION + note, cdf_svg),
-        ("Busy GPUs", _BUSY_CAPTION + note, busy_svg),
-    )
+    digests = [digest(group) for group in groups]
+    files: dict[str, bytes] = {"table.csv": comparison_csv(comparison).encode()}
+    figures = []
+    for drawing in drawings(digests, competing):
+        figure, images = drawn(drawing, note)
+        figures.append(figure)
+        files |= images
+    pairs = zip(traces, comparison.groups, strict=False)
     lists = (
         ("Failed", [(failure, "") for failure in failures]),
         ("Left out: older runs of the same configuration", [_older(run, output) for run in comparison.older]),
+        ("Traces, to open in ui.perfetto.dev", [(f"{_name(group)}:", name) for name, group in pairs]),
         ("Runs", [_entry(group, run, output) for group in comparison.groups for run in group.runs]),
     )
-    grid = comparison_grid(comparison, letters=True, most_keys=_PAGE_KEYS)
-    return {
-        "report.html": report_page(grid, figures, _notes(comparison), lists).encode(),
-        "table.csv": comparison_csv(comparison).encode(),
-        "jct_cdf.svg": cdf_svg,
-        "jct_cdf.png": rendered(cdf, "png"),
-        "busy_gpus.svg": busy_svg,
-        "busy_gpus.png": rendered(busy, "png"),
-    }
+    page = report_page(
+        _lead(comparison),
+        findings(comparison, competing, digests),
+        _table_section(comparison, competing),
+        figures,
+        _member_sections(comparison, digests),
+        lists,
+        _made_by(comparison),
+    )
+    return {"report.html": page.encode()} | files
 
 
-def _notes(comparison: Comparison) -> list[str]:
+def _table_section(comparison: Comparison, competing: Contest) -> "Section":
+    from artist.results.datatable import comparison_table
+    from artist.results.page import Section
+
+    table = comparison_table(comparison, competing)
+    return Section("comparison", "Comparison", table, tuple(_notes(comparison, competing)))
+
+
+def _member_sections(comparison: Comparison, digests: "Sequence[Digest]") -> "list[Section]":
+    from artist.results.datatable import TOP_MEMBERS, members_table
+    from artist.results.measures import time_scale
+    from artist.results.page import Section
+
+    unit = time_scale([run.summary for group in comparison.groups for run in group.runs])
+    sections = []
+    for name, title, word in (("vcs", "Virtual clusters", "VC"), ("users", "Users", "user")):
+        table = members_table(name, word, digests, unit)
+        if table:
+            notes = tuple(note.format(count=TOP_MEMBERS) for note in _MEMBER_NOTES)
+            sections.append(Section(name, title, table, notes))
+    return sections
+
+
+def _traces(comparison: Comparison) -> dict[str, bytes]:
+    """Return a trace of each row's first run: timeline.json, or numbered files where rows are several."""
+    from artist.results.trace import trace_text
+
+    several = len(comparison.groups) > 1
+    traces = {}
+    for number, group in enumerate(comparison.groups, start=1):
+        name = f"timeline-{number:02}.json" if several else "timeline.json"
+        text, left_out = trace_text(group.runs[0])
+        traces[name] = text.encode()
+        if left_out:
+            print(f"{name} ends early: {left_out} later stays of jobs are left out", file=sys.stderr)
+    return traces
+
+
+def _lead(comparison: Comparison) -> str:
+    runs = sum(len(group.runs) for group in comparison.groups)
+    text = f"{runs} run{'s' * (runs > 1)}"
+    varied = []
+    for key, column in zip(
+        comparison.keys, zip(*(g.shown for g in comparison.groups), strict=True), strict=True
+    ):
+        values = list(dict.fromkeys(value or "none" for value in column))
+        shown = values if len(values) <= _MOST_VALUES else [*values[:_MOST_VALUES], "..."]
+        if sum(map(len, shown)) > _MOST_CHARS:
+            shown = [f"({len(values)} values)"]
+        if len(values) > 1 or len(comparison.keys) == 1:
+            varied.append(f"{short_key(key)} {', '.join(shown)}")
+    jobs = sorted({int(run.summary["jobs"]) for group in comparison.groups for run in group.runs})
+    of = f"{jobs[0]}" if len(jobs) == 1 else f"{jobs[0]} to {jobs[-1]}"
+    return f"{text} of {of} jobs: {'; '.join(varied)}."
+
+
+def _made_by(comparison: Comparison) -> str:
+    runs = [run.summary.get("run", {}) for group in comparison.groups for run in group.runs]
+    versions = sorted({str(run["version"]) for run in runs if run.get("version")})
+    return (
+        f"artist-sim {', '.join(versions[:3])}. This page needs no network and may be moved with its folder."
+    )
+
+
+def _notes(comparison: Comparison, competing: Contest) -> list[str]:
     groups = comparison.groups
     wanted = (
         (_LETTERS, any(group.letter for group in groups)),
+        (_baseline_note(comparison, competing), len(groups) > 1),
         (_CODE, CODE in comparison.keys),
         (_REPLICATES, any(len(group.runs) > 1 for group in groups)),
     )
     return [note for note, holds in wanted if holds] + list(_NOTES)
 
 
+def _baseline_note(comparison: Comparison, competing: Contest) -> str:
+    rows = list(dict.fromkeys(competing.baseline))
+    if len(rows) == 1:
+        against = f"to {_name(comparison.groups[rows[0]])}"
+    else:
+        names = list(dict.fromkeys(competing.contenders[row] for row in rows))
+        against = f"to {', '.join(names)} in the same scenario (rows that differ in nothing but the policy)"
+    return (
+        f"In blue: difference {against}, relative even for percentages; --baseline chooses another. "
+        "Underlined: the lowest of its scenario by more than 1 %. A click on a heading sorts, one on "
+        "diff. sorts by the difference."
+    )
+
+
+def _name(group: Replicates) -> str:
+    return f"{group.letter}: {group.label}" if group.letter else group.label
+
+
 def _entry(group: Replicates, run: Run, output: Path) -> tuple[str, str]:
-    name = f"{group.letter}: {group.label}" if group.letter else group.label
-    return f"{name}, seed {run.summary['seed']}:", _relative(run.folder, output)
+    return f"{_name(group)}, seed {run.summary['seed']}:", f"{_relative(run.folder, output)}/"
 
 
 def _older(run: Run, output: Path) -> tuple[str, str]:
-    return f"{run.summary['policy']}, seed {run.summary['seed']}:", _relative(run.folder, output)
+    return f"{run.summary['policy']}, seed {run.summary['seed']}:", f"{_relative(run.folder, output)}/"
 
 
 def _relative(folder: Path, output: Path) -> str:
@@ -188,9 +295,12 @@ def _failure(path: Path) -> str:
     return " ".join(message.split())
 
 
+_USAGE = "FOLDER ... [--baseline KEY=VALUE,...] [--output DIR] [--trace]; see --help"
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise InputError(message, where="command line", allowed="FOLDER ... [--output DIR]; see --help")
+        raise InputError(message, where="command line", allowed=_USAGE)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -198,6 +308,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folders", nargs="+", metavar="FOLDER", help="a run folder, or a folder of runs")
     parser.add_argument(
         "--output", metavar="DIR", help="where to write; default: report/ in the first folder"
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="KEY=VALUE,...",
+        help="rows that others are measured against, such as policy=fifo; default: the first row's policy",
+    )
+    parser.add_argument(
+        "--trace",
+        action="store_true",
+        help="also write timeline.json, who ran where and when, for ui.perfetto.dev or chrome://tracing",
     )
     return parser
 

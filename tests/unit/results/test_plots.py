@@ -1,4 +1,4 @@
-"""What the figures show, read back from their axes."""
+"""What the figures over time show, read back from their axes."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,26 +6,42 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from artist.results.compare import Replicates, compare
+from artist.results.compare import Comparison, compare
+from artist.results.digest import Digest, digest
 from artist.results.folder import read_run
-from artist.results.plots import busy_gpus, jct_cdf, rendered
+from artist.results.looks import NARROW_IN, WIDTH_IN
+from artist.results.plots import jct_cdf, over_time, queueing_cdf, rendered
+from artist.results.scenarios import Contest, contest
+
+Rows = tuple[Sequence[Digest], Contest]
+
+
+def rows_of(comparison: Comparison) -> Rows:
+    """Return what figures are drawn from."""
+    return [digest(group) for group in comparison.groups], contest(comparison)
+
+
+def busy_gpus(digests: Sequence[Digest], each: Contest, width_in: float = WIDTH_IN) -> Figure:
+    """Draw busy GPUs, called like the other figures."""
+    return over_time(digests, "busy_gpus", each, width_in)
 
 
 @pytest.fixture
-def groups(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[..., Sequence[Replicates]]:
-    """Write runs of some policies on clusters of some sizes, and group them."""
+def rows(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[..., Rows]:
+    """Write runs of some policies on clusters of some sizes, and digest them."""
 
-    def make(policies: Sequence[str], racks: Sequence[int] = (1,)) -> Sequence[Replicates]:
+    def make(policies: Sequence[str], racks: Sequence[int] = (1,)) -> Rows:
         configs = [
             {"policy": {"name": policy}, "seed": 0, "cluster": {"racks": number}}
             for policy in policies
             for number in racks
         ]
-        return compare(
-            [read_run(run_folder(tmp_path / str(i), config)) for i, config in enumerate(configs)]
-        ).groups
+        return rows_of(
+            compare([read_run(run_folder(tmp_path / str(i), config)) for i, config in enumerate(configs)])
+        )
 
     return make
 
@@ -34,9 +50,9 @@ def _dash(line: Line2D) -> str:
     return repr(line._dash_pattern)  # type: ignore[attr-defined]  # what is drawn; the public name is "--"
 
 
-def test_distribution_of_the_run_on_paper(groups: Callable[..., Sequence[Replicates]]) -> None:
+def test_distribution_of_the_run_on_paper(rows: Callable[..., Rows]) -> None:
     """Completion times 4, 10, 21.5: steps to 1/3, 2/3 and 1 there, on an axis from 2 s to 30 s."""
-    (axes,) = jct_cdf(groups(["fifo"])).axes
+    (axes,) = jct_cdf(*rows(["fifo"])).axes
     (line,) = axes.get_lines()
     x, y = map(np.ravel, line.get_data())
     assert list(x) == [4.0, 4.0, 10.0, 21.5]
@@ -45,43 +61,80 @@ def test_distribution_of_the_run_on_paper(groups: Callable[..., Sequence[Replica
     assert [text.get_text() for text in axes.get_xticklabels()] == ["2 s", "5 s", "10 s", "20 s", "30 s"]
 
 
-def test_busy_gpus_of_the_run_on_paper(groups: Callable[..., Sequence[Replicates]]) -> None:
-    """The steps of the timeline as they are, under a capacity of 4, with room above."""
-    (axes,) = busy_gpus(groups(["fifo"])).axes
+def test_busy_gpus_of_the_run_on_paper(rows: Callable[..., Rows]) -> None:
+    """The steps of the timeline where it changes, under a capacity of 4, with room above."""
+    (axes,) = busy_gpus(*rows(["fifo"])).axes
     capacity, busy = axes.get_lines()
-    assert np.ravel(busy.get_xdata()).tolist() == [0.0, 1.0, 2.0, 6.0, 10.0, 22.5]
-    assert np.ravel(busy.get_ydata()).tolist() == [2, 2, 4, 2, 4, 0]
+    assert np.ravel(busy.get_xdata()).tolist() == [0.0, 2.0, 6.0, 10.0, 22.5]
+    assert np.ravel(busy.get_ydata()).tolist() == [2, 4, 2, 4, 0]
     assert np.ravel(capacity.get_xdata()).tolist() == [0.0, 22.5]
     assert np.ravel(capacity.get_ydata()).tolist() == [4, 4]
     assert axes.get_ylim()[1] > 4
 
 
 @pytest.mark.parametrize("count", [2, 7, 20])
-def test_lines_differ_without_colour(groups: Callable[..., Sequence[Replicates]], count: int) -> None:
+def test_lines_differ_without_colour(rows: Callable[..., Rows], count: int) -> None:
     """Up to 20 lines differ in dash or marker, so that print in grey can be read."""
-    (axes,) = jct_cdf(groups([f"p{i}" for i in range(count)])).axes
+    (axes,) = jct_cdf(*rows([f"p{i}" for i in range(count)])).axes
     looks = {(_dash(line), line.get_marker()) for line in axes.get_lines()}
     assert len(looks) == count
 
 
-def test_colour_stands_for_the_policy(groups: Callable[..., Sequence[Replicates]]) -> None:
-    """2 policies x 3 clusters: 2 colours, and dashes that mean the same cluster in both."""
-    (axes,) = jct_cdf(groups(["fifo", "srtf"], [1, 2, 3])).axes
-    lines = axes.get_lines()
-    assert [line.get_color() for line in lines] == ["#0072B2"] * 3 + ["#D55E00"] * 3
-    dashes = [_dash(line) for line in lines]
-    assert dashes[:3] == dashes[3:]
-    assert len({(dash, line.get_marker()) for dash, line in zip(dashes, lines, strict=True)}) == 6
+def test_colour_stands_for_the_policy(rows: Callable[..., Rows]) -> None:
+    """2 policies x 3 clusters: a panel a cluster, the same 2 looks in each, and 2 entries in the legend."""
+    figure = jct_cdf(*rows(["fifo", "srtf"], [1, 2, 3]))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [f"cluster.racks={n}" for n in (1, 2, 3)]
+    drawn = [[(line.get_color(), _dash(line)) for line in axes.get_lines()] for axes in figure.axes]
+    assert drawn == [drawn[0]] * 3
+    assert [colour for colour, _ in drawn[0]] == ["#0072B2", "#D55E00"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
 
 
-def test_many_runs_get_a_panel_each(groups: Callable[..., Sequence[Replicates]]) -> None:
+def test_colour_stands_for_the_policy_in_one_panel_too(rows: Callable[..., Rows]) -> None:
+    """2 policies x 9 clusters are too many panels: 2 colours in one, dash or marker for the rest."""
+    racks = list(range(1, 10))
+    (axes,) = jct_cdf(*rows(["fifo", "srtf"], racks)).axes
+    looks = {(line.get_color(), _dash(line), line.get_marker()) for line in axes.get_lines()}
+    assert len(looks) == 18
+
+
+def test_those_that_did_not_wait_are_where_the_line_begins(rows: Callable[..., Rows]) -> None:
+    """Jobs a and c do not wait, b waits 9 s: 2/3 at the left edge, 1 from 9 s on."""
+    (axes,) = queueing_cdf(*rows(["fifo"])).axes
+    (line,) = axes.get_lines()
+    x, y = map(np.ravel, line.get_data())
+    assert list(x) == [9.0, 9.0, 9.0]
+    assert list(y) == pytest.approx([2 / 3, 1, 1])
+
+
+def test_queues_of_a_scenario_share_a_panel(rows: Callable[..., Rows]) -> None:
+    """2 policies x 2 clusters: two panels of two lines; b waits from 1 s to 10 s, a and c start at once."""
+    digests, each = rows(["fifo", "srtf"], [1, 2])
+    figure = over_time(digests, "queue_length", each)
+    assert [len(axes.get_lines()) for axes in figure.axes] == [2, 2]
+    line = figure.axes[0].get_lines()[0]
+    assert np.ravel(line.get_xdata()).tolist() == [0.0, 1.0, 10.0, 22.5]
+    assert np.ravel(line.get_ydata()).tolist() == [0, 1, 0, 0]
+
+
+def test_panels_stand_below_each_other_on_a_phone(rows: Callable[..., Rows]) -> None:
+    """2 panels beside each other at a desk; in a narrow figure one column."""
+    digests, each = rows(["fifo", "srtf"], [1, 2])
+    columns = [
+        len({round(axes.get_subplotspec().colspan.start) for axes in jct_cdf(digests, each, width).axes})  # type: ignore[union-attr]
+        for width in (WIDTH_IN, NARROW_IN)
+    ]
+    assert columns == [2, 1]
+
+
+def test_many_runs_get_a_panel_each(rows: Callable[..., Rows]) -> None:
     """5 overlaid step functions cannot be told apart: 5 titled panels, the sixth place is empty."""
-    axes = busy_gpus(groups([f"p{i}" for i in range(5)])).axes
+    axes = busy_gpus(*rows([f"p{i}" for i in range(5)])).axes
     assert [each.get_title(loc="left") for each in axes] == ["p0", "p1", "p2", "p3", "p4", ""]
 
 
 @pytest.fixture
-def long_groups(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[[int], Sequence[Replicates]]:
+def long_rows(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[[int], Rows]:
     """Write runs whose labels are about 100 characters long, and group them."""
 
     def config(i: int) -> dict[str, Any]:
@@ -89,9 +142,9 @@ def long_groups(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[[in
         policy = {"name": f"_policy$_{i % 3}", "placement": ("consolidate", "random")[i % 2]}
         return {"policy": policy, "seed": 0, "workload": {"path": path}, "cluster": {"racks_of_it": i // 4}}
 
-    def make(count: int) -> Sequence[Replicates]:
+    def make(count: int) -> Rows:
         folders = [run_folder(tmp_path / f"long{i}", config(i)) for i in range(count)]
-        return compare([read_run(folder) for folder in folders]).groups
+        return rows_of(compare([read_run(folder) for folder in folders]))
 
     return make
 
@@ -99,62 +152,62 @@ def long_groups(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[[in
 @pytest.mark.parametrize("count", [2, 5, 13, 20])
 @pytest.mark.parametrize("draw", [jct_cdf, busy_gpus])
 def test_long_labels_leave_room_for_the_axes(
-    long_groups: Callable[[int], Sequence[Replicates]], draw: Callable[..., Any], count: int
+    long_rows: Callable[[int], Rows], draw: Callable[..., Any], count: int
 ) -> None:
     """All labels stand whole inside the figure, no axes shrink below an inch, and the layout holds."""
-    groups = long_groups(count)
-    figure = draw(groups)
+    digests, each = long_rows(count)
+    figure = draw(digests, each)
     figure.draw_without_rendering()  # warnings are errors here: no "constrained_layout not applied"
     (legend,) = figure.legends
     box, frame = legend.get_window_extent(), figure.bbox
     assert frame.x0 <= box.x0
     assert box.x1 <= frame.x1
     assert box.y0 >= frame.y0
-    for group, text in zip(groups, legend.get_texts(), strict=True):
-        assert text.get_text().replace("\n   ", "").strip() == f"{group.letter}: {group.label}"
+    for row, text in zip(digests, legend.get_texts(), strict=True):
+        assert text.get_text().replace("\n   ", "").strip() == f"{row.group.letter}: {row.group.label}"
     drawn = [axes.get_window_extent() for axes in figure.axes if axes.axison]
     assert min(extent.height for extent in drawn) > figure.dpi
     assert all(extent.y0 > box.y1 for extent in drawn)
 
 
 def test_panels_of_long_labels_bear_their_letter(
-    long_groups: Callable[[int], Sequence[Replicates]],
+    long_rows: Callable[[int], Rows],
 ) -> None:
     """The letter and the policy fit above a panel; no title runs into the next panel."""
-    figure = busy_gpus(long_groups(5))
+    figure = busy_gpus(*long_rows(5))
     titles = [axes.get_title(loc="left") for axes in figure.axes[:5]]
     assert [text[:3] for text in titles] == ["A: ", "B: ", "C: ", "D: ", "E: "]
-    assert max(map(len, titles)) <= 44
+    assert max(map(len, titles)) <= 30
 
 
 @pytest.mark.parametrize(("longer", "axes_of_its_own"), [(3, False), (4, True)])
 def test_runs_of_very_different_spans_have_their_own_axis(
-    groups: Callable[..., Sequence[Replicates]], longer: int, axes_of_its_own: bool
+    rows: Callable[..., Rows], longer: int, axes_of_its_own: bool
 ) -> None:
     """22.5 s beside 67.5 s share an axis; beside 90 s the short one were a sliver: a panel each."""
     import pyarrow.parquet as pq
 
-    two = groups(["fifo", "srtf"])
-    path = two[1].runs[0].folder / "timeline.parquet"
+    digests, each = rows(["fifo", "srtf"])
+    path = digests[1].group.runs[0].folder / "timeline.parquet"
     table = pq.read_table(path)
     times = [longer * time for time in table["time_s"].to_pylist()]
     pq.write_table(table.set_column(0, "time_s", [times]), path)
-    limits = [axes.get_xlim()[1] for axes in busy_gpus(two).axes]
+    limits = [axes.get_xlim()[1] for axes in busy_gpus([digests[0], digest(digests[1].group)], each).axes]
     assert limits == ([22.5, 90.0] if axes_of_its_own else [67.5])
 
 
 def test_the_panel_above_an_empty_place_shows_its_times(
-    groups: Callable[..., Sequence[Replicates]],
+    rows: Callable[..., Rows],
 ) -> None:
-    """5 panels in 2 columns: the fourth is the last of its column and bears times, the second does not."""
-    axes = busy_gpus(groups([f"p{i}" for i in range(5)])).axes
+    """5 panels in 3 columns: the third is the last of its column and bears times, the second does not."""
+    axes = busy_gpus(*rows([f"p{i}" for i in range(5)])).axes
     shown = [bool(each.xaxis.get_tick_params()["labelbottom"]) for each in axes[:5]]
-    assert shown == [False, False, False, True, True]
+    assert shown == [False, False, True, True, True]
 
 
 @pytest.mark.parametrize("draw", [jct_cdf, busy_gpus])
-def test_any_name_can_be_drawn(groups: Callable[..., Sequence[Replicates]], draw: Callable[..., Any]) -> None:
+def test_any_name_can_be_drawn(rows: Callable[..., Rows], draw: Callable[..., Any]) -> None:
     """Letters that the font lacks, TeX that is none, what matplotlib hides: drawn without a word."""
-    figure = draw(groups(["_\u8c03$^$", "b"]))
+    figure = draw(*rows(["_\u8c03$^$", "b"]))
     assert rendered(figure, "png").startswith(b"\x89PNG")
     assert [text.get_text().strip() for text in figure.legends[0].get_texts()] == ["_\u8c03$^$", "b"]

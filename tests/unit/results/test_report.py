@@ -11,11 +11,31 @@ from pathlib import Path
 import pytest
 
 from artist.core.result import RunResult
+from artist.results import figures
 from artist.results.folder import write_run
 from artist.results.metrics import summarise
 from artist.results.report import main
 
-FILES = ["busy_gpus.png", "busy_gpus.svg", "jct_cdf.png", "jct_cdf.svg", "report.html", "table.csv"]
+FIGURES = (
+    "busy_gpus", "comm_overhead", "jct_by_demand", "jct_cdf", "jct_parts", "occupancy", "placements",
+    "queue_length", "queueing_cdf", "running_jobs",
+)  # fmt: skip
+FILES = sorted(
+    [f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")] + ["report.html", "table.csv"]
+)
+
+
+@pytest.fixture(autouse=True)
+def few_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw one figure instead of ten, which take seconds, unless a test asks for `all_figures`."""
+    if "all_figures" not in request.fixturenames:
+        every = figures.drawings
+        monkeypatch.setattr(figures, "drawings", lambda *arguments: every(*arguments)[1:2])
+
+
+@pytest.fixture
+def all_figures() -> None:
+    """Ask for all figures."""
 
 
 @pytest.fixture
@@ -44,17 +64,19 @@ def test_report_of_a_sweep(sweep: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert [fifo.split()[:2], srtf.split()[:2]] == [["fifo", "2"], ["srtf", "2"]]
     assert note.startswith("+-: ")
     assert f"failed: {sweep / 'broken'}: no luck" in printed.err
-    assert sorted(path.name for path in (sweep / "report").iterdir()) == FILES
     assert (sweep / "report" / "jct_cdf.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.usefixtures("all_figures")
 def test_page_stands_alone(sweep: Path, tmp_path: Path) -> None:
-    """The HTML needs no other file or address, has both figures inside, and fits a phone."""
+    """The HTML needs no other file or address, has each figure inside twice, and fits a phone."""
     assert main([str(sweep), "--output", str(tmp_path / "out")]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
     page = (tmp_path / "out" / "report.html").read_text()
-    assert re.findall(r'src="(?!data:)', page) == []
+    assert re.findall(r'(?:src|srcset)="(?!data:)', page) == []
     assert "http" not in page
-    assert page.count("data:image/svg+xml;base64,") == 2
+    assert page.count("data:image/svg+xml;base64,") == 2 * len(FIGURES)
+    assert page.count('<source media="(max-width: 40rem)"') == len(FIGURES)
     assert 'name="viewport"' in page
     assert "no luck" in page
 
@@ -72,8 +94,8 @@ def test_page_explains_its_numbers(sweep: Path) -> None:
     """Headings are whole words, and the notes say what utilisation and overhead are taken over."""
     assert main([str(sweep)]) == 0
     page = (sweep / "report" / "report.html").read_text()
-    assert "<th>makespan<" in page
-    assert "<th>preemptions<" in page
+    assert ">makespan<" in page
+    assert ">preemptions<" in page
     assert "whole makespan" in page
     assert "unweighted mean over jobs" in page
     assert "half the width" in page
@@ -111,6 +133,7 @@ def test_seeds_of_different_code_are_rows_of_their_own(
     assert "Rows that differ in code alone" in printed.err
 
 
+@pytest.mark.usefixtures("all_figures")
 def test_same_runs_give_the_same_files(sweep: Path, tmp_path: Path) -> None:
     """A report made twice is the same, figures included, so it can be kept under version control."""
     for name in ("one", "two"):
@@ -127,6 +150,7 @@ def test_a_folder_given_twice_counts_once(sweep: Path, capsys: pytest.CaptureFix
     assert "left out" not in printed.err
 
 
+@pytest.mark.usefixtures("all_figures")
 def test_a_run_without_finished_jobs_is_reported(
     none_finished: RunResult, tmp_path: Path, run_folder: Callable[..., Path]
 ) -> None:
@@ -162,6 +186,7 @@ def test_more_runs_than_can_be_drawn(
         (lambda run: (run / "config.yaml").write_text("a: ["), "config.yaml: cannot be read"),
         (lambda run: (run / "jobs.parquet").write_bytes(b"PAR1"), "jobs.parquet: cannot be read"),
         (lambda run: (run / "timeline.parquet").unlink(), "timeline.parquet: cannot be read"),
+        (lambda run: (run / "events.parquet").write_bytes(b""), "events.parquet: cannot be read"),
         (lambda run: (run / "summary.json").unlink(), "no finished run"),
     ],
 )
@@ -180,7 +205,9 @@ def test_damaged_runs_are_two_lines_and_exit_code_2(
     assert message in lines[0]
 
 
-@pytest.mark.parametrize("arguments", [[], ["nowhere"], ["--colour", "x"], ["x", "--output"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["nowhere"], ["--colour", "x"], ["x", "--output"], ["x", "--baseline"]]
+)
 def test_bad_arguments_are_two_lines_and_exit_code_2(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -198,6 +225,48 @@ def test_unwritable_output_is_two_lines_and_exit_code_2(
     assert main([str(sweep), "--output", str(tmp_path / "taken")]) == 2
     lines = _lines(capsys.readouterr().err)
     assert lines[-2] == f"{tmp_path / 'taken'}: cannot be written"
+
+
+def test_an_unknown_baseline_is_two_lines_and_exit_code_2(
+    sweep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A policy that was not run: the message lists those that were, before anything is printed."""
+    assert main([str(sweep), "--baseline", "policy=tiresias"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert _lines(printed.err) == [
+        "--baseline policy: no row is like that",
+        "  found 'tiresias'; allowed: fifo, srtf",
+    ]
+
+
+def test_differences_are_to_the_baseline(sweep: Path) -> None:
+    """Both policies have the same runs, so JCT differs by 0 %; only the row that is no baseline says so."""
+    assert main([str(sweep), "--baseline", "policy=srtf"]) == 0
+    page = (sweep / "report" / "report.html").read_text()
+    rows = re.findall(r"<tr[^>]* data-text=.*?</tr>", page)[:2]
+    assert ["diff" in row for row in rows] == [True, False]
+    assert "difference to srtf" in page
+
+
+def test_traces_are_written_on_request(sweep: Path) -> None:
+    """Two rows are two files that the page lists; of one run it is timeline.json."""
+    assert main([str(sweep), "--trace"]) == 0
+    assert main([str(sweep / "fifo0"), "--trace"]) == 0
+    written = [
+        sorted(path.name for path in folder.glob("report/*.json")) for folder in (sweep, sweep / "fifo0")
+    ]
+    assert written == [["timeline-01.json", "timeline-02.json"], ["timeline.json"]]
+    assert 'href="timeline-02.json"' in (sweep / "report" / "report.html").read_text()
+
+
+def test_the_page_begins_with_what_was_found(sweep: Path) -> None:
+    """What was run, who is best and how sure that is stand above the first table."""
+    assert main([str(sweep)]) == 0
+    above = (sweep / "report" / "report.html").read_text().partition("<table")[0]
+    assert "4 runs of 3 jobs: policy fifo, srtf." in above
+    assert "Both policies are within 1 % of each other" in above
+    assert "means over 2 seeds" in above
 
 
 def test_simulating_does_not_import_what_only_reports_need() -> None:

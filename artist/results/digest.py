@@ -1,0 +1,208 @@
+"""What figures, tables and findings need of the runs of one row: small, made once by reading them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from artist.results.compare import Replicates
+from artist.results.folder import Run
+from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Floats, Jobs, Words, read_jobs
+from artist.results.steps import distribution_steps, thin_steps
+
+BINS = 400
+GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
+LEAST_WAIT_S = 1.0  # a job that waited less did not wait
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Points (time, fraction of jobs at or below it); empty if there is no job.
+
+    Attributes
+    ----------
+    below
+        Fraction of jobs left of the first point.
+    """
+
+    times_s: Floats
+    fractions: Floats
+    below: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A step function of time: as it is, or averaged over bins with its least and greatest value in each.
+
+    Attributes
+    ----------
+    times_s : ndarray, shape (n,)
+    mean, least, most : ndarray, shape (n,)
+        The value from each time on.
+    thinned
+        Whether it is averaged.
+    """
+
+    times_s: Floats
+    mean: Floats
+    least: Floats
+    most: Floats
+    thinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A user or a virtual cluster in the runs of one row; counts and hours are means over replicates."""
+
+    name: str
+    jobs: float
+    jct_s: tuple[float, float, float] | None  # mean, median, p95 over finished jobs
+    queueing_s: float | None
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """One row of the comparison, replicates pooled unless said otherwise.
+
+    Attributes
+    ----------
+    parts_s
+        Mean over finished jobs of each of PARTS; NaN if none has finished. Mean over replicates.
+    by_demand : ndarray, shape (len(DEMANDS), 3)
+        Jobs, median and p95 of the completion time; NaN where there is no finished job.
+    placements, tier_gpu_hours : ndarray, shape (3,)
+        Placements and GPU-hours by tier; means over replicates.
+    overheads
+        Mean of exposed communication / compute over the jobs of a model that were mostly on a tier, of jobs
+        with at least 2 GPUs: ((model, tier), value).
+    gauges
+        Of the first replicate, by GAUGES.
+    users, vcs
+        By GPU time, the most first; no entry if the trace names none.
+    """
+
+    group: Replicates
+    jct: Distribution
+    queueing: Distribution
+    parts_s: Floats
+    by_demand: Floats
+    placements: Floats
+    tier_gpu_hours: Floats
+    overheads: tuple[tuple[tuple[str, str], float], ...]
+    gauges: tuple[Gauge, ...]
+    end_s: float
+    users: tuple[Member, ...]
+    vcs: tuple[Member, ...]
+
+
+def digest(group: Replicates) -> Digest:
+    """Read the runs of a row; raise InputError if a table of theirs is damaged."""
+    tables = [read_jobs(run) for run in group.runs]
+    measured = [(jobs, jobs.measured & (jobs.jct_s >= 0)) for jobs in tables]
+    jct = np.concatenate([jobs.jct_s[finished] for jobs, finished in measured])
+    queueing = np.concatenate([jobs.queueing_s[finished] for jobs, finished in measured])
+    demand = np.concatenate([jobs.demand[finished] for jobs, finished in measured])
+    gauges, end_s = _gauges(group.runs[0])
+    return Digest(
+        group=group,
+        jct=_distribution(jct, sum(int(jobs.measured.sum()) for jobs in tables), 0.0),
+        queueing=_distribution(queueing, len(queueing), LEAST_WAIT_S),
+        parts_s=_mean_parts(measured),
+        by_demand=_by_demand(jct, demand),
+        placements=np.mean(
+            [[run.summary["placements"][tier] for tier in TIERS] for run in group.runs], axis=0
+        ),
+        tier_gpu_hours=np.mean([_tier_gpu_hours(jobs) for jobs in tables], axis=0),
+        overheads=_overheads(tables),
+        gauges=gauges,
+        end_s=end_s,
+        users=_members([(jobs, jobs.user) for jobs in tables]),
+        vcs=_members([(jobs, jobs.vc) for jobs in tables]),
+    )
+
+
+def _distribution(times_s: Floats, total: int, least_s: float) -> Distribution:
+    above = times_s[times_s > least_s]
+    if not len(above):
+        return Distribution(np.empty(0), np.empty(0), len(times_s) / total if total else 0.0)
+    below = (len(times_s) - len(above)) / total
+    times, fractions = distribution_steps(above, total, BINS)
+    return Distribution(times, fractions + below, below)
+
+
+def _mean_parts(measured: Sequence[tuple[Jobs, np.ndarray]]) -> Floats:
+    means = [jobs.parts_s[finished].mean(axis=0) for jobs, finished in measured if finished.any()]
+    return np.mean(means, axis=0) if len(means) == len(measured) else np.full(len(PARTS), np.nan)
+
+
+def _by_demand(jct: Floats, demand: Codes) -> Floats:
+    rows = []
+    for number in range(len(DEMANDS)):
+        times = jct[demand == number]
+        middle, tail = np.percentile(times, (50, 95)) if len(times) else (np.nan, np.nan)
+        rows.append((float(len(times)), float(middle), float(tail)))
+    return np.array(rows)
+
+
+def _tier_gpu_hours(jobs: Jobs) -> Floats:
+    held_s = jobs.tiers_s.sum(axis=1, keepdims=True)
+    shares = np.divide(jobs.tiers_s, held_s, out=np.zeros_like(jobs.tiers_s), where=held_s > 0)
+    hours: Floats = (shares * jobs.gpu_s[:, None]).sum(axis=0) / 3600
+    return hours
+
+
+def _overheads(tables: Sequence[Jobs]) -> tuple[tuple[tuple[str, str], float], ...]:
+    values: dict[tuple[str, str], list[Floats]] = {}
+    for jobs in tables:
+        usable = (jobs.gpus >= 2) & ~np.isnan(jobs.overhead)
+        tier = jobs.tiers_s.argmax(axis=1)
+        for m, model in enumerate(jobs.model.names):
+            for t, name in enumerate(TIERS):
+                chosen = usable & (jobs.model.codes == m) & (tier == t)
+                if chosen.any():
+                    values.setdefault((model, name), []).append(jobs.overhead[chosen])
+    return tuple((key, float(np.concatenate(parts).mean())) for key, parts in sorted(values.items()))
+
+
+def _gauges(run: Run) -> tuple[tuple[Gauge, ...], float]:
+    times, *values = run.numbers("timeline", ["time_s", *GAUGES])
+    if not len(times):
+        times, values = np.zeros(1), [np.zeros(1) for _ in GAUGES]
+    return tuple(_gauge(times, value) for value in values), float(times[-1])
+
+
+def _gauge(times: Floats, values: Floats) -> Gauge:
+    changes = np.diff(values, prepend=np.nan) != 0
+    changes[-1] = True  # the end of the run
+    times, values = times[changes], values[changes]
+    if len(times) <= 2 * BINS:
+        return Gauge(times, values, values, values, False)
+    edges = np.linspace(0, times[-1], BINS + 1)
+    mean, least, most = (np.append(part, values[-1]) for part in thin_steps(times, values, edges))
+    return Gauge(edges, mean, least, most, True)
+
+
+def _members(tables: Sequence[tuple[Jobs, Words]]) -> tuple[Member, ...]:
+    names = sorted({name for _, words in tables for name in words.names})
+    if names in ([], [""]):
+        return ()
+    index = {name: i for i, name in enumerate(names)}
+    code = np.concatenate([np.array([index[n] for n in words.names])[words.codes] for _, words in tables])
+    gpu_s = np.concatenate([jobs.gpu_s for jobs, _ in tables])
+    jct = np.concatenate([np.where(jobs.measured, jobs.jct_s, np.nan) for jobs, _ in tables])
+    waited = np.concatenate([jobs.queueing_s for jobs, _ in tables])
+    order = np.argsort(code, kind="stable")
+    bounds = np.searchsorted(code[order], np.arange(len(names) + 1))
+    members = []
+    for i, name in enumerate(names):
+        at = order[bounds[i] : bounds[i + 1]]
+        done = at[jct[at] >= 0]
+        times: tuple[float, float, float] | None = None
+        if len(done):
+            middle, tail = np.percentile(jct[done], (50, 95))
+            times = (float(jct[done].mean()), float(middle), float(tail))
+        queueing = float(waited[done].mean()) if len(done) else None
+        hours = float(gpu_s[at].sum()) / 3600 / len(tables)
+        members.append(Member(name or "(none)", len(at) / len(tables), times, queueing, hours))
+    return tuple(sorted(members, key=lambda member: (-member.gpu_hours, member.name)))

@@ -1,0 +1,146 @@
+"""The numbers of a summary that tables show, and their means over replicates. Pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from artist.results.interval import half_width_95
+
+Estimate = tuple[float | None, float | None]  # mean, and half the width of its interval
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number of the summary as a column.
+
+    Attributes
+    ----------
+    name
+        Name in table.csv, unit included.
+    title
+        Lines of the heading.
+    path
+        Where it stands in the summary.
+    low_is_good
+        Whether the row with the least of it may be marked as the best.
+    """
+
+    name: str
+    title: tuple[str, str]
+    path: tuple[str, ...]
+    kind: Literal["count", "time", "fraction"]
+    low_is_good: bool = False
+
+    def of(self, summary: Mapping[str, Any]) -> float | None:
+        """Return its value in a summary; None where it needs jobs that the run has not."""
+        value: Any = summary
+        for key in self.path:
+            value = value[key]
+        return None if value is None else float(value)
+
+
+# What the table in a terminal shows.
+METRICS = (
+    Metric("jobs", ("", "jobs"), ("jobs",), "count"),
+    Metric("finished", ("", "done"), ("finished",), "count"),
+    Metric("jct_mean_s", ("JCT", "mean"), ("jct_s", "mean"), "time", True),
+    Metric("jct_median_s", ("JCT", "median"), ("jct_s", "median"), "time", True),
+    Metric("jct_p95_s", ("JCT", "p95"), ("jct_s", "p95"), "time", True),
+    Metric("jct_p99_s", ("JCT", "p99"), ("jct_s", "p99"), "time", True),
+    Metric("queueing_mean_s", ("queue", "mean"), ("queueing_s", "mean"), "time", True),
+    Metric("makespan_s", ("", "makespan"), ("makespan_s",), "time", True),
+    Metric("gpu_utilization", ("GPUs", "used"), ("gpu_utilization",), "fraction"),
+    Metric("comm_overhead_mean", ("comm.", "overhead"), ("comm_overhead", "mean"), "fraction"),
+    Metric("preemptions", ("preemp-", "tions"), ("preemptions",), "count"),
+)
+
+
+def _times(key: str, title: str, statistics: Sequence[str]) -> tuple[Metric, ...]:
+    return tuple(
+        Metric(
+            f"{key}_{statistic}_s",
+            (title, statistic.replace("mean_beyond_", "mean > ")),
+            (f"{key}_s", statistic),
+            "time",
+            key != "exposed",
+        )
+        for statistic in statistics
+    )
+
+
+# What table.csv and the page show besides.
+MORE_METRICS = (
+    *_times("jct", "JCT", ("max", "mean_beyond_p95", "mean_beyond_p99")),
+    *_times("queueing", "queue", ("median", "p95", "p99", "max", "mean_beyond_p95", "mean_beyond_p99")),
+    *_times("exposed", "comm.", ("mean", "median", "p95", "p99", "max")),
+    *_times("exposed", "comm.", ("mean_beyond_p95", "mean_beyond_p99")),
+    Metric("comm_overhead_p95", ("overhead", "p95"), ("comm_overhead", "p95"), "fraction"),
+    Metric("gpu_allocated", ("GPUs", "held"), ("gpu_allocated",), "fraction"),
+    Metric("migrations", ("", "moves"), ("migrations",), "count"),
+    Metric("placed_machine", ("placed in", "machine"), ("placements", "machine"), "count"),
+    Metric("placed_rack", ("placed in", "rack"), ("placements", "rack"), "count"),
+    Metric("placed_network", ("placed over", "network"), ("placements", "network"), "count"),
+    Metric("network_distinct", ("network", "questions"), ("network_distinct",), "count"),
+    Metric("events", ("", "events"), ("events",), "count"),
+)
+ALL_METRICS = METRICS + MORE_METRICS
+BY_NAME = {metric.name: metric for metric in ALL_METRICS}
+
+
+def estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> Estimate:
+    """Return mean and half width; nothing if any replicate lacks the number, for that is no sample."""
+    values = [value for summary in summaries if (value := metric.of(summary)) is not None]
+    if len(values) < len(summaries):
+        return None, None
+    return math.fsum(values) / len(values), half_width_95(values)
+
+
+def difference(value: float | None, reference: float | None) -> float | None:
+    """Return by how much of the reference a value is above it; None where there is no such ratio."""
+    return None if value is None or not reference else value / reference - 1.0
+
+
+_HOURS_FROM_S = 7200.0  # mean completion times from here on are shown in hours
+
+
+def time_scale(summaries: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
+    """Return the unit that times of these runs are shown in, and what a second is in it."""
+    means = sorted(summary["jct_s"]["mean"] or 0.0 for summary in summaries)
+    return ("h", 1 / 3600) if means[len(means) // 2] >= _HOURS_FROM_S else ("s", 1.0)
+
+
+def number_texts(estimates: Sequence[Estimate], scale: float, kind: str) -> list[tuple[str, str]]:
+    """Return texts of means and half widths, all with the same number of decimals.
+
+    The text is "-" where there is no mean, and that of the half width is empty where there is none.
+    """
+    scaled = [
+        (None if mean is None else mean * scale, None if half is None else half * scale)
+        for mean, half in estimates
+    ]
+    if kind == "count":
+        whole = all(mean is None or (mean == int(mean) and not half) for mean, half in scaled)
+        scaled = [(mean, half or None) for mean, half in scaled]  # equal counts need no interval
+        decimals = 0 if whole else 1
+    else:
+        decimals = _decimals([mean for mean, _ in scaled if mean], 4 if kind == "time" else 3)
+        decimals = max(decimals, 1 if kind == "fraction" else 0)  # 100.0 does not cost 85.3 its decimal
+    return [
+        ("-" if mean is None else f"{mean:.{decimals}f}", "" if half is None else f"{half:.{decimals}f}")
+        for mean, half in scaled
+    ]
+
+
+def _decimals(values: Sequence[float], digits: int) -> int:
+    """Return the decimals that show so many digits of the greatest value, and nearly so of the least.
+
+    The least has one digit less, unless that takes more than two further decimals.
+    """
+    if not values:
+        return 0
+    of_greatest, of_least = (
+        max(count - 1 - int(f"{value:.{count - 1}e}".partition("e")[2]), 0)  # after rounding: 999.96 is 1000
+        for value, count in ((max(values), digits), (min(values), digits - 1))
+    )
+    return min(max(of_greatest, min(of_least, of_greatest + 2)), 6)

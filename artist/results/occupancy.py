@@ -1,0 +1,147 @@
+"""Which job held how many GPUs of which machine, and when: read back from the events of a run."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.errors import InputError
+from artist.results.folder import Run
+from artist.results.jobcolumns import Codes, Floats
+
+_PLACING = ("start", "resume", "restart", "retune", "resize", "move")
+_ENDING = ("stop", "finish")
+_COLUMNS = ("time_s", "kind", "job_id", "allocation")
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """Stretches of time in which a job held the same GPUs, one entry a job and machine, in order of start.
+
+    Attributes
+    ----------
+    jobs, machines
+        Names; machines in natural order.
+    job, machine : ndarray, shape (n,)
+        Indices into the names.
+    gpus, start_s, end_s : ndarray, shape (n,)
+    how, ended
+        Kind of the event that began the stretch, and of that which ended it; "" if it lasts to the end.
+    """
+
+    jobs: tuple[str, ...]
+    machines: tuple[str, ...]
+    job: Codes
+    machine: Codes
+    gpus: Codes
+    start_s: Floats
+    end_s: Floats
+    how: tuple[str, ...]
+    ended: tuple[str, ...]
+
+
+def read_stays(run: Run) -> Stays:
+    """Read who ran where; raise InputError if the events are damaged."""
+    import pandas as pd
+
+    events = run.events
+    absent = [name for name in _COLUMNS if name not in events.columns]
+    if absent:
+        where = str(run.folder / "events.parquet")
+        raise InputError("columns are missing", where=where, found=absent, allowed="delete it and run again")
+    last_s = float(events["time_s"].iloc[-1]) if len(events) else 0.0
+    events = events[events["kind"].isin(_PLACING + _ENDING)]
+    job, jobs = pd.factorize(events["job_id"])
+    place, places = pd.factorize(events["allocation"])  # -1 where there is none
+    kind, kinds = pd.factorize(events["kind"])
+    order = np.argsort(job, kind="stable")  # a job's events stay in order
+    time_s = events["time_s"].to_numpy()[order]
+    job, place, kind = job[order], place[order], kind[order]
+    same = np.append(job[1:] == job[:-1], False) if len(job) else np.zeros(0, dtype=bool)
+    until = np.append(time_s[1:], last_s)[: len(job)]
+    end_s = np.where(same, until, last_s)
+    ended = np.where(same, np.append(kind[1:], -1)[: len(job)], -1)
+    held = place >= 0
+    return _stays(
+        tuple(map(str, jobs)),
+        [str(text) for text in places],
+        [*map(str, kinds), ""],
+        (job[held], place[held], kind[held], ended[held]),
+        time_s[held],
+        end_s[held],
+    )
+
+
+def _stays(
+    jobs: tuple[str, ...],
+    places: list[str],
+    kinds: list[str],
+    codes: tuple[npt.NDArray[np.int64], ...],
+    start_s: Floats,
+    end_s: Floats,
+) -> Stays:
+    """Return one entry for each machine of each stretch."""
+    job, place, kind, ended = codes
+    slices = [parse_allocation(text) for text in places]
+    seen = {name for parts in slices for name, _ in parts}
+    names = sorted(seen, key=natural)
+    number = {name: i for i, name in enumerate(names)}
+    counts = np.array([len(parts) for parts in slices], dtype=np.int64)
+    first = np.cumsum(counts) - counts
+    machine = np.array([number[name] for parts in slices for name, _ in parts], dtype=np.int64)
+    gpus = np.array([count for parts in slices for _, count in parts], dtype=np.int64)
+    repeats = counts[place]
+    stay = np.repeat(np.arange(len(place)), repeats)
+    within = np.arange(len(stay)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    at = first[place][stay] + within
+    keep = (gpus[at] > 0) & (end_s > start_s)[stay]
+    stay, at = stay[keep], at[keep]
+    order = np.argsort(start_s[stay], kind="stable")
+    stay, at = stay[order], at[order]
+    words = np.array(kinds, dtype=object)
+    return Stays(
+        jobs=jobs,
+        machines=tuple(names),
+        job=job[stay],
+        machine=machine[at],
+        gpus=gpus[at],
+        start_s=start_s[stay],
+        end_s=end_s[stay],
+        how=tuple(words[kind[stay]]),
+        ended=tuple(words[ended[stay]]),
+    )
+
+
+def parse_allocation(text: str) -> list[tuple[str, int]]:
+    """Return machine and GPUs of each part of `m3:8+m4:8 g=NAME cap=0.5`."""
+    parts = text.partition(" ")[0].split("+")
+    return [(name, int(gpus)) for name, _, gpus in (part.rpartition(":") for part in parts) if name]
+
+
+def natural(name: str) -> tuple[str, int, str]:
+    """Return a sort key under which m2 comes before m10."""
+    head = name.rstrip("0123456789")
+    return head, int(name[len(head) :] or -1), name
+
+
+def used_gpus(
+    stays: Stays, kinds: Codes, n_kinds: int, n_rows: int, rows: Codes, edges: Floats
+) -> npt.NDArray[np.float64]:
+    """Return mean GPUs in use, shape (n_rows, n_kinds, n_bins), exact over each bin of time.
+
+    Parameters
+    ----------
+    kinds, rows
+        Of each stay: what colours it, and in which row of the picture it lies.
+    edges
+        Ascending bounds of equally wide bins.
+    """
+    n_bins, width = len(edges) - 1, edges[1] - edges[0]
+    partial = np.zeros((n_rows, n_kinds, n_bins))
+    steps = np.zeros((n_rows, n_kinds, n_bins + 1))
+    for times, sign in ((stays.start_s, 1.0), (stays.end_s, -1.0)):
+        at = np.clip(((times - edges[0]) / width).astype(np.int64), 0, n_bins - 1)
+        left = np.clip(edges[at + 1] - times, 0.0, width) / width  # the part of the bin after the step
+        np.add.at(partial, (rows, kinds, at), sign * stays.gpus * left)
+        np.add.at(steps, (rows, kinds, at + 1), sign * stays.gpus)
+    return np.maximum(partial + np.cumsum(steps, axis=2)[:, :, :n_bins], 0.0)

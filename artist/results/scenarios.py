@@ -1,0 +1,138 @@
+"""Which rows of a comparison compete with each other, and what each is measured against. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artist.errors import InputError
+from artist.results.compare import CODE, POLICY, Comparison
+from artist.results.names import clip, labels, short_key
+
+_LONG = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Rows that differ in the policy (and its settings) alone, and so compete.
+
+    Attributes
+    ----------
+    name
+        What the rows have in common and other rows have not, such as `cluster.machines=64`; may be empty.
+    rows
+        Indices of groups of the comparison.
+    """
+
+    name: str
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A comparison sorted into scenarios.
+
+    Attributes
+    ----------
+    contenders
+        A name for each row, unlike the others' of its scenario.
+    baseline
+        For each row the row that it is measured against.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    contenders: tuple[str, ...]
+    baseline: tuple[int, ...]
+
+    def scenario_of(self, row: int) -> Scenario:
+        """Return the scenario of a row."""
+        return next(scenario for scenario in self.scenarios if row in scenario.rows)
+
+
+def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
+    """Sort a comparison into scenarios, and find each row's baseline.
+
+    Parameters
+    ----------
+    wanted
+        `key=value,...`; the baseline of a row is the first row that matches in its own scenario, and the
+        first that matches at all if there is none. By default the policy of the first row, in each
+        scenario; the scenario's first row where that policy is absent.
+
+    Raises
+    ------
+    InputError
+        If nothing is named, or no row is as named.
+    """
+    at_policy = [i for i, key in enumerate(comparison.keys) if _of_policy(key)]
+    scenarios = _scenarios(comparison, at_policy)
+    lettered: list[str] = []
+    if all(len(scenario.rows) < 2 for scenario in scenarios):
+        at_policy = list(range(len(comparison.keys)))  # no two rows compete: let all of them
+        scenarios = _scenarios(comparison, at_policy)
+        if any(group.letter for group in comparison.groups):
+            lettered = [f"{group.letter} ({group.shown[0]})" for group in comparison.groups]
+    picked = [_picked(group.shown, at_policy) for group in comparison.groups]
+    names = lettered or labels(_picked(comparison.keys, at_policy), picked)
+    match = _default(comparison, at_policy) if wanted is None else _matching(comparison, wanted)
+    baseline = [0] * len(comparison.groups)
+    for scenario in scenarios:
+        own = [row for row in scenario.rows if row in match]
+        first = own[0] if own else match[0] if wanted is not None else scenario.rows[0]
+        for row in scenario.rows:
+            baseline[row] = first
+    clipped = [clip(name, _LONG) for name in names]
+    told_apart = len(set(clipped)) == len(set(names))
+    return Contest(scenarios, tuple(clipped if told_apart else names), tuple(baseline))
+
+
+def _of_policy(key: str) -> bool:
+    return key in (POLICY, CODE) or key.startswith(f"{POLICY}.")
+
+
+def _scenarios(comparison: Comparison, at_policy: Sequence[int]) -> tuple[Scenario, ...]:
+    others = [i for i in range(len(comparison.keys)) if i not in at_policy]
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row, group in enumerate(comparison.groups):
+        rows.setdefault(_picked(group.values, others), []).append(row)
+    keys = [short_key(key) for key in _picked(comparison.keys, others)]
+    return tuple(
+        Scenario(_name(keys, _picked(comparison.groups[members[0]].shown, others)), tuple(members))
+        for members in rows.values()
+    )
+
+
+def _name(keys: Sequence[str], values: Sequence[str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in zip(keys, values, strict=True) if value)
+
+
+def _picked(values: Sequence[str], at: Sequence[int]) -> tuple[str, ...]:
+    return tuple(values[i] for i in at)
+
+
+def _default(comparison: Comparison, at_policy: Sequence[int]) -> list[int]:
+    first = _picked(comparison.groups[0].values, at_policy)
+    return [i for i, group in enumerate(comparison.groups) if _picked(group.values, at_policy) == first]
+
+
+def _matching(comparison: Comparison, wanted: str) -> list[int]:
+    """Return the rows that are as named."""
+    rows = list(range(len(comparison.groups)))
+    for pair in wanted.split(","):
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        at = _key_index(comparison.keys, name)
+        if not equals or at is None:
+            allowed = "key=value,... of " + ", ".join(map(short_key, comparison.keys))
+            raise InputError("no such key tells rows apart", where="--baseline", found=pair, allowed=allowed)
+        known = [(group.values[at], group.shown[at]) for group in comparison.groups]
+        rows = [row for row in rows if value in known[row]]
+        if not rows:
+            allowed = ", ".join(dict.fromkeys(shown for _, shown in known))
+            raise InputError("no row is like that", where=f"--baseline {name}", found=value, allowed=allowed)
+    return rows
+
+
+def _key_index(keys: Sequence[str], name: str) -> int | None:
+    """Return the key of that name, or the only one that ends with it."""
+    exact = [i for i, key in enumerate(keys) if name in (key, short_key(key))]
+    ending = [i for i, key in enumerate(keys) if short_key(key).rsplit(".", 1)[-1] == name]
+    found = exact or ending
+    return found[0] if len(found) == 1 else None

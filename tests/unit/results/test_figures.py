@@ -1,0 +1,129 @@
+"""The other figures: shares, sizes, tiers, pictures."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from artist.results.barplots import jct_by_demand, jct_parts, overhead_by_model, placements_by_tier
+from artist.results.compare import compare
+from artist.results.digest import Digest, digest
+from artist.results.figures import drawings
+from artist.results.folder import read_run
+from artist.results.looks import NARROW_IN, SHADES, WIDTH_IN, points
+from artist.results.pictures import chosen
+from artist.results.plots import rendered
+from artist.results.scenarios import Contest, contest
+
+Rows = tuple[list[Digest], Contest]
+
+
+@pytest.fixture
+def rows(run_folder: Callable[..., Path], tmp_path: Path) -> Rows:
+    """The run on paper under 2 policies on 2 clusters."""
+    configs = [
+        {"policy": {"name": policy}, "seed": 0, "cluster": {"racks": racks}}
+        for policy in ("fifo", "srtf")
+        for racks in (1, 2)
+    ]
+    comparison = compare(
+        [read_run(run_folder(tmp_path / str(i), config)) for i, config in enumerate(configs)]
+    )
+    return [digest(group) for group in comparison.groups], contest(comparison)
+
+
+def test_parts_add_up_to_the_mean(rows: Rows) -> None:
+    """Each bar ends at 35.5 / 3 = 11.83 s: 3 s queueing, 8 s computing, 0.83 s communication."""
+    (axes,) = jct_parts(*rows).axes
+    queueing, computing, communication = (list(container) for container in axes.containers)  # type: ignore[call-overload]
+    first = [bars[0].get_width() for bars in (queueing, computing, communication)]
+    assert first == pytest.approx([3.0, 8.0, 2.5 / 3])
+    assert communication[0].get_x() + communication[0].get_width() == pytest.approx(35.5 / 3)
+
+
+def test_bars_of_a_scenario_stand_together(rows: Rows) -> None:
+    """Rows are fifo 1, fifo 2, srtf 1, srtf 2; from above fifo 1, srtf 1, a gap, fifo 2, srtf 2."""
+    (axes,) = jct_parts(*rows).axes
+    places = [bar.get_y() for bar in axes.containers[0]]  # type: ignore[attr-defined]
+    assert list(np.argsort(places)) == [0, 2, 1, 3]
+    gaps = np.diff(sorted(places))
+    assert gaps[1] > gaps[0]
+
+
+def test_parts_can_be_told_apart_in_grey() -> None:
+    """Neighbours differ in lightness by a fifth of the range, or one has a hatch."""
+    from artist.results.looks import HATCHES
+
+    def lightness(colour: str) -> float:
+        red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+        return (0.299 * red + 0.587 * green + 0.114 * blue) / 255
+
+    for i in range(len(SHADES) - 1):
+        apart = abs(lightness(SHADES[i]) - lightness(SHADES[i + 1]))
+        assert apart > 0.2 or HATCHES[i] != HATCHES[i + 1]
+
+
+def test_twenty_points_differ_without_colour() -> None:
+    """Shape, or hollow or not."""
+    assert len({(points(i)["marker"], points(i)["markerfacecolor"] == "white") for i in range(20)}) == 20
+
+
+def test_sizes_without_a_job_are_left_out(rows: Rows) -> None:
+    """All three jobs ask for 2 to 4 GPUs: one place on the axis, in two panels for each of two clusters."""
+    figure = jct_by_demand(*rows)
+    assert len(figure.axes) == 4
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["2-4"]
+    assert np.ravel(figure.axes[0].get_lines()[0].get_ydata()).tolist() == [10.0]  # the median
+
+
+def test_tiers_and_models(rows: Rows) -> None:
+    """2 placements in a machine and 1 in a rack; panels for the two tiers that jobs of 2 GPUs were on."""
+    placements = placements_by_tier(*rows).axes[0]
+    assert [bars[0].get_width() for bars in placements.containers] == [2.0, 1.0, 0.0]  # type: ignore[index]
+    overheads = overhead_by_model(*rows)
+    assert [axes.get_title(loc="left") for axes in overheads.axes] == ["in a machine", "in a rack"]
+    rack = np.ravel(overheads.axes[1].get_lines()[0].get_ydata())
+    assert rack[0] == pytest.approx(25.0)  # bert_large, 2.5 s / 10 s in %
+
+
+def test_pictures_are_of_the_longest_queue(rows: Rows) -> None:
+    """Both clusters wait equally long: the first is shown, one picture a policy."""
+    assert chosen(*rows) == [0, 2]
+
+
+@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+def test_every_figure_can_be_drawn_at_both_widths(rows: Rows, width_in: float) -> None:
+    """A desk and a phone: the layout holds (warnings are errors here) and nothing is wider than asked for."""
+    for drawing in drawings(*rows):
+        figure = drawing.draw(width_in)
+        assert isinstance(figure, Figure)
+        assert figure.get_figwidth() == width_in
+        figure.draw_without_rendering()
+        assert rendered(figure, "svg").startswith(b"<?xml")
+
+
+@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+def test_long_names_leave_room(run_folder: Callable[..., Path], tmp_path: Path, width_in: float) -> None:
+    """20 rows whose names are 100 characters long: the layout holds, nothing shrinks to nothing."""
+    folders = [
+        run_folder(
+            tmp_path / str(i),
+            {
+                "policy": {"name": f"_policy$_{i % 4}", "placement": ("consolidate", "random")[i % 2]},
+                "seed": 0,
+                "workload": {
+                    "path": f"/data/a_trace_with_a_long_name_{i // 4:02}_of_a_week_in_summer.csv.gz"
+                },
+            },
+        )
+        for i in range(20)
+    ]
+    comparison = compare([read_run(folder) for folder in folders])
+    rows = [digest(group) for group in comparison.groups]
+    for drawing in drawings(rows, contest(comparison)):
+        figure = drawing.draw(width_in)
+        figure.draw_without_rendering()
+        sizes = [axes.get_window_extent() for axes in figure.axes if axes.axison]
+        assert min(min(size.width, size.height) for size in sizes) > 0.5 * figure.dpi, drawing.name

@@ -1,0 +1,225 @@
+"""Who ran where, read back from events; the picture and the trace that are made of it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from artist.errors import InputError
+from artist.results.compare import compare
+from artist.results.folder import Run, read_run
+from artist.results.occupancy import Stays, parse_allocation, read_stays, used_gpus
+from artist.results.pictures import picture
+from artist.results.trace import trace_text
+
+
+@pytest.fixture
+def run(run_folder: Callable[..., Path], tmp_path: Path) -> Run:
+    """The run on paper: a on m0 until 10 s, c on m1 from 2 s to 6 s, b on both from 10 s to 22.5 s."""
+    return read_run(run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1}))
+
+
+def rewrite(run: Run, rows: list[tuple[float, str, str, str | None]]) -> None:
+    """Replace the events of a run."""
+    time_s, kind, job_id, allocation = map(list, zip(*rows, strict=True))
+    columns = {
+        "time_s": time_s,
+        "kind": kind,
+        "job_id": job_id,
+        "allocation": pa.array(allocation, pa.string()),
+    }
+    pq.write_table(pa.table(columns), run.folder / "events.parquet")
+
+
+def as_rows(stays: Stays) -> list[tuple[object, ...]]:
+    """Return job, machine, GPUs, start, end, how it began and how it ended."""
+    columns = (stays.job, stays.machine, stays.gpus, stays.start_s, stays.end_s, stays.how, stays.ended)
+    return [
+        (stays.jobs[job], stays.machines[machine], int(gpus), float(start), float(end), how, ended)
+        for job, machine, gpus, start, end, how, ended in zip(*columns, strict=True)
+    ]
+
+
+def test_stays_of_the_run_on_paper(run: Run) -> None:
+    """Three jobs, of which b is on two machines: four stays, in order of start."""
+    assert as_rows(read_stays(run)) == [
+        ("a", "m0", 2, 0.0, 10.0, "start", "finish"),
+        ("c", "m1", 2, 2.0, 6.0, "start", "finish"),
+        ("b", "m0", 2, 10.0, 22.5, "start", "finish"),
+        ("b", "m1", 2, 10.0, 22.5, "start", "finish"),
+    ]
+
+
+def test_a_move_a_stop_and_what_lasts_to_the_end(run: Run) -> None:
+    """Job x moves at 3 s, is stopped at 5 s, starts anew at 8 s and still runs at the last event, at 9 s."""
+    rewrite(
+        run,
+        [
+            (0.0, "arrival", "x", None),
+            (1.0, "start", "x", "m0:1"),
+            (3.0, "move", "x", "m10:1+m2:1 g=pair cap=0.5"),
+            (5.0, "stop", "x", None),
+            (8.0, "restart", "x", "m2:2"),
+            (9.0, "arrival", "y", None),
+        ],
+    )
+    stays = read_stays(run)
+    assert stays.machines == ("m0", "m2", "m10")  # in natural order
+    assert as_rows(stays) == [
+        ("x", "m0", 1, 1.0, 3.0, "start", "move"),
+        ("x", "m10", 1, 3.0, 5.0, "move", "stop"),
+        ("x", "m2", 1, 3.0, 5.0, "move", "stop"),
+        ("x", "m2", 2, 8.0, 9.0, "restart", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("m3:8", [("m3", 8)]),
+        ("m3:8+m4:1 g=a b cap=0.5", [("m3", 8), ("m4", 1)]),
+        ("a:b:2", [("a:b", 2)]),
+        ("", []),
+    ],
+)
+def test_allocations_are_read_as_they_are_written(text: str, parts: list[tuple[str, int]]) -> None:
+    """One machine; two with a group and a cap; a name with a colon; a job without machines."""
+    assert parse_allocation(text) == parts
+
+
+def test_use_is_exact_in_each_bin(run: Run) -> None:
+    """m0 in bins of 7.5 s: 2 GPUs in the first; a's 2.5 s and b's 5 s in the second; b in the third."""
+    stays = read_stays(run)
+    edges = np.linspace(0.0, 22.5, 4)
+    used = used_gpus(stays, np.zeros(4, dtype=np.int64), 1, 2, stays.machine, edges)
+    assert used[0, 0].tolist() == pytest.approx([2.0, 2.0, 2.0])
+    assert used[1, 0].tolist() == pytest.approx([2 * 4 / 7.5, 2 * 5 / 7.5, 2.0])
+
+
+def test_use_keeps_all_gpu_time(run: Run) -> None:
+    """Whatever the bins, their sum is the GPU time of the run: 20 + 50 + 8 = 78 GPU s."""
+    stays = read_stays(run)
+    for bins in (1, 7, 100):
+        used = used_gpus(
+            stays, np.zeros(4, dtype=np.int64), 1, 2, stays.machine, np.linspace(0.0, 22.5, bins + 1)
+        )
+        assert used.sum() * 22.5 / bins == pytest.approx(78.0)
+
+
+def test_the_picture_of_the_run_on_paper(run: Run) -> None:
+    """2 machines x 2 GPUs: all of m0 in one colour (2-4 GPUs), m1 white before 2 s and from 6 s to 10 s."""
+    made = picture(compare([run]).groups[0], 22.5)
+    rows, bins, _ = made.pixels.shape
+    assert (rows, made.machines) == (4, 2)
+    white = (made.pixels == 255).all(axis=2)
+    assert not white[:2].any()
+    middles_s = (np.arange(bins) + 0.5) * 22.5 / bins
+    idle = (middles_s < 2) | ((middles_s > 6) & (middles_s < 10))
+    assert (white[2:] == idle).mean() > 0.99
+    assert len({tuple(pixel) for pixel in made.pixels[~white]}) == 1
+
+
+def test_idle_machines_are_in_the_picture(run: Run) -> None:
+    """Only m0 was used; the capacity of 4 GPUs says that there is another machine of 2."""
+    rewrite(run, [(0.0, "start", "a", "m0:2"), (22.5, "finish", "a", None)])
+    assert picture(compare([run]).groups[0], 22.5).machines == 2
+
+
+def test_half_a_million_events_are_read_in_seconds(run: Run) -> None:
+    """A month of a large trace: 400,000 events of 100,000 jobs; measured 0.4 s, 5 s are allowed."""
+    import time
+
+    n = 100_000
+    kinds = np.tile(["arrival", "start", "stop", "finish"], n)
+    jobs = np.repeat([f"job{i}" for i in range(n)], 4)
+    place = np.repeat([f"m{i % 500}:8+m{(7 * i) % 500}:8" for i in range(n)], 4).astype(object)
+    place[kinds != "start"] = None
+    table = {
+        "time_s": np.arange(4.0 * n),
+        "kind": kinds,
+        "job_id": jobs,
+        "allocation": pa.array(place, pa.string()),
+    }
+    pq.write_table(pa.table(table), run.folder / "events.parquet")
+    before = time.perf_counter()
+    assert len(read_stays(run).job) == 2 * n
+    assert time.perf_counter() - before < 5
+
+
+def test_events_without_allocations_are_refused(run: Run) -> None:
+    """A table of another program: the message names the column."""
+    pq.write_table(
+        pa.table({"time_s": [0.0], "kind": ["start"], "job_id": ["a"]}), run.folder / "events.parquet"
+    )
+    with pytest.raises(InputError, match="columns are missing"):
+        read_stays(run)
+
+
+def _trace(run: Run) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = json.loads(trace_text(run)[0])["traceEvents"]
+    return events
+
+
+def test_the_trace_is_what_the_format_asks_for(run: Run) -> None:
+    """Trace Event Format: an object with traceEvents; X has ts and dur, C numbers, M names."""
+    text, left_out = trace_text(run)
+    trace = json.loads(text)
+    assert (trace["displayTimeUnit"], left_out) == ("ms", 0)
+    needed = {"X": {"ts", "dur", "cat"}, "C": {"ts"}, "M": set()}
+    for event in trace["traceEvents"]:
+        assert {"name", "ph", "pid", "tid", "args"} | needed[event["ph"]] == set(event)
+        assert event.get("dur", 1) > 0
+        assert event.get("ts", 0) >= 0
+        if event["ph"] == "C":
+            assert all(isinstance(value, int) for value in event["args"].values())
+
+
+def test_jobs_in_the_trace_of_the_run_on_paper(run: Run) -> None:
+    """An event for each GPU that a job held: 2 + 2 + 4; machines are processes, process 0 the cluster."""
+    events = _trace(run)
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert names == {0: "cluster", 1: "m0", 2: "m1"}
+    held = sorted((e["name"], names[e["pid"]], e["tid"], e["ts"], e["dur"]) for e in events if e["ph"] == "X")
+    assert held == [
+        *(("a", "m0", gpu, 0.0, 10e6) for gpu in (0, 1)),
+        *(("b", machine, gpu, 10e6, 12.5e6) for machine in ("m0", "m1") for gpu in (0, 1)),
+        *(("c", "m1", gpu, 2e6, 4e6) for gpu in (0, 1)),
+    ]
+    told = next(e["args"] for e in events if e["name"] == "b")
+    assert (told["user"], told["gpus"], told["queueing_s"], told["ended"]) == ("bob", 4, 9.0, "finish")
+
+
+def test_counters_of_the_trace(run: Run) -> None:
+    """The queue of the run on paper: b waits from 1 s to 10 s."""
+    queue = [(e["ts"], e["args"]["value"]) for e in _trace(run) if e["name"] == "queue length"]
+    assert queue == [(0.0, 0), (1e6, 1), (10e6, 0)]
+
+
+def test_events_of_a_thread_never_overlap(run: Run) -> None:
+    """Jobs that share a GPU, and one that begins as another ends: each thread is free when it is used."""
+    rows: list[tuple[float, str, str, str | None]] = [
+        (0.0, "start", "p", "m0:2 g=shared"),
+        (1.0, "start", "q", "m0:2 g=shared"),
+        (4.0, "finish", "p", None),
+        (4.0, "start", "r", "m0:1"),
+        (6.0, "finish", "q", None),
+        (7.0, "finish", "r", None),
+    ]
+    rewrite(run, rows)
+    held = [e for e in _trace(run) if e["ph"] == "X"]
+    assert len({e["tid"] for e in held}) == 4
+    for one in held:
+        others = (e for e in held if e is not one and e["tid"] == one["tid"])
+        assert all(one["ts"] + one["dur"] <= e["ts"] or e["ts"] + e["dur"] <= one["ts"] for e in others)
+
+
+def test_a_long_trace_ends_early_and_says_so(run: Run) -> None:
+    """5 events allowed: a and c take 4, and b's 2 stays of 2 GPUs each are left out."""
+    text, left_out = trace_text(run, most=5)
+    assert left_out == 2
+    assert {e["name"] for e in json.loads(text)["traceEvents"] if e["ph"] == "X"} == {"a", "c"}
