@@ -64,7 +64,7 @@ def chunks_of(
         `chunks`.
     """
     chunk = size_bytes // system.chunks
-    least = 1 if collective == "all_gather" else int(prod(level.members for level in levels))
+    least = 1 if collective == "all_gather" else round(prod(level.members for level in levels))
     small = chunk < least
     chunk = np.maximum(chunk, least)
     return chunk, np.where(small, system.chunks, -(-size_bytes // chunk))
@@ -90,7 +90,7 @@ def phases_of(
     size = chunk_bytes
     for place, part in _parts(collective, len(levels), system):
         level = levels[place]
-        members = level.members if isinstance(level.members, int) else float(level.members)
+        members = level.members
         group = Group(level.dimension, members, system)
         time_ns, sent = price(part, system.algorithm_of(level.tier), group, size)
         phases.append(Phase(place, time_ns, sent))

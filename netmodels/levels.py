@@ -16,8 +16,7 @@ Machines of several types are seen as if all were of one, type by type; the slow
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf
 
@@ -41,7 +40,7 @@ class Level:
 
     tier: Tier
     dimension: Dimension
-    members: int | Fraction
+    members: int | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A placement as the network model prices it.
+    """A placement as the network model prices it; hashing costs nothing.
 
     Parameters
     ----------
@@ -77,6 +76,13 @@ class View:
     levels: tuple[Level, ...]
     gates: tuple[Gate, ...] = ()
     gpus: int = 1
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.levels, self.gates, self.gpus)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @lru_cache(maxsize=65_536)
@@ -106,26 +112,29 @@ def _view(shape: Shape, tiers: _Tiers) -> View:
     machines = [count for rack in shape for _, count in rack]
     racks = [len(rack) for rack in shape]
     gpus = sum(machines)
-    in_machine, in_rack = Fraction(gpus, max(1, len(machines))), Fraction(gpus, max(1, len(racks)))
+    in_machine, in_rack = gpus / max(1, len(machines)), gpus / max(1, len(racks))
     units = {"machine": machines, "rack": racks, "network": [len(shape)]}
     levels: list[Level] = []
     for tier, dimensions in tiers:
-        for dimension, members in _filled(dimensions, units[tier]):
-            if members > 1:
-                seen = _as_shared(dimension, float(in_machine), float(in_rack))
-                levels.append(Level(tier, seen, members.numerator if members.denominator == 1 else members))
+        for dimension, below, groups in _filled(dimensions, units[tier]):
+            if below > groups:
+                members = below / groups if below % groups else below // groups
+                levels.append(Level(tier, _as_shared(dimension, in_machine, in_rack), members))
     regular = len(set(machines)) <= 1 and len(set(racks)) <= 1
     return View(tuple(levels), () if regular else _gates(shape, tiers), gpus)
 
 
-def _filled(dimensions: Sequence[Dimension], units: Sequence[int]) -> list[tuple[Dimension, Fraction]]:
-    """Fill the dimensions of one tier; `units` is how many members each instance of the tier holds."""
-    filled: list[tuple[Dimension, Fraction]] = []
+def _filled(dimensions: Sequence[Dimension], units: Sequence[int]) -> list[tuple[Dimension, int, int]]:
+    """Fill the dimensions of one tier; `units` is how many members each instance of the tier holds.
+
+    Return each dimension with the groups below it and its own.
+    """
+    filled: list[tuple[Dimension, int, int]] = []
     for place, dimension in enumerate(dimensions):
         below = sum(units)
         last = place == len(dimensions) - 1
         units = [1 if last else -(-count // dimension.size) for count in units]
-        filled.append((dimension, Fraction(below, max(1, sum(units)))))
+        filled.append((dimension, below, sum(units)))
     return filled
 
 

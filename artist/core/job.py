@@ -1,7 +1,7 @@
 """What a job is and what it asks for."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 OnStop = Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"]
@@ -10,7 +10,7 @@ _TOLERANCE = 1e-9  # relative speeds such as 1/3 are not exact in binary
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a job asks for.
+    """What a job asks for; hashing costs nothing.
 
     Attributes
     ----------
@@ -44,6 +44,14 @@ class Demand:
     mixed_types: bool = False
     max_machines: int = 0
     fungible: bool = False
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        values = tuple(getattr(self, each.name) for each in fields(self) if each.init)
+        object.__setattr__(self, "_hash", hash(values))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def elastic(self) -> bool:

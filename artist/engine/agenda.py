@@ -1,18 +1,18 @@
 """What is due when: a heap of (time, kind, sequence), so that ties are first in, first out."""
 
-from enum import IntEnum
 from heapq import heappop, heappush
 from operator import index
+from typing import Final
 
 
-class Due(IntEnum):
+class Due:
     """Kinds of things that come due, in their order at one instant; a tick of the policy comes last."""
 
-    FINISH = 0  # of a job
-    DEADLINE = 1  # of a leaving machine
-    CAPACITY = 2  # event, by its place in the list
-    ARRIVAL = 3  # of a job
-    TIMER = 4  # of the policy; there is one
+    FINISH: Final = 0  # of a job
+    DEADLINE: Final = 1  # of a leaving machine
+    CAPACITY: Final = 2  # event, by its place in the list
+    ARRIVAL: Final = 3  # of a job
+    TIMER: Final = 4  # of the policy; there is one
 
 
 class Agenda:
@@ -20,16 +20,16 @@ class Agenda:
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, int, int]] = []  # time, kind, sequence, subject
-        self._holds: tuple[dict[int, int], ...] = tuple({} for _ in Due)  # sequence by subject, by kind
+        self._holds: tuple[dict[int, int], ...] = tuple({} for _ in range(5))  # sequence by subject, by kind
         self._sequence = 0
 
-    def schedule(self, time: int, kind: Due, subject: int = 0) -> None:
+    def schedule(self, time: int, kind: int, subject: int = 0) -> None:
         """Let something come due at a time."""
         self._sequence += 1
         self._holds[kind][subject] = self._sequence
         heappush(self._heap, (index(time), kind, self._sequence, subject))
 
-    def cancel(self, kind: Due, subject: int = 0) -> None:
+    def cancel(self, kind: int, subject: int = 0) -> None:
         """Let it not come due, if it was to."""
         self._holds[kind].pop(subject, None)
 

@@ -10,7 +10,7 @@ from numbers import Integral
 from artist.core.cluster import Allocation, Cluster, Group, Slice
 from artist.core.job import Demand
 from artist.core.plan import Plan
-from artist.engine.jobs import FINISHED, PENDING, RUNNING, JobTable
+from artist.engine.jobs import FINISHED, PENDING, RUNNING, WAITING, JobTable
 from artist.engine.machines import MachineTable
 from artist.errors import PlanError
 from artist.units import ns_to_seconds
@@ -37,6 +37,14 @@ class PlanCheck:
         others: dict[int, list[int]] = {}
         grouped = False
         for job, after in plan.changes.items():
+            if after is not None and self._is_plain_start(job, after):
+                m, count, cpus, memory = after.slices[0]
+                gpus[m] += count
+                if cpus or memory:
+                    other = others.setdefault(m, [0, 0])
+                    other[0] += cpus
+                    other[1] += memory
+                continue
             self._check_job(job, after)
             before = self._held[job]
             if after is not None:
@@ -60,6 +68,26 @@ class PlanCheck:
             self._check_assign(plan, machine, pool, gpus[machine])
 
     # --- rules about one job
+
+    def _is_plain_start(self, job: int, after: Allocation) -> bool:
+        """Tell at a glance that a job may start on what it asked for, on one machine; most plans are that."""
+        if type(job) is not int or type(after) is not Allocation or not 0 <= job < self._jobs.n:
+            return False
+        if self._jobs.status[job] != WAITING or after.group is not None or after.bandwidth_cap != 1.0:
+            return False
+        slices, demand = after.slices, self._jobs.specs[job].demand
+        if len(slices) != 1 or type(slices[0]) is not Slice:
+            return False
+        m, count, cpus, memory = slices[0]
+        return (
+            type(m) is type(count) is type(cpus) is type(memory) is int
+            and 0 <= m < len(self._cluster)
+            and 0 < count == demand.gpus
+            and cpus >= 0
+            and memory >= 0
+            and bool(self._machines.accepts[m])
+            and not (demand.max_gpus or demand.fungible or demand.gpu_types)
+        )
 
     def _check_job(self, job: int, after: Allocation | None) -> None:
         known = isinstance(job, Integral) and 0 <= job < self._jobs.n and self._jobs.status[job] != PENDING

@@ -5,6 +5,7 @@ sees the same memory, so that a whole column is one vector expression (`vector`)
 """
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -83,18 +84,18 @@ class JobTable:
         self.n_arrived = 0
         self.n_unfinished = 0  # of those that have arrived
         self.n_running = 0
-        self._unfinished = np.zeros(n, dtype=np.int64)  # the first n_unfinished are in use, sorted
+        self._unfinished = array("q")  # sorted
 
     def unfinished(self) -> Ints:
         """Return the jobs that have arrived and not finished, in order of arrival, shape (n,)."""
-        return self._unfinished[: self.n_unfinished].copy()
+        return vector(self._unfinished).copy()  # a view of it would forbid to change it
 
     # --- the clock of one job
 
     def arrive(self, job: int, now: int) -> None:
         """Let the next job in order of arrival wait from now on."""
         self.n_arrived += 1
-        self._unfinished[self.n_unfinished] = job
+        self._unfinished.append(job)
         self.n_unfinished += 1
         self.status[job] = WAITING
         self.waiting_since[job] = now
@@ -202,9 +203,7 @@ class JobTable:
         self.status[job] = FINISHED
         self.finish[job] = now
         self.parts[job] = None
-        rows, n = self._unfinished, self.n_unfinished
-        at = int(rows[:n].searchsorted(job))
-        rows[at : n - 1] = rows[at + 1 : n]
+        del self._unfinished[bisect_left(self._unfinished, job)]
         self.n_unfinished -= 1
 
     def _let_go(self, job: int) -> None:

@@ -57,6 +57,14 @@ class PlacedPerformance:
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return the parts of every changed job that runs, and of the members of touched groups."""
+        prices: dict[int, IterationParts] = {}
+        for job, before, after in changed:
+            if (before is not None and before.group) or (after is not None and after.group):
+                break
+            if after is not None:
+                prices[job] = self._parts(running.spec(job), after, running)
+        else:
+            return prices
         jobs = with_group_members(changed, running)
         return {job: self._parts(running.spec(job), running.allocation(job), running) for job in jobs}
 

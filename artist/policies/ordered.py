@@ -21,7 +21,7 @@ from artist.core.view import ClusterView, JobColumns
 from artist.policies.orders import ORDERS, Ints, OrderName, ranking
 from artist.policies.placement import Packing, PlacementName, chooser
 from artist.policies.preemption import run_first
-from artist.policies.queueing import WaitingQueue
+from artist.policies.queueing import StrictQueue, WaitingQueue
 
 
 class OrderedParameters(BaseModel):
@@ -47,7 +47,9 @@ class Ordered:
         p = self.parameters
         self._order = ORDERS[p.order]
         self._chooser = chooser(p.placement, p.seed)
-        self._queue = WaitingQueue()
+        self._strict = StrictQueue()
+        self._overtaking = WaitingQueue() if p.backfill else None
+        self._queue: StrictQueue | WaitingQueue = self._overtaking or self._strict
         self.knows_durations = self._order.knows_durations
         self.interval_s = p.interval_s
 
@@ -74,11 +76,10 @@ class Ordered:
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start queued jobs in order, as far as there is room."""
-        backfill = self.parameters.backfill
         passed_over: set[Demand] = set()
         packing: Packing | None = None
         free_gpus = view.free_gpus
-        while (first := self._queue.first(passed_over, free_gpus if backfill else None)) is not None:
+        while (first := self._first(passed_over, free_gpus)) is not None:
             demand, job = first
             allocation = None
             if demand.least_gpus <= free_gpus:
@@ -88,7 +89,12 @@ class Ordered:
                 self._queue.pop(demand)
                 plan.place(job, allocation)
                 free_gpus -= allocation.gpus
-            elif backfill:
+            elif self._overtaking is not None:
                 passed_over.add(demand)
             else:
                 return
+
+    def _first(self, passed_over: set[Demand], free_gpus: int) -> tuple[Demand, int] | None:
+        if self._overtaking is not None:
+            return self._overtaking.first(passed_over, free_gpus)
+        return self._strict.first()

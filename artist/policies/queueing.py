@@ -7,6 +7,28 @@ from artist.core.job import Demand
 _Entry = tuple[float, int]
 
 
+class StrictQueue:
+    """Jobs by key, then number; nobody overtakes."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Demand]] = []
+
+    def push(self, job: int, key: float, demand: Demand) -> None:
+        """Add a job; no two have the same number."""
+        heappush(self._heap, (key, job, demand))
+
+    def first(self) -> tuple[Demand, int] | None:
+        """Return the first job and its demand; it stays queued."""
+        if not self._heap:
+            return None
+        _, job, demand = self._heap[0]
+        return demand, job
+
+    def pop(self, demand: Demand) -> None:
+        """Remove the first job, which has this demand."""
+        heappop(self._heap)
+
+
 class WaitingQueue:
     """Jobs by key, then number. One heap per distinct demand: what one of them cannot have, none can."""
 

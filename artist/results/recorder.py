@@ -91,16 +91,16 @@ class Recorder:
             self.close_instant()
             self._open_ns = time_ns
         self._open = gauges
-        for event in events:
-            if isinstance(event, Reprice):
-                if self._rates:
-                    self._row(time_ns, REPRICE, event.job, event.iteration_ns)
-            elif isinstance(event, (Start, Change)):
-                self._row(time_ns, CODES[event.how], event.job, self._allocation_code(event.allocation))
+        for event in events:  # the most frequent kinds first
+            if isinstance(event, Arrival):
+                self._row(time_ns, ARRIVAL, event.job)
             elif isinstance(event, Finish):
                 self._row(time_ns, FINISH, event.job)
-            elif isinstance(event, Arrival):
-                self._row(time_ns, ARRIVAL, event.job)
+            elif isinstance(event, (Start, Change)):
+                self._row(time_ns, CODES[event.how], event.job, self._allocation_code(event.allocation))
+            elif isinstance(event, Reprice):
+                if self._rates:
+                    self._row(time_ns, REPRICE, event.job, event.iteration_ns)
             elif isinstance(event, Stop):
                 self._row(time_ns, CODES[event.reason], event.job)
             elif isinstance(event, MachineEvent):
