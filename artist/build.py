@@ -1,8 +1,10 @@
 """Make the parts of a run from its configuration. The only place that knows every concrete part."""
 
+import gc
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from pydoc import locate
@@ -70,7 +72,21 @@ class Simulation:
             signals={},
             observers=tuple(observers),
         )
-        return engine.run()
+        with _seldom_collecting():
+            return engine.run()
+
+
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Keep Python from searching hundred thousands of jobs for garbage that the engine does not make."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def check_config(raw: Mapping[str, Any]) -> Config:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from math import ceil, floor
 from typing import NamedTuple
@@ -15,9 +15,11 @@ from netmodels.collectives import Phase, chunks_of, gate_ns, phases_of
 from netmodels.fabric import Dimension, Fabric
 from netmodels.layers import Profile
 from netmodels.levels import Level, View, views_of
-from netmodels.shape import TIERS, Shape, Tier
+from netmodels.shape import Shape, Tier
 from netmodels.system import SystemSettings
 from netmodels.walk import Passage, Train, alone, issues_of, through_one_queue, walk
+
+_MANY_BYTES = 2**50  # so many that roundings do not show in the time per byte
 
 
 class AnalyticalModel:
@@ -119,18 +121,18 @@ def _iteration(profile: Profile, view: View, system: SystemSettings) -> Iteratio
     sizes = issues_of(profile).sizes
     if not view.levels or not len(sizes):
         return IterationTime(profile.compute_ns, 0, 0)
-    priced = _priced("all_reduce", view, sizes, system)
 
     def walked() -> IterationTime:
-        trains = dict(zip(sizes.tolist(), _trains(priced, view), strict=True))
-        return walk(profile, trains, system)
+        trains = _trains(_priced("all_reduce", view, sizes, system), view)
+        return walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
 
     if system.collective_queue != "one" or system.chunks > 1:
         return walked()
-    tiers = [view.levels[phase.dimension].tier for phase in priced.phases]
-    times = np.array([phase.ns for phase in priced.phases])
-    tiers_ns = {tier: times[[at == tier for at in tiers]].sum(axis=0) for tier in TIERS if tier in tiers}
-    return through_one_queue(profile, times.sum(axis=0), tiers_ns, lambda: walked().spans)
+    if view.gates:
+        chunk_bytes, _ = chunks_of("all_reduce", view.levels, sizes, system)
+        return through_one_queue(profile, _irregular_ns("all_reduce", view, chunk_bytes, system), walked)
+    phases = _priced("all_reduce", view, sizes, system).phases
+    return through_one_queue(profile, _total_ns(phases, sizes), walked)
 
 
 class _Priced(NamedTuple):
@@ -144,58 +146,61 @@ def _priced(collective: Collective, view: View, sizes: Ints, system: SystemSetti
     chunk_bytes, chunks = chunks_of(collective, view.levels, sizes, system)
     phases = phases_of(collective, view.levels, chunk_bytes, system)
     if view.gates:
-        phases = _within_bounds(phases, collective, view, chunk_bytes, system)
+        phases = _fitted(phases, _irregular_ns(collective, view, chunk_bytes, system))
     return _Priced(phases, chunks)
 
 
-def _within_bounds(
-    phases: tuple[Phase[Ints], ...],
-    collective: Collective,
-    view: View,
-    chunk_bytes: Ints,
-    system: SystemSettings,
-) -> tuple[Phase[Ints], ...]:
-    """Return the phases of an irregular placement, within its gates and the regular ones around it.
+def _fitted(phases: tuple[Phase[Ints], ...], wanted_ns: Ints) -> tuple[Phase[Ints], ...]:
+    """Return phases that take a given time together: shortened alike, or with a wait at the widest."""
+    total = _total_ns(phases, wanted_ns)
+    shorter = np.minimum(wanted_ns / np.maximum(total, 1), 1.0)
+    fitted = [replace(phase, ns=np.floor(phase.ns * shorter).astype(np.int64)) for phase in phases]
+    widest = max(range(len(fitted)), key=lambda place: fitted[place].dimension)
+    lacking = wanted_ns - _total_ns(fitted, wanted_ns)
+    fitted[widest] = replace(fitted[widest], ns=fitted[widest].ns + lacking)
+    return tuple(fitted)
 
-    Direct collectives know no narrow ports (`netmodels.algorithms`), so gates do not slow them. What is
-    missing is waited for at the widest dimension.
+
+def _irregular_ns(collective: Collective, view: View, chunk_bytes: Ints, system: SystemSettings) -> Ints:
+    """Return the time of chunks in an irregular placement, shape (n,): within gates and regular ones around.
+
+    Direct collectives know no narrow ports (`netmodels.algorithms`), so gates do not slow them.
     """
-    sizes = chunk_bytes.tobytes()
-    around = [_corner_ns(collective, corner, sizes, system) for corner in _corners(view.levels)]
-    bounds = [np.min(around, axis=0), np.max(around, axis=0)]
+    own, *around = (
+        fixed + chunk_bytes * per_byte
+        for fixed, per_byte in (
+            _line(collective, levels, system) for levels in (view.levels, *_corners(view.levels))
+        )
+    )
+    least, most = reduce(np.minimum, around), reduce(np.maximum, around)
     if all(system.algorithm_of(level.tier) != "direct" for level in view.levels):
         gate = gate_ns(collective, view.gates, view.gpus, chunk_bytes)
-        bounds = [np.maximum(bound, gate) for bound in bounds]
-    total = _total_ns(phases, chunk_bytes)
-    wanted = np.clip(total, *bounds)
-    fewer = np.minimum(wanted / np.maximum(total, 1), 1.0)
-    cut = [replace(phase, ns=np.floor(phase.ns * fewer).astype(np.int64)) for phase in phases]
-    widest = max(range(len(cut)), key=lambda place: cut[place].dimension)
-    lacking = wanted - _total_ns(cut, chunk_bytes)
-    cut[widest] = replace(cut[widest], ns=cut[widest].ns + lacking)
-    return tuple(cut)
+        least, most = np.maximum(least, gate), np.maximum(most, gate)
+    wanted: Ints = np.rint(np.minimum(np.maximum(own, least), most)).astype(np.int64)
+    return wanted
 
 
-@lru_cache(maxsize=16_384)
-def _corner_ns(
-    collective: Collective, levels: tuple[Level, ...], chunk_bytes: bytes, system: SystemSettings
-) -> Ints:
-    """Return the time of chunks in a regular placement; many irregular ones lie between the same few."""
-    sizes = np.frombuffer(chunk_bytes, dtype=np.int64)
-    return _total_ns(phases_of(collective, levels, sizes, system), sizes)
+@lru_cache(maxsize=65_536)
+def _line(collective: Collective, levels: tuple[Level, ...], system: SystemSettings) -> tuple[float, float]:
+    """Return the time of a chunk as ns and ns per byte: but for rounding, all closed forms are lines."""
+    none, many = (
+        sum(phase.ns for phase in phases_of(collective, levels, size, system)) for size in (0, _MANY_BYTES)
+    )
+    return float(none), (many - none) / _MANY_BYTES
 
 
-def _total_ns(phases: Sequence[Phase[Ints]], chunk_bytes: Ints) -> Ints:
-    return sum((phase.ns for phase in phases), start=np.zeros_like(chunk_bytes))
+def _total_ns(phases: Sequence[Phase[Ints]], like: Ints) -> Ints:
+    return sum((phase.ns for phase in phases), start=np.zeros_like(like))
 
 
-def _corners(levels: Sequence[Level]) -> list[tuple[Level, ...]]:
+@lru_cache(maxsize=65_536)
+def _corners(levels: tuple[Level, ...]) -> tuple[tuple[Level, ...], ...]:
     """Return the regular placements around an irregular one."""
     choices = [
-        {replace(level, members=floor(level.members)), replace(level, members=ceil(level.members))}
+        [replace(level, members=members) for members in range(floor(level.members), ceil(level.members) + 1)]
         for level in levels
     ]
-    return [tuple(level for level in corner if level.members > 1) for corner in product(*choices)]
+    return tuple(tuple(level for level in corner if level.members > 1) for corner in product(*choices))
 
 
 def _trains(priced: _Priced, view: View) -> list[Train]:

@@ -49,11 +49,13 @@ class IterationTime:
     tiers
         (tier, time during which that tier carries something) for each tier in use, innermost first.
     spans
-        The sending periods by start; touching periods of one tier are one. Or a function that finds them
-        when somebody asks: few do, and they take longer than all the rest.
+        The sending periods by start; touching periods of one tier are one.
+    details
+        Instead of the last two, a function that finds them when somebody asks: few do, and they take longer
+        than all the rest.
     """
 
-    __slots__ = ("_spans", "comm_ns", "compute_ns", "exposed_ns", "tiers")
+    __slots__ = ("_details", "_spans", "_tiers", "comm_ns", "compute_ns", "exposed_ns")
 
     def __init__(
         self,
@@ -61,20 +63,33 @@ class IterationTime:
         comm_ns: int,
         exposed_ns: int,
         tiers: tuple[tuple[Tier, int], ...] = (),
-        spans: tuple[Span, ...] | Callable[[], tuple[Span, ...]] = (),
+        spans: tuple[Span, ...] = (),
+        *,
+        details: "Callable[[], IterationTime] | None" = None,
     ) -> None:
         self.compute_ns = compute_ns
         self.comm_ns = comm_ns
         self.exposed_ns = exposed_ns
-        self.tiers = tiers
+        self._tiers = tiers
         self._spans = spans
+        self._details = details
+
+    @property
+    def tiers(self) -> tuple[tuple[Tier, int], ...]:
+        """(tier, time during which that tier carries something) for each tier in use, innermost first."""
+        self._find()
+        return self._tiers
 
     @property
     def spans(self) -> tuple[Span, ...]:
         """The sending periods by start."""
-        if callable(self._spans):
-            self._spans = self._spans()
+        self._find()
         return self._spans
+
+    def _find(self) -> None:
+        if self._details is not None:
+            found, self._details = self._details(), None
+            self._tiers, self._spans = found.tiers, found.spans
 
     @property
     def total_ns(self) -> int:

@@ -1,10 +1,10 @@
 """Remember answers: in memory, and on disk for the next run and for other processes.
 
 On disk an answer is one small JSON file, `<folder>/<first two digits of its key>/<key>.json`. The key is
-the SHA-256 of everything that the answer depends on; the file repeats all of that in words. It is written
-under another name and renamed, so any number of processes and machines may share a folder: a reader sees a
-whole file or none. A damaged entry, or one whose words do not match, is computed again with a warning and
-replaced.
+the SHA-256 of everything that the answer depends on; the file repeats all of that in words, and has the
+SHA-256 of the answer. It is written under another name and renamed, so any number of processes and machines
+may share a folder: a reader sees a whole file or none. A damaged entry, or one whose words do not match, is
+computed again with a warning and replaced.
 """
 
 import json
@@ -111,12 +111,13 @@ class CachedModel:
         return answer
 
     def _write(self, path: Path, asked: Mapping[str, object], answer: IterationTime) -> None:
-        text = f'{{"asked":{canonical(asked)},\n"answer":{canonical(answer_record(answer))}}}\n'
+        record = answer_record(answer)
+        words = f'"asked":{canonical(asked)},\n"answer":{canonical(record)},\n"digest":"{digest_of(record)}"'
         part = path.with_name(f".{path.stem[:16]}-{uuid4().hex}.tmp")
         try:
             path.parent.mkdir(exist_ok=True)
             try:
-                part.write_text(text, encoding="utf-8")
+                part.write_text(f"{{{words}}}\n", encoding="utf-8")
                 os.replace(part, path)
             finally:
                 part.unlink(missing_ok=True)
@@ -204,9 +205,11 @@ def _read(path: Path, asked: Mapping[str, object]) -> IterationTime | None:
         entry = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(entry, dict) or entry.get("asked") != asked:
             raise ValueError("it answers another question")
-        return read_answer(entry.get("answer"))
+        if digest_of(entry.get("answer")) != entry.get("digest"):
+            raise ValueError("its answer was changed")
+        return read_answer(entry["answer"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as problem:  # ValueError: not JSON, not UTF-8, not an answer
+    except (OSError, ValueError, RecursionError) as problem:  # not JSON, not UTF-8, not an answer, too deep
         _log.warning("cache entry %s cannot be used (%s): computed again", path, problem)
         return None

@@ -35,6 +35,7 @@ _ALIASES = {
 }
 
 
+@cache
 def get_profile(name: str) -> Profile:
     """Return the profile of a model, by any name that the traces use for it.
 

@@ -191,7 +191,7 @@ def _read_yaml(path: Path) -> object:
         ) from None
     try:
         content: object = yaml.safe_load(text)
-    except yaml.YAMLError as problem:
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:  # also 2020-99-99, no date; and too deep
         raise InputError(
             "not YAML", where=str(path), found=str(problem), allowed="a topology in YAML"
         ) from None

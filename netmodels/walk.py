@@ -102,10 +102,7 @@ def issues_of(profile: Profile) -> Issues:
 
 
 def through_one_queue(
-    profile: Profile,
-    rides_ns: Ints,
-    tiers_ns: Mapping[Tier, Ints],
-    spans: Callable[[], tuple[Span, ...]],
+    profile: Profile, rides_ns: Ints, details: Callable[[], IterationTime]
 ) -> IterationTime:
     """Return the time of an iteration whose collectives pass one queue: `walk` without its passages.
 
@@ -118,19 +115,15 @@ def through_one_queue(
         The layers.
     rides_ns
         Time of the collective of each of `issues_of(profile).sizes`.
-    tiers_ns
-        Time during which each tier carries something of it.
-    spans
-        Finds the spans when they are asked for.
+    details
+        Walks the iteration, when somebody asks for tiers and spans.
     """
     issues = issues_of(profile)
     rides = rides_ns[issues.which]
     sums = rides.cumsum()
     ends = sums + np.maximum.accumulate(issues.issued_ns - (sums - rides))
     end_ns = max(profile.compute_ns, int((ends + issues.updates_ns).max()))
-    counts = np.bincount(issues.which)
-    tiers = tuple((tier, int(counts @ times)) for tier, times in tiers_ns.items())
-    return IterationTime(profile.compute_ns, int(sums[-1]), end_ns - profile.compute_ns, tiers, spans)
+    return IterationTime(profile.compute_ns, int(sums[-1]), end_ns - profile.compute_ns, details=details)
 
 
 def walk(profile: Profile, trains: Mapping[int, Train], system: SystemSettings) -> IterationTime:
