@@ -185,3 +185,25 @@ def test_wrong_fraction_leaves_the_others_exact():
     jobs = [job("a", 1, 10), job("b", 1, 9)]
     for estimates in (WrongFraction(fraction=0, error=1), WrongFraction(fraction=1, error=0)):
         assert estimates.factors(jobs).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("running_first", "expected"), [(False, [13, 15]), (True, [15, 8])])
+def test_tiresias_inside_a_queue(running_first, expected):
+    """Job a (10 s) runs 0-3 and falls to the second queue; b (5 s, at 1) runs 3-6 and falls, too.
+
+    There a, which arrived first, takes the GPU back: 6-13, and b ends 13-15. If running jobs go first, b goes
+    on and ends at 8, a runs 8-15.
+    """
+    jobs = [job("a", 1, 10), job("b", 1, 5, at=1)]
+    policy = Tiresias(thresholds_gpu_s=(3.0,), running_first=running_first)
+    assert finishes(jobs, tiny_cluster(1, 1), policy) == expected
+
+
+def test_waiting_jobs_of_a_queue_go_by_the_time_they_wait():
+    """First queue up to 3 GPU-s: a 0-3, b 3-6, and c, which comes at 6 with nothing attained, 6-9.
+
+    Then all have 3 s; c runs and goes on (9-16); a waits since 3 (16-23), b since 6 (23-30).
+    """
+    jobs = [job("a", 1, 10), job("b", 1, 10, at=1), job("c", 1, 10, at=6)]
+    policy = Tiresias(thresholds_gpu_s=(3.0,), running_first=True)
+    assert finishes(jobs, tiny_cluster(1, 1), policy) == [23, 30, 16]
