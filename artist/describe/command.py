@@ -1,6 +1,5 @@
 """The command `artist-trace`: what a workload is like, and what it asks of a cluster."""
 
-import argparse
 import json
 import logging
 import sys
@@ -9,27 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, cast
 
 import pandas as pd
-from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import OmegaConf
 from pydantic import Field, ValidationError
 
 from artist.build import part
 from artist.capacity import build_cluster
-from artist.cli import BAD_INPUT, INTERRUPTED, SUCCESS, register_topologies
+from artist.commands import check_figure, composer, overrides_parser, run_command, save, save_figure
 from artist.config import ClusterConfig, Frame, Part
-from artist.data import data_path
 from artist.describe.demand import DemandSeries, read_demand
 from artist.describe.statistics import Description, describe
 from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
 from artist.errors import InputError
-from artist.explain import from_library, from_validation, two_lines
-from artist.run_key import program_version
-from artist.user_folder import check_shadows, put_on_path
+from artist.explain import from_validation
 from artist.workload.api import JobSource
 from artist.workload.filters import select
 from artist.workload.table import check
@@ -86,39 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         Arguments without the program's name; those of the process if None.
     """
-    try:
-        arguments = _parser().parse_args(argv)
-        with _notes():
-            _run(arguments.overrides, arguments.config_dir)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever reads has seen enough
-    except Exception as error:
-        print(two_lines(from_library(error)), file=sys.stderr)
-        return BAD_INPUT
-    return SUCCESS
-
-
-def _parser() -> argparse.ArgumentParser:
-    settings = "\n".join(f"  {line}" for line in data_path("conf", "describe.yaml").read_text().splitlines())
-    parser = argparse.ArgumentParser(
-        prog="artist-trace",
-        usage="artist-trace [field=value ...] [--config-dir FOLDER]",
-        description=f"Describes workloads before anything is simulated.\n\n{_EXAMPLES}",
-        epilog=f"Fields, beside those of the workload; of several values, a,b,c, all:\n\n{settings}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("overrides", nargs="*", metavar="field=value", help="what to describe")
-    parser.add_argument("--config-dir", type=Path, help="your own workloads and topologies")
-    parser.add_argument("--version", action="version", version=f"artist-sim {program_version()}")
-
-    def refuse(message: str) -> NoReturn:
-        allowed = "field=value, --config-dir FOLDER; see artist-trace --help"
-        raise InputError(message, where="command line", allowed=allowed)
-
-    parser.error = refuse  # type: ignore[method-assign]
-    return parser
+    description = f"Describes workloads before anything is simulated.\n\n{_EXAMPLES}"
+    return run_command(argv, overrides_parser("artist-trace", description, "describe"), _run)
 
 
 @contextmanager
@@ -138,26 +101,32 @@ def _notes() -> Iterator[None]:
 
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
-    points = _points(overrides, config_dir)
+    with _notes():
+        _describe_all(_points(overrides, config_dir))
+
+
+def _describe_all(points: Sequence[Point]) -> None:
     first = points[0].config
-    _check_kind(first.plot)
+    check_figure(first.plot, "plot")
     if first.demand.path is not None:
         series = [_demand(point.config) for point in points]
         print(demand_text(series))
-        _write(first.csv, demand_csv(series))
+        if first.csv is not None:
+            save(demand_csv(series).encode(), first.csv, "csv")
         if first.plot is not None:
             from artist.describe.plots import demand_figure
 
-            _save(demand_figure(series), first.plot)
+            save_figure(demand_figure(series), first.plot, "plot")
         return
     tables: dict[str, pd.DataFrame] = {}
     descriptions = [_describe(point, tables) for point in points]
     print(description_text(descriptions))
-    _write(first.csv, description_csv(descriptions))
+    if first.csv is not None:
+        save(description_csv(descriptions).encode(), first.csv, "csv")
     if first.plot is not None:
         from artist.describe.plots import description_figure
 
-        _save(description_figure(descriptions), first.plot)
+        save_figure(description_figure(descriptions), first.plot, "plot")
 
 
 def _describe(point: Point, tables: dict[str, pd.DataFrame]) -> Description:
@@ -205,13 +174,10 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
     if pairs is not None:
         combinations = [each for each in combinations if _pair(each) in pairs]
         combinations.sort(key=lambda each: pairs.index(_pair(each)))
-    searchpath = _searchpath(config_dir)
-    register_topologies()
     points = []
-    with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):
+    with composer("describe", config_dir) as compose:
         for combination in combinations:
-            composed = compose("describe", [*combination, *searchpath])
-            raw: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+            raw = compose(combination)
             values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
             others = [f"{key}={values[key]}" for key in swept if key in values and key not in _NAMING]
             case = [each for each in others if each.startswith(_OF_CLUSTER)]
@@ -238,54 +204,11 @@ def _called(raw: Mapping[str, Any], choice: str | None) -> str:
     return name
 
 
-def _searchpath(config_dir: Path | None) -> list[str]:
-    if config_dir is None:
-        return []
-    folder = config_dir.absolute()
-    if not folder.is_dir():
-        raise InputError("no such folder", where="--config-dir", found=str(config_dir), allowed="a folder")
-    check_shadows(folder.resolve())
-    put_on_path(folder)
-    return [f"hydra.searchpath=[file://{folder}]"]
-
-
 def _checked(raw: Mapping[str, Any]) -> DescribeConfig:
     try:
         return DescribeConfig.model_validate(dict(raw))
     except ValidationError as error:
         raise from_validation(error, model=DescribeConfig) from None
-
-
-# --- files
-
-
-def _check_kind(path: Path | None) -> None:
-    if path is not None and path.suffix not in (".png", ".svg"):
-        raise InputError("unknown kind of figure", where="plot", found=str(path), allowed=".png or .svg")
-
-
-def _write(path: Path | None, text: str) -> None:
-    if path is not None:
-        _into(path, text.encode(), "csv")
-
-
-def _save(figure: Any, path: Path) -> None:
-    from artist.results.plots import rendered
-
-    kind = cast(Literal["png", "svg"], path.suffix.removeprefix("."))
-    _into(path, rendered(figure, kind), "plot")
-
-
-def _into(path: Path, content: bytes, field: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        found = f"{path}: {error.strerror}"
-        raise InputError(
-            "cannot be written", where=field, found=found, allowed="a file in a folder"
-        ) from None
-    print(f"written to {path}", file=sys.stderr)
 
 
 if __name__ == "__main__":

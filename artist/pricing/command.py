@@ -1,31 +1,25 @@
 """The command `artist-network`: what an iteration, or a collective, costs on a placement."""
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, cast
+from typing import Annotated, Any, cast
 
-from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ValueType
-from omegaconf import OmegaConf
 from pydantic import Field, StrictFloat, StrictInt, ValidationError
 
 from artist.build import build_network
-from artist.cli import BAD_INPUT, INTERRUPTED, SUCCESS, register_topologies
+from artist.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.config import Frame, NetworkConfig
-from artist.data import data_path
 from artist.errors import InputError
-from artist.explain import from_library, from_validation, two_lines
+from artist.explain import from_validation
 from artist.pricing.placements import parse_shape, tier_shapes
 from artist.pricing.price import CollectivePrice, Price, price_collectives, price_iterations
 from artist.pricing.tables import collective_csv, collective_table, price_csv, price_table
-from artist.run_key import program_version
-from artist.user_folder import check_shadows, put_on_path
 from netmodels.algorithms import Collective
 from netmodels.profile import get_profile, profile_names
 from netmodels.shape import Shape
@@ -78,38 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         Arguments without the program's name; those of the process if None.
     """
-    try:
-        arguments = _parser().parse_args(argv)
-        _run(arguments.overrides, arguments.config_dir)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever reads has seen enough
-    except Exception as error:
-        print(two_lines(from_library(error)), file=sys.stderr)
-        return BAD_INPUT
-    return SUCCESS
-
-
-def _parser() -> argparse.ArgumentParser:
-    settings = "\n".join(f"  {line}" for line in data_path("conf", "price.yaml").read_text().splitlines())
-    parser = argparse.ArgumentParser(
-        prog="artist-network",
-        usage="artist-network [field=value ...] [--config-dir FOLDER]",
-        description=f"Prices models, or collectives, on placements in a fabric.\n\n{_EXAMPLES}",
-        epilog=f"Fields; of several values, a,b,c, all are priced:\n\n{settings}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("overrides", nargs="*", metavar="field=value", help="what to price")
-    parser.add_argument("--config-dir", type=Path, help="your own topologies and network models")
-    parser.add_argument("--version", action="version", version=f"artist-sim {program_version()}")
-
-    def refuse(message: str) -> NoReturn:
-        allowed = "field=value, --config-dir FOLDER; see artist-network --help"
-        raise InputError(message, where="command line", allowed=allowed)
-
-    parser.error = refuse  # type: ignore[method-assign]
-    return parser
+    description = f"Prices models, or collectives, on placements in a fabric.\n\n{_EXAMPLES}"
+    return run_command(argv, overrides_parser("artist-network", description, "price"), _run)
 
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
@@ -121,7 +85,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         if len(points) > 1:
             raise InputError("one picture shows one fabric", where="draw", allowed="no lists of values")
         figure = draw_fabric(points[0].topology, first.racks, machine_type=first.machine_type)
-        _save(figure, first.draw, "draw")
+        save_figure(figure, first.draw, "draw")
         return
     if first.collective is not None:
         if first.plot is not None:
@@ -133,15 +97,17 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
             )
         collectives = list(chain.from_iterable(_collectives(point) for point in points))
         print(collective_table(collectives, swept))
-        _write(first.csv, collective_csv(collectives, swept))
+        if first.csv is not None:
+            save(collective_csv(collectives, swept).encode(), first.csv, "csv")
         return
     prices = list(chain.from_iterable(_iterations(point) for point in points))
     print(price_table(prices, swept))
-    _write(first.csv, price_csv(prices, swept))
+    if first.csv is not None:
+        save(price_csv(prices, swept).encode(), first.csv, "csv")
     if first.plot is not None:
         from artist.pricing.plots import overheads
 
-        _save(overheads(prices), first.plot, "plot")
+        save_figure(overheads(prices), first.plot, "plot")
 
 
 # --- from the command line to points
@@ -157,22 +123,11 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
             allowed = "one value" if name in _FILES else "values joined by commas"
             raise InputError("not several values", where=name, found=each.input_line, allowed=allowed)
     leads = [name for name in swept if name not in _OWN_COLUMNS]
-    folder = None if config_dir is None else config_dir.absolute()
-    searchpath = [] if folder is None else [f"hydra.searchpath=[file://{folder}]"]
-    if folder is not None:
-        if not folder.is_dir():
-            raise InputError(
-                "no such folder", where="--config-dir", found=str(config_dir), allowed="a folder"
-            )
-        check_shadows(folder.resolve())
-        put_on_path(folder)
-    register_topologies()
     points = []
-    with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):
+    with composer("price", config_dir) as compose:
         for combination in chain.from_iterable(BasicSweeper.split_arguments(parsed, None)):
             values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
-            composed = compose("price", [*combination, *searchpath])
-            raw: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+            raw = compose(combination)
             lead = tuple(values[name.lstrip("+")] for name in leads)
             points.append(Point(_checked(raw), load_topology(raw["topology"]), lead))
     return [name.rpartition(".")[2] for name in leads], points
@@ -213,35 +168,6 @@ def _collectives(point: Point) -> list[CollectivePrice]:
     size = round(point.config.bytes)
     shapes = _shapes(point)
     return price_collectives(collective, size, shapes, network.model, point.topology, system, point.lead)
-
-
-# --- files
-
-
-def _write(path: Path | None, text: str) -> None:
-    if path is not None:
-        _into(path, text.encode(), "csv")
-
-
-def _save(figure: Any, path: Path, field: str) -> None:
-    from artist.results.plots import rendered
-
-    kind = path.suffix.removeprefix(".")
-    if kind not in ("png", "svg"):
-        raise InputError("unknown kind of figure", where=field, found=str(path), allowed=".png or .svg")
-    _into(path, rendered(figure, cast(Literal["png", "svg"], kind)), field)
-
-
-def _into(path: Path, content: bytes, field: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        found = f"{path}: {error.strerror}"
-        raise InputError(
-            "cannot be written", where=field, found=found, allowed="a file in a folder"
-        ) from None
-    print(f"written to {path}", file=sys.stderr)
 
 
 if __name__ == "__main__":

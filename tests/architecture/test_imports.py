@@ -31,7 +31,7 @@ ALLOWED = {
     "artist.describe": ("artist.describe", "artist.results", "artist.workload", "artist.errors"),
 }
 # The commands artist-network and artist-trace make parts from the configuration, as cli does.
-COMMANDS = ("artist.pricing.command", "artist.describe.command")
+COMMANDS = ("artist.commands", "artist.pricing.command", "artist.describe.command")
 # Shared parts of the policies; every other file in policies/ is one policy.
 POLICY_PARTS = tuple(
     f"artist.policies.{name}" for name in ("orders", "placement", "preemption", "queueing", "gittins")
