@@ -222,7 +222,7 @@ class JobTable:
         return np.maximum(now - vector(self.marked)[rows], 0)
 
     def result_columns(self, end: int) -> dict[str, Ints]:
-        """Return the columns of JOB_COLUMNS; books what still waits or runs at `end`."""
+        """Return the columns of JOB_COLUMNS, to read only; books what still waits or runs at `end`."""
         for job in np.flatnonzero(vector(self.status) == RUNNING).tolist():
             self.settle(job, end)
         waiting = vector(self.status) == WAITING
@@ -245,6 +245,8 @@ class JobTable:
         }
         named.update(zip(IterationParts._fields, self.part_time, strict=True))
         named.update(zip(("machine_ns", "rack_ns", "network_ns"), self.tier_time, strict=True))
-        columns = {name: vector(column).copy() for name, column in named.items()}
+        columns = {name: vector(column) for name, column in named.items()}  # not copied: a run may be long
         columns["queueing_ns"] = queueing
+        for column in columns.values():
+            column.flags.writeable = False
         return {name: columns[name] for name in JOB_COLUMNS}
