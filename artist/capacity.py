@@ -13,7 +13,6 @@ The file is a CSV table, one row an event, in any order:
 The last three columns may be left out.
 """
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from artist.config import ClusterConfig
+from artist.config import MOST_MACHINES, ClusterConfig, FailureConfig
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.errors import InputError
 from artist.failures import random_failures
 from artist.units import seconds_to_ns
-from artist.workload.files import read_text
+from artist.workload.files import read_csv
+from artist.workload.table import MAX_S
 from netmodels.topology import MachineType, Topology
 
 _NEEDED = ("time_s", "kind", "machine", "deadline_s")
 _OPTIONAL = ("type", "rack", "pool")
 _KINDS = ("fail", "join", "leave")
+_MOST_FAILURES = 500_000  # some seconds and some 100 MB; more is a slip of a unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
             machines.append(_machine(f"m{len(machines)}", len(machines) // per_rack, kind, group.pool))
     if config.events is None:
         cluster = Cluster(machines)
-        return cluster, random_failures(config.failures, cluster) if config.failures else ()
+        return cluster, _failures(config.failures, cluster) if config.failures else ()
     rows = _read(config.events)
     default = topology.machine_type(config.machine_type)
     machines += _newcomers(
@@ -75,6 +76,15 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
     )
     events = _events(rows, machines, config.events)
     return Cluster(machines), events
+
+
+def _failures(config: FailureConfig, cluster: Cluster) -> tuple[CapacityEvent, ...]:
+    expected = len(cluster) * config.days * 24 / (config.mtbf_h + config.repair_h)
+    if expected > _MOST_FAILURES:
+        found = f"about {expected:.0f} failures of {len(cluster)} machines"
+        allowed = f"a larger mtbf_h or fewer days, for up to {_MOST_FAILURES} failures"
+        raise InputError("too many failures", where="cluster.failures", found=found, allowed=allowed)
+    return random_failures(config, cluster)
 
 
 def _machine(name: str, rack: int, kind: MachineType, pool: str, present: bool = True) -> Machine:
@@ -102,13 +112,7 @@ def _read(path: Path) -> list[_Row]:
     """Read the table; the checks of a column are one vector expression each."""
     import pandas as pd
 
-    text = read_text(path)
-    try:
-        table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        allowed = f"columns {', '.join(_NEEDED)}, and {', '.join(_OPTIONAL)} if you like"
-        raise InputError("not a table", where=str(path), found=str(error), allowed=allowed) from None
-    table.columns = table.columns.str.strip()
+    table = read_csv(path)
     for name in _NEEDED:
         if name not in table:
             allowed = f"columns {', '.join(_NEEDED)}, and {', '.join(_OPTIONAL)} if you like"
@@ -118,7 +122,7 @@ def _read(path: Path) -> list[_Row]:
             "unknown column", where=str(path), found=name, allowed=", ".join(_NEEDED + _OPTIONAL)
         )
     table = table.reindex(columns=[*_NEEDED, *_OPTIONAL], fill_value="").apply(
-        lambda column: column.str.strip()
+        lambda column: column.fillna("").str.strip()  # a short row has nothing in its last cells
     )
     leaves = (table["kind"] == "leave").to_numpy(bool)
     time_s = pd.to_numeric(table["time_s"], errors="coerce").to_numpy(float)
@@ -127,9 +131,10 @@ def _read(path: Path) -> list[_Row]:
     _refuse(
         ~table["kind"].isin(_KINDS).to_numpy(bool), table["kind"], path, "unknown kind", ", ".join(_KINDS)
     )
-    _refuse(~(np.isfinite(time_s) & (time_s >= 0)), table["time_s"], path, "wrong time", "seconds >= 0")
-    late = np.isfinite(deadline_s) & (deadline_s >= time_s)
-    _refuse(leaves & ~late, table["deadline_s"], path, "wrong deadline", "seconds, not before time_s")
+    seconds = f"seconds from 0 to {MAX_S:g}"
+    _refuse(~((time_s >= 0) & (time_s <= MAX_S)), table["time_s"], path, "wrong time", seconds)
+    late = (deadline_s >= time_s) & (deadline_s <= MAX_S)
+    _refuse(leaves & ~late, table["deadline_s"], path, "wrong deadline", f"{seconds}, not before time_s")
     _refuse(~leaves & given, table["deadline_s"], path, "a deadline without leave", "nothing")
     _refuse(
         (table["machine"] == "").to_numpy(bool), table["machine"], path, "no machine", "a name such as m0"
@@ -137,8 +142,8 @@ def _read(path: Path) -> list[_Row]:
     cells = zip(table["kind"], table["machine"], table["type"], table["rack"], table["pool"], strict=True)
     rows = [
         _Row(line, float(time), kind, machine, float(deadline), kind_of, rack, pool)
-        for line, (time, deadline, (kind, machine, kind_of, rack, pool)) in enumerate(
-            zip(time_s, deadline_s, cells, strict=True), start=2
+        for line, time, deadline, (kind, machine, kind_of, rack, pool) in zip(
+            table.index, time_s, deadline_s, cells, strict=True
         )
     ]
     return sorted(rows, key=lambda row: row.time_s)
@@ -149,7 +154,7 @@ def _refuse(
 ) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        where = f"{path}, line {row + 2}, {column.name}"
+        where = f"{path}, line {column.index[row]}, {column.name}"
         raise InputError(what, where=where, found=column.iloc[row], allowed=allowed)
 
 
@@ -170,13 +175,17 @@ def _newcomers(
         if row.kind != "join":
             allowed = f"m0 to m{len(known) - len(machines) - 1}, or a machine that joined before"
             raise InputError("unknown machine", where=f"{where}, machine", found=row.machine, allowed=allowed)
-        if row.rack and not row.rack.isdecimal():
-            raise InputError("wrong rack", where=f"{where}, rack", found=row.rack, allowed="a number from 0")
+        rack = _rack(row.rack, f"{where}, rack") if row.rack else last_rack
         kind = topology.machine_type(row.type) if row.type else default
-        rack = int(row.rack) if row.rack else last_rack
         machines.append(_machine(row.machine, rack, kind, row.pool or "default", present=False))
         known.add(row.machine)
     return machines
+
+
+def _rack(text: str, where: str) -> int:
+    if not (text.isdecimal() and len(text) < 10 and int(text) < MOST_MACHINES):
+        raise InputError("wrong rack", where=where, found=text, allowed=f"0 to {MOST_MACHINES - 1}")
+    return int(text)
 
 
 def _events(rows: Sequence[_Row], machines: Sequence[Machine], path: Path) -> tuple[CapacityEvent, ...]:

@@ -8,6 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 DEFAULT_RACKS = 2
 MOST_MACHINES = 100_000  # built in a second and 200 MB; more is a slip, and would eat all memory
+MOST_S = 4e9  # as of a trace (artist.workload.table): beyond, sums leave the 64 bits of nanoseconds
+_MOST_DAYS = 36_500.0
 
 Count = Annotated[int, Field(gt=0, le=MOST_MACHINES, strict=True)]
 NAME_RULE = "letters, digits, `_`, `.` and `-`, not beginning with `.` or `-`; such as first"
@@ -68,9 +70,9 @@ class FailureConfig(Frame):
     """
 
     mtbf_h: float = Field(ge=0.1)
-    repair_h: float = Field(12.0, gt=0)
-    days: float = Field(365.0, gt=0)
-    seed: int = 0
+    repair_h: float = Field(12.0, gt=0, le=_MOST_DAYS * 24)
+    days: float = Field(365.0, gt=0, le=_MOST_DAYS)
+    seed: int = Field(0, ge=0)
 
 
 class ClusterConfig(Frame):
@@ -176,7 +178,7 @@ class StopConfig(Frame):
     """
 
     jobs: tuple[int, int] | None = None
-    time_s: float | None = Field(default=None, gt=0)
+    time_s: float | None = Field(default=None, gt=0, le=MOST_S)
 
     @model_validator(mode="after")
     def _window(self) -> Self:

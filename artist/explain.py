@@ -66,10 +66,13 @@ def from_validation(
     details = error.errors(include_url=False)
     deepest = max(len(detail["loc"]) for detail in details)
     chosen = next(detail for detail in details if len(detail["loc"]) == deepest)
-    path = [part for part in chosen["loc"] if isinstance(part, int) or not _TAGS.search(part)]
-    field = ".".join([where] * bool(where) + [str(part) for part in path])
     kind = chosen["type"]
-    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+    unknown = kind in ("extra_forbidden", "unexpected_keyword_argument")
+    path = [part for part in chosen["loc"] if isinstance(part, int) or not _TAGS.search(part)]
+    if unknown and path[-1:] != [chosen["loc"][-1]]:
+        path.append(chosen["loc"][-1])  # the user's own word, whatever it looks like
+    field = ".".join([where] * bool(where) + [str(part) for part in path])
+    if unknown:
         known = [name for name in _fields(model, path[:-1]) or names if name != path[-1]]
         allowed = allowed_names(path[-1], known) if known else "leave it out, or mend its spelling"
         return InputError("unknown option", where=field, found=path[-1], allowed=allowed)
@@ -142,12 +145,15 @@ def _from_hydra(error: BaseException) -> InputError | None:
         return InputError(
             "not a group of the configuration", where=match.group(1), allowed=f"+{match.group(1)}=..."
         )
-    if "Config group override must be a string" in text:
-        found = text.rpartition(" ")[2]
+    if re.match(r"Config group override.* must be a string", text):
+        line = re.search(r"input_line='([^']*)'", text)
+        found = line.group(1) if line else text.rpartition(" ")[2]
         return InputError("a group takes the name of a choice", where="command line", found=found)
     if match := re.match(r"(?:In '([^']+)': )?Could not (?:find|load) '([^']+)'", text):
         where = f"{match.group(1)}.yaml" if match.group(1) else "configuration"
         return InputError("no such file of the configuration", where=where, found=match.group(2))
+    if isinstance(error, AssertionError) and "GroupDefault" in text:  # `+=x`, an option without a name
+        return InputError("no name before `=`", where="command line", allowed="key=value")
     if isinstance(error, HydraException):
         return InputError(_one_line(text), where="configuration")
     return None

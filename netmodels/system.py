@@ -1,6 +1,5 @@
 """How a job runs its collectives: the settings beside the fabric."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, cast, get_args
@@ -14,7 +13,7 @@ Algorithm = Literal["ring", "halving_doubling", "double_binary_tree", "direct"]
 Algorithms = Algorithm | tuple[Algorithm, Algorithm, Algorithm]
 """One for all tiers, or one each for machine, rack and network."""
 _MOST_DELAY_NS = 10**12  # beyond these limits, times would leave the integers that they are counted in
-_LEAST_MEMORY_GB_S = 1e-3
+_LEAST_MEMORY_GB_S, _MOST_MEMORY_GB_S = 1e-3, 1e9
 _MOST_CHUNKS = 1024  # every one of them is followed through the queues
 
 CollectiveOptimization = Literal["bandwidth_aware", "baseline"]
@@ -84,12 +83,12 @@ class SystemSettings:
             )
         memory = self.local_memory_gb_s
         number = isinstance(memory, int | float) and not isinstance(memory, bool)
-        if not number or not (memory == 0 or _LEAST_MEMORY_GB_S <= memory < math.inf):
+        if not number or not (memory == 0 or _LEAST_MEMORY_GB_S <= memory <= _MOST_MEMORY_GB_S):
             raise InputError(
                 "wrong memory bandwidth",
                 where="system.local_memory_gb_s",
                 found=memory,
-                allowed=f"0, or a number from {_LEAST_MEMORY_GB_S} on",
+                allowed=f"0, or a number from {_LEAST_MEMORY_GB_S} to {_MOST_MEMORY_GB_S:g}",
             )
         object.__setattr__(self, "local_memory_gb_s", float(memory))
         for name, allowed in _CHOICES.items():

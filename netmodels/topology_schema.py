@@ -18,6 +18,8 @@ from netmodels.system import SystemSettings, merge_system
 _GIB = 2**30
 Text = Annotated[StrictStr, Field(min_length=1)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Much = Annotated[Number, Field(gt=0, le=2.0**20)]  # GiB or GB/s of a machine: more is a slip of a unit
+Many = Annotated[StrictInt, Field(le=1_000_000)]
 Speed = Annotated[Number, Field(ge=1e-6, le=1e9)]
 
 
@@ -35,7 +37,7 @@ class _Dimension(_Part):
     latency_ns: Annotated[Number, Field(ge=0, le=1e12)]
     bandwidth_gbit_s: Speed | None = None
     bandwidth_gib_s: Speed | None = None
-    size: Annotated[StrictInt, Field(ge=0)] = 0
+    size: Annotated[Many, Field(ge=0)] = 0
     links: Links = "one"
     shared_gbit_s: _Shared = _Shared()
 
@@ -107,12 +109,12 @@ class _OwnFabric(_Part):
 
 
 class _MachineType(_Part):
-    gpus: Annotated[StrictInt, Field(ge=0)]
+    gpus: Annotated[Many, Field(ge=0)]
     gpu_type: StrictStr
-    speed: Annotated[Number, Field(gt=0)] = 1.0
-    cpus: Annotated[StrictInt, Field(ge=1)]
-    memory_gib: Annotated[Number, Field(gt=0)]
-    memory_bandwidth_gb_s: Annotated[Number, Field(gt=0)]
+    speed: Annotated[Number, Field(ge=1e-6, le=1e6)] = 1.0
+    cpus: Annotated[Many, Field(ge=1)]
+    memory_gib: Much
+    memory_bandwidth_gb_s: Much
     fabric: _OwnFabric | None = None
 
     def build(self, name: str) -> MachineType:
@@ -131,7 +133,7 @@ class _MachineType(_Part):
 class _Topology(_Part):
     name: Text
     source: Text
-    machines_per_rack: Annotated[StrictInt, Field(ge=1)]
+    machines_per_rack: Annotated[Many, Field(ge=1)]
     default_machine_type: Text
     machine_types: Annotated[dict[Text, _MachineType], Field(min_length=1)]
     fabric: _Fabric

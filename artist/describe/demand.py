@@ -23,6 +23,7 @@ import pandas as pd
 from artist.describe.series import Floats, mean_in_use
 from artist.errors import InputError
 from artist.workload.files import read_csv
+from artist.workload.readers.rules import parse_instants
 from artist.workload.table import refuse, to_numbers
 
 _log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ _GENAI = ("gmt_create", "predict_status", "exec_time_seconds")
 _OWN = ("time_s", "gpus")
 _DAY_S = 86_400.0
 _MOST_STEPS = 10_000_000
+_MOST = 1e12  # of seconds or GPUs: no trace has so many, and sums of their products stay finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def _requests(raw: pd.DataFrame, path: Path, step_s: float) -> DemandSeries:
     if pending.any():
         _log.warning("%s: left out %d of %d requests: PENDING", path, int(pending.sum()), len(raw))
     raw = raw[~pending]
-    dates = pd.to_datetime(raw["gmt_create"], format="ISO8601", errors="coerce")
+    dates = parse_instants(raw, "gmt_create", str(path), 0.0)
     allowed = "a date such as 2024-11-15 16:57:50"
     refuse(raw, dates.isna().to_numpy(bool), str(path), "gmt_create", "is not a date", allowed)
     if raw.empty:
@@ -154,9 +156,9 @@ def _series(
 
 
 def _seconds(raw: pd.DataFrame, column: str, path: Path, empty: float | None = None) -> Floats:
-    """Return a column of numbers, 0 or more, with what an empty value stands for."""
+    """Return a column of numbers from 0 to `_MOST`, with what an empty value stands for."""
     values = to_numbers(raw[column])
-    if empty is not None:
-        values = np.where((raw[column].isna() | raw[column].eq("")).to_numpy(bool), empty, values)
-    refuse(raw, ~(values >= 0), str(path), column, "is no such number", "a number, 0 or more")
-    return values
+    gaps = (raw[column].isna() | raw[column].eq("")).to_numpy(bool) & (empty is not None)
+    wrong = ~gaps & ~((values >= 0) & (values <= _MOST))
+    refuse(raw, wrong, str(path), column, "is no such number", f"a number from 0 to {_MOST:g}")
+    return np.where(gaps, empty if empty is not None else np.nan, values)

@@ -13,6 +13,7 @@ from artist.errors import InputError
 from artist.units import seconds_to_ns
 
 _COLUMNS = ("start_s", "resume_s", "restart_s", "migrate_s", "resize_s", "retune_s")
+_MOST_S = 4e9  # 126 years, within 64 bits of nanoseconds
 _KIND_COLUMN: dict[str, str] = {
     "start": "start_s",
     "resume": "resume_s",
@@ -32,14 +33,14 @@ class OverheadParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    start_s: float = Field(0, ge=0)
-    resume_s: float = Field(0, ge=0)
-    restart_s: float = Field(0, ge=0)
-    migrate_s: float = Field(0, ge=0)
-    resize_s: float = Field(0, ge=0)
-    retune_s: float = Field(0, ge=0)
+    start_s: float = Field(0, ge=0, le=_MOST_S)
+    resume_s: float = Field(0, ge=0, le=_MOST_S)
+    restart_s: float = Field(0, ge=0, le=_MOST_S)
+    migrate_s: float = Field(0, ge=0, le=_MOST_S)
+    resize_s: float = Field(0, ge=0, le=_MOST_S)
+    retune_s: float = Field(0, ge=0, le=_MOST_S)
     on_stop: OnStop = "lose_iteration"
-    checkpoint_every_s: float = Field(3600, gt=0)
+    checkpoint_every_s: float = Field(3600, gt=0, le=_MOST_S)
     table: Path | None = None
 
 
@@ -124,12 +125,12 @@ def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], 
             for kind, column in _KIND_COLUMN.items():
                 if row.get(column):
                     value = float(row[column])
-                    if not 0 <= value < float("inf"):
+                    if not 0 <= value <= _MOST_S:
                         raise ValueError(value)
                     delays[kind] = seconds_to_ns(value)
             table[row["model"], int(row["gpus"])] = delays
         except (TypeError, ValueError) as error:
             raise InputError(
-                "not a number", where=f"{path}:{line}", found=row, allowed="GPUs, and seconds >= 0"
+                "not a number", where=f"{path}:{line}", found=row, allowed="GPUs, and seconds from 0 to 4e9"
             ) from error
     return table

@@ -34,7 +34,7 @@ class NoiseParameters(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     level: float = Field(0.2, ge=0, le=1)
-    seed: int = 0
+    seed: int = Field(0, ge=0)
 
 
 class Noise:
@@ -57,7 +57,7 @@ class WrongFractionParameters(BaseModel):
 
     fraction: float = Field(0.2, ge=0, le=1)
     error: float = Field(0.25, ge=0, le=1)
-    seed: int = 0
+    seed: int = Field(0, ge=0)
 
 
 class WrongFraction:

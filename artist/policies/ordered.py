@@ -33,8 +33,8 @@ class OrderedParameters(BaseModel):
     preemptive: bool = False
     backfill: bool = False
     placement: PlacementName = "consolidate"
-    interval_s: float | None = Field(None, ge=0.001)
-    seed: int = 0
+    interval_s: float | None = Field(None, ge=0.001, le=4e9)
+    seed: int = Field(0, ge=0)
 
 
 class Ordered:

@@ -25,7 +25,7 @@ is blind to racks among equals, but prefers the machines of one rack.
 """
 
 from bisect import insort
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -49,19 +49,19 @@ class TiresiasParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    thresholds_gpu_s: tuple[float, ...] = (3250.0,)
+    thresholds_gpu_s: tuple[Annotated[float, Field(le=4e9)], ...] = (3250.0,)
     continuous: bool = False
     running_first: bool = False
     gittins: bool = False
-    gittins_quantum_gpu_s: float = Field(3250.0, gt=0)
+    gittins_quantum_gpu_s: float = Field(3250.0, gt=0, le=4e9)
     gittins_sample: int = Field(100, ge=1)
-    promote_knob: float | None = Field(None, gt=0)
+    promote_knob: float | None = Field(None, gt=0, le=1e6)
     skew_threshold: float = Field(0.3, ge=0, le=1)
     placement_high_skew: PlacementName = "consolidate_machine"
     placement_low_skew: PlacementName = "best_fit"
     backfill: bool = True
-    interval_s: float | None = Field(None, ge=0.001)
-    seed: int = 0
+    interval_s: float | None = Field(None, ge=0.001, le=4e9)
+    seed: int = Field(0, ge=0)
 
     @model_validator(mode="after")
     def _sound(self) -> Self:

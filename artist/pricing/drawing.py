@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from artist.errors import InputError
 from artist.pricing.layout import (
     BOX,
     GAP,
@@ -48,6 +49,7 @@ _MADE_OF: dict[Kind, tuple[str, str]] = {  # the whole, and one of several group
     "ring": ("ring of", "rings of"),
     "fully_connected": ("full mesh of", "full meshes of"),
 }
+_MOST_LINKS = 2_000_000  # of GPUs, if all were fully connected: seconds, and some 100 MB
 _PLURALS = {"gpu": "GPUs", "group": "groups", "machine": "machines", "rack": "racks"}
 
 _Point = tuple[float, float]
@@ -98,10 +100,11 @@ def draw_fabric(
     Raises
     ------
     InputError
-        If there is no rack, machine or GPU, or no such machine type.
+        If there is no rack, machine or GPU, no such machine type, or too many of them.
     """
     from matplotlib.figure import Figure
 
+    _check_size(topology, racks, machines_per_rack or topology.machines_per_rack, machine_type)
     graph = fabric_graph(topology, racks, machines_per_rack, machine_type)
     machine = topology.machine_type(machine_type)
     layers = layers_of(graph, topology.fabric.tiers(machine.name))
@@ -122,6 +125,15 @@ def draw_fabric(
         _draw(canvas, cell, (column - cell.width * scale) / 2)
         _draw_column(canvas, entries, column)
     return figure
+
+
+def _check_size(topology: Topology, racks: int, machines: int, machine_type: str | None) -> None:
+    """Refuse what is too large to be built link by link, of which most would not be drawn anyway."""
+    gpus = topology.machine_type(machine_type).gpus
+    if racks * machines * gpus * max(machines, gpus) > _MOST_LINKS:
+        found = f"{racks} racks of {machines} machines of {gpus} GPUs"
+        allowed = "fewer racks, such as racks=2, or a topology with fewer machines and GPUs"
+        raise InputError("a fabric too large to be drawn", where="draw", found=found, allowed=allowed)
 
 
 # --- the fabric

@@ -8,9 +8,10 @@ from artist.errors import InputError
 from netmodels.shape import Shape, Tier, shape_of
 from netmodels.topology import Topology
 
-_MACHINES = re.compile(r"(?:(?P<count>[1-9]\d*)x)?(?P<gpus>[1-9]\d*)(?:@(?P<type>[^\s+|@]+))?")
+_MACHINES = re.compile(r"(?:(?P<count>[1-9][0-9]*)x)?(?P<gpus>[1-9][0-9]*)(?:@(?P<type>[^\s+|@]+))?")
 _ALLOWED = "GPUs of machines joined by +, racks by |, such as 8, 5+3, 8+8|4, 4x8|4x8, 8@machine_type"
 _MOST_GPUS = 1_000_000
+_MOST_DIGITS = 18  # what has more is too many in any case, and Python reads up to some thousand digits
 
 
 def parse_shape(text: str, topology: Topology) -> Shape:
@@ -30,17 +31,19 @@ def parse_shape(text: str, topology: Topology) -> Shape:
         If the text is no placement, a type is unknown or a machine has fewer GPUs.
     """
     slices: list[tuple[int, str, int]] = []
+    total = 0
     for rack, machines in enumerate(text.split("|")):
         for each in machines.split("+"):
             found = _MACHINES.fullmatch(each.strip())
             if found is None:
                 raise InputError("not a placement", where="shape", found=text, allowed=_ALLOWED)
-            machine, gpus = topology.machine_type(found["type"]), int(found["gpus"])
+            machine, gpus = topology.machine_type(found["type"]), int(found["gpus"][:_MOST_DIGITS])
             if gpus > machine.gpus:
                 what = f"more GPUs than a machine of type {machine.name} has"
                 raise InputError(what, where="shape", found=text, allowed=f"up to {machine.gpus} a machine")
-            count = int(found["count"] or 1)
-            if count * gpus + sum(slice_[2] for slice_ in slices) > _MOST_GPUS:
+            count = int((found["count"] or "1")[:_MOST_DIGITS])
+            total += count * gpus
+            if total > _MOST_GPUS:
                 allowed = f"up to {_MOST_GPUS} GPUs"
                 raise InputError("a placement too large", where="shape", found=text, allowed=allowed)
             slices += [(rack, machine.name, gpus)] * count

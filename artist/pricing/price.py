@@ -1,9 +1,12 @@
 """What an iteration, or a collective, costs on a placement."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from artist.errors import InputError
 from artist.pricing.placements import show_shape
@@ -11,6 +14,8 @@ from netmodels.algorithms import Collective
 from netmodels.api import NetworkModel, Profile, SystemSettings, Tier
 from netmodels.shape import Shape, gpus, tier
 from netmodels.topology import Topology
+
+_MOST_NS = 10**18  # 32 years; sums of a few of them still fit 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +116,13 @@ def price_iterations(
     for profile in profiles:
         for shape in shapes:
             slowest = min(topology.machine_type(name).speed for rack in shape for name, _ in rack)
-            answer = network.iteration(profile.scaled(1 / slowest), shape, topology.fabric, system)
+            scaled = profile.scaled(1 / slowest)
+            with _within_64_bits():
+                answer = network.iteration(scaled, shape, topology.fabric, system)
+                spans = answer.spans
+                _check_ns(scaled.compute_ns, answer.comm_ns, answer.total_ns)
             sent: dict[Tier, int] = {}
-            for span in answer.spans:
+            for span in spans:
                 sent[span.tier] = sent.get(span.tier, 0) + span.bytes
             times = (answer.compute_ns, answer.comm_ns, answer.exposed_ns)
             place = (show_shape(shape, topology), gpus(shape), tier(shape))
@@ -145,7 +154,26 @@ def price_collectives(
     for shape in shapes:
         count = gpus(shape)
         start_bytes = -(-bytes_ // count) if collective == "all_gather" else bytes_
-        time_ns = model(collective, start_bytes, shape, topology.fabric, system)
+        with _within_64_bits():
+            time_ns = model(collective, start_bytes, shape, topology.fabric, system)
+            _check_ns(time_ns)
         place = (show_shape(shape, topology), count, tier(shape))
         prices.append(CollectivePrice(collective, *place, bytes_, time_ns, lead))
     return prices
+
+
+def _check_ns(*times_ns: int) -> None:
+    """Raise OverflowError for a time that is too long, or that has left 64 bits on its way."""
+    if not all(0 <= time_ns <= _MOST_NS for time_ns in times_ns):
+        raise OverflowError(f"{max(times_ns, key=abs)} ns")
+
+
+@contextmanager
+def _within_64_bits() -> Iterator[None]:
+    """Say in words that an answer does not fit the nanoseconds that it is counted in."""
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except (OverflowError, FloatingPointError) as error:
+        allowed = f"a smaller compute_scale, shorter latencies or more bandwidth: up to {_MOST_NS:g} ns"
+        raise InputError("too long a time", where="network", found=str(error), allowed=allowed) from None

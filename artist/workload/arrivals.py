@@ -14,13 +14,20 @@ from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.filters import from_zero
 from artist.workload.parameters import Strict, validated
-from artist.workload.table import work_s
+from artist.workload.table import MAX_S, work_s
 
 _GROUP = "arrivals"
 
 
 def load_of(table: pd.DataFrame, cluster_gpus: int) -> float:
-    """Return the load that the jobs offer to a cluster; infinite if all arrive at once."""
+    """Return the load that the jobs offer to a cluster; infinite if all arrive at once.
+
+    Raises
+    ------
+    InputError
+        If the cluster has no GPUs.
+    """
+    _need_gpus(cluster_gpus)
     span_s = float(table["submit_s"].max() - table["submit_s"].min())
     return gpu_seconds(table) / (cluster_gpus * span_s) if span_s > 0 else float("inf")
 
@@ -28,6 +35,20 @@ def load_of(table: pd.DataFrame, cluster_gpus: int) -> float:
 def gpu_seconds(table: pd.DataFrame) -> float:
     """Return the work of all jobs in GPU-seconds."""
     return float(np.sum(table["gpus"].to_numpy(float) * work_s(table)))
+
+
+def _need_gpus(cluster_gpus: int) -> None:
+    if not cluster_gpus:
+        raise InputError("no load without GPUs", where="cluster", found="0 GPUs", allowed="a GPU or more")
+
+
+def _need_soon(span_s: float) -> None:
+    """Refuse arrivals that last longer than a trace may; by half, since they are drawn around a mean."""
+    if not span_s <= MAX_S / 2:
+        allowed = f"a higher rate, for up to {MAX_S / 2:g} s"
+        raise InputError(
+            "too long a time of arrivals", where="arrivals", found=f"{span_s:g} s", allowed=allowed
+        )
 
 
 class TraceArrivals:
@@ -88,7 +109,9 @@ class PoissonArrivals:
         if self.parameters.jobs_per_hour is not None:
             mean_s = 3600.0 / self.parameters.jobs_per_hour
         else:
+            _need_gpus(cluster_gpus)
             mean_s = gpu_seconds(table) / (cluster_gpus * (self.parameters.load or 1.0) * max(gaps, 1))
+        _need_soon(mean_s * gaps)
         draws = child_generator(self.parameters.seed, "arrivals").exponential(mean_s, gaps)
         return ordered.assign(submit_s=np.concatenate([[0.0], np.cumsum(draws)]))
 
@@ -117,5 +140,6 @@ class CompressArrivals:
             found = "all jobs arrive at once" if now else "no job uses GPUs"
             allowed = "arrivals=poisson, or another choice of jobs"
             raise InputError("no factor gives this load", where="arrivals.load", found=found, allowed=allowed)
-        start = from_zero(table)
-        return start.assign(submit_s=start["submit_s"] * (now / self.parameters.load))
+        start, factor = from_zero(table), now / self.parameters.load
+        _need_soon(float(start["submit_s"].max()) * factor)
+        return start.assign(submit_s=start["submit_s"] * factor)

@@ -4,7 +4,9 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,11 @@ import pandas as pd
 from artist.errors import InputError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file, unzipped if it is gzipped (told by its content).
+    """Return the text of a UTF-8 file, unzipped if it is gzipped (told by its content); lines end in LF.
 
     Raises
     ------
@@ -34,6 +37,8 @@ def read_text(path: Path) -> str:
         raise InputError(
             f"cannot be read: {error.strerror}", where=where, allowed="a readable file"
         ) from None
+    except (RuntimeError, ValueError) as error:  # a home that nobody has; a path with a NUL in it
+        raise InputError("not a path", where=where, found=str(error), allowed="a readable file") from None
     if raw.startswith(_GZIP_MAGIC):
         try:
             raw = gzip.decompress(raw)
@@ -50,7 +55,7 @@ def read_text(path: Path) -> str:
         ) from None
     if "\0" in text:
         raise InputError("not a text file", where=where, found="\0", allowed="UTF-8, plain or gzip")
-    return text
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def read_csv(path: Path) -> pd.DataFrame:
@@ -64,7 +69,8 @@ def read_csv(path: Path) -> pd.DataFrame:
     text = read_text(path)
     if not text.strip():
         raise InputError("empty file", where=str(path), found="", allowed="a header and one row a job")
-    _check_header(text.partition("\n")[0], str(path))
+    header = text.partition("\n")[0]
+    _check_commas(header, header_of(header, f"{path}, line 1"), f"{path}, line 1")
     try:
         table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, skip_blank_lines=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -80,17 +86,61 @@ def read_csv(path: Path) -> pd.DataFrame:
     return table[~blank.all(axis=1)]
 
 
-def _check_header(header: str, where: str) -> None:
-    """Refuse separators other than commas, and columns of one name, which pandas would rename."""
-    names = [name.strip() for name in next(csv.reader([header]), [])]
+def header_of(line: str, where: str, separator: str = ",") -> list[str]:
+    """Return the names in the first line of a table.
+
+    Raises
+    ------
+    InputError
+        If it is no such line, or as `checked_names`.
+    """
+    try:
+        return checked_names(next(csv.reader([line], delimiter=separator), []), where)
+    except csv.Error as error:
+        allowed = "names of the columns"
+        raise InputError("not a header", where=where, found=str(error), allowed=allowed) from None
+
+
+def checked_names(names: Sequence[str], where: str) -> list[str]:
+    """Return names of columns without spaces around; raise InputError if two are the same.
+
+    pandas would rename the second.
+    """
+    stripped = [name.strip() for name in names]
+    twice = next((name for name in stripped if name and stripped.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("two columns of one name", where=where, found=twice, allowed="each column once")
+    return stripped
+
+
+def _check_commas(header: str, names: Sequence[str], where: str) -> None:
+    """Refuse separators other than commas."""
     if len(names) == 1 and (";" in header or "\t" in header):
         allowed = "commas between the columns"
-        raise InputError("not separated by commas", where=f"{where}, line 1", found=header, allowed=allowed)
-    twice = next((name for name in names if name and names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(
-            "two columns of one name", where=f"{where}, line 1", found=twice, allowed="each column once"
-        )
+        raise InputError("not separated by commas", where=where, found=header, allowed=allowed)
+
+
+def read_json(path: Path, allowed: str) -> Any:
+    """Return what a JSON file holds; `allowed` says what that should be.
+
+    Raises
+    ------
+    InputError
+        As `read_text`; and if it is not JSON.
+    """
+    text, where = read_text(path), str(path)
+    try:
+        content = json.loads(text)
+        if _HALF.search(text):  # half a character, which no file of results could hold
+            json.dumps(content, ensure_ascii=False).encode()
+        return content
+    except json.JSONDecodeError as error:
+        where, found = f"{where}, line {error.lineno}, column {error.colno}", error.msg
+    except RecursionError:
+        found = "too deep"
+    except ValueError as error:  # a number of thousands of digits, or half a character
+        found = str(error)
+    raise InputError("malformed JSON", where=where, found=found, allowed=allowed)
 
 
 def read_json_records(path: Path) -> list[dict[str, Any]]:
@@ -101,15 +151,7 @@ def read_json_records(path: Path) -> list[dict[str, Any]]:
     InputError
         As `read_text`; and if the file is not such an array.
     """
-    try:
-        records = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        where = f"{path}, line {error.lineno}, column {error.colno}"
-        raise InputError("malformed JSON", where=where, found=error.msg, allowed="one JSON array") from None
-    except RecursionError:
-        raise InputError(
-            "malformed JSON", where=str(path), found="too deep", allowed="one JSON array"
-        ) from None
+    records = read_json(path, "one JSON array")
     if not isinstance(records, list):
         found = type(records).__name__
         raise InputError(

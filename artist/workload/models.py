@@ -5,11 +5,11 @@ jobs or another order leaves the model of a job as it was. Hashing takes about a
 """
 
 from hashlib import blake2b
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from artist.workload.parameters import Strict
 
@@ -17,11 +17,14 @@ TABLE_1_MODELS = ("AlexNet", "VGG11", "MobileNetV3", "ResNet18", "ResNet50", "BE
 """The models of Table 1 of the Dally paper."""
 
 
+Weight = Annotated[float, Field(gt=0, le=1e12)]  # a sum of them must not overflow
+
+
 class GpuRange(Strict):
     """Weights of the models of all jobs with at most `max_gpus` GPUs; None for any number."""
 
     max_gpus: PositiveInt | None = None
-    weights: dict[str, PositiveFloat] = Field(min_length=1)
+    weights: dict[str, Weight] = Field(min_length=1)
 
 
 class ModelRule(Strict):
@@ -37,7 +40,7 @@ class ModelRule(Strict):
 
     rule: Literal["uniform", "weighted", "by_gpus", "fixed"] = "uniform"
     names: tuple[str, ...] | None = TABLE_1_MODELS
-    weights: dict[str, PositiveFloat] | None = None
+    weights: dict[str, Weight] | None = None
     by_gpus: tuple[GpuRange, ...] | None = None
     name: str | None = None
 

@@ -27,7 +27,7 @@ from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.files import read_text
 from artist.workload.parameters import Strict, validated
-from artist.workload.table import check
+from artist.workload.table import MAX_S, check
 
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
@@ -113,14 +113,14 @@ class SyntheticTrace:
         """
 
         preset: Literal["helios_venus", "philly"] = "helios_venus"
-        jobs: PositiveInt = 400
+        jobs: int = Field(default=400, ge=1, le=10_000_000)
         load: PositiveFloat | None = None
         load_gpus: PositiveInt = 128
         days: PositiveFloat | None = None
         jobs_per_day: PositiveFloat | None = None
         start_hour: int = Field(default=9, ge=0, le=23)
         start_weekday: int = Field(default=0, ge=0, le=6)
-        burst_jobs: float = Field(default=1.0, ge=1)
+        burst_jobs: float = Field(default=1.0, ge=1, le=1e6)
 
         @model_validator(mode="after")
         def _one_length(self) -> Self:
@@ -161,6 +161,9 @@ class SyntheticTrace:
             span_s = chosen.days * _DAY_S
         else:
             span_s = chosen.jobs / (chosen.jobs_per_day or known.jobs_per_day) * _DAY_S
+        if not span_s <= MAX_S:
+            allowed = f"arrivals within {MAX_S:g} s, by load, days or jobs_per_day"
+            raise InputError("too long a time", where="workload", found=f"{span_s:g} s", allowed=allowed)
         start_s = chosen.start_weekday * _DAY_S + chosen.start_hour * _HOUR_S
         random = self._random("arrivals")
         return draw_arrivals_s(known, chosen.jobs, start_s, span_s, chosen.burst_jobs, random)

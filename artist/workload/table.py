@@ -202,10 +202,14 @@ def to_numbers(column: pd.Series) -> np.ndarray:
     if pd.api.types.is_bool_dtype(column):
         return np.full(len(column), np.nan)
     if column.dtype == object:  # a file that knows types, such as JSON: only text and numbers can count
-        column = column.where(
-            column.map(lambda v: isinstance(v, str | int | float) and not isinstance(v, bool))
-        )
+        column = column.map(_number_or_text)
     return pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
+
+
+def _number_or_text(value: object) -> str | float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(value) if isinstance(value, int) and abs(value) >= 2**63 else value  # too large is infinite
 
 
 def _is_missing(column: pd.Series) -> np.ndarray:

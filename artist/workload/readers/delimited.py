@@ -1,6 +1,5 @@
 """Read tables that are not plain CSV: other separators, comments above the header, or no header."""
 
-import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from artist.errors import InputError
-from artist.workload.files import read_text
+from artist.workload.files import checked_names, header_of, read_text
 
 
 def read_delimited(
@@ -30,18 +29,14 @@ def read_delimited(
     InputError
         If the file cannot be read, is empty, or a row has more or fewer fields than the header.
     """
-    lines = read_text(path).splitlines()
+    lines = read_text(path).split("\n")
     at = 0
     while at < len(lines) and (not lines[at].strip() or (comment and lines[at].startswith(comment))):
         at += 1
     if at == len(lines):
         raise InputError("empty file", where=str(path), found="", allowed="one row a job")
-    names = list(header or next(csv.reader([lines[at]], delimiter=separator)))
-    names = [name.strip() for name in names]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        where = f"{path}, line {at + 1}"
-        raise InputError("two columns of one name", where=where, found=twice, allowed="each column once")
+    where = f"{path}, line {at + 1}"
+    names = checked_names(header, where) if header else header_of(lines[at], where, separator)
     body = lines[at if header else at + 1 :]
     first = at + 1 if header else at + 2
     if comment:

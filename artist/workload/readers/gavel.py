@@ -1,6 +1,5 @@
 """Reader of the job files of Gavel, Narayanan et al., OSDI'20 (stanford-futuredata/gavel)."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pandas as pd
 
 from artist.errors import InputError
 from artist.workload.api import FileParameters
-from artist.workload.files import read_text
+from artist.workload.files import read_json, read_text
 from artist.workload.parameters import validated
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
@@ -110,11 +109,7 @@ def _check_fields(path: Path) -> None:
 
 def _throughputs(path: Path, worker: str) -> dict[str, float]:
     """Return steps/s of each job type and number of GPUs alone on a worker type."""
-    try:
-        content = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        where = f"{path}, line {error.lineno}, column {error.colno}"
-        raise InputError("malformed JSON", where=where, found=error.msg, allowed="one JSON object") from None
+    content = read_json(path, "one JSON object")
     if not isinstance(content, dict) or worker not in content:
         allowed = ", ".join(content) if isinstance(content, dict) else "an object by worker type"
         raise InputError(f"not in {path}", where="workload.worker", found=worker, allowed=allowed)

@@ -91,7 +91,8 @@ def parse_dates(table: pd.DataFrame, column: str, where: str) -> pd.Series:
     InputError
         For the first value that is not such a date.
     """
-    dates = pd.to_datetime(table[column], format="%Y-%m-%d %H:%M:%S", errors="coerce")
+    text = table[column].astype(str)  # a number in JSON is no date
+    dates = pd.to_datetime(text, format="%Y-%m-%d %H:%M:%S", errors="coerce")
     allowed = "a date such as 2020-06-01 12:30:00"
     refuse(table, dates.isna().to_numpy(bool), where, column, "is not a date", allowed)
     return dates

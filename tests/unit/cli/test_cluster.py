@@ -94,7 +94,7 @@ def test_a_new_machine_may_join(topology: Topology, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "not a table"),
+        ("", "empty file"),
         ("time_s,kind,machine\n", "deadline_s"),
         (f"{HEADER[:-1]},colour\n", "colour"),
         (f"{HEADER}x,fail,m0,\n", "line 2, time_s"),

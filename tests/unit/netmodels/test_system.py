@@ -26,7 +26,7 @@ def test_null_keeps_the_topology_s_value():
         ({"endpoint_delay_ns": -1}, -1, "a whole number from 0 to 1000000000000"),
         ({"endpoint_delay_ns": 1.5}, 1.5, "a whole number from 0 to 1000000000000"),
         ({"endpoint_delay_ns": True}, True, "a whole number from 0 to 1000000000000"),
-        ({"local_memory_gb_s": float("nan")}, "nan", "0, or a number from 0.001 on"),
+        ({"local_memory_gb_s": float("nan")}, "nan", "0, or a number from 0.001 to 1e+09"),
         ({"queue_order": ["issue"]}, ["issue"], "did you mean 'issue'?"),
         ({"collective_algorithm": "rings"}, "rings", "did you mean 'ring'?"),
         ({"collective_algorithm": ["ring", "ring", "tree"]}, "tree", "direct"),

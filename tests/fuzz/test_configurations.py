@@ -1,0 +1,132 @@
+"""Configurations with wrong values of every type and size, until everything of the run is built."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hypothesis import given
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+
+from artist.build import Simulation, build, check_config
+from artist.cli import register_topologies
+from artist.data import data_path
+from artist.describe.command import DescribeConfig
+from artist.explain import from_validation
+from artist.pricing.command import PriceConfig
+from tests.fuzz.mutations import damaged, tables, trees
+from tests.fuzz.oracle import fuzzed, result_of
+
+TINY = ("workload=csv", "workload.path=tiny.csv")
+FAILING = "cluster.failures={mtbf_h: 1000, repair_h: 12, days: 365, seed: 0}"
+RUNS: dict[str, tuple[str, ...]] = {
+    "demo": ("workload.jobs=20",),
+    "sized": ("cluster.machines=[{type: dgx_h100, count: 3, pool: a}]", "stop.jobs=[0,3]", *TINY),
+    "poisson": ("arrivals=poisson", "policy=fifo", "estimates=noise", FAILING, *TINY),
+    "compressed": (
+        "arrivals=compress",
+        "policy=tiresias_open",
+        "overheads=keep",
+        "cluster.machines=4",
+        *TINY,
+    ),
+    "events": ("cluster.events=events.csv", "stop.time_s=1000", "estimates=wrong_fraction", *TINY),
+    "drawn": ("workload.models.rule=by_gpus", "workload.models.by_gpus=[{weights: {VGG11: 1, GPT-2: 2}}]"),
+    "tabled": ("overheads.table=delays.csv", "network.cache=cache", "network.system.chunks=4", *TINY),
+}
+EVENTS = """\
+time_s,kind,machine,deadline_s,type,rack,pool
+20,fail,m0,,,,
+30,join,m0,,,,
+40,join,new,,dgx_h100,1,p
+50,leave,m1,60,,,
+"""
+DELAYS = "model,gpus,start_s,restart_s\nVGG11,1,10,20\nVGG11,8,30,40\n"
+
+
+@cache
+def composed(kind: str, name: str, *overrides: str) -> str:
+    """Return a resolved configuration as JSON."""
+    register_topologies()
+    with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):
+        return json.dumps(OmegaConf.to_container(compose(kind, list(overrides)), resolve=True))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files(folder: Path) -> None:
+    """Write the files that the configurations name."""
+    (folder / "tiny.csv").write_bytes(data_path("traces", "tiny.csv").read_bytes())
+    (folder / "events.csv").write_text(EVENTS)
+    (folder / "delays.csv").write_text(DELAYS)
+
+
+def built(raw: Any) -> Simulation:
+    """Return what a run needs, by the way that a run takes."""
+    simulation = build(check_config(raw))
+    assert simulation.jobs
+    assert simulation.cluster.total_gpus >= 0
+    for event in simulation.capacity_events:
+        assert 0 <= event.time_ns < 2**63
+    return simulation
+
+
+@pytest.mark.parametrize("name", RUNS)
+@fuzzed(25)
+@given(data=st.data())
+def test_a_wrong_configuration_is_refused_before_the_run(name: str, data: st.DataObject) -> None:
+    """Nothing that a YAML can say may end in a traceback, or fill the memory before the clock starts."""
+    good = json.loads(composed("config", name, *RUNS[name]))
+    wrong = data.draw(trees(good, 2, kept=("_target_", "")))
+    result_of(lambda: built(wrong))
+
+
+@pytest.mark.parametrize(
+    "section", ["cluster", "workload", "arrivals", "policy", "estimates", "overheads", "stop"]
+)
+@fuzzed(25)
+@given(data=st.data())
+def test_a_wrong_section_is_refused_before_the_run(section: str, data: st.DataObject) -> None:
+    """The same with the changes in one section, since most fields of a configuration are the topology's."""
+    name = data.draw(st.sampled_from(sorted(RUNS)))
+    raw = json.loads(composed("config", name, *RUNS[name]))
+    raw[section] = data.draw(trees(raw[section], 3, kept=("_target_", "")))
+    result_of(lambda: built(raw))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_configurations_are_good(name: str) -> None:
+    """Or the mutations would only ever be refused for what was wrong before."""
+    assert built(json.loads(composed("config", name, *RUNS[name])))
+
+
+@pytest.mark.parametrize(("kind", "model"), [("price", PriceConfig), ("describe", DescribeConfig)])
+@fuzzed(30)
+@given(data=st.data())
+def test_a_wrong_configuration_of_a_command_is_refused(
+    kind: str, model: type[Any], data: st.DataObject
+) -> None:
+    """What artist-network and artist-trace are asked comes the same way."""
+    good = json.loads(composed(kind, kind))
+    wrong = data.draw(trees(good, 3, kept=("_target_", "topology", "")))
+
+    def checked() -> None:
+        try:
+            model.model_validate(wrong)
+        except ValidationError as error:
+            raise from_validation(error, model=model) from None
+
+    result_of(checked)
+
+
+@fuzzed(80)
+@given(data=st.data())
+def test_a_damaged_file_of_capacity_events_is_read_or_refused(folder: Path, data: st.DataObject) -> None:
+    """Times, machines and racks beyond all bounds must not reach the engine."""
+    (folder / "odd.csv").write_bytes(data.draw(damaged(data.draw(tables(EVENTS)))))
+    raw = json.loads(composed("config", "events", *RUNS["events"]))
+    raw["cluster"]["events"] = "odd.csv"
+    result_of(lambda: built(raw))
