@@ -33,9 +33,9 @@ def test_equal_semantics_give_their_answer(name, shared):
     assert ours.makespan_s == pytest.approx(case.theirs.makespan_s, rel=DIGITS)
 
 
-@pytest.mark.parametrize(("name", "least"), [("muri-srtf", 0.05), ("muri-tiresias", 0.2)])
+@pytest.mark.parametrize(("name", "least"), [("muri-srtf", 0.05), ("muri-tiresias", 0.05)])
 def test_shipped_semantics_differ(name, least, shared):
-    """The first row says what the switches are worth: without them the difference is far above 1 %."""
+    """The first row says what the switches are worth: without them the difference is above 5 %."""
     case = agreement.CASES[name]
     ours = agreement.run(case, case.steps[0][1], shared)
     assert abs(agreement.off(ours, case.theirs)) > least
