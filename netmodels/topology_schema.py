@@ -20,7 +20,7 @@ Text = Annotated[StrictStr, Field(min_length=1)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Much = Annotated[Number, Field(gt=0, le=2.0**20)]  # GiB or GB/s of a machine: more is a slip of a unit
 Many = Annotated[StrictInt, Field(le=1_000_000)]
-Speed = Annotated[Number, Field(ge=1e-6, le=1e9)]
+Speed = Annotated[Number, Field(ge=1e-3, le=1e9)]
 
 
 class _Part(BaseModel):

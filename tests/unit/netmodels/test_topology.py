@@ -91,7 +91,7 @@ def test_dally_fabric_has_the_constants_of_the_program():
             "fabric.rack.0.bandwidth_gib_s",
             0,
             "fabric.rack.0.bandwidth_gib_s",
-            "greater than or equal to 0.000001",
+            "greater than or equal to 0.001",
         ),
         ("fabric.rack.0.bandwidth_gbit_s", 1, "fabric.rack.0", "exactly one of bandwidth_gbit_s"),
         ("fabric.rack.0.size", 4, "fabric.rack.0.size", "0 for the last dimension"),
