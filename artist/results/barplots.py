@@ -14,13 +14,11 @@ from artist.results.looks import (
     SHADES,
     WIDTH_IN,
     columns,
-    group_texts,
     key_texts,
     label_rows,
     legend,
     log_time_axis,
     panels,
-    points,
     style,
     time_unit,
     title,
@@ -36,9 +34,9 @@ if TYPE_CHECKING:
 
 _BAR_IN = 0.24
 _TIER_NAMES = ("in a machine", "in a rack", "over the network")
-_LEAST_OVERHEAD = 1e-4  # less is drawn there
+LEAST_OVERHEAD = 1e-4  # less is drawn there
 _MOST_MODELS = 12
-_HOURS_FROM_S = 7200  # as in the tables
+_HOURS_FROM_S = 5400  # as in the tables
 
 
 def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
@@ -47,7 +45,7 @@ def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WID
     totals = values.sum(axis=1)
     longest_s = float(totals.max())
     scale, unit = (3600, "hours") if longest_s >= _HOURS_FROM_S else time_unit(longest_s)
-    used = [i for i in range(len(PARTS)) if i < 3 or values[:, i].max() > 1e-3 * totals.max()]
+    used = drawn_parts(digests)
     with style():
         figure, (axes,) = _bar_panels(1, digests, contest, width_in)
         y = _stack(axes, digests, contest, values[:, used] / scale, [PARTS[i] for i in used], used)
@@ -58,6 +56,13 @@ def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WID
         axes.set_xlabel(f"mean over finished jobs ({unit})")
         _part_key(figure, axes, width_in)
         return figure
+
+
+def drawn_parts(digests: Sequence[Digest]) -> list[int]:
+    """Return which parts of the completion time are large enough to be seen in some row."""
+    values = np.nan_to_num(np.array([each.parts_s for each in digests]))
+    least = 1e-3 * values.sum(axis=1).max()
+    return [i for i in range(len(PARTS)) if i < 3 or values[:, i].max() > least]
 
 
 def placements_by_tier(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
@@ -96,7 +101,7 @@ def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float =
         lines: dict[int, Any] = {}
         for axes, (column, name, rows) in zip(places, both, strict=True):
             for row in rows:
-                marker = {"marker": layout.looks[row]["marker"] or ".", "markevery": None, "markersize": 4}
+                marker = {"marker": layout.points[row]["marker"], "markevery": None, "markersize": 4}
                 times = digests[row].by_demand[there, column]
                 (lines[row],) = axes.plot(range(len(there)), times, **layout.looks[row] | marker)
             axes.set_xticks(range(len(there)), [DEMANDS[i] for i in there])
@@ -111,38 +116,50 @@ def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float =
 
 
 def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
-    """Draw exposed communication over compute by model, a panel for each tier that jobs were on."""
-    texts = group_texts([each.group for each in digests])
+    """Draw exposed communication over compute by model, a panel for each scenario and tier with such jobs."""
+    layout = facets([each.group for each in digests], contest)
     found = [dict(each.overheads) for each in digests]
     tiers = [tier for tier in TIERS if any(tier == at for each in found for _, at in each)]
     models = sorted({model for each in found for model, _ in each})[:_MOST_MODELS]
+    both = [(tier, name, rows) for name, rows in layout.sets for tier in tiers] or [("", "", ())]
+    most = max(len(rows) for _, rows in layout.sets)
     with style():
         figure, places = panels(
-            max(1, len(tiers)), 3.2 if width_in == WIDTH_IN else 2.4, texts,
-            shared=False, same_y=True, width_in=width_in, most_columns=3,
+            len(both), 0.5 + max(2, len(models)) * min(0.6, 0.12 + 0.05 * most), layout.texts,
+            shared=False, same_y=True, width_in=width_in, most_columns=max(1, len(tiers)),
         )  # fmt: skip
-        lines: list[object] = []
         if not tiers:
             places[0].text(0.5, 0.5, "no job used several GPUs", ha="center", transform=places[0].transAxes)
-            lines = [places[0].plot([], [], **points(i))[0] for i in range(len(texts))]
-        for axes, tier in zip(places, tiers, strict=False):
-            lines = []
-            for i, each in enumerate(found):
-                x = np.arange(len(models)) + 0.7 * ((i + 0.5) / len(found) - 0.5)
-                y = [each.get((model, tier), np.nan) for model in models]
-                lines += axes.plot(x, 100 * np.maximum(y, _LEAST_OVERHEAD), **points(i))
+        values = [100 * max(value, LEAST_OVERHEAD) for each in found for value in each.values()]
+        for axes, (tier, name, rows) in zip(places, both, strict=True):
+            for i, row in enumerate(rows):
+                y = np.arange(len(models)) + 0.7 * ((i + 0.5) / len(rows) - 0.5)
+                x = [found[row].get((model, tier), np.nan) for model in models]
+                axes.plot(100 * np.maximum(x, LEAST_OVERHEAD), y, **layout.points[row])
             for edge in range(1, len(models)):
-                axes.axvline(edge - 0.5, color="#dddddd", linewidth=0.6)
-            axes.set_xticks(
-                range(len(models)), [clip(model, 14) for model in models], rotation=60, fontsize=8
-            )
-            axes.set_title(_TIER_NAMES[TIERS.index(tier)], fontsize=9, loc="left")
-            axes.set(yscale="log", xlim=(-0.5, len(models) - 0.5))
-            axes.grid(visible=False, axis="x")
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        places[0].set_ylabel("communication / compute (%)")
-        legend(figure, texts, lines)
+                axes.axhline(edge - 0.5, color="#dddddd", linewidth=0.6)
+            if tier:
+                _overhead_axes(axes, models, values, last=axes in places[-columns(places) :])
+                tier_name = _TIER_NAMES[TIERS.index(tier)]
+                axes.set_title(clip(", ".join(filter(None, (tier_name, name))), 40), fontsize=9, loc="left")
+        legend(figure, layout.texts, [_dot(layout.points[row]) for row in layout.examples])
         return figure
+
+
+def _overhead_axes(axes: "Axes", models: Sequence[str], values: Sequence[float], *, last: bool) -> None:
+    axes.set_yticks(range(len(models)), [clip(model, 14) for model in models], fontsize=8)
+    axes.set(xscale="log", ylim=(len(models) - 0.5, -0.5), xlim=(0.7 * min(values), 1.5 * max(values)))
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_formatter(lambda value, _: "")
+    if last:
+        axes.set_xlabel("communication / compute (%)")
+
+
+def _dot(dot_look: dict[str, Any]) -> object:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], **dot_look)
 
 
 def _bar_panels(

@@ -9,19 +9,20 @@ from artist.results.digest import Digest, Member
 from artist.results.measures import (
     METRICS,
     MORE_METRICS,
+    Estimate,
     Metric,
+    column_unit,
     difference,
     estimate,
+    is_level,
+    is_negligible,
     number_texts,
-    time_scale,
 )
 from artist.results.names import short_key
 from artist.results.scenarios import Contest
 
 TOP_MEMBERS = 20
 MINUS = "\u2212"
-LEVEL = 0.01  # rows within 1 % of the best are level with it
-_NO_DIFFERENCE = 1e-9
 # What a phone shows first is what rows are compared by.
 _COUNTS = tuple(metric for metric in METRICS if metric.name in ("jobs", "finished"))
 _ORDER = (*(metric for metric in METRICS if metric not in _COUNTS), *_COUNTS, *MORE_METRICS)
@@ -62,7 +63,7 @@ class Cell:
     half
         Text of the half width of its interval; may be empty.
     best
-        Whether it is the best of its scenario.
+        Whether it is the best of its scenario, or level with it.
     """
 
     text: str
@@ -103,16 +104,14 @@ def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
     if any(group.letter for group in groups):
         columns.insert(0, Column("row", "", word=True))
         cells.insert(0, [Cell(group.letter, f"{row:04}") for row, group in enumerate(groups)])
-    unit, scale = time_scale([run.summary for group in groups for run in group.runs])
     for metric in _ORDER:
-        heading = _title(metric)
         compared = metric not in _COUNTS
-        shown_unit = {"count": "", "time": unit, "fraction": "%"}[metric.kind]
+        estimates = [estimate(metric, [run.summary for run in group.runs]) for group in groups]
+        unit, factor = column_unit(metric.kind, [mean for mean, _ in estimates])
         columns.append(
-            Column(metric.name, heading, shown_unit, more=metric not in METRICS, compared=compared)
+            Column(metric.name, _title(metric), unit, more=metric not in METRICS, compared=compared)
         )
-        factor = {"count": 1.0, "time": scale, "fraction": 100.0}[metric.kind]
-        cells.append(_metric_cells(comparison, contest, metric, factor, compared))
+        cells.append(_metric_cells(estimates, contest, metric, factor, compared))
     if any(len(group.runs) > 1 for group in groups):
         columns.append(Column("runs", "runs"))
         cells.append([Cell(str(len(group.runs)), float(len(group.runs))) for group in groups])
@@ -122,17 +121,13 @@ def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
     return DataTable("comparison", tuple(columns), rows, texts, breaks)
 
 
-def members_table(
-    name: str, title: str, digests: Sequence[Digest], unit: tuple[str, float]
-) -> DataTable | None:
+def members_table(name: str, title: str, digests: Sequence[Digest]) -> DataTable | None:
     """Return the table of users or virtual clusters; None if no row names any.
 
     Parameters
     ----------
     name
         "users" or "vcs". Those with most GPU time over all rows are shown, in every row.
-    unit
-        Of times: its name, and what a second is in it.
     """
     totals: dict[str, float] = {}
     every: list[tuple[Digest, Member]] = []
@@ -144,18 +139,20 @@ def members_table(
     if not top:
         return None
     chosen = [(each, member) for wanted in top for each, member in every if member.name == wanted]
-    text, scale = unit
+    numbers = [_member_numbers(member) for _, member in chosen]
+    jct, queue = (
+        column_unit("time", [row[i] for row in numbers for i in places]) for places in ((1, 2, 3), (4,))
+    )
     lettered = any(each.group.letter for each in digests)
     columns = [
         Column(name, title, word=True),
         Column("row", "row", word=True),
         Column("jobs", "jobs"),
-        *(Column(f"jct_{word}", f"JCT {word}", text) for word in ("mean", "median", "p95")),
-        Column("queue", "queue mean", text),
+        *(Column(f"jct_{word}", f"JCT {word}", jct[0]) for word in ("mean", "median", "p95")),
+        Column("queue", "queue mean", queue[0]),
         Column("gpu_hours", "GPU-hours"),
     ]
-    numbers = [_member_numbers(member) for _, member in chosen]
-    factors = (1.0, scale, scale, scale, scale, 1.0)
+    factors = (1.0, jct[1], jct[1], jct[1], queue[1], 1.0)
     kinds = ("count", "time", "time", "time", "time", "time")
     texts = [
         number_texts([(row[i], None) for row in numbers], factors[i], kinds[i]) for i in range(len(factors))
@@ -192,8 +189,8 @@ def html_table(table: DataTable) -> str:
 
 def signed_per_cent(part: float) -> str:
     """Return a difference as people read it: +3.2 %, with as many digits as say something."""
-    if abs(part) < _NO_DIFFERENCE:
-        return "0 %"
+    if not part:
+        return "="
     size = abs(100 * part)
     if size < 0.05:
         return "&asymp; 0 %"
@@ -202,29 +199,33 @@ def signed_per_cent(part: float) -> str:
 
 
 def _metric_cells(
-    comparison: Comparison, contest: Contest, metric: Metric, factor: float, compared: bool
+    estimates: Sequence[Estimate], contest: Contest, metric: Metric, factor: float, compared: bool
 ) -> list[Cell]:
-    estimates = [estimate(metric, [run.summary for run in group.runs]) for group in comparison.groups]
     texts = number_texts(estimates, factor, metric.kind)
-    best = _best(contest, [mean for mean, _ in estimates]) if metric.low_is_good else set()
+    best = _best(contest, metric.kind, [mean for mean, _ in estimates]) if metric.low_is_good else set()
     cells = []
     for row, ((mean, _), (text, half)) in enumerate(zip(estimates, texts, strict=True)):
         base = contest.baseline[row]
-        apart = difference(mean, estimates[base][0]) if compared and base != row else None
+        apart = _apart(metric.kind, mean, estimates[base][0]) if compared and base != row else None
         cells.append(Cell(text, mean, half, apart, row in best))
     return cells
 
 
-def _best(contest: Contest, means: Sequence[float | None]) -> set[int]:
-    """Return the rows that are the best of their scenario by more than 1 %."""
-    found = set()
+def _apart(kind: str, value: float | None, reference: float | None) -> float | None:
+    """Return the difference to the baseline as part of it, 0 where the two are as good as equal."""
+    if value is not None and reference is not None and is_negligible(kind, value, reference):
+        return 0.0
+    return difference(value, reference)
+
+
+def _best(contest: Contest, kind: str, means: Sequence[float | None]) -> set[int]:
+    """Return the rows that are the best of their scenario or level with it; none where all of them are."""
+    found: set[int] = set()
     for scenario in contest.scenarios:
         known = [(mean, row) for row in scenario.rows if (mean := means[row]) is not None]
-        if len(known) < 2:
-            continue
-        (least, row), (second, _) = sorted(known)[:2]
-        if second > least * (1 + LEVEL):
-            found.add(row)
+        least = min(known, default=(0.0, 0))[0]
+        level = {row for mean, row in known if is_level(kind, mean, least)}
+        found |= level if len(level) < len(known) else set()
     return found
 
 

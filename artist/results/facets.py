@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.results.compare import Replicates
-from artist.results.looks import group_texts, looks, marked_look
+from artist.results.looks import group_texts, looks, marked_look, point_looks, points
 from artist.results.scenarios import Contest
 
 _MOST_PANELS = 8
@@ -20,14 +20,15 @@ class Facets:
     ----------
     sets
         Title and rows of each panel.
-    looks
-        Of each row.
+    looks, points
+        Of each row: of its lines, and of its lone points, in the same colour.
     texts, examples
         Entries of the legend, and a row that is drawn like each.
     """
 
     sets: tuple[tuple[str, tuple[int, ...]], ...]
     looks: tuple[dict[str, Any], ...]
+    points: tuple[dict[str, Any], ...]
     texts: tuple[str, ...]
     examples: tuple[int, ...]
 
@@ -45,11 +46,12 @@ def facets(groups: Sequence[Replicates], contest: Contest) -> Facets:
     sets = scenario_rows(len(groups), contest)
     names = list(dict.fromkeys(contest.contenders[: len(groups)]))
     if 1 < len(sets) <= _MOST_PANELS and 1 < len(names) <= _MOST_LINES:
-        row_looks = [marked_look(names.index(contest.contenders[row])) for row in range(len(groups))]
-        examples = [contest.contenders.index(name) for name in names]
-        return Facets(sets, tuple(row_looks), tuple(names), tuple(examples))
+        numbers = [names.index(contest.contenders[row]) for row in range(len(groups))]
+        lines, dots = tuple(map(marked_look, numbers)), tuple(map(points, numbers))
+        return Facets(sets, lines, dots, tuple(names), tuple(map(numbers.index, range(len(names)))))
     everything = tuple(range(len(groups)))
-    return Facets((("", everything),), tuple(looks(groups)), tuple(group_texts(groups)), everything)
+    lines, dots = tuple(looks(groups)), tuple(point_looks(groups))
+    return Facets((("", everything),), lines, dots, tuple(group_texts(groups)), everything)
 
 
 def scenario_rows(n_rows: int, contest: Contest) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from artist.results.digest import Digest
+from artist.results.digest import GAUGES, Digest, Distribution
+from artist.results.jobcolumns import PARTS
 from artist.results.looks import NARROW_IN, WIDTH_IN
 from artist.results.page import PageFigure, slim
 from artist.results.scenarios import Contest
@@ -13,40 +14,47 @@ from artist.results.scenarios import Contest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_CDF = (
-    "Fraction of all submitted jobs that completed within the time; a line that ends below 1 belongs to a "
-    "run with unfinished jobs. Further left is better. Replicates are pooled."
-)
+_POOLED = " Replicates are pooled."
+_FIRST = " Of replicates, the one with the lowest seed is shown."
+_UNFINISHED = " A line that ends below 1 belongs to a run with unfinished jobs."
+_CDF = "Fraction of all submitted jobs that completed within the time. The earlier a line rises, the better."
 _QUEUE_CDF = (
     "Fraction of finished jobs that waited no longer than the time, over the whole of their lives; each line "
-    "begins at the fraction that waited less than 1 s. Higher is better. Replicates are pooled."
+    "begins at the fraction that waited less than 1 s. Higher is better."
 )
 _PARTS = (
     "Where the mean completion time went. Computing is the work itself; exposed communication is what "
-    "computing does not hide, contention on links included; restarts and moves hold GPUs without progress; "
-    "lost work was done again after a preemption (taken from the other parts in proportion)."
+    "computing does not hide, contention on links included"
 )
+_MORE_PARTS = {
+    "stalls and sharing": "; stalls and sharing is waiting for input and for other jobs of the machine",
+    "restarts and moves": "; restarts and moves hold GPUs without progress",
+    "lost work": "; lost work was done again after a preemption (taken from the other parts in proportion)",
+}
 _DEMAND = (
-    "Completion times of jobs by the GPUs that they asked for: median, and the 95th percentile, which the "
-    "slowest 5 % exceed. Lower is better. Replicates are pooled."
+    "Completion times of jobs by the GPUs that they asked for: median, and the 95th percentile (p95), which "
+    "the slowest 5 % exceed. Lower is better."
 )
-_AVERAGED = (
-    "Long runs are averaged over short spans of time; a light band, where there is one, shows the least and "
-    "the greatest number. Of replicates, the one with the lowest seed is shown."
-)
+_WAITING = "Jobs that wait for GPUs, over time."
+_BUSY = "GPUs that jobs hold, over time. Dashed grey: GPUs that there are."
+_RUNNING = "Jobs that hold GPUs, over time."
+_AVERAGED = " Averaged over short spans of time"
+_BAND = "; the light band shows the least and the greatest number"
+_AXES_DIFFER = " The vertical axes of the panels differ."
 _TIERS = (
-    "Left, how often jobs were placed (starts, moves and resizes) within one machine, across machines of a "
-    "rack, and across racks; right, for how many GPU-hours they ran there. The "
-    "narrower the tier, the faster jobs communicate."
+    "How often jobs were placed (starts, moves and resizes) within one machine, across machines of a rack, "
+    "and across racks; and for how many GPU-hours they ran there. The narrower the tier, the faster jobs "
+    "communicate."
 )
 _OVERHEAD = (
     "Exposed communication relative to computing, of jobs with 2 GPUs or more, by model and by the tier that "
-    "a job spent most time on: unweighted means over jobs. Less than 0.01 % is drawn at 0.01 %."
+    "a job spent most time on: unweighted means over jobs."
 )
+_OVERHEAD_FLOOR = " Less than 0.01 % is drawn at 0.01 %."
 _OCCUPANCY = (
     "Each machine is a band with one line a GPU where there is room; its colour says how many GPUs the job "
     "that holds them had asked for, large jobs at the bottom of the band. White is idle. Spans of time are "
-    "averaged. Of several scenarios, the one with the longest queue is shown."
+    "averaged."
 )
 
 
@@ -70,33 +78,51 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     """
     from artist.results import barplots, pictures, plots
 
-    pictured = [
-        pictures.picture(digests[i].group, digests[i].end_s) for i in pictures.chosen(digests, contest)
-    ]
+    shown = pictures.chosen(digests, contest)
+    pictured = [pictures.picture(digests[i].group, digests[i].end_s) for i in shown]
     both = (digests, contest)
+    several = any(len(each.group.runs) > 1 for each in digests)
+    pooled, first = _POOLED * several, _FIRST * several
+    parts = [PARTS[i] for i in barplots.drawn_parts(digests)]
 
-    def gauge(name: str) -> Callable[[float], "Figure"]:
-        return partial(plots.over_time, digests, name, contest)
+    def gauge(name: str, title: str, text: str) -> Drawing:
+        caption = text + _of_gauge(digests, name, contest) + first
+        return Drawing(name, title, caption, partial(plots.over_time, digests, name, contest))
 
     return [
-        Drawing("jct_parts", "Where the completion time went", _PARTS, partial(barplots.jct_parts, *both)),
-        Drawing("jct_cdf", "Job completion times", _CDF, partial(plots.jct_cdf, *both)),
-        Drawing("queueing_cdf", "Queueing times", _QUEUE_CDF, partial(plots.queueing_cdf, *both)),
         Drawing(
-            "jct_by_demand", "Completion time by size of job", _DEMAND, partial(barplots.jct_by_demand, *both)
+            "jct_parts", "Where the completion time went",
+            _PARTS + "".join(_MORE_PARTS.get(part, "") for part in parts) + ".",
+            partial(barplots.jct_parts, *both),
         ),
-        Drawing("queue_length", "Waiting jobs", _AVERAGED, gauge("queue_length")),
-        Drawing("busy_gpus", "Busy GPUs", _AVERAGED, gauge("busy_gpus")),
-        Drawing("running_jobs", "Running jobs", _AVERAGED, gauge("running_jobs")),
+        Drawing(
+            "jct_cdf", "Job completion times",
+            _CDF + _UNFINISHED * any(_ends_below_1(each.jct) for each in digests) + pooled,
+            partial(plots.jct_cdf, *both),
+        ),
+        Drawing(
+            "queueing_cdf", "Queueing times",
+            _QUEUE_CDF + _idle(plots.queueing_panels(*both)[1], "no job waited 1 s or longer") + pooled,
+            partial(plots.queueing_cdf, *both),
+        ),
+        Drawing(
+            "jct_by_demand", "Completion time by size of job", _DEMAND + pooled,
+            partial(barplots.jct_by_demand, *both),
+        ),
+        gauge("queue_length", "Waiting jobs", _WAITING),
+        gauge("busy_gpus", "Busy GPUs", _BUSY),
+        gauge("running_jobs", "Running jobs", _RUNNING),
         Drawing("placements", "Placements by tier", _TIERS, partial(barplots.placements_by_tier, *both)),
         Drawing(
-            "comm_overhead",
-            "Communication by model and tier",
-            _OVERHEAD,
+            "comm_overhead", "Communication by model and tier",
+            _OVERHEAD + _OVERHEAD_FLOOR * _some_below(digests, barplots.LEAST_OVERHEAD) + pooled,
             partial(barplots.overhead_by_model, *both),
         ),
-        Drawing("occupancy", "Who ran where", _OCCUPANCY, partial(pictures.occupancy, pictured)),
-    ]
+        Drawing(
+            "occupancy", "Who ran where", _OCCUPANCY + _of_pictures(shown, contest) + first,
+            partial(pictures.occupancy, pictured),
+        ),
+    ]  # fmt: skip
 
 
 def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:
@@ -114,3 +140,33 @@ def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:
     narrow = slim(rendered(drawing.draw(NARROW_IN), "svg", outlines=False))
     page_figure = PageFigure(drawing.name, drawing.title, drawing.caption + note, wide, narrow)
     return page_figure, {f"{drawing.name}.svg": wide, f"{drawing.name}.png": png}
+
+
+def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
+    """Return what a caption says of a gauge's lines and panels."""
+    from artist.results import plots
+
+    layout, idle = plots.gauge_panels(digests, name, contest)
+    gauges = [each.gauges[GAUGES.index(name)] for each in digests]
+    text = _idle(idle, "nobody waited")
+    text += _AXES_DIFFER * (len(set(plots.gauge_tops(digests, name, layout))) > 1)
+    if any(each.thinned for each in gauges):
+        text += _AVERAGED + _BAND * plots.have_band(digests, name, contest) + "."
+    return text
+
+
+def _idle(titles: Sequence[str], what: str) -> str:
+    return f" Without a panel, as {what}: {', '.join(titles)}." if titles else ""
+
+
+def _ends_below_1(jct: Distribution) -> bool:
+    return (float(jct.fractions[-1]) if len(jct.fractions) else jct.below) < 1 - 1e-9
+
+
+def _some_below(digests: Sequence[Digest], least: float) -> bool:
+    return any(value < least for each in digests for _, value in each.overheads)
+
+
+def _of_pictures(rows: Sequence[int], contest: Contest) -> str:
+    name = contest.scenario_of(rows[0]).name if len(contest.scenarios) > 1 else ""
+    return f" Shown: {name}, where jobs wait longest." if name else ""

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from artist.results.across import across
 from artist.results.compare import Comparison
-from artist.results.datatable import LEVEL
 from artist.results.digest import Digest
 from artist.results.jobcolumns import PARTS
-from artist.results.measures import BY_NAME, Estimate, Metric, difference, estimate
+from artist.results.measures import BY_NAME, LEVEL, Estimate, Metric, difference, estimate, is_level
+from artist.results.names import listed, spoken
 from artist.results.scenarios import Contest, Scenario
+from artist.results.wording import apart, begun, duration, per_cent
 
 _MOST_CLAUSES = 4
 _MOST_NAMES = 5
@@ -20,6 +22,8 @@ _QUESTIONS = (
     ("jct_p95_s", "The slow tail (95th percentile of JCT)"),
     ("makespan_s", "Makespan"),
 )
+_TAILS = (("jct_p99_s", "the 99th percentile of JCT"), ("jct_max_s", "the longest JCT"))
+_TRADE_OFF = 0.03  # a tail that is longer than another's by less is no price to speak of
 _COMMUNICATION = PARTS.index("exposed communication")
 _STALLS = PARTS.index("stalls and sharing")
 _MAINLY = 0.6  # of a difference: what makes more of it than that is the main reason
@@ -31,7 +35,6 @@ _LESS = (
     "jobs are restarted and moved less",
     "less work is lost",
 )
-_MINUS = "\u2212"
 _PREEMPTION = (PARTS.index("restarts and moves"), PARTS.index("lost work"))
 
 
@@ -44,7 +47,7 @@ class Verdict:
     best, baseline
         Rows.
     level
-        Rows within 1 % of the best, the best included.
+        Rows within 1 % or a second of the best, the best included.
     below
         By how much of the baseline the best is below it; None if that cannot be said.
     overlap
@@ -77,7 +80,7 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
         least = min(means)
         best = scenario.rows[means.index(least)]
         level = tuple(
-            row for row, mean in zip(scenario.rows, means, strict=True) if mean <= least * (1 + LEVEL)
+            row for row, mean in zip(scenario.rows, means, strict=True) if is_level(metric.kind, mean, least)
         )
         baseline = contest.baseline[best]
         reference = _own(scenario, estimates, baseline)
@@ -95,31 +98,18 @@ def findings(comparison: Comparison, contest: Contest, digests: Sequence[Digest]
         found = verdicts(comparison, contest, BY_NAME[name])
         if found and not said:
             said.append(("In short", _in_short(found, contest, digests)))
+            said += [] if (along := across(comparison)) is None else [along]
         if found:
             said.append((topic, _sentence(found, contest)))
     if not said:
-        return [("", _alone(comparison))]
-    return [*said, *_reasons(comparison, contest, digests), ("Certainty", _certainty(comparison, contest))]
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people say it."""
-    magnitude = abs(seconds)
-    for scale, unit, least in ((3600, "h", 5400), (60, "min", 90)):
-        if magnitude >= least:
-            return f"{seconds / scale:.{_digits(magnitude / scale)}f} {unit}"
-    if magnitude < 0.1:
-        return "0 s" if not magnitude else "under 0.1 s"
-    return f"{seconds:.{_digits(magnitude)}f} s"
-
-
-def per_cent(part: float) -> str:
-    """Return a part of a whole as whole per cents, with a decimal below 10."""
-    return f"{100 * part:.{1 if abs(part) < 0.0995 else 0}f} %"
-
-
-def _digits(value: float) -> int:
-    return 2 if value < 10 else 1 if value < 100 else 0
+        along = across(comparison)
+        return [("", _alone(comparison))] if along is None else [along]
+    return [
+        *said,
+        *_trade_offs(comparison, contest),
+        *_reasons(comparison, contest, digests),
+        ("Certainty", _certainty(comparison, contest)),
+    ]
 
 
 def _own(scenario: Scenario, estimates: Sequence[Estimate], row: int) -> Estimate:
@@ -149,10 +139,17 @@ def _sentence(found: Sequence[Verdict], contest: Contest) -> str:
         value = duration(even[0].of(even[0].best)[0] or 0.0)
         about = f" (about {value})" if len(even) == 1 else ""
         every = "both" if len(even[0].scenario.rows) == 2 else "all"
+        near = "1 %" if all(_most_apart(each) <= LEVEL for each in even) else "1 % or 1 s"
         clauses.append(
-            _at([each.scenario for each in even]) + f"{every} policies are within 1 % of each other{about}"
+            _at([each.scenario for each in even]) + f"{every} policies are within {near} of each other{about}"
         )
-    return _begun("; ".join(clauses)) + "."
+    return begun("; ".join(clauses)) + "."
+
+
+def _most_apart(each: Verdict) -> float:
+    """Return by how much of the best the worst is above it."""
+    means = [mean for mean, _ in each.estimates if mean is not None]
+    return difference(max(means), min(means)) or 0.0
 
 
 def _in_short(found: Sequence[Verdict], contest: Contest, digests: Sequence[Digest]) -> str:
@@ -173,12 +170,12 @@ def _in_short(found: Sequence[Verdict], contest: Contest, digests: Sequence[Dige
         clauses.append(text)
     if even:
         clauses.append(f"{_at([each.scenario for each in even])}the policy hardly changes the mean JCT")
-    return _begun("; ".join(clauses)) + "."
+    return begun("; ".join(clauses)) + "."
 
 
 def _leaders(each: Verdict, contest: Contest) -> str:
     rows = [each.best, *(row for row in each.level if row != each.best)]
-    return _and(_few([contest.contenders[row] for row in rows]))
+    return listed(_few([contest.contenders[row] for row in rows]))
 
 
 def _few(names: list[str]) -> list[str]:
@@ -208,7 +205,7 @@ def _less_of(each: Verdict, digests: Sequence[Digest]) -> str:
 def _clause(each: Verdict, contest: Contest) -> str:
     value = duration(each.of(each.best)[0] or 0.0)
     if len(each.level) > 1:
-        others = _and(_few([contest.contenders[row] for row in each.level if row != each.best]))
+        others = listed(_few([contest.contenders[row] for row in each.level if row != each.best]))
         text = f"{contest.contenders[each.best]} is lowest with {value}, level (within 1 %) with {others}"
     else:
         text = f"{contest.contenders[each.best]} is lowest with {value}"
@@ -252,15 +249,46 @@ def _counted(clear: Sequence[Verdict], contest: Contest) -> str:
 
 
 def _at(scenarios: Sequence[Scenario]) -> str:
-    """Return where: `at machines=64: `, `at machines=96 and 133: `, or nothing if there is but one place."""
-    names = [each.name for each in scenarios if each.name]
-    if not names:
+    """Return where: `at 64 machines: `, `at 96 and 133 machines: `, or nothing if there is but one place."""
+    named = [each for each in scenarios if each.name]
+    if not named:
         return ""
-    heads = {name.rpartition("=")[0] for name in names}
-    if len(names) > 1 and len(heads) == 1 and ", " not in names[0]:
-        tails = [name.rpartition("=")[2] for name in names]
-        return f"at {heads.pop()}={_and(tails)}: "
+    if all(len(each.parts) == 1 for each in named) and len({each.parts[0][0] for each in named}) == 1:
+        return f"at {spoken(named[0].parts[0][0], [each.parts[0][1] for each in named])}: "
+    names = [each.name for each in named]
     return f"at {' and at '.join(names) if len(names) < 4 else f'{len(names)} others'}: "
+
+
+def _trade_offs(comparison: Comparison, contest: Contest) -> list[tuple[str, str]]:
+    """Return what the best by mean costs the slowest jobs, where another policy is clearly kinder to them."""
+    clauses = [
+        clause
+        for each in verdicts(comparison, contest, BY_NAME["jct_mean_s"])
+        if len(each.level) < len(each.scenario.rows) and (clause := _trade_off(each, comparison, contest))
+    ]
+    if not clauses:
+        return []
+    worst = sorted(clauses, reverse=True)[:_MOST_CLAUSES]
+    text = "; ".join(clause[1] for clause in clauses if clause in worst)
+    return [("Trade-off", begun(text) + ".")]
+
+
+def _trade_off(each: Verdict, comparison: Comparison, contest: Contest) -> tuple[float, str] | None:
+    """Return by how much the best is above the least in a tail, and the clause on it."""
+    for name, words in _TAILS:
+        tails = [
+            estimate(BY_NAME[name], [run.summary for run in comparison.groups[row].runs])[0]
+            for row in each.scenario.rows
+        ]
+        least, kinder = min((math.inf if tail is None else tail, i) for i, tail in enumerate(tails))
+        own = tails[each.scenario.rows.index(each.best)]
+        above = difference(own, least)
+        if own is None or above is None or above <= _TRADE_OFF or is_level("time", own, least):
+            continue
+        best, other = (contest.contenders[row] for row in (each.best, each.scenario.rows[kinder]))
+        text = f"{_at([each.scenario])}{words} is {duration(own)} under {best}, {per_cent(above)} above that"
+        return above, f"{text} under {other} ({duration(least)})"
+    return None
 
 
 def _reasons(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
@@ -286,7 +314,7 @@ def _reasons(comparison: Comparison, contest: Contest, digests: Sequence[Digest]
         text = (
             f"{where}jobs wait {duration(longest)} on average at most, which leaves a policy little to decide"
         )
-        said.append(_begun(text))
+        said.append(begun(text))
     return [("Why", ". ".join(said) + ".")] if said else []
 
 
@@ -310,40 +338,34 @@ def _why(each: Verdict, contest: Contest, digests: Sequence[Digest]) -> str:
         ("stalls and sharing", gap[_STALLS]),
     )
     total = float(gap.sum())
+    longer, shorter, between = apart(max(worse.sum(), best.sum()), min(worse.sum(), best.sum()))
+    said = (shorter, longer) if total >= 0 else (longer, shorter)
     text = (
-        f"{_at([each.scenario])}the mean JCT is {duration(float(best.sum()))} under {names[0]} and "
-        f"{duration(float(worse.sum()))} under {names[1]}. Queueing is {per_cent(worse[0] / worse.sum())} of "
+        f"{_at([each.scenario])}the mean JCT is {said[0]} under {names[0]} and "
+        f"{said[1]} under {names[1]}. Queueing is {per_cent(worse[0] / worse.sum())} of "
         f"it under {names[1]} and {per_cent(best[0] / best.sum())} under {names[0]}"
     )
     if total > 0:
-        text += f". Of the {duration(total)} between them, {_shares(kinds, total)}"
+        text += f". Of the {between} between them, {_shares(kinds, total)}"
         if gap[_COMMUNICATION] > LEVEL * total:
             text += (
                 ". Communication also holds GPUs for longer, so part of the queueing is its doing: these "
                 "shares say where time was spent, not all of what caused it"
             )
-    return _begun(text)
+    return begun(text)
 
 
 def _shares(kinds: Sequence[tuple[str, float]], total: float) -> str:
     large = [(name, value) for name, value in kinds if abs(value) >= LEVEL * total]
     small = [name for name, value in kinds[:3] if abs(value) < LEVEL * total]
     said = [
-        f"{name} makes {duration(value)} ({per_cent(value / total)})".replace(" -", f" {_MINUS}")
+        f"{name} makes {per_cent(value / total)}".replace("makes 100 %", "makes practically all")
         for name, value in large
     ]
-    if small:
-        said.append(f"{_and(small)} {'each ' * (len(small) > 1)}less than 1 %")
-    return _and(said)
-
-
-def _and(texts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
-
-
-def _begun(text: str) -> str:
-    """Return a sentence with a capital letter, unless it begins with somebody's name."""
-    return text[0].upper() + text[1:] if text.startswith(("at ", "of ", "the ", "all ", "both ")) else text
+    if not small:
+        return listed(said)
+    each = "make less than 1 % each" if len(small) > 1 else "makes less than 1 %"
+    return "; ".join(filter(None, (listed(said), f"{listed(small)} {each}")))
 
 
 def _certainty(comparison: Comparison, contest: Contest) -> str:

@@ -25,6 +25,7 @@ _TITLE_CHARS = 44  # as many are as wide as a panel
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 3)))
 _MARKERS = ("", "o", "^", "s", "D", "v")
+_FILLS = ("full", "none", "left", "top", "right")  # of points, as many as dashes
 _POINTS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 # From dark to light, so that stacked parts can be told apart in grey; hatches help neighbours.
 SHADES = ("#08306b", "#2f7ebc", "#f0a500", "#9ecae1", "#8c2d04", "#e8e8e8")
@@ -159,14 +160,32 @@ def looks(groups: Sequence[Replicates]) -> list[dict[str, Any]]:
 
     If it fits, colour and marker stand for the first key that differs, and the dash for all others.
     """
+    places = _two_places(groups)
+    if places is None:
+        return [look(i) for i in range(len(groups))]
+    return [look(dash) | {"color": _COLOURS[first], "marker": _MARKERS[first]} for first, dash in places]
+
+
+def point_looks(groups: Sequence[Replicates]) -> list[dict[str, Any]]:
+    """Return a look of lone points for each group, coloured as its line is.
+
+    Where colour stands for the first key that differs, so does the marker, and its filling for all others.
+    """
+    places = _two_places(groups)
+    if places is None:
+        return [points(i) for i in range(len(groups))]
+    return [points(first) | {"fillstyle": _FILLS[other]} for first, other in places]
+
+
+def _two_places(groups: Sequence[Replicates]) -> list[tuple[int, int]] | None:
+    """Return numbers of the first key that differs and of all others; None if they are too many."""
     differing = [len(set(column)) > 1 for column in zip(*(group.values for group in groups), strict=True)]
     at = differing.index(True) if any(differing) else 0
     firsts = list(dict.fromkeys(group.values[at] for group in groups))
     others = list(dict.fromkeys(_without(group.values, at) for group in groups))
     if len(firsts) > len(_MARKERS) or not 1 < len(others) <= len(_DASHES):
-        return [look(i) for i in range(len(groups))]
-    places = [(firsts.index(group.values[at]), others.index(_without(group.values, at))) for group in groups]
-    return [look(dash) | {"color": _COLOURS[first], "marker": _MARKERS[first]} for first, dash in places]
+        return None
+    return [(firsts.index(group.values[at]), others.index(_without(group.values, at))) for group in groups]
 
 
 def _without(values: tuple[str, ...], at: int) -> tuple[str, ...]:
@@ -186,20 +205,18 @@ def look(number: int) -> dict[str, Any]:
 
 
 def marked_look(number: int) -> dict[str, Any]:
-    """Return a look of a few lines, each with a colour, a dash and a marker of its own."""
-    return look(number) | {"marker": _MARKERS[number % len(_MARKERS)]}
+    """Return a look of a few lines, each with a colour, a dash and a marker of its own, that of `points`."""
+    return look(number) | {"marker": _POINTS[number % len(_POINTS)]}
 
 
 def points(number: int) -> dict[str, Any]:
     """Return the look of lone points, which differs from those of other numbers up to 20, in grey too."""
-    colour = _COLOURS[number % len(_COLOURS)]
-    hollow = number // len(_POINTS) % 2
     return {
-        "color": colour,
+        "color": _COLOURS[number % len(_COLOURS)],
         "linestyle": "none",
         "marker": _POINTS[number % len(_POINTS)],
         "markersize": 5,
-        "markerfacecolor": "white" if hollow else colour,
+        "fillstyle": "none" if number // len(_POINTS) % 2 else "full",
     }
 
 

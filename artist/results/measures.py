@@ -7,6 +7,10 @@ from typing import Any, Literal
 
 from artist.results.interval import half_width_95
 
+LEVEL = 0.01  # values within 1 % of the best are level with it
+_NEGLIGIBLE = {"time": 1.0, "fraction": 1e-3}  # a second, 0.1 percentage points
+_TIMES = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))  # from how many seconds on
+_UNITS_OF_KINDS = {"count": ("", 1.0), "fraction": ("%", 100.0)}
 Estimate = tuple[float | None, float | None]  # mean, and half the width of its interval
 
 
@@ -101,13 +105,29 @@ def difference(value: float | None, reference: float | None) -> float | None:
     return None if value is None or not reference else value / reference - 1.0
 
 
-_HOURS_FROM_S = 7200.0  # mean completion times from here on are shown in hours
+def is_negligible(kind: str, one: float, other: float) -> bool:
+    """Return whether two values differ by so little that no ratio of them says anything."""
+    return abs(one - other) < _NEGLIGIBLE.get(kind, 0.0)
 
 
-def time_scale(summaries: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
-    """Return the unit that times of these runs are shown in, and what a second is in it."""
-    means = sorted(summary["jct_s"]["mean"] or 0.0 for summary in summaries)
-    return ("h", 1 / 3600) if means[len(means) // 2] >= _HOURS_FROM_S else ("s", 1.0)
+def is_level(kind: str, value: float, least: float) -> bool:
+    """Return whether a value is as good as the least: within 1 % of it, or negligibly more."""
+    return value <= least * (1 + LEVEL) or is_negligible(kind, value, least)
+
+
+def column_unit(kind: str, values: Sequence[float | None]) -> tuple[str, float]:
+    """Return the unit that the values of a column are shown in, and what one is in it.
+
+    Times are shown in the unit that suits the greatest of them; in seconds if the least would be less
+    than a hundredth there.
+    """
+    if kind != "time":
+        return _UNITS_OF_KINDS[kind]
+    there = [value for value in values if value]
+    unit, scale_s = next(
+        (unit, scale_s) for from_s, unit, scale_s in _TIMES if max(there, default=0.0) >= from_s
+    )
+    return (unit, 1 / scale_s) if min(there, default=0.0) >= scale_s / 100 else ("s", 1.0)
 
 
 def number_texts(estimates: Sequence[Estimate], scale: float, kind: str) -> list[tuple[str, str]]:

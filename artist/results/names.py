@@ -5,12 +5,30 @@ from collections.abc import Sequence
 
 _MOST = 32  # characters of a value in a table
 _CLASS = "_target_"
+_UNITS = {
+    "cluster.machines": ("machine", "machines"),
+    "cluster.racks": ("rack", "racks"),
+    "cluster.machines_per_rack": ("machine a rack", "machines a rack"),
+}  # keys whose value is a number of things
 _SPEAKING = ("name", "path", _CLASS)  # keys whose value needs no "name=" before it
 
 
 def short_key(key: str) -> str:
     """Return a key as the heading of a column: `network.model` for `network.model._target_`."""
     return key.removesuffix(f".{_CLASS}")
+
+
+def spoken(key: str, values: Sequence[str]) -> str:
+    """Return a key and its values in words: `96 and 133 machines`, or else `workload.load=1 and 2`."""
+    one, many = _UNITS.get(key, ("", ""))
+    if many and all(value.isdecimal() for value in values):
+        return f"{listed(values)} {one if list(values) == ['1'] else many}"
+    return f"{short_key(key)}={listed(values)}"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return texts as people list them: `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def short_values(key: str, values: Sequence[str]) -> list[str]:
@@ -38,14 +56,14 @@ def labels(keys: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     brief = []
     for row in rows:
         details = [
-            value if speaks else f"{name}={value}"
-            for name, value, speaks in list(zip(names, row, speaking, strict=True))[1:]
+            value if speaks else _pair(key, name, value)
+            for key, name, value, speaks in list(zip(keys, names, row, speaking, strict=True))[1:]
             if value not in ("", "none")
         ]
         brief.append(", ".join([row[0], *details]))
     if len(set(brief)) == len(brief):
         return brief
-    pairs = [[f"{name}={value}" for name, value in zip(names, row, strict=True)][1:] for row in rows]
+    pairs = [[_pair(*parts) for parts in zip(keys, names, row, strict=True)][1:] for row in rows]
     return [", ".join([row[0], *details]) for row, details in zip(rows, pairs, strict=True)]
 
 
@@ -61,6 +79,10 @@ def clip(text: str, limit: int) -> str:
         return text
     head = (limit - 3) // 2
     return f"{text[:head]}...{text[head + 3 - limit :]}"
+
+
+def _pair(key: str, name: str, value: str) -> str:
+    return spoken(key, [value]) if key in _UNITS and value.isdecimal() else f"{name}={value}"
 
 
 def _short(key: str, value: str, parts: int) -> str:

@@ -34,16 +34,24 @@ class PageFigure:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table of the page with its heading and the sentences below it."""
+    """A table of the page with its heading and the sentences below it.
+
+    Attributes
+    ----------
+    more
+        Sentences that are shown with all columns.
+    """
 
     name: str
     title: str
     table: DataTable
     notes: tuple[str, ...]
+    more: tuple[str, ...] = ()
 
 
 def report_page(
     lead: str,
+    setting: str,
     findings: Sequence[tuple[str, str]],
     comparison: Section,
     figures: Sequence[PageFigure],
@@ -57,6 +65,8 @@ def report_page(
     ----------
     lead
         What was compared, in a sentence.
+    setting
+        What was simulated and assumed; may be empty.
     findings
         Topic and sentence of each finding.
     sections
@@ -71,6 +81,7 @@ def report_page(
     said = "".join(_finding(*finding) for finding in findings)
     parts = [
         f'<p class="lead">{escape(lead)}</p>',
+        f'<p class="lead setting">{escape(setting)}</p>' if setting else "",
         f'<section class="findings" id="findings" aria-label="findings">{said}</section>',
         f"<nav>{links}</nav>",
         _section(comparison, "table"),
@@ -116,11 +127,17 @@ _PAGE = """<!DOCTYPE html>
 
 def _finding(topic: str, sentence: str) -> str:
     head = f"<b>{escape(topic)}.</b> " if topic else ""
-    return f"<p>{head}{escape(sentence)}</p>"
+    return f"<p>{head}{_glued(escape(sentence))}</p>"
+
+
+def _glued(text: str) -> str:
+    """Keep a number and its unit in one line."""
+    return re.sub(r"(?<=\d) (?=%|(?:h|min|s)\b)", "&nbsp;", text)
 
 
 def _section(section: Section, anchor: str) -> str:
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in section.notes)
+    notes += "".join(f'<p class="note more">{escape(note)}</p>' for note in section.more)
     return f'<h2 id="{anchor}">{escape(section.title)}</h2>{html_table(section.table)}{notes}'
 
 

@@ -3,6 +3,7 @@
 import io
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from artist.results.looks import (
     log_time_axis,
     look,
     panels,
+    points,
     style,
     time_unit,
     title,
@@ -34,9 +36,8 @@ MOST_GROUPS = 20  # more lines than this cannot be told apart
 _BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
 _OVERLAID = 6  # queues of more rows get a panel each
 _TALL = 8  # more panels stand in two columns on a phone too
-_ALIKE = 3.0  # spans of time that differ by more do not share an axis
-_BUSY = "busy GPUs (dashed grey: capacity)"
-_LABELS = {"busy_gpus": _BUSY, "queue_length": "waiting jobs", "running_jobs": "running jobs"}
+_ALIKE = 3.0  # spans of time, and greatest numbers, that differ by more do not share an axis
+_LABELS = {"busy_gpus": "busy GPUs", "queue_length": "waiting jobs", "running_jobs": "running jobs"}
 
 _TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
 _TITLE_CHARS_PER_IN = 10
@@ -55,7 +56,7 @@ def jct_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH
 def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
     """Draw the distribution of waiting times over finished jobs; lines begin at those that did not wait."""
     times = [each.queueing for each in digests]
-    layout = facets([each.group for each in digests], contest)
+    layout, _ = queueing_panels(digests, contest)
     return _cdf(layout, times, "time in the queue", "no job has waited", width_in, LEAST_WAIT_S)
 
 
@@ -69,6 +70,47 @@ def over_time(
     area under the curve; where a line has its panel to itself, a light band shows the least and the
     greatest.
     """
+    busy = gauge == "busy_gpus"
+    ends_s = [each.end_s or 1.0 for each in digests]
+    capacity, shown = GAUGES.index("capacity_gpus"), GAUGES.index(gauge)
+    layout, _ = gauge_panels(digests, gauge, contest)
+    spans_s = [max(ends_s[row] for row in rows) for _, rows in layout.sets]
+    shared = max(spans_s) <= _ALIKE * min(spans_s)
+    if shared:
+        spans_s = [max(spans_s)] * len(spans_s)
+    only = len(layout.sets) == 1
+    tops = gauge_tops(digests, gauge, layout)
+    with style():
+        figure, places = panels(
+            len(layout.sets), 3.6 if only else 1.6 if shared else 1.9, layout.texts,
+            shared=shared, same_y=len(set(tops)) == 1, width_in=width_in,
+            least_columns=2 if len(layout.sets) > _TALL else 1,
+        )  # fmt: skip
+        for axes, (name, rows), span_s, top in zip(places, layout.sets, spans_s, tops, strict=True):
+            scale, unit = time_unit(span_s)
+            for row in rows:
+                gauges, alone = digests[row].gauges, len(rows) == 1
+                if busy and row == rows[0]:
+                    _draw_capacity(axes, gauges[capacity], scale)
+                row_look = layout.looks[row] | {"linewidth": 1.1} | ({"marker": ""} if alone else {})
+                _draw(axes, gauges[shown], scale, row_look, band=alone)
+            axes.set(ylim=(0, 1.1 * top or 1.0), xlim=(0, span_s / scale))
+            axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
+            if not shared or axes in places[-columns(places) :]:
+                axes.set_xlabel(f"time ({unit})")
+        if only:
+            places[0].set_ylabel(_LABELS[gauge])
+        else:
+            label_rows(figure, _LABELS[gauge], layout.texts)
+        legend(figure, layout.texts, _examples(layout, linewidth=1.1))
+        return figure
+
+
+def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tuple[Facets, tuple[str, ...]]:
+    """Return the panels of a gauge over time, and the titles of those left out as nobody waits in them.
+
+    Nothing is left out if nobody waits at all.
+    """
     groups = [each.group for each in digests]
     layout = facets(groups, contest)
     busy = gauge == "busy_gpus"
@@ -79,36 +121,46 @@ def over_time(
     capacity, shown = GAUGES.index("capacity_gpus"), GAUGES.index(gauge)
     if busy and any(len({_top(digests[row], capacity) for row in rows}) > 1 for _, rows in layout.sets):
         layout = _one_each(groups)
-    spans_s = [max(ends_s[row] for row in rows) for _, rows in layout.sets]
-    shared = max(spans_s) <= _ALIKE * min(spans_s)
-    if shared:
-        spans_s = [max(spans_s)] * len(spans_s)
-    only = len(layout.sets) == 1
-    with style():
-        figure, places = panels(
-            len(layout.sets), 3.6 if only else 1.6 if shared else 1.9, layout.texts,
-            shared=shared, width_in=width_in, least_columns=2 if len(layout.sets) > _TALL else 1,
-        )  # fmt: skip
-        lines: dict[int, Any] = {}
-        for axes, (name, rows), span_s in zip(places, layout.sets, spans_s, strict=True):
-            scale, unit = time_unit(span_s)
-            for row in rows:
-                gauges, alone = digests[row].gauges, len(rows) == 1
-                if busy and row == rows[0]:
-                    _draw_capacity(axes, gauges[capacity], scale)
-                row_look = layout.looks[row] | {"linewidth": 1.1} | ({"marker": ""} if alone else {})
-                lines[row] = _draw(axes, gauges[shown], scale, row_look, band=alone)
-            top = max(_top(digests[row], i) for row in rows for i in (shown, *[capacity] * busy))
-            axes.set(ylim=(0, 1.1 * top or 1.0), xlim=(0, span_s / scale))
-            axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
-            if not shared or axes in places[-columns(places) :]:
-                axes.set_xlabel(f"time ({unit})")
-        if only:
-            places[0].set_ylabel(_LABELS[gauge])
-        else:
-            label_rows(figure, _LABELS[gauge], layout.texts)
-        legend(figure, layout.texts, [lines[row] for row in layout.examples])
-        return figure
+    if gauge != "queue_length":
+        return layout, ()
+    return without_idle(layout, [_top(each, shown) > 0 for each in digests])
+
+
+def without_idle(layout: Facets, waits: Sequence[bool]) -> tuple[Facets, tuple[str, ...]]:
+    """Leave out panels in which nothing is to be seen, and return their titles; not if that were all.
+
+    Parameters
+    ----------
+    waits
+        Of each row, whether there is something to be seen.
+    """
+    kept = tuple((name, rows) for name, rows in layout.sets if any(waits[row] for row in rows))
+    if not kept:
+        return layout, ()
+    return replace(layout, sets=kept), tuple(name for name, rows in layout.sets if (name, rows) not in kept)
+
+
+def queueing_panels(digests: Sequence[Digest], contest: Contest) -> tuple[Facets, tuple[str, ...]]:
+    """Return the panels of waiting times, and the titles of those left out as nobody waits in them."""
+    layout = facets([each.group for each in digests], contest)
+    return without_idle(layout, [len(each.queueing.times_s) > 0 for each in digests])
+
+
+def gauge_tops(digests: Sequence[Digest], gauge: str, layout: Facets) -> list[float]:
+    """Return the greatest number of each panel, capacity included where it is drawn.
+
+    They are the same, for one axis, if they are of one size.
+    """
+    shown = [GAUGES.index(gauge), *[GAUGES.index("capacity_gpus")] * (gauge == "busy_gpus")]
+    tops = [max(_top(digests[row], i) for row in rows for i in shown) for _, rows in layout.sets]
+    return [max(tops)] * len(tops) if max(tops) <= _ALIKE * min(tops) else tops
+
+
+def have_band(digests: Sequence[Digest], gauge: str, contest: Contest) -> bool:
+    """Return whether some line over time lies in a band from least to greatest."""
+    layout, _ = gauge_panels(digests, gauge, contest)
+    shown = GAUGES.index(gauge)
+    return any(len(rows) == 1 and digests[rows[0]].gauges[shown].thinned for _, rows in layout.sets)
 
 
 def rendered(figure: "Figure", kind: Literal["png", "svg"], *, outlines: bool = True) -> bytes:
@@ -147,7 +199,6 @@ def _cdf(
     height = 2.6 if not only else 4.2 if width_in == WIDTH_IN else 3.4
     with style():
         figure, places = panels(len(layout.sets), height, layout.texts, same_y=True, width_in=width_in)
-        lines: dict[int, Any] = {}
         for axes, (name, rows) in zip(places, layout.sets, strict=True):
             for row in rows:
                 each = distributions[row]
@@ -157,7 +208,7 @@ def _cdf(
                     y = np.concatenate([[each.below], y, [y[-1] if len(y) else each.below]])
                 elif len(x):
                     x, y = np.insert(x, 0, x[0]), np.insert(y, 0, 0.0)
-                (lines[row],) = axes.plot(x, y, drawstyle="steps-post", **layout.looks[row])
+                axes.plot(x, y, drawstyle="steps-post", **layout.looks[row])
             axes.set(ylim=(0, 1.01), xlabel=label if axes in places[-columns(places) :] else "")
             axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
             if drawn:
@@ -169,28 +220,38 @@ def _cdf(
             places[0].set_ylabel("fraction of jobs")
         else:
             label_rows(figure, "fraction of jobs", layout.texts)
-        legend(figure, layout.texts, [lines[row] for row in layout.examples])
+        legend(figure, layout.texts, _examples(layout))
         return figure
+
+
+def _examples(layout: Facets, **more: Any) -> list[Any]:
+    """Return a line for each entry of the legend."""
+    from matplotlib.lines import Line2D
+
+    kept = [
+        {name: value for name, value in layout.looks[row].items() if name != "markevery"}
+        for row in layout.examples
+    ]
+    return [Line2D([], [], **(row_look | more)) for row_look in kept]
 
 
 def _one_each(groups: Sequence[Replicates]) -> Facets:
     sets = tuple((title(group), (row,)) for row, group in enumerate(groups))
     texts = tuple(key_texts(groups))
-    return Facets(sets, (look(0),) * len(groups), texts, ())
+    return Facets(sets, (look(0),) * len(groups), (points(0),) * len(groups), texts, ())
 
 
 def _top(digest: Digest, gauge: int) -> float:
     return float(digest.gauges[gauge].most.max())
 
 
-def _draw(axes: "Axes", gauge: Gauge, scale: float, line_look: dict[str, Any], *, band: bool) -> Any:
+def _draw(axes: "Axes", gauge: Gauge, scale: float, line_look: dict[str, Any], *, band: bool) -> None:
     x = gauge.times_s / scale
     if band and gauge.thinned:
         axes.fill_between(
             x, gauge.least, gauge.most, step="post", alpha=0.3, linewidth=0, color=line_look["color"]
         )
-    (line,) = axes.plot(x, gauge.mean, drawstyle="steps-post", **line_look)
-    return line
+    axes.plot(x, gauge.mean, drawstyle="steps-post", **line_look)
 
 
 def _draw_capacity(axes: "Axes", gauge: Gauge, scale: float) -> None:

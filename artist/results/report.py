@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from artist.errors import InputError
 from artist.results.compare import CODE, Comparison, Replicates, compare
 from artist.results.folder import SUMMARY, Run, read_run
-from artist.results.names import short_key
+from artist.results.names import short_key, spoken
 from artist.results.scenarios import Contest, contest
 from artist.results.tables import comparison_csv, comparison_grid
 
@@ -23,13 +23,22 @@ if TYPE_CHECKING:
 ERROR = "error.json"
 SUCCESS, BAD_INPUT = 0, 2
 
-_NOTES = (
-    "Completion (JCT) and queueing times are over finished jobs. p95: 95 % of the jobs need no longer; "
-    "mean > p95: the mean of those that do.",
+_TIMES = "Completion (JCT) and queueing times are over finished jobs. p95: 95 % of the jobs need no longer."
+_USED = (
     "GPUs used: time that GPUs compute, over all GPUs and the whole makespan; a tail of a few long jobs "
-    "therefore lowers it. GPUs held: the same of GPUs that jobs hold.",
+    "therefore lowers it."
+)
+_OVERHEAD = (
     "Comm. overhead: exposed communication over compute, the unweighted mean over jobs that ran; a short "
-    "job counts as much as a long one.",
+    "job counts as much as a long one."
+)
+_MORE = (
+    "Mean > p95: the mean of the jobs that need longer than 95 % of all. GPUs held: the part of GPU time "
+    "that jobs hold, computing or not."
+)
+_SORTING = (
+    "A click on a heading sorts{diff}. The address of the page keeps sorting and filter: a link to it, or a "
+    "bookmark, shows the same view."
 )
 _REPLICATES = (
     "Where a row has several runs, they are equal but for the seed: mean, and after \u00b1 half the width of "
@@ -39,10 +48,10 @@ _LETTERS = "Letters stand for the rows in the figures."
 _CODE = (
     "Rows that differ in code alone: the program, a user's modules or an input file has changed between them."
 )
+_MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
 _MOST_VALUES, _MOST_CHARS = 8, 90
-_MEMBER_NOTES = (
-    "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs, "
-    "replicates pooled; jobs and GPU-hours are means over replicates.",
+_MEMBERS = (
+    "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs."
 )
 
 
@@ -142,11 +151,13 @@ def find_runs(folders: Sequence[Path]) -> Found:
 def _files(
     comparison: Comparison, competing: Contest, failures: Sequence[str], output: Path, traces: Sequence[str]
 ) -> dict[str, bytes]:
-    from artist.results.digest import digest
+    from artist.results.digest import GAUGES, digest
     from artist.results.figures import drawings, drawn
     from artist.results.findings import findings
+    from artist.results.jobcolumns import PARTS
     from artist.results.page import report_page
     from artist.results.plots import MOST_GROUPS
+    from artist.results.setting import setting
 
     groups = comparison.groups[:MOST_GROUPS]
     left_out = len(comparison.groups) - len(groups)
@@ -167,8 +178,14 @@ def _files(
         ("Traces, to open in ui.perfetto.dev", [(f"{_name(group)}:", name) for name, group in pairs]),
         ("Runs", [_entry(group, run, output) for group in comparison.groups for run in group.runs]),
     )
+    capacity = GAUGES.index("capacity_gpus")
     page = report_page(
         _lead(comparison),
+        setting(
+            comparison,
+            [float(each.gauges[capacity].mean[0]) for each in digests],
+            delayed=any(each.parts_s[PARTS.index("restarts and moves")] > 0 for each in digests),
+        ),
         findings(comparison, competing, digests),
         _table_section(comparison, competing),
         figures,
@@ -184,21 +201,21 @@ def _table_section(comparison: Comparison, competing: Contest) -> "Section":
     from artist.results.page import Section
 
     table = comparison_table(comparison, competing)
-    return Section("comparison", "Comparison", table, tuple(_notes(comparison, competing)))
+    return Section("comparison", "Comparison", table, tuple(_notes(comparison, competing)), (_MORE,))
 
 
 def _member_sections(comparison: Comparison, digests: "Sequence[Digest]") -> "list[Section]":
     from artist.results.datatable import TOP_MEMBERS, members_table
-    from artist.results.measures import time_scale
     from artist.results.page import Section
 
-    unit = time_scale([run.summary for group in comparison.groups for run in group.runs])
     sections = []
     for name, title, word in (("vcs", "Virtual clusters", "VC"), ("users", "Users", "user")):
-        table = members_table(name, word, digests, unit)
+        table = members_table(name, word, digests)
         if table:
-            notes = tuple(note.format(count=TOP_MEMBERS) for note in _MEMBER_NOTES)
-            sections.append(Section(name, title, table, notes))
+            count = min(TOP_MEMBERS, len({row[0].text for row in table.rows}))
+            notes = [_MEMBERS.format(count=count)]
+            notes += [_MEMBER_REPLICATES] * any(len(group.runs) > 1 for group in comparison.groups)
+            sections.append(Section(name, title, table, tuple(notes)))
     return sections
 
 
@@ -229,7 +246,8 @@ def _lead(comparison: Comparison) -> str:
         if sum(map(len, shown)) > _MOST_CHARS:
             shown = [f"({len(values)} values)"]
         if len(values) > 1 or len(comparison.keys) == 1:
-            varied.append(f"{short_key(key)} {', '.join(shown)}")
+            words = spoken(key, shown)
+            varied.append(words if "=" not in words else f"{short_key(key)} {', '.join(shown)}")
     jobs = sorted({int(run.summary["jobs"]) for group in comparison.groups for run in group.runs})
     of = f"{jobs[0]}" if len(jobs) == 1 else f"{jobs[0]} to {jobs[-1]}"
     return f"{text} of {of} jobs: {'; '.join(varied)}."
@@ -245,13 +263,19 @@ def _made_by(comparison: Comparison) -> str:
 
 def _notes(comparison: Comparison, competing: Contest) -> list[str]:
     groups = comparison.groups
+    overheads = [run.summary["comm_overhead"]["mean"] for group in groups for run in group.runs]
+    several = len(groups) > 1
     wanted = (
         (_LETTERS, any(group.letter for group in groups)),
-        (_baseline_note(comparison, competing), len(groups) > 1),
+        (_baseline_note(comparison, competing), several),
         (_CODE, CODE in comparison.keys),
         (_REPLICATES, any(len(group.runs) > 1 for group in groups)),
+        (_SORTING.format(diff=", one on diff. by the difference"), several),
+        (_TIMES, True),
+        (_USED, True),
+        (_OVERHEAD, any(overheads)),
     )
-    return [note for note, holds in wanted if holds] + list(_NOTES)
+    return [note for note, holds in wanted if holds]
 
 
 def _baseline_note(comparison: Comparison, competing: Contest) -> str:
@@ -262,9 +286,10 @@ def _baseline_note(comparison: Comparison, competing: Contest) -> str:
         names = list(dict.fromkeys(competing.contenders[row] for row in rows))
         against = f"to {', '.join(names)} in the same scenario (rows that differ in nothing but the policy)"
     return (
-        f"In blue: difference {against}, relative even for percentages; --baseline chooses another. "
-        "Underlined: the lowest of its scenario by more than 1 %. A click on a heading sorts, one on "
-        "diff. sorts by the difference."
+        f"In blue: difference {against}, relative even for percentages; = where it is less than 1 s or 0.1 "
+        "percentage points. The option --baseline of artist-report chooses another. Marked: the lowest of "
+        "its scenario and what is level with it (within 1 %, or 1 s, or 0.1 percentage points), unless all "
+        "are."
     )
 
 

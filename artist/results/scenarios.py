@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from artist.errors import InputError
 from artist.results.compare import CODE, POLICY, Comparison
-from artist.results.names import clip, labels, short_key
+from artist.results.names import clip, labels, short_key, spoken
 
 _LONG = 60
 
@@ -17,13 +17,16 @@ class Scenario:
     Attributes
     ----------
     name
-        What the rows have in common and other rows have not, such as `cluster.machines=64`; may be empty.
+        What the rows have in common and other rows have not, such as `64 machines`; may be empty.
     rows
         Indices of groups of the comparison.
+    parts
+        Keys and values that the name is made of.
     """
 
     name: str
     rows: tuple[int, ...]
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
     InputError
         If nothing is named, or no row is as named.
     """
-    at_policy = [i for i, key in enumerate(comparison.keys) if _of_policy(key)]
+    at_policy = [i for i, key in enumerate(comparison.keys) if of_policy(key)]
     scenarios = _scenarios(comparison, at_policy)
     lettered: list[str] = []
     if all(len(scenario.rows) < 2 for scenario in scenarios):
@@ -84,7 +87,8 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
     return Contest(scenarios, tuple(clipped if told_apart else names), tuple(baseline))
 
 
-def _of_policy(key: str) -> bool:
+def of_policy(key: str) -> bool:
+    """Return whether a key is the policy, a setting of it, or the code that ran."""
     return key in (POLICY, CODE) or key.startswith(f"{POLICY}.")
 
 
@@ -93,15 +97,14 @@ def _scenarios(comparison: Comparison, at_policy: Sequence[int]) -> tuple[Scenar
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, group in enumerate(comparison.groups):
         rows.setdefault(_picked(group.values, others), []).append(row)
-    keys = [short_key(key) for key in _picked(comparison.keys, others)]
-    return tuple(
-        Scenario(_name(keys, _picked(comparison.groups[members[0]].shown, others)), tuple(members))
-        for members in rows.values()
-    )
-
-
-def _name(keys: Sequence[str], values: Sequence[str]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in zip(keys, values, strict=True) if value)
+    keys = _picked(comparison.keys, others)
+    found = []
+    for members in rows.values():
+        values = _picked(comparison.groups[members[0]].shown, others)
+        parts = tuple((key, value) for key, value in zip(keys, values, strict=True) if value)
+        name = ", ".join(spoken(key, [value]) for key, value in parts)
+        found.append(Scenario(name, tuple(members), parts))
+    return tuple(found)
 
 
 def _picked(values: Sequence[str], at: Sequence[int]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from artist.results.compare import POLICY, Comparison, compare
 from artist.results.folder import Run
-from artist.results.measures import ALL_METRICS, METRICS, estimate, number_texts, time_scale
+from artist.results.measures import ALL_METRICS, METRICS, column_unit, estimate, number_texts
 from artist.results.names import short_key
 
 INTERVAL = (
@@ -97,17 +97,15 @@ _Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
 
 
 def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
-    unit, scale = time_scale([summary for _, summaries in rows for summary in summaries])
-    units = {"count": "", "time": unit, "fraction": "%"}
-    scales = {"count": 1.0, "time": scale, "fraction": 100.0}
     replicated = any(len(summaries) > 1 for _, summaries in rows)
     heads = [("", key, "") for key in keys] + [("", "runs", "")] * replicated
     columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
     columns += [[str(len(summaries)) for _, summaries in rows]] * replicated
     for metric in METRICS:
-        heads.append((*metric.title, units[metric.kind]))
         estimates = [estimate(metric, summaries) for _, summaries in rows]
-        texts = number_texts(estimates, scales[metric.kind], metric.kind)
+        unit, scale = column_unit(metric.kind, [mean for mean, _ in estimates])
+        heads.append((*metric.title, unit))
+        texts = number_texts(estimates, scale, metric.kind)
         columns.append([f"{mean} +- {half}" if half else mean for mean, half in texts])
     note = INTERVAL if replicated else ""
     return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), note)

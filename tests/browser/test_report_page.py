@@ -66,6 +66,13 @@ def test_clicking_a_heading_sorts_and_typing_filters(visit: Callable[..., Visit]
     assert first_cells(seen.document) == [["srtf", "8"]]
 
 
+def test_notes_on_hidden_columns_are_hidden_too(visit: Callable[..., Visit], page: Path) -> None:
+    """What "GPUs held" means is said where that column is shown."""
+    script = "say(getComputedStyle(document.querySelector('p.note.more')).display);"
+    shown = [visit(page, fragment, script).said for fragment in ("", "#columns=all")]
+    assert shown == ["none", "block"]
+
+
 def test_nothing_is_wider_than_the_window(visit: Callable[..., Visit], page: Path) -> None:
     """At a desk and on a phone, all columns shown: only the tables' own boxes scroll sideways."""
     script = "say([window.innerWidth, document.documentElement.scrollWidth]);"

@@ -95,7 +95,7 @@ def test_differing_keys_lead_in_natural_order() -> None:
     comparison = compare(runs)
     assert comparison.keys == ("policy", "cluster.racks")
     assert [group.values for group in comparison.groups] == [("fifo", "8"), ("fifo", "16")]
-    assert [group.label for group in comparison.groups] == ["fifo, racks=8", "fifo, racks=16"]
+    assert [group.label for group in comparison.groups] == ["fifo, 8 racks", "fifo, 16 racks"]
 
 
 def test_what_a_name_determines_is_not_repeated() -> None:

@@ -67,7 +67,38 @@ def test_parts_can_be_told_apart_in_grey() -> None:
 
 def test_twenty_points_differ_without_colour() -> None:
     """Shape, or hollow or not."""
-    assert len({(points(i)["marker"], points(i)["markerfacecolor"] == "white") for i in range(20)}) == 20
+    assert len({(points(i)["marker"], points(i)["fillstyle"]) for i in range(20)}) == 20
+
+
+def test_a_policy_is_drawn_alike_in_all_figures(rows: Rows) -> None:
+    """Colour and marker of the points on communication are those of the lines, and of the legend."""
+    points_of, lines_of = (
+        [(line.get_color(), line.get_marker()) for line in draw(*rows).axes[0].get_lines()[:2]]
+        for draw in (overhead_by_model, jct_by_demand)
+    )
+    assert points_of == lines_of
+    assert len(set(points_of)) == 2
+
+
+def test_captions_explain_only_what_is_there(rows: Rows) -> None:
+    """One seed, nothing thinned, no restarts: no word of them; nor of left and right, unknown to phones."""
+    text = " ".join(drawing.caption for drawing in drawings(*rows))
+    for word in ("eplicates", "band shows", "restarts", "lost work", "Averaged", "Left", "right", "differ"):
+        assert word not in text
+    assert "Shown: 1 rack, where jobs wait longest." in text
+
+
+def test_captions_speak_of_replicates_where_there_are_some(
+    run_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Two seeds: distributions are pooled, lines over time are of the first."""
+    config = {"policy": {"name": "fifo"}}
+    folders = [run_folder(tmp_path / str(seed), config | {"seed": seed}) for seed in (0, 1)]
+    comparison = compare([read_run(folder) for folder in folders])
+    rows = [digest(group) for group in comparison.groups]
+    captions = {each.name: each.caption for each in drawings(rows, contest(comparison))}
+    assert "Replicates are pooled." in captions["jct_cdf"]
+    assert "the lowest seed" in captions["queue_length"]
 
 
 def test_sizes_without_a_job_are_left_out(rows: Rows) -> None:
@@ -79,12 +110,14 @@ def test_sizes_without_a_job_are_left_out(rows: Rows) -> None:
 
 
 def test_tiers_and_models(rows: Rows) -> None:
-    """2 placements in a machine and 1 in a rack; panels for the two tiers that jobs of 2 GPUs were on."""
+    """2 placements in a machine and 1 in a rack; for each cluster the two tiers of jobs of 2 GPUs."""
     placements = placements_by_tier(*rows).axes[0]
     assert [bars[0].get_width() for bars in placements.containers] == [2.0, 1.0, 0.0]  # type: ignore[index]
     overheads = overhead_by_model(*rows)
-    assert [axes.get_title(loc="left") for axes in overheads.axes] == ["in a machine", "in a rack"]
-    rack = np.ravel(overheads.axes[1].get_lines()[0].get_ydata())
+    assert [axes.get_title(loc="left") for axes in overheads.axes] == [
+        f"in a {tier}, {racks}" for racks in ("1 rack", "2 racks") for tier in ("machine", "rack")
+    ]
+    rack = np.ravel(overheads.axes[1].get_lines()[0].get_xdata())
     assert rack[0] == pytest.approx(25.0)  # bert_large, 2.5 s / 10 s in %
 
 

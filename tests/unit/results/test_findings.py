@@ -7,9 +7,10 @@ import pytest
 
 from artist.results.compare import Comparison, compare
 from artist.results.digest import digest
-from artist.results.findings import duration, findings, per_cent
+from artist.results.findings import findings
 from artist.results.folder import read_run
 from artist.results.scenarios import contest
+from artist.results.wording import apart, duration, per_cent
 
 Point = tuple[str, int, int, float]  # policy, racks, seed, mean JCT
 
@@ -55,8 +56,8 @@ def test_cases_are_told_apart(comparison: Callable[..., Comparison]) -> None:
         for racks, mean in zip((1, 2, 3), means, strict=True)
     ]
     assert said(comparison(points), MEAN) == (
-        "At cluster.racks=1: srtf is lowest with 1.67 min, 50 % below fifo (3.33 min); "
-        "at cluster.racks=2 and 3: both policies are within 1 % of each other."
+        "At 1 rack: srtf is lowest with 1.67 min, 50 % below fifo (3.33 min); "
+        "at 2 and 3 racks: both policies are within 1 % of each other."
     )
 
 
@@ -100,7 +101,7 @@ def test_many_cases_are_counted(comparison: Callable[..., Comparison]) -> None:
     ]
     assert said(comparison(points), MEAN) == (
         "Of 6 cases that differ, lowest is srtf at 5, fifo at 1; "
-        "the widest gap is srtf 60 % below fifo, at cluster.racks=3."
+        "the widest gap is srtf 60 % below fifo, at 3 racks."
     )
 
 
@@ -119,9 +120,9 @@ def test_reasons_are_where_the_time_went(run_folder: Callable[..., Path], tmp_pa
     runs = [read_run(fifo), read_run(srtf)]
     runs[1].summary["jct_s"]["mean"] = 26.5 / 3
     assert said(compare(runs), "Why") == (
-        "The mean JCT is 8.83 s under srtf and 11.8 s under fifo. Queueing is 25 % of it under fifo and "
-        "0.0 % under srtf. Of the 3.00 s between them, queueing makes 3.00 s (100 %) and communication and "
-        "preemption (restarts, moves, lost work) each less than 1 %."
+        "The mean JCT is 8.83 s under srtf and 11.83 s under fifo. Queueing is 25 % of it under fifo and "
+        "0.0 % under srtf. Of the 3.00 s between them, queueing makes practically all; communication and "
+        "preemption (restarts, moves, lost work) make less than 1 % each."
     )
 
 
@@ -132,8 +133,8 @@ def test_the_first_sentence_says_who_and_where(comparison: Callable[..., Compari
         (policy, racks, 0, mean) for policy, row in means.items() for racks, mean in enumerate(row, start=1)
     ]
     assert said(comparison(points), "In short") == (
-        "At cluster.racks=1: srtf has the lowest mean JCT; at cluster.racks=2: srtf and las have the lowest "
-        "mean JCT; at cluster.racks=3: the policy hardly changes the mean JCT."
+        "At 1 rack: srtf has the lowest mean JCT; at 2 racks: srtf and las have the lowest mean JCT; "
+        "at 3 racks: the policy hardly changes the mean JCT."
     )
 
 
@@ -169,3 +170,34 @@ def test_per_cents() -> None:
         "46 %",
         "156 %",
     ]
+
+
+@pytest.mark.parametrize(
+    ("longer", "shorter", "texts"),
+    [
+        (13655.4, 7584.6, ("3.79 h", "2.11 h", "1.68 h")),  # 1.686 h apart, but 3.79 - 2.11 = 1.68
+        (43200.0, 7200.0, ("12.00 h", "2.00 h", "10.00 h")),
+        (6915.0, 6780.0, ("1.921 h", "1.883 h", "0.038 h")),  # not 1.92, 1.88 and 0.04
+        (9.0, 8.0, ("9.00 s", "8.00 s", "1.00 s")),
+    ],
+)
+def test_a_difference_is_that_of_what_is_said(
+    longer: float, shorter: float, texts: tuple[str, str, str]
+) -> None:
+    """Who subtracts the two numbers of a sentence gets the third."""
+    assert apart(longer, shorter) == texts
+
+
+def test_what_the_best_costs_the_slowest_is_said(run_folder: Callable[..., Path], tmp_path: Path) -> None:
+    """The best in the mean has a longest job of 200 s, 25 % longer than that of fifo; p99 is the same."""
+    runs = []
+    for policy, mean_s, max_s in (("fifo", 100.0, 160.0), ("srtf", 60.0, 200.0)):
+        runs.append(read_run(run_folder(tmp_path / policy, {"policy": {"name": policy}, "seed": 0})))
+        runs[-1].summary["jct_s"] |= {"mean": mean_s, "p99": 150.0, "max": max_s}
+    assert said(compare(runs), "Trade-off") == (
+        "The longest JCT is 3.33 min under srtf, 25 % above that under fifo (2.67 min)."
+    )
+    for run in runs:
+        run.summary["jct_s"]["max"] = 200.0
+    rows = [digest(group) for group in compare(runs).groups]
+    assert "Trade-off" not in dict(findings(compare(runs), contest(compare(runs)), rows))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from artist.results.names import clip, labels, letter, short_key, short_values
+from artist.results.names import clip, labels, letter, listed, short_key, short_values, spoken
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_labels_leave_out_what_is_empty() -> None:
     """Values that speak for themselves need no key, nor do those that are not there."""
     keys = ("policy", "cluster.racks", "workload.path")
     rows = [("fifo", "none", "a.csv"), ("fifo", "4", "a.csv"), ("fifo", "", "b.csv")]
-    assert labels(keys, rows) == ["fifo, a.csv", "fifo, racks=4, a.csv", "fifo, b.csv"]
+    assert labels(keys, rows) == ["fifo, a.csv", "fifo, 4 racks, a.csv", "fifo, b.csv"]
     assert labels(keys[:2], [("fifo", "none"), ("fifo", "")]) == ["fifo, racks=none", "fifo, racks="]
 
 
@@ -43,3 +43,24 @@ def test_heads_and_letters() -> None:
     """A class is the choice of its section; after Z comes AA."""
     assert short_key("network.model._target_") == "network.model"
     assert [letter(i) for i in (0, 25, 26, 52)] == ["A", "Z", "AA", "BA"]
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "words"),
+    [
+        ("cluster.machines", ["96", "133"], "96 and 133 machines"),
+        ("cluster.racks", ["1"], "1 rack"),
+        ("cluster.racks", ["1", "2", "8"], "1, 2 and 8 racks"),
+        ("cluster.machines", ["none"], "cluster.machines=none"),
+        ("workload.load", ["0.5", "1"], "workload.load=0.5 and 1"),
+        ("network.model._target_", ["zero"], "network.model=zero"),
+    ],
+)
+def test_numbers_of_things_are_said_in_words(key: str, values: list[str], words: str) -> None:
+    """A newcomer need not know the name of the key; what is no number of things keeps it."""
+    assert spoken(key, values) == words
+
+
+def test_lists_end_with_and() -> None:
+    """None, one, several."""
+    assert [listed(texts) for texts in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]

@@ -1,6 +1,7 @@
 """What the figures over time show, read back from their axes."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from artist.results.compare import Comparison, compare
-from artist.results.digest import Digest, digest
+from artist.results.digest import Digest, Gauge, digest
 from artist.results.folder import read_run
 from artist.results.looks import NARROW_IN, WIDTH_IN
-from artist.results.plots import jct_cdf, over_time, queueing_cdf, rendered
+from artist.results.plots import gauge_panels, jct_cdf, over_time, queueing_cdf, rendered
 from artist.results.scenarios import Contest, contest
 
 Rows = tuple[Sequence[Digest], Contest]
@@ -83,7 +84,7 @@ def test_lines_differ_without_colour(rows: Callable[..., Rows], count: int) -> N
 def test_colour_stands_for_the_policy(rows: Callable[..., Rows]) -> None:
     """2 policies x 3 clusters: a panel a cluster, the same 2 looks in each, and 2 entries in the legend."""
     figure = jct_cdf(*rows(["fifo", "srtf"], [1, 2, 3]))
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [f"cluster.racks={n}" for n in (1, 2, 3)]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["1 rack", "2 racks", "3 racks"]
     drawn = [[(line.get_color(), _dash(line)) for line in axes.get_lines()] for axes in figure.axes]
     assert drawn == [drawn[0]] * 3
     assert [colour for colour, _ in drawn[0]] == ["#0072B2", "#D55E00"]
@@ -115,6 +116,33 @@ def test_queues_of_a_scenario_share_a_panel(rows: Callable[..., Rows]) -> None:
     line = figure.axes[0].get_lines()[0]
     assert np.ravel(line.get_xdata()).tolist() == [0.0, 1.0, 10.0, 22.5]
     assert np.ravel(line.get_ydata()).tolist() == [0, 1, 0, 0]
+
+
+def test_panels_in_which_nobody_waits_are_left_out(rows: Callable[..., Rows]) -> None:
+    """Nobody waits on the second of two clusters: one panel, the other is named; if nobody does, all stay."""
+    digests, each = rows(["fifo", "srtf"], [1, 2])
+    flat = Gauge(np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), False)
+    idle = [replace(one, gauges=(*one.gauges[:2], flat, one.gauges[3])) for one in digests]
+    layout, left_out = gauge_panels([digests[0], idle[1], digests[2], idle[3]], "queue_length", each)
+    assert ([name for name, _ in layout.sets], left_out) == (["1 rack"], ("2 racks",))
+    layout, left_out = gauge_panels(idle, "queue_length", each)
+    assert (len(layout.sets), left_out) == (2, ())
+    assert len(over_time([digests[0], idle[1], digests[2], idle[3]], "queue_length", each).axes) == 1
+
+
+@pytest.mark.parametrize(("times", "alike"), [(3, True), (4, False)])
+def test_panels_of_one_size_share_their_vertical_axis(
+    rows: Callable[..., Rows], times: int, alike: bool
+) -> None:
+    """2 jobs run beside each other here; beside 6 there they can be seen, beside 8 they need another axis."""
+    digests, each = rows(["fifo", "srtf"], [1, 2])
+    more = [
+        replace(one, gauges=tuple(replace(gauge, most=times * gauge.most) for gauge in one.gauges))
+        for one in digests
+    ]
+    mixed = [digests[0], more[1], digests[2], more[3]]
+    tops = [axes.get_ylim()[1] for axes in over_time(mixed, "running_jobs", each).axes]
+    assert bool(tops[0] == tops[1]) is alike
 
 
 def test_panels_stand_below_each_other_on_a_phone(rows: Callable[..., Rows]) -> None:

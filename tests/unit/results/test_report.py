@@ -265,7 +265,7 @@ def test_the_page_begins_with_what_was_found(sweep: Path) -> None:
     assert main([str(sweep)]) == 0
     above = (sweep / "report" / "report.html").read_text().partition("<table")[0]
     assert "4 runs of 3 jobs: policy fifo, srtf." in above
-    assert "Both policies are within 1 % of each other" in above
+    assert "Both policies are within 1&nbsp;% of each other" in above
     assert "means over 2 seeds" in above
 
 

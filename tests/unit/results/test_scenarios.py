@@ -31,12 +31,12 @@ def test_policies_compete_at_each_cluster_size(comparison: Callable[..., Compari
     """Rows are fifo 1, fifo 2, srtf 1, srtf 2: two scenarios, in each of which fifo is the baseline."""
     found = contest(comparison([(policy, racks) for policy in ("fifo", "srtf") for racks in (1, 2)]))
     assert [(each.name, each.rows) for each in found.scenarios] == [
-        ("cluster.racks=1", (0, 2)),
-        ("cluster.racks=2", (1, 3)),
+        ("1 rack", (0, 2)),
+        ("2 racks", (1, 3)),
     ]
     assert found.contenders == ("fifo", "fifo", "srtf", "srtf")
     assert found.baseline == (0, 1, 0, 1)
-    assert found.scenario_of(3).name == "cluster.racks=2"
+    assert found.scenario_of(3).name == "2 racks"
 
 
 def test_settings_of_a_policy_compete_too(comparison: Callable[..., Comparison]) -> None:
@@ -51,7 +51,7 @@ def test_where_no_policies_compete_all_rows_do(comparison: Callable[..., Compari
     """One policy on three clusters: there would be three scenarios of one row, so clusters compete."""
     found = contest(comparison([("fifo", racks) for racks in (1, 2, 3)]))
     assert [each.rows for each in found.scenarios] == [(0, 1, 2)]
-    assert found.contenders == ("fifo, racks=1", "fifo, racks=2", "fifo, racks=3")
+    assert found.contenders == ("fifo, 1 rack", "fifo, 2 racks", "fifo, 3 racks")
     assert found.baseline == (0, 0, 0)
 
 

@@ -64,8 +64,8 @@ def test_one_run_a_row_needs_no_note(replicates: list[Run]) -> None:
 @pytest.mark.parametrize(
     ("means", "cells"),
     [
-        ((1000.0, 400.0), ["1000", "400"]),
-        ((999.96, 400.0), ["1000", "400"]),  # rounds to four digits first
+        ((10.0, 4.0), ["10.00", "4.00"]),
+        ((9.9996, 4.0), ["10.00", "4.00"]),  # rounds to four digits first
         ((12.5, 0.0574), ["12.5000", "0.0574"]),
         ((7000.0, 0.0574), ["7000.00", "0.06"]),  # at most two decimals more than the greatest needs
         ((0.0, 0.0), ["0", "0"]),

@@ -1,0 +1,185 @@
+"""What was simulated, in sentences from the configs of the runs: jobs, cluster, network, costs. Pure."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from artist.results.compare import Comparison
+from artist.results.names import listed
+
+_DELAYS = {
+    "start_s": "a first start",
+    "resume_s": "going on where it was stopped",
+    "restart_s": "going on elsewhere",
+    "migrate_s": "a move",
+    "resize_s": "a change of size",
+    "retune_s": "a change of CPUs or memory",
+}
+_ON_STOP = {
+    "keep": "a stopped job loses no work",
+    "lose_iteration": "a stopped job loses its unfinished iteration",
+    "lose_since_checkpoint": "a stopped job loses what it did since its last checkpoint",
+    "lose_all": "a stopped job begins anew",
+}
+_FREE = "starting, moving and preempting a job cost no time"
+_MOST_TEXTS, _MOST_MODELS = 3, 6
+
+
+def setting(comparison: Comparison, gpus: Sequence[float] = (), *, delayed: bool = False) -> str:
+    """Return the workload and what was assumed; empty if the runs hold no configs.
+
+    What differs between runs is told in all its kinds if they are few, and left to the table otherwise.
+
+    Parameters
+    ----------
+    gpus
+        Capacity of the clusters.
+    delayed
+        Whether jobs lost time to starts and moves: those of some traces bring delays of their own.
+    """
+    configs = [group.runs[0].config for group in comparison.groups]
+    sentences = (
+        ("Workload", (_workload, _arrivals, _models)),
+        ("Cluster", (_topology, _machines, _capacity_changes)),
+        ("Network model", (_network,)),
+        ("Assumed", (_overheads, _stops, _estimates)),
+    )
+    said = []
+    for topic, parts in sentences:
+        clauses = [text for part in parts if (text := _together(part, configs))]
+        clauses = ["delays as jobs state them" if delayed and text == _FREE else text for text in clauses]
+        sizes = sorted({int(count) for count in gpus if count > 0})
+        if topic == "Cluster" and clauses and 0 < len(sizes) <= _MOST_TEXTS:
+            clauses.append(f"{listed([str(size) for size in sizes])} GPUs in all")
+        if clauses:
+            said.append(f"{topic}: {'; '.join(clauses)}.")
+    return " ".join(said)
+
+
+def _together(part: Callable[[Mapping[str, Any]], str], configs: Sequence[Mapping[str, Any]]) -> str:
+    texts = list(dict.fromkeys(filter(None, (part(config) for config in configs))))
+    return " or ".join(texts) if len(texts) <= _MOST_TEXTS else ""
+
+
+def _section(config: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    value: Any = config
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _class(section: Mapping[str, Any], ending: str) -> str:
+    """Return the name of the class that makes a part, without a word that says what it is."""
+    name = str(section.get("_target_") or "").rsplit(".", 1)[-1]
+    return name.removesuffix(ending) or name
+
+
+def _word(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
+
+
+def _workload(config: Mapping[str, Any]) -> str:
+    section = _section(config, "workload")
+    name = _class(section, "Trace")
+    if section.get("path"):
+        file = str(section["path"]).rstrip("/").rsplit("/", 1)[-1]
+        return f"{file}, read by {name}" if name else file
+    if name == "Synthetic":
+        like = section.get("preset")
+        return f"synthetic jobs like those of {like}" if like else "synthetic jobs"
+    return name
+
+
+def _arrivals(config: Mapping[str, Any]) -> str:
+    section = _section(config, "arrivals")
+    name = _class(section, "Arrivals")
+    made = _class(_section(config, "workload"), "Trace") == "Synthetic"
+    load = section.get("load")
+    rate = f" at load {load}" if load else ""
+    if section.get("jobs_per_hour"):
+        rate = f", {section['jobs_per_hour']} jobs an hour"
+    known = {
+        "Trace": "arrivals as generated" if made else "arrivals as in the trace",
+        "Batch": "all jobs arrive at once",
+        "Poisson": f"Poisson arrivals{rate}",
+        "Compress": f"arrivals squeezed or stretched to load {load}",
+    }
+    return known.get(name, f"arrivals by {name}" if name else "")
+
+
+def _models(config: Mapping[str, Any]) -> str:
+    section = _section(config, "workload", "models")
+    names = section.get("names")
+    if section.get("rule") == "uniform" and isinstance(names, list) and names:
+        which = (
+            listed([str(name) for name in names]) if len(names) <= _MOST_MODELS else f"{len(names)} models"
+        )
+        return f"models drawn evenly from {which} where jobs name none"
+    if section.get("rule") == "fixed" and section.get("name"):
+        return f"model {section['name']} where jobs name none"
+    return ""
+
+
+def _topology(config: Mapping[str, Any]) -> str:
+    name = _section(config, "topology").get("name")
+    return f"topology {name}" if name else ""
+
+
+def _machines(config: Mapping[str, Any]) -> str:
+    cluster, topology = _section(config, "cluster"), _section(config, "topology")
+    kind = cluster.get("machine_type") or topology.get("default_machine_type")
+    machine = _section(topology, "machine_types", str(kind))
+    said = []
+    if machine.get("gpus") and not isinstance(cluster.get("machines"), list):
+        said.append(f"{machine['gpus']} GPUs ({machine.get('gpu_type') or kind}) a machine")
+    per_rack = cluster.get("machines_per_rack") or topology.get("machines_per_rack")
+    if isinstance(per_rack, int):
+        said.append(f"{per_rack} machines a rack")
+    return ", ".join(said)
+
+
+def _capacity_changes(config: Mapping[str, Any]) -> str:
+    cluster = _section(config, "cluster")
+    if not cluster.get("events") and not cluster.get("failures"):
+        return ""
+    return "machines fail, leave or join" if cluster.get("events") else "machines fail at random"
+
+
+def _network(config: Mapping[str, Any]) -> str:
+    name = _word(_class(_section(config, "network", "model"), "Model"))
+    return "none, communication takes no time" if name == "zero" else name
+
+
+def _overheads(config: Mapping[str, Any]) -> str:
+    section = _section(config, "overheads")
+    if not section:
+        return ""
+    if section.get("table"):
+        return f"delays by model and GPUs from {str(section['table']).rsplit('/', 1)[-1]}"
+    costs = [
+        f"{word} {section[name]:g} s" for name, word in _DELAYS.items() if _is_positive(section.get(name))
+    ]
+    if costs:
+        return f"delays while GPUs are held: {listed(costs)}"
+    known = all(isinstance(section.get(name), int | float) for name in _DELAYS)
+    return _FREE if known else ""
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and value > 0
+
+
+def _stops(config: Mapping[str, Any]) -> str:
+    return _ON_STOP.get(str(_section(config, "overheads").get("on_stop")), "")
+
+
+def _estimates(config: Mapping[str, Any]) -> str:
+    section = _section(config, "estimates")
+    name = _class(section, "Estimates")
+    known = {
+        "Exact": "policies that ask for durations are told the true ones",
+        "Noise": f"policies that ask for durations are told noisy ones (level {section.get('level')})",
+        "WrongFraction": f"policies that ask for durations are told wrong ones of {section.get('fraction')} "
+        "of the jobs",
+    }
+    return known.get(name, f"durations are estimated by {name}" if name else "")
