@@ -239,10 +239,11 @@ def test_irregular_lies_between_the_regular_shapes_around_it(profile, racks, dim
         MODEL.iteration(profile, shape_of_racks(each), flat, system).comm_ns
         for each in ([[least_machine, least_machine]], [[least_machine], [least_machine]], [[least_rack]] * 2)
     ]
-    slack = 1e-4  # parts are whole bytes
-    assert min(around) * (1 - slack) - 100 <= answer
+    # Parts are whole bytes and steps whole ns, of which a collective has up to a hundred.
+    slack, rest_ns = 1e-4, 300 * len(profile.layers)
+    assert min(around) * (1 - slack) - rest_ns <= answer
     if len(racks) == 1:
-        assert answer <= max([*around, *small]) * (1 + slack) + 100
+        assert answer <= max([*around, *small]) * (1 + slack) + rest_ns
 
 
 @given(st.lists(big_layers, min_size=1, max_size=4), spread, st.lists(st.floats(0.5, 500), min_size=3))
