@@ -71,17 +71,35 @@ def read_csv(path: Path) -> pd.DataFrame:
         raise InputError("empty file", where=str(path), found="", allowed="a header and one row a job")
     header = text.partition("\n")[0]
     _check_commas(header, header_of(header, f"{path}, line 1"), f"{path}, line 1")
-    try:
-        table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, skip_blank_lines=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        found = str(error).removeprefix("Error tokenizing data. C error: ").strip()
-        raise InputError("not a table", where=str(path), found=found, allowed="one row a job") from None
+    table = parse(text, path)
     if not isinstance(table.index, pd.RangeIndex):
         found = f"{table.index.nlevels + len(table.columns)} fields"
         allowed = f"{len(table.columns)} fields, as in the header"
         raise InputError("more fields than the header", where=f"{path}, line 2", found=found, allowed=allowed)
     table.columns = table.columns.str.strip()
-    table.index = pd.RangeIndex(2, len(table) + 2, name="line")
+    return by_line(table, 2)
+
+
+def parse(text: str, path: Path, separator: str = ",") -> pd.DataFrame:
+    """Return a table with a header as text values; surplus fields of its rows become its index.
+
+    Raises
+    ------
+    InputError
+        If it is no table.
+    """
+    try:
+        return pd.read_csv(
+            io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, skip_blank_lines=False
+        )
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        found = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        raise InputError("not a table", where=str(path), found=found, allowed="one row a job") from None
+
+
+def by_line(table: pd.DataFrame, first: int) -> pd.DataFrame:
+    """Return the rows that are not blank, by the number of their line; the top row stands on line `first`."""
+    table.index = pd.RangeIndex(first, len(table) + first, name="line")
     blank = table.isna() | table.isin([""])
     return table[~blank.all(axis=1)]
 

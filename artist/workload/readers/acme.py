@@ -112,9 +112,7 @@ class AcmeTrace:
         table = rules.renamed(raw, _LOG_FIELDS).assign(duration_s=(ended - started).dt.total_seconds())
         table = self._with_dates(table, submitted, _LOG_FIELDS)
         table = rules.keep_states(table, raw["state"], chosen.states, path)
-        if chosen.types is not None:
-            other = ~raw["type"].reindex(table.index).isin(chosen.types).to_numpy(bool)
-            table = rules.drop(table, other, path, f"type is not one of {', '.join(chosen.types)}")
+        table = rules.keep_values(table, raw["type"], chosen.types, path, "type")
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.drop_unfinished(table, path, "no start or no end")
         return self._finished(rules.apply_use_cpus(table, chosen.cpus), _LOG_FIELDS)

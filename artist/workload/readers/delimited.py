@@ -1,13 +1,12 @@
 """Read tables that are not plain CSV: other separators, comments above the header, or no header."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from artist.errors import InputError
-from artist.workload.files import checked_names, header_of, read_text
+from artist.workload.files import by_line, checked_names, header_of, parse, read_text
 
 
 def read_delimited(
@@ -43,28 +42,12 @@ def read_delimited(
         body = ["" if line.startswith(comment) else line for line in body]
     if not any(line.strip() for line in body):
         raise InputError("no jobs", where=str(path), found="0 rows", allowed="at least one job")
-    return _parsed(body, names, separator, first, path)
-
-
-def _parsed(body: list[str], names: list[str], separator: str, first: int, path: Path) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(
-            io.StringIO("\n".join([separator.join(map(_quoted, names)), *body])),
-            sep=separator,
-            dtype=str,
-            keep_default_na=False,
-            skip_blank_lines=False,
-        )
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        found = str(error).removeprefix("Error tokenizing data. C error: ").strip()
-        raise InputError("not a table", where=str(path), found=found, allowed="one row a job") from None
+    table = parse("\n".join([separator.join(map(_quoted, names)), *body]), path, separator)
     if not isinstance(table.index, pd.RangeIndex):
         found = f"{table.index.nlevels + len(table.columns)} fields"
         where = f"{path}, line {first}"
         raise InputError("more fields than columns", where=where, found=found, allowed=f"{len(names)} fields")
-    table.index = pd.RangeIndex(first, len(table) + first, name="line")
-    blank = table.isna() | table.isin([""])
-    return table[~blank.all(axis=1)]
+    return by_line(table, first)
 
 
 def _quoted(name: str) -> str:

@@ -2,12 +2,11 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from pydantic import NaiveDatetime
 
-from artist.errors import InputError
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.parameters import validated
@@ -68,7 +67,7 @@ class HeliosTrace:
         """
 
         states: tuple[str, ...] | None = None
-        cpu_jobs: Literal["drop", "keep"] = "drop"
+        cpu_jobs: rules.CpuJobs = "drop"
         cpus: rules.UseCpus = "ignore"
         zero_duration: rules.ZeroDuration = "drop"
         origin: NaiveDatetime | None = VENUS_ORIGIN
@@ -92,20 +91,13 @@ class HeliosTrace:
         dates = rules.parse_dates(raw, "submit_time", str(path))
         table = table.assign(submit_s=rules.seconds_after_first(dates), submit_date=dates)
         table = rules.keep_states(table, raw["state"], chosen.states, path)
-        if chosen.cpu_jobs == "drop":
-            table = rules.drop(table, table["gpus"].eq(0).to_numpy(bool), path, "no GPUs (cpu_jobs=drop)")
+        table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
         return check(rules.apply_use_cpus(table, chosen.cpus), str(path), _LOG_FIELDS)
 
     def _from_recovered(self, raw: pd.DataFrame) -> pd.DataFrame:
         chosen, path = self.parameters, self.parameters.path
-        if chosen.states is not None:
-            allowed = "null: this file does not say how jobs ended"
-            raise InputError("no states", where="workload.states", found=list(chosen.states), allowed=allowed)
+        rules.refuse_states(chosen.states)
         table = typed(rules.renamed(raw, _RECOVERED_FIELDS), str(path), _RECOVERED_FIELDS)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
-        table = check(table, str(path), _RECOVERED_FIELDS)
-        if chosen.origin is None:
-            return table
-        since = pd.to_timedelta(table["submit_s"], unit="s")
-        return table.assign(submit_date=pd.Timestamp(chosen.origin) + since)
+        return rules.dated(check(table, str(path), _RECOVERED_FIELDS), chosen.origin)

@@ -49,8 +49,7 @@ class LingjunTrace:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         raw = read_csv(path)
-        if not rules.same_header(raw, _HEADER):
-            raise rules.unknown_header(raw, path, _HEADER)
+        rules.require_header(raw, path, _HEADER)
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
         rules.note_order(table, path)

@@ -74,8 +74,7 @@ class MuriCsv:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
         raw = read_csv(path)
-        if not rules.same_header(raw, _HEADER):
-            raise rules.unknown_header(raw, path, _HEADER)
+        rules.require_header(raw, path, _HEADER)
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
         for column in ("submit_s", "duration_s", "compute_s"):
             table[column] = table[column] / _MS_PER_S

@@ -70,8 +70,7 @@ class OpenbTrace:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
         raw = read_csv(path)
-        if not rules.same_header(raw, _HEADER):
-            raise rules.unknown_header(raw, path, _HEADER)
+        rules.require_header(raw, path, _HEADER)
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
         others = typed(rules.renamed(raw, _NUMBERS), str(path), _NUMBERS)  # deletion, GPU share, scheduled
         share = np.where(table["gpus"] == 1, others["gpus"] / _WHOLE_MILLI, 1.0)
@@ -82,9 +81,7 @@ class OpenbTrace:
             memory_bytes=table["memory_bytes"] * _BYTES_PER_MIB,
         )
         table = rules.keep_states(table, raw["pod_phase"], chosen.states, path)
-        if chosen.qos is not None:
-            other = ~raw["qos"].reindex(table.index).isin(chosen.qos).to_numpy(bool)
-            table = rules.drop(table, other, path, f"qos is not one of {', '.join(chosen.qos)}")
+        table = rules.keep_values(table, raw["qos"], chosen.qos, path, "qos")
         table = rules.drop_unfinished(table, path, "never scheduled")
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.whole_gpus(table, chosen.fractional_gpus, path)

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from pydantic import NaiveDatetime
 
-from artist.errors import InputError
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv, read_text
 from artist.workload.parameters import validated
@@ -109,10 +108,7 @@ class PaiTrace:
         return self._finished(rules.apply_use_cpus(table, chosen.cpus), _TASK_FIELDS)
 
     def _from_recovered(self, raw: pd.DataFrame) -> pd.DataFrame:
-        if self.parameters.states is not None:
-            found = list(self.parameters.states)
-            allowed = "null: this file does not say how jobs ended"
-            raise InputError("no states", where="workload.states", found=found, allowed=allowed)
+        rules.refuse_states(self.parameters.states)
         path = str(self.parameters.path)
         return self._finished(
             typed(rules.renamed(raw, _RECOVERED_FIELDS), path, _RECOVERED_FIELDS), _RECOVERED_FIELDS

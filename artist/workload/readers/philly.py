@@ -67,10 +67,7 @@ class PhillyTrace:
         if read_text(path).lstrip()[:1] in ("[", "{"):
             return self._from_log(read_json_records(path))
         raw = read_csv(path)
-        if self.parameters.states is not None:
-            found = list(self.parameters.states)
-            allowed = "null: this file does not say how jobs ended"
-            raise InputError("no states", where="workload.states", found=found, allowed=allowed)
+        rules.refuse_states(self.parameters.states)
         if rules.same_header(raw, _PASS_HEADER):
             return self._from_passed(raw)
         if rules.same_header(raw, _ALL_HEADER):
@@ -92,8 +89,7 @@ class PhillyTrace:
         path = self.parameters.path
         table = typed(rules.renamed(raw, _ALL_FIELDS), str(path), _ALL_FIELDS)
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
-        table = check(table, str(path), _ALL_FIELDS)
-        return table.assign(submit_date=_ALL_ORIGIN + pd.to_timedelta(table["submit_s"], unit="s"))
+        return rules.dated(check(table, str(path), _ALL_FIELDS), _ALL_ORIGIN)
 
     def _from_log(self, records: list[dict[str, Any]]) -> pd.DataFrame:
         path = self.parameters.path

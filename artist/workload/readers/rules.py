@@ -16,6 +16,12 @@ _log = logging.getLogger(__name__)
 ZeroDuration = Literal["drop", "one_second"]
 """What becomes of a job with duration 0: it is left out, or it takes 1 s (traces count whole seconds)."""
 
+CpuJobs = Literal["drop", "keep"]
+"""Whether jobs without GPUs are left out or simulated on the CPUs that the trace names."""
+
+FractionalGpus = Literal["round_up", "drop"]
+"""A job that shares a GPU: it gets the whole GPU, which overstates its demand, or it is left out."""
+
 UseCpus = Literal["ignore", "keep"]
 """Whether a job that uses GPUs asks for the CPUs that the trace names; CPU-only jobs always do."""
 
@@ -31,6 +37,12 @@ def unknown_header(table: pd.DataFrame, path: Path, *headers: Sequence[str]) -> 
     return InputError(
         "unknown header", where=f"{path}, line 1", found=",".join(table.columns), allowed=allowed
     )
+
+
+def require_header(table: pd.DataFrame, path: Path, header: Sequence[str]) -> None:
+    """Refuse a file that lacks one of these columns."""
+    if not same_header(table, header):
+        raise unknown_header(table, path, header)
 
 
 def drop(table: pd.DataFrame, bad: np.ndarray, path: Path, reason: str) -> pd.DataFrame:
@@ -80,7 +92,24 @@ def keep_states(
         raise InputError(
             "no job has this state", where="workload.states", found=list(wanted), allowed=allowed
         )
-    return drop(table, ~states.isin(wanted).to_numpy(bool), path, f"state is not one of {', '.join(wanted)}")
+    return keep_values(table, states, wanted, path, "state")
+
+
+def refuse_states(wanted: Sequence[str] | None) -> None:
+    """Refuse a choice of final states for a file that does not tell them."""
+    if wanted is not None:
+        allowed = "null: this file does not say how jobs ended"
+        raise InputError("no states", where="workload.states", found=list(wanted), allowed=allowed)
+
+
+def keep_values(
+    table: pd.DataFrame, values: pd.Series, wanted: Sequence[str] | None, path: Path, name: str
+) -> pd.DataFrame:
+    """Keep the jobs whose value, by the index of the table, is one of the wanted; None keeps all."""
+    if wanted is None:
+        return table
+    other = ~values.reindex(table.index).isin(wanted).to_numpy(bool)
+    return drop(table, other, path, f"{name} is not one of {', '.join(wanted)}")
 
 
 def parse_dates(table: pd.DataFrame, column: str, where: str) -> pd.Series:
@@ -125,13 +154,6 @@ def from_records(records: Sequence[Mapping[str, Any]], keys: Sequence[str], path
             )
     index = pd.RangeIndex(1, len(records) + 1, name="entry")
     return pd.DataFrame({key: [record[key] for record in records] for key in keys}, index=index, dtype=object)
-
-
-CpuJobs = Literal["drop", "keep"]
-"""Whether jobs without GPUs are left out or simulated on the CPUs that the trace names."""
-
-FractionalGpus = Literal["round_up", "drop"]
-"""A job that shares a GPU: it gets the whole GPU, which overstates its demand, or it is left out."""
 
 
 def whole_gpus(table: pd.DataFrame, rule: FractionalGpus, path: Path) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Reader of the Alibaba spot-GPU trace of 2026, ASPLOS'26 (alibaba/clusterdata, v2026-spot-gpu)."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ class SpotTrace:
 
         job_types: tuple[str, ...] | None = None
         gpu_models: tuple[str, ...] | None = None
-        at_start: rules.CpuJobs = "keep"
+        at_start: Literal["drop", "keep"] = "keep"
         fractional_gpus: rules.FractionalGpus = "round_up"
         cpu_jobs: rules.CpuJobs = "drop"
         cpus: rules.UseCpus = "ignore"
@@ -61,15 +61,12 @@ class SpotTrace:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
         raw = read_csv(path)
-        if not rules.same_header(raw, _HEADER):
-            raise rules.unknown_header(raw, path, _HEADER)
+        rules.require_header(raw, path, _HEADER)
         workers = to_numbers(raw["worker_num"])
         refuse(raw, ~(workers >= 1), str(path), "worker_num", "is no number of workers", "1 or more")
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
-        for column, wanted in (("job_type", chosen.job_types), ("gpu_model", chosen.gpu_models)):
-            if wanted is not None:
-                other = ~raw[column].reindex(table.index).isin(wanted).to_numpy(bool)
-                table = rules.drop(table, other, path, f"{column} is not one of {', '.join(wanted)}")
+        table = rules.keep_values(table, raw["job_type"], chosen.job_types, path, "job_type")
+        table = rules.keep_values(table, raw["gpu_model"], chosen.gpu_models, path, "gpu_model")
         if chosen.at_start == "drop":
             table = rules.drop(
                 table, table["submit_s"].eq(0).to_numpy(bool), path, "ran before the trace began"

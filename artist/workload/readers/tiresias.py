@@ -70,8 +70,7 @@ class TiresiasCsv:
             raise InputError(
                 "a file of Muri", where=f"{path}, line 1", found="iteration_time", allowed=allowed
             )
-        if not rules.same_header(raw, _HEADER):
-            raise rules.unknown_header(raw, path, _HEADER)
+        rules.require_header(raw, path, _HEADER)
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
         if self.parameters.iterations == "ignore":
             table = table.assign(iterations=float("nan"))

@@ -44,14 +44,11 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 @pytest.fixture
-def artist(capsys: pytest.CaptureFixture[str]) -> Artist:
+def artist(called: Callable[..., tuple[int, str, str]]) -> Artist:
     """Return a function that runs the command on the tiny trace."""
 
     def run(*arguments: str, tiny: bool = True) -> Result:
-        capsys.readouterr()
-        code = main([*(TINY if tiny else ()), *arguments])
-        captured = capsys.readouterr()
-        return Result(code, captured.out, captured.err)
+        return Result(*called(main, *(TINY if tiny else ()), *arguments))
 
     return run
 

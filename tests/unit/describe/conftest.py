@@ -38,18 +38,14 @@ Trace = Callable[..., Result]
 
 
 @pytest.fixture
-def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Trace:
+def trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: Callable[..., tuple[int, str, str]]
+) -> Trace:
     """Return a function that runs the command in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
 
-    def run(*arguments: str) -> Result:
-        capsys.readouterr()
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return Result(code, captured.out, captured.err)
-
-    return run
+    return lambda *arguments: Result(*called(main, *arguments))
 
 
 @pytest.fixture

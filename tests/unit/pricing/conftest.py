@@ -28,15 +28,11 @@ Network = Callable[..., Result]
 
 
 @pytest.fixture
-def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Network:
+def network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: Callable[..., tuple[int, str, str]]
+) -> Network:
     """Return a function that runs the command."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
 
-    def run(*arguments: str) -> Result:
-        capsys.readouterr()
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return Result(code, captured.out, captured.err)
-
-    return run
+    return lambda *arguments: Result(*called(main, *arguments))
