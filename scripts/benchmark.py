@@ -71,9 +71,11 @@ def floor_s(jobs: Sequence[JobSpec], gpus: int) -> float:
 def measure(overrides: Sequence[str], *, profile: bool) -> dict[str, float]:
     """Run once and return the figures; processor seconds."""
     command = [sys.executable, "-m", "artist", *overrides, "--cfg", "job", "--resolve"]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    shown = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    if shown.returncode:
+        sys.exit(shown.returncode)  # it has said why
     began = process_time()
-    simulation = build(check_config(yaml.safe_load(shown)))
+    simulation = build(check_config(yaml.safe_load(shown.stdout)))
     recorder = Recorder(simulation.jobs, simulation.cluster)
     loaded = process_time()
     profiler = cProfile.Profile() if profile else None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -85,6 +86,11 @@ class Cluster:
     def total_gpus(self) -> int:
         """GPUs of the machines that are present at the start."""
         return sum(m.gpus for m in self.machines if m.present)
+
+    @cached_property
+    def gpus_of_largest(self) -> list[int]:
+        """GPUs of the 1, 2, ... largest machines together."""
+        return list(accumulate(sorted(self.gpus.tolist(), reverse=True)))
 
     @cached_property
     def rack_of(self) -> list[int]:

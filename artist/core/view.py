@@ -40,6 +40,10 @@ class JobColumns(Protocol):
         """GPUs asked for."""
 
     @property
+    def least_gpus(self) -> Ints:
+        """Fewest GPUs that could ever do, for jobs that are elastic or fungible; else those asked for."""
+
+    @property
     def running(self) -> Bools:
         """Whether it holds an allocation."""
 
@@ -149,6 +153,10 @@ class ClusterView(Protocol):
     @property
     def jobs(self) -> JobColumns:
         """Unfinished jobs as columns."""
+
+    @property
+    def waiting(self) -> JobColumns:
+        """Those of `jobs` that wait, as columns."""
 
     @property
     def n_waiting(self) -> int:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from artist.core.job import JobSpec
 from artist.engine import progress
-from artist.engine.jobs import RUNNING, JobTable, vector
+from artist.engine.jobs import RUNNING, JobTable
 from artist.engine.lazy import lazy
 from artist.errors import PlanError
 from artist.performance.api import Performance
@@ -69,6 +69,7 @@ class Columns:
 
     def __init__(self, table: JobTable, known: Known, rows: Ints, now: int) -> None:
         self._table = table
+        self._vectors = table.vectors
         self._known = known
         self._now = now
         self.job = rows
@@ -78,57 +79,66 @@ class Columns:
 
     @lazy
     def submit_ns(self) -> Ints:
-        return vector(self._table.submit)[self.job]
+        return self._vectors.submit[self.job]
 
     @lazy
     def gpus(self) -> Ints:
-        return vector(self._table.gpus)[self.job]
+        return self._vectors.gpus[self.job]
+
+    @lazy
+    def least_gpus(self) -> Ints:
+        return self._vectors.least_gpus[self.job]
 
     @lazy
     def held_gpus(self) -> Ints:
-        return vector(self._table.held_gpus)[self.job]
+        return self._vectors.held_gpus[self.job]
 
     @lazy
     def starts(self) -> Ints:
-        return vector(self._table.starts)[self.job]
+        return self._vectors.starts[self.job]
 
     @lazy
     def running(self) -> Bools:
-        running: Bools = vector(self._table.status)[self.job] == RUNNING
+        running: Bools = self._vectors.status[self.job] == RUNNING
         return running
 
     @lazy
     def _elapsed(self) -> Ints:
-        return self._table.elapsed(self.job, self._now)
+        """Progress time since each job was settled, 0 for jobs that do not run."""
+        return np.maximum(self._now - self._vectors.since[self.job], 0)
 
     @lazy
     def _held_more(self) -> Ints:
-        return self._table.held_since_settled(self.job, self._now)
+        """Holding time since each job was settled, 0 for jobs that do not run."""
+        return np.maximum(self._now - self._vectors.marked[self.job], 0)
 
     @lazy
     def held_ns(self) -> Ints:
-        return vector(self._table.held_time)[self.job] + self._held_more
+        return self._vectors.held_time[self.job] + self._held_more
 
     @lazy
     def attained_gpu_ns(self) -> Ints:
-        return vector(self._table.attained)[self.job] + self.held_gpus * self._held_more
+        return self._vectors.attained[self.job] + self.held_gpus * self._held_more
 
     @lazy
     def waiting_since_ns(self) -> Ints:
-        return np.where(self.running, -1, vector(self._table.waiting_since)[self.job])
+        return np.where(self.running, -1, self._vectors.waiting_since[self.job])
 
     @lazy
     def _iteration(self) -> Ints:
-        return vector(self._table.iteration)[self.job]
+        return self._vectors.iteration[self.job]
 
     @lazy
     def _open(self) -> Ints:
-        return vector(self._table.remaining)[self.job]
+        return self._vectors.remaining[self.job]
+
+    @lazy
+    def _progress(self) -> tuple[Ints, Ints]:
+        return progress.since_settled(self._open, self._iteration, self._elapsed)
 
     @lazy
     def iterations_done(self) -> Ints:
-        done = vector(self._table.done)[self.job]
-        return progress.settled_done(done, self._open, self._iteration, self._elapsed)
+        return self._vectors.done[self.job] + self._progress[0]
 
     @lazy
     def observed_iteration_ns(self) -> Ints:
@@ -153,7 +163,7 @@ class Columns:
     @lazy
     def iterations(self) -> Ints:
         self._known.require("iterations")
-        return vector(self._table.iterations)[self.job]
+        return self._vectors.iterations[self.job]
 
     @lazy
     def iterations_left(self) -> Ints:
@@ -162,23 +172,20 @@ class Columns:
     @lazy
     def compute_ns(self) -> Ints:
         self._known.require("iterations")
-        return vector(self._table.compute_time)[self.job]
+        return self._vectors.compute_time[self.job]
 
     @lazy
     def ideal_ns(self) -> Ints:
         self._known.require("durations")
-        ideal = vector(self._table.iterations)[self.job] * vector(self._table.compute_time)[self.job]
+        ideal = self._vectors.iterations[self.job] * self._vectors.compute_time[self.job]
         return self._believed(ideal)
 
     @lazy
     def remaining_ns(self) -> Ints:
         self._known.require("durations")
-        compute = vector(self._table.compute_time)[self.job]
-        left = vector(self._table.iterations)[self.job] - self.iterations_done
-        iteration = np.maximum(self._iteration, 1)
-        open_ns = np.where(
-            self._open > 0, progress.settled_remaining(self._open, iteration, self._elapsed), iteration
-        )
+        compute = self._vectors.compute_time[self.job]
+        left = self._vectors.iterations[self.job] - self.iterations_done
+        iteration, open_ns = np.maximum(self._iteration, 1), self._progress[1]
         done_of_open = np.rint(compute * ((iteration - open_ns) / iteration)).astype(np.int64)
         return self._believed(left * compute - done_of_open)
 

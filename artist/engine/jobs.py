@@ -5,7 +5,7 @@ sees the same memory, so that a whole column is one vector expression (`vector`)
 """
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,6 +26,21 @@ _NEVER = 2**62  # later than any time of a run
 def vector(column: "array[int]") -> Ints:
     """Return a column as a numpy array of shape (n_jobs,) on the same memory."""
     return np.frombuffer(column, dtype=np.int64)
+
+
+class Vectors:
+    """The columns of a job table that policies see, as numpy arrays of shape (n_jobs,) on the same memory."""
+
+    def __init__(self, table: "JobTable") -> None:
+        self.submit = vector(table.submit)
+        self.gpus, self.least_gpus = vector(table.gpus), vector(table.least_gpus)
+        self.iterations, self.compute_time = vector(table.iterations), vector(table.compute_time)
+        self.status, self.starts = vector(table.status), vector(table.starts)
+        self.done, self.remaining = vector(table.done), vector(table.remaining)
+        self.iteration = vector(table.iteration)
+        self.since, self.marked = vector(table.since), vector(table.marked)
+        self.held_gpus, self.held_time = vector(table.held_gpus), vector(table.held_time)
+        self.attained, self.waiting_since = vector(table.attained), vector(table.waiting_since)
 
 
 class JobTable:
@@ -54,6 +69,7 @@ class JobTable:
 
         self.submit = column([s.submit_ns for s in specs])
         self.gpus = column([s.demand.gpus for s in specs])
+        self.least_gpus = column([s.demand.least_gpus for s in specs])
         self.iterations = column([s.iterations for s in specs])
         self.compute_time = column([s.compute_ns for s in specs])
         self.status = column()
@@ -85,10 +101,16 @@ class JobTable:
         self.n_unfinished = 0  # of those that have arrived
         self.n_running = 0
         self._unfinished = array("q")  # sorted
+        self._waiting = array("q")  # those of them that wait, sorted
+        self.vectors = Vectors(self)
 
     def unfinished(self) -> Ints:
         """Return the jobs that have arrived and not finished, in order of arrival, shape (n,)."""
         return vector(self._unfinished).copy()  # a view of it would forbid to change it
+
+    def waiting(self) -> Ints:
+        """Return the jobs that wait, in order of arrival, shape (n,)."""
+        return vector(self._waiting).copy()
 
     # --- the clock of one job
 
@@ -96,6 +118,7 @@ class JobTable:
         """Let the next job in order of arrival wait from now on."""
         self.n_arrived += 1
         self._unfinished.append(job)
+        self._waiting.append(job)
         self.n_unfinished += 1
         self.status[job] = WAITING
         self.waiting_since[job] = now
@@ -105,6 +128,7 @@ class JobTable:
         if self.status[job] == WAITING:
             self.queueing[job] += now - self.waiting_since[job]
             self.status[job] = RUNNING
+            del self._waiting[bisect_left(self._waiting, job)]
             self.marked[job] = now
             self.since[job] = now + delay
             self.starts[job] += 1
@@ -195,6 +219,7 @@ class JobTable:
         """Let a settled job hold nothing and wait."""
         self._let_go(job)
         self.status[job] = WAITING
+        insort(self._waiting, job)
         self.waiting_since[job] = now
 
     def end(self, job: int, now: int) -> None:
@@ -211,15 +236,7 @@ class JobTable:
         self.since[job] = self.marked[job] = _NEVER
         self.n_running -= 1
 
-    # --- columns over the rows given
-
-    def elapsed(self, rows: Ints, now: int) -> Ints:
-        """Return progress time since each job was settled, 0 for jobs that do not run, shape (n,)."""
-        return np.maximum(now - vector(self.since)[rows], 0)
-
-    def held_since_settled(self, rows: Ints, now: int) -> Ints:
-        """Return holding time since each job was settled, 0 for jobs that do not run, shape (n,)."""
-        return np.maximum(now - vector(self.marked)[rows], 0)
+    # --- the end of the run
 
     def result_columns(self, end: int) -> dict[str, Ints]:
         """Return the columns of JOB_COLUMNS, to read only; books what still waits or runs at `end`."""

@@ -34,15 +34,12 @@ def time_left(remaining_ns: int, iterations_left: int, iteration_ns: int) -> int
     return remaining_ns + (iterations_left - 1) * iteration_ns
 
 
-def settled_done(done: Ints, remaining_ns: Ints, iteration_ns: Ints, elapsed_ns: Ints) -> Ints:
-    """Return `settle`'s iterations done for many jobs at once, shape (n,)."""
-    beyond = elapsed_ns - remaining_ns
-    more = np.floor_divide(beyond, np.maximum(iteration_ns, 1)) + 1
-    return done + np.where((beyond >= 0) & (elapsed_ns > 0), more, 0)
+def since_settled(remaining_ns: Ints, iteration_ns: Ints, elapsed_ns: Ints) -> tuple[Ints, Ints]:
+    """Do as `settle` for many jobs: return (iterations more, what remains of the open one), each (n,).
 
-
-def settled_remaining(remaining_ns: Ints, iteration_ns: Ints, elapsed_ns: Ints) -> Ints:
-    """Return what `settle` leaves of the open iteration for many jobs at once, shape (n,)."""
-    beyond = elapsed_ns - remaining_ns
-    into = np.mod(beyond, np.maximum(iteration_ns, 1))
-    return np.where(beyond < 0, remaining_ns - elapsed_ns, iteration_ns - into)
+    What remains of an iteration not yet begun is all of it; one without a time yet takes 1 ns.
+    """
+    iteration_ns = np.maximum(iteration_ns, 1)
+    beyond = elapsed_ns - np.where(remaining_ns > 0, remaining_ns, iteration_ns)
+    more = beyond // iteration_ns + 1
+    return more, more * iteration_ns - beyond

@@ -48,6 +48,10 @@ class View:
     def jobs(self) -> Columns:
         return Columns(self._table, self._state.known, self._table.unfinished(), self.now_ns)
 
+    @lazy
+    def waiting(self) -> Columns:
+        return Columns(self._table, self._state.known, self._table.waiting(), self.now_ns)
+
     @property
     def n_waiting(self) -> int:
         return self._table.n_unfinished - self._table.n_running

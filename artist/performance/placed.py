@@ -86,8 +86,10 @@ class PlacedPerformance:
             held = sum(s.cpus for s in allocation.slices)
             factor = max(spec.demand.cpus, 1) / held
         else:
-            machines = cluster.machines
-            slowest = min(machines[s.machine].speed for s in allocation.slices)
+            machines, slices = cluster.machines, allocation.slices
+            slowest = machines[slices[0].machine].speed
+            if len(slices) > 1:
+                slowest = min(machines[s.machine].speed for s in slices)
             factor = asked / (allocation.gpus * slowest)
         return (spec.compute_ns if factor == 1.0 else max(1, round(spec.compute_ns * factor))), factor
 

@@ -12,6 +12,7 @@ Differs from the paper: continuous LAS and 2D-LAS change places at every instant
 on events and every `interval_s`; an interval shorter than an iteration and its delays lets nobody progress.
 """
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from artist.core.events import Arrival, Stop
@@ -22,6 +23,8 @@ from artist.policies.orders import ORDERS, Ints, OrderName, ranking
 from artist.policies.placement import Packing, PlacementName, chooser
 from artist.policies.preemption import run_first
 from artist.policies.queueing import StrictQueue, WaitingQueue
+
+_ONLY = np.zeros(1, dtype=np.int64)
 
 
 class OrderedParameters(BaseModel):
@@ -56,6 +59,8 @@ class Ordered:
     def decide(self, view: ClusterView) -> Plan:
         """Start, and with preemption stop, jobs by the order."""
         plan = view.plan()
+        if not view.n_waiting:
+            return plan.done()
         if self.parameters.preemptive:
             run_first(view, plan, self._rank, lambda job: self._chooser, skip=self.parameters.backfill)
         else:
@@ -64,6 +69,8 @@ class Ordered:
         return plan.done()
 
     def _rank(self, jobs: JobColumns) -> Ints:
+        if len(jobs) == 1:
+            return _ONLY
         return ranking(self._order.key(jobs))
 
     def _take_in(self, view: ClusterView) -> None:

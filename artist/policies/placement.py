@@ -6,6 +6,7 @@ one type unless it allows a mix.
 """
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from math import ceil
@@ -291,5 +292,7 @@ def _fewest_cpus(cpus: Ints, need: int) -> dict[int, int] | None:
 
 def _least_machines(free: Free, usable: int, need: int) -> int:
     """Return how many machines a demand takes in an empty cluster; one too many if it never fits."""
+    if free.accepts is None and usable == ALL:
+        return bisect_left(free.cluster.gpus_of_largest, need) + 1
     machines = members_of(usable) if usable != ALL else slice(None)
     return int(np.cumsum(np.sort(free.sizes[machines])[::-1]).searchsorted(need)) + 1

@@ -29,7 +29,7 @@ def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
     taken = np.zeros(len(gpus), dtype=np.bool_)
     rest = np.arange(len(gpus))
     while len(rest):
-        total = np.cumsum(gpus[rest])
+        total = gpus[rest].cumsum()
         fit = int(total.searchsorted(capacity, side="right"))
         if fit:
             taken[rest[:fit]] = True
@@ -70,17 +70,24 @@ def run_first(
     """
     if not view.n_waiting:
         return
-    columns = view.jobs
-    rows = np.flatnonzero(~columns.running)
-    if columns.gpus[rows].sum() <= view.free_gpus and view.cluster.same_kind:
-        columns = view.columns(columns.job[rows].tolist())  # room for all: who runs does not matter
+    waiting = view.waiting
+    room_for_all = view.cluster.same_kind and int(waiting.gpus.sum()) <= view.free_gpus
+    columns = waiting if room_for_all else view.jobs  # with room for all it does not matter who runs
     ranked = _without_pinned(view, columns, rank(columns))
-    by_cpu = columns.gpus[ranked] == 0
-    cpu_jobs = columns.job[ranked[by_cpu & ~columns.running[ranked]]].tolist()
-    ranked = ranked[~by_cpu]
-    jobs, running = columns.job[ranked], columns.running[ranked]
-    wanted = _wanted(view, columns, ranked, skip=skip)
-    if (wanted == running).all() and not cpu_jobs:
+    cpu_jobs: list[int] = []
+    if not columns.gpus.all():
+        by_cpu = columns.gpus[ranked] == 0
+        cpu_jobs = columns.job[ranked[by_cpu & ~columns.running[ranked]]].tolist()
+        ranked = ranked[~by_cpu]
+    jobs = columns.job[ranked]
+    if room_for_all:
+        packing = Packing(view.free())
+        _place(view, plan, packing, jobs.tolist(), choose, skip=skip)
+        _place(view, plan, packing, cpu_jobs, choose, skip=skip)
+        return
+    running = columns.running[ranked]
+    wanted = _wanted(view, columns, ranked, running, skip=skip)
+    if not cpu_jobs and (wanted == running).all():
         return
     packing = Packing(view.free())
     victims: dict[int, Allocation] = {}
@@ -91,18 +98,19 @@ def run_first(
         packing.free.give(allocation)
         plan.stop(job)
     _place(view, plan, packing, jobs[wanted & ~running].tolist(), choose, skip=skip)
-    _use_leftovers(view, plan, packing, victims, jobs[~wanted & (skip | running)].tolist(), choose)
+    rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= packing.free.total_gpus)]
+    _use_leftovers(view, plan, packing, victims, rest.tolist(), choose)
     _place(view, plan, packing, cpu_jobs, choose, skip=skip)
 
 
-def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, *, skip: bool) -> Bools:
+def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools, *, skip: bool) -> Bools:
     """Tell which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
     if view.cluster.same_kind:
         held = columns.held_gpus[ranked]
         capacity = view.free_gpus + int(held.sum())
-        gpus = np.where(columns.running[ranked], held, columns.gpus[ranked])
-        too_large = np.flatnonzero(gpus > capacity).tolist()
-        if too_large:  # elastic jobs may do with less
+        gpus = np.where(running, held, columns.gpus[ranked])
+        if gpus.max(initial=0) > capacity:  # elastic jobs may do with less
+            too_large = np.flatnonzero(gpus > capacity).tolist()
             free = view.free()
             gpus[too_large] = [
                 gpus_to_place(free, view.demand(job)) for job in columns.job[ranked[too_large]].tolist()

@@ -41,7 +41,7 @@ from artist.policies.preemption import run_first
 from artist.units import seconds_to_ns
 
 Ints = npt.NDArray[np.int64]
-_NEVER = np.iinfo(np.int64).max
+Bools = npt.NDArray[np.bool_]
 
 
 class TiresiasParameters(BaseModel):
@@ -110,10 +110,11 @@ class Tiresias:
         service = self._service(jobs)
         if self.parameters.continuous:
             return ranking(service)
-        queue = np.searchsorted(self._thresholds, service, side="right")
+        queue = self._thresholds.searchsorted(service, side="right")
         if self.parameters.running_first:
             return np.lexsort((jobs.waiting_since_ns, ~jobs.running, queue))
-        return np.lexsort((self._key_inside(service), queue))
+        inside = self._key_inside(service)
+        return ranking(queue) if inside is None else np.lexsort((inside, queue))
 
     def _hear(self, view: ClusterView) -> None:
         """Choose the placement of new jobs by skew; learn the services of finished ones."""
@@ -131,7 +132,7 @@ class Tiresias:
         knob = self.parameters.promote_knob
         assert knob is not None
         starved = (now - jobs.waiting_since_ns >= knob * jobs.held_ns) & ~jobs.running & (jobs.starts > 0)
-        starved &= np.searchsorted(self._thresholds, self._service(jobs), side="right") > 0
+        starved &= self._thresholds.searchsorted(self._service(jobs), side="right") > 0
         for job, attained in zip(
             jobs.job[starved].tolist(), jobs.attained_gpu_ns[starved].tolist(), strict=True
         ):
@@ -144,11 +145,11 @@ class Tiresias:
             return service
         return service - np.array([self._forgiven.get(job, 0) for job in jobs.job.tolist()], dtype=np.int64)
 
-    def _key_inside(self, service: Ints) -> npt.NDArray[np.float64]:
-        """Return what jobs of one queue go by, shape (n,): nothing but arrival, or the Gittins index."""
+    def _key_inside(self, service: Ints) -> npt.NDArray[np.float64] | None:
+        """Return what jobs of one queue go by, shape (n,): the Gittins index; or None, if by arrival."""
         p = self.parameters
         if not p.gittins or len(self._finished) < p.gittins_sample:
-            return np.zeros(len(service))
+            return None
         if len(self._finished) > 1.01 * len(self._sample):  # a hundredth more changes the index little
             self._sample = np.array(self._finished)
         return -gittins_index(
@@ -157,24 +158,39 @@ class Tiresias:
 
     def _wake_at_next_change(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Ask to be woken when a job that will run crosses a threshold, or a waiting one is promoted."""
-        jobs = view.jobs
-        service, gpus = self._service(jobs), jobs.held_gpus.copy()
-        runs = jobs.running.copy()
+        waits = view.n_waiting
         for job, allocation in plan.changes.items():
-            row = jobs.job.searchsorted(job)
-            runs[row] = allocation is not None
-            gpus[row] = 0 if allocation is None else allocation.gpus
-        if runs.all():
+            waits += 1 if allocation is None else -(view.allocation(job) is None)
+        if not waits:
             return  # nobody would take their place
-        above = np.append(self._thresholds, _NEVER)[np.searchsorted(self._thresholds, service, side="right")]
-        demoted = (gpus > 0) & (above < _NEVER)
-        if demoted.any():
-            to_go = -(-(above - service)[demoted] // gpus[demoted])
-            plan.wake_at(view.now_ns + int(to_go.min()))
+        jobs = view.jobs
+        gpus, runs = jobs.held_gpus, jobs.running
+        if plan.changes:
+            rows = jobs.job.searchsorted(list(plan.changes))
+            gpus, runs = gpus.copy(), runs.copy()
+            gpus[rows] = [0 if a is None else a.gpus for a in plan.changes.values()]
+            runs[rows] = [a is not None for a in plan.changes.values()]
+        self._wake_at_threshold(jobs, gpus, view.now_ns, plan)
+        if self.parameters.promote_knob is not None:
+            self._wake_at_promotion(jobs, runs, view.now_ns, plan)
+
+    def _wake_at_threshold(self, jobs: JobColumns, gpus: Ints, now: int, plan: PlanBuilder) -> None:
+        """Ask to be woken when a job that will hold GPUs crosses a threshold."""
+        service, thresholds = self._service(jobs), self._thresholds
+        rows = np.flatnonzero((gpus > 0) & (service < thresholds.max(initial=0)))
+        if len(rows):
+            service = service[rows]
+            above = thresholds[thresholds.searchsorted(service, side="right")]
+            plan.wake_at(now - int(((service - above) // gpus[rows]).max()))
+
+    def _wake_at_promotion(self, jobs: JobColumns, runs: Bools, now: int, plan: PlanBuilder) -> None:
+        """Ask to be woken when a job that will wait has waited long enough."""
         knob = self.parameters.promote_knob
+        assert knob is not None
         starving = ~runs & (jobs.starts > 0)
-        if knob is not None and starving.any():
-            since = np.where(jobs.waiting_since_ns >= 0, jobs.waiting_since_ns, view.now_ns)[starving]
-            due = since + np.ceil(knob * jobs.held_ns[starving]).astype(np.int64)
-            if (due > view.now_ns).any():
-                plan.wake_at(int(due[due > view.now_ns].min()))
+        if not starving.any():
+            return
+        since = np.where(jobs.waiting_since_ns >= 0, jobs.waiting_since_ns, now)[starving]
+        due = since + np.ceil(knob * jobs.held_ns[starving]).astype(np.int64)
+        if (due > now).any():
+            plan.wake_at(int(due[due > now].min()))

@@ -1,6 +1,7 @@
 """From the canonical table to frozen job specs."""
 
 from collections.abc import Callable
+from sys import intern
 
 import numpy as np
 import pandas as pd
@@ -43,9 +44,7 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
             _demands(ordered),
             iterations.tolist(),
             compute_ns.tolist(),
-            ordered["model"].tolist(),
-            ordered["user"].tolist(),
-            ordered["vc"].tolist(),
+            *(map(intern, ordered[name].tolist()) for name in ("model", "user", "vc")),
         )
     )
 

@@ -102,13 +102,15 @@ def test_columns_equal_the_scalar_versions(rows: list[tuple[tuple[int, int, int]
         np.array(column, dtype=np.int64) for column in zip(*[(*clock, t) for clock, t in rows], strict=True)
     )
     expected = [progress.settle(*clock, t) for clock, t in rows]
-    assert progress.settled_done(done, remaining, iteration, elapsed).tolist() == [d for d, _ in expected]
-    assert progress.settled_remaining(remaining, iteration, elapsed).tolist() == [r for _, r in expected]
+    more, left = progress.since_settled(remaining, iteration, elapsed)
+    assert (done + more).tolist() == [d for d, _ in expected]
+    assert left.tolist() == [r for _, r in expected]
 
 
 def test_columns_of_a_job_that_never_ran() -> None:
     """Waiting jobs have no iteration time: iteration 0, remaining 0, no time passed; no division by zero."""
     zero = np.zeros(2, dtype=np.int64)
-    done = np.array([0, 3], dtype=np.int64)
     with np.errstate(all="raise"):
-        assert progress.settled_done(done, zero, zero, zero).tolist() == [0, 3]
+        more, left = progress.since_settled(zero, zero, zero)
+    assert more.tolist() == [0, 0]
+    assert left.tolist() == [1, 1]

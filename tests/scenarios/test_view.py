@@ -63,6 +63,30 @@ def test_remaining_time_counts_the_open_iteration():
     assert jobs.iterations_left.tolist() == [7, 6, 5]
 
 
+def test_those_that_wait_are_a_part_of_all():
+    """Job 1 starts at 1 and is stopped at 2, when job 2 starts; job 0 waits till 9 and could do with one GPU."""
+    seen = []
+
+    def note(v, p):
+        seen.append((v.now_ns // NS_PER_S, v.waiting.job.tolist(), v.n_waiting))
+
+    def stop(v, p):
+        note(v, p)
+        p.stop(1)
+        p.place(2, on((1, 1)))
+
+    def end(v, p):
+        note(v, p)
+        assert v.waiting.least_gpus.tolist() == [1, 1]
+        p.place(0, on((0, 2)))
+        p.place(1, on((1, 1)))
+
+    elastic = job("e", 2, 10, min_gpus=1, max_gpus=4)
+    policy = Scripted({1: lambda v, p: (note(v, p), p.place(1, on((0, 1)))), 2: stop, 3: note, 9: end})
+    run_checked([elastic, job("b", 1, 6, at=1), job("c", 1, 5, at=2)], tiny_cluster(), policy)
+    assert seen == [(1, [0, 1], 2), (2, [0, 2], 2), (3, [0, 1], 2), (9, [0, 1], 2)]
+
+
 @pytest.mark.parametrize(
     ("column", "flag"),
     [
