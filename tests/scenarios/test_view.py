@@ -64,7 +64,7 @@ def test_remaining_time_counts_the_open_iteration():
 
 
 def test_those_that_wait_are_a_part_of_all():
-    """Job 1 starts at 1 and is stopped at 2, when job 2 starts; job 0 waits till 9 and could do with one GPU."""
+    """Job 1 runs from 1 to 2, job 2 from 2 on; job 0 waits till 9 and could do with one GPU."""
     seen = []
 
     def note(v, p):
