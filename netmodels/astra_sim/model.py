@@ -81,6 +81,7 @@ class AstraSim:
             )
         self.program = locate(binary, backend)
         self.carried = 0
+        self._known: dict[tuple[Profile, tuple[Level, ...], SystemSettings], IterationTime] = {}
         self._timeout_s = float(timeout_s)
         self._scratch = _folder(scratch)
         self._keep = keep
@@ -144,6 +145,13 @@ class AstraSim:
         return (replace(levels[-1], members=prod(level.members for level in levels)),)
 
     def _on(self, profile: Profile, levels: tuple[Level, ...], system: SystemSettings) -> IterationTime:
+        """Ask about explicit dimensions, once: many irregular placements have the same neighbour."""
+        question = (profile, levels, system)
+        if question not in self._known:
+            self._known[question] = self._run_on(*question)
+        return self._known[question]
+
+    def _run_on(self, profile: Profile, levels: tuple[Level, ...], system: SystemSettings) -> IterationTime:
         npus = int(prod(level.members for level in levels))
         if self.program.backend == "version1":
             version1.check_system(system, levels)

@@ -75,4 +75,7 @@ def read_version1(end_to_end: str) -> NpuTime:
         busy = round(sum(float(cell or 0) for row in rows for cell in row[8:11]) * 1000)
     except (IndexError, ValueError):
         raise UnreadableError("wrote an EndToEnd.csv without the times of an iteration") from None
-    return NpuTime(compute + exposed, exposed, max(exposed, busy))
+    total = compute + exposed
+    return NpuTime(
+        total, exposed, max(exposed, min(busy, total))
+    )  # collectives overlap: their sum is a bound
