@@ -58,6 +58,15 @@ class AstraSim:
     arguments
         More of the command line, as for htsim: `["--htsim_opts", "-topo", FILE]`.
 
+    Attributes
+    ----------
+    program
+        What was found.
+    carried
+        Questions whose answer was carried over from a neighbour.
+    last
+        Times of each NPU in the last run.
+
     Raises
     ------
     InputError
@@ -81,6 +90,7 @@ class AstraSim:
             )
         self.program = locate(binary, backend)
         self.carried = 0
+        self.last: tuple[NpuTime, ...] = ()
         self._known: dict[tuple[Profile, tuple[Level, ...], SystemSettings], IterationTime] = {}
         self._timeout_s = float(timeout_s)
         self._scratch = _folder(scratch)
@@ -122,13 +132,13 @@ class AstraSim:
     def _in_dimensions(self, profile: Profile, view: View, system: SystemSettings) -> IterationTime:
         """Ask a back end whose networks are dimensions; carry the answer over from a neighbour if need be."""
         try:
-            return self._on(profile, self._expressed(view), system)
+            return self.on_levels(profile, self._expressed(view), system)
         except InexpressibleError:
             self.carried += 1
         near = self._nearest(view)
         if not near:
             return iteration_in(profile, view, system)
-        asked = self._on(profile, near, system)
+        asked = self.on_levels(profile, near, system)
         return _carried(iteration_in(profile, view, system), asked, iteration_in(profile, View(near), system))
 
     def _expressed(self, view: View) -> tuple[Level, ...]:
@@ -144,8 +154,11 @@ class AstraSim:
             return levels
         return (replace(levels[-1], members=prod(level.members for level in levels)),)
 
-    def _on(self, profile: Profile, levels: tuple[Level, ...], system: SystemSettings) -> IterationTime:
-        """Ask about explicit dimensions, once: many irregular placements have the same neighbour."""
+    def on_levels(self, profile: Profile, levels: tuple[Level, ...], system: SystemSettings) -> IterationTime:
+        """Return the time of one iteration on explicit dimensions, innermost first; not for ns-3.
+
+        Each question is asked once: many irregular placements have the same neighbour.
+        """
         question = (profile, levels, system)
         if question not in self._known:
             self._known[question] = self._run_on(*question)
@@ -177,6 +190,7 @@ class AstraSim:
         except UnreadableError as problem:
             raise ProgramError(f"it {problem}", outcome) from None
         answer = _iteration_time(profile, times, outcome)
+        self.last = times
         if not self._keep:
             shutil.rmtree(folder, ignore_errors=True)
         return answer
