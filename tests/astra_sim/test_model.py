@@ -98,3 +98,10 @@ def test_settings_of_the_program_are_part_of_its_version(astra):
         astra("unaware").version,
     }
     assert len(versions) == 4
+
+
+def test_htsim_is_asked_with_its_flags_and_a_warning(astra, toy, switches, caplog):
+    """Its arguments come last; its answers were not usable when tried."""
+    arguments = ["--htsim_opts=-topo"]
+    assert exposed(astra("htsim", arguments=arguments), toy, shape_of([(0, "box", 2)]), switches) == 1000
+    assert "not usable" in caplog.text
