@@ -93,6 +93,16 @@ class Cluster:
         return list(accumulate(sorted(self.gpus.tolist(), reverse=True)))
 
     @cached_property
+    def largest_machine(self) -> int:
+        """GPUs of the largest machine."""
+        return max((machine.gpus for machine in self.machines), default=0)
+
+    @cached_property
+    def largest_rack(self) -> int:
+        """GPUs of the largest rack."""
+        return max((int(self.gpus[machines].sum()) for machines in self.machines_of), default=0)
+
+    @cached_property
     def rack_of(self) -> list[int]:
         """Rack by machine."""
         return [machine.rack for machine in self.machines]

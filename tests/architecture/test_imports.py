@@ -34,7 +34,8 @@ ALLOWED = {
 COMMANDS = ("artist.commands", "artist.pricing.command", "artist.describe.command")
 # Shared parts of the policies; every other file in policies/ is one policy.
 POLICY_PARTS = tuple(
-    f"artist.policies.{name}" for name in ("orders", "placement", "preemption", "queueing", "gittins")
+    f"artist.policies.{name}"
+    for name in ("orders", "placement", "preemption", "queueing", "gittins", "timers")
 )
 POLICIES_MAY = ("artist.core", *BASIC, *POLICY_PARTS, "artist.policies.parts")
 PURE_FORMULAS = ("artist.performance.formulas", "artist.performance.interleaving", "artist.performance.stall")

@@ -1,0 +1,282 @@
+"""Dally, sentence by sentence: Algorithms 1 and 2, leases, priority.
+
+Where nothing else is said: two GPUs a machine, two machines a rack, two racks.
+"""
+
+import numpy as np
+import pytest
+
+from artist.core.events import Start, Stop
+from artist.policies.dally import Dally, sensitivity
+from artist.policies.timers import Timers
+from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
+from artist.units import NS_PER_S
+
+HOUR = 3600
+
+
+def dally(**parameters):
+    """Return a manual Dally with timers of 10 and 20 s and endless leases, unless told otherwise."""
+    given = {"auto_tune": False, "machine_timer_h": 10 / HOUR, "rack_timer_h": 20 / HOUR, "lease_s": 1e6}
+    return Dally(**{**given, **parameters})
+
+
+def racks(machines=2, gpus=2, racks=2):
+    return tiny_cluster(machines * racks, gpus, per_rack=machines)
+
+
+def started(events):
+    """Return (job, seconds, machines) of every start."""
+    found = [e for e in events if isinstance(e, Start)]
+    return [(e.job, e.time_ns / NS_PER_S, [s.machine for s in e.allocation.slices]) for e in found]
+
+
+def one_on_each(count, lasts=100):
+    """Return jobs that hold one GPU of every machine: they arrive with a partner that ends at 1 s."""
+    return [
+        job(f"{name}{number}", 1, lasts if name == "long" else 1)
+        for number in range(count)
+        for name in ("long", "short")
+    ]
+
+
+def test_gpus_of_one_machine_are_taken_at_once():
+    """Line 5: two GPUs on a machine, no wait, whatever the timers."""
+    _, events = run_checked([job("a", 2, 5)], racks(), dally())
+    assert started(events) == [(0, 0, [0])]
+
+
+def test_before_the_machine_timer_gpus_of_a_rack_are_refused():
+    """Lines 10 and 13: from 1 s on each machine has one free GPU; the pair that came at 2 s starts at 12."""
+    jobs = [*one_on_each(4), job("pair", 2, 5, at=2)]
+    _, events = run_checked(jobs, racks(), dally())
+    assert started(events)[-1] == (8, 12, [0, 1])
+
+
+def test_before_the_rack_timer_gpus_of_two_racks_are_refused():
+    """Lines 18 and 21: from 1 s on one GPU is free in each rack, on machines 0 and 2: taken at 2 + 20 s."""
+    half, other = one_on_each(2)[:2], one_on_each(2)[2:]
+    jobs = [*half, job("full", 2, 100), *other, job("whole", 2, 100), job("pair", 2, 5, at=2)]
+    _, events = run_checked(jobs, racks(), dally())
+    assert started(events)[-1] == (6, 22, [0, 2])
+
+
+def test_a_machine_is_taken_even_when_the_timers_have_run_out():
+    """A machine is free at 30 s, when any GPUs would do: it gets that one, not one GPU on each of two."""
+    jobs = [job(f"full{n}", 2, 30 if n == 3 else 100) for n in range(4)] + [job("pair", 2, 5, at=2)]
+    _, events = run_checked(jobs, racks(), dally())
+    assert started(events)[-1] == (4, 30, [3])
+
+
+def test_a_demand_larger_than_a_machine_has_no_machine_timer():
+    """Three GPUs of a rack at once. A rack timer they have: two free in each rack at 2 s are taken at 22."""
+    _, events = run_checked([job("a", 3, 5)], racks(), dally())
+    assert started(events) == [(0, 0, [0, 1])]
+    full = [job(f"full{n}", 2, 100 if n in (0, 2) else 1) for n in range(4)]
+    _, events = run_checked([*full, job("three", 3, 5, at=2)], racks(), dally())
+    assert started(events)[-1] == (4, 22, [1, 3])
+
+
+def test_a_demand_larger_than_a_rack_has_no_timer():
+    """Five GPUs, a rack has four."""
+    _, events = run_checked([job("a", 5, 5)], racks(), dally())
+    assert started(events)[0][:2] == (0, 0)
+
+
+def test_a_refusal_passes_the_offer_on():
+    """The pair refuses two halves at 2 s; the single that came after it takes one of them at once."""
+    jobs = [*one_on_each(4), job("pair", 2, 5, at=2), job("single", 1, 3, at=3)]
+    _, events = run_checked(jobs, racks(), dally())
+    assert [start[:2] for start in started(events)[-2:]] == [(9, 3), (8, 12)]
+
+
+def test_the_wait_begins_again_when_gpus_are_lost():
+    """A pair waits from 0 to 5 for machine 0; a single takes half of it at 13, the end of the lease of 8 s.
+
+    From 14 on halves of both machines are idle. Had the first wait counted, the machine timer of 10 s would
+    have run out; so the pair takes them at 13 + 10. (Equal sensitivities of 1 keep their GPUs at 16 and 21.)
+    """
+    jobs = [job("first", 2, 5), job("a", 1, 100), job("b", 1, 14), job("pair", 2, 30), job("c", 1, 100, at=9)]
+    _, events = run_checked(jobs, racks(racks=1), dally(lease_s=8))
+    assert [(e.job, e.time_ns / NS_PER_S) for e in events if isinstance(e, Stop)] == [(3, 13)]
+    assert started(events)[-3:] == [(3, 5, [0]), (4, 13, [0]), (3, 23, [0, 1])]
+
+
+def test_a_lease_is_renewed_at_no_cost_if_nobody_wants_the_gpus():
+    """Nobody waits: 100 leases, one start, no stop."""
+    result, events = run_checked([job("a", 2, 100)], racks(), dally(lease_s=1))
+    assert len(started(events)) == 1
+    assert not [e for e in events if isinstance(e, Stop)]
+    assert seconds(result, "finish_ns") == [100]
+
+
+def test_at_the_end_of_a_lease_the_lower_sensitivity_gets_the_gpus():
+    """One machine. a runs at half speed (sensitivity 1/2), b has not run (0): b takes over at 10, a at 20.
+
+    At 20 a has 1/2 and b, at full speed, 1: a takes over again; b returns at 30. A lease is 5 iterations of
+    a or 10 of b. a needs 10 iterations: 0-10, 20-30. b needs 15: 10-20, 30-35.
+    """
+    performance = PlainPerformance(lambda spec, allocation: 2.0 if spec.job_id == "a" else 1.0)
+    jobs = [job("a", 2, 10), job("b", 2, 15, at=1)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10), performance)
+    assert seconds(result, "finish_ns") == [30, 35]
+
+
+def test_nobody_is_preempted_within_a_lease():
+    """B comes at 1; a's lease ends at 10."""
+    jobs = [job("a", 2, 15), job("b", 2, 3, at=1)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10))
+    assert seconds(result, "first_start_ns") == [0, 10]
+    never, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10, preemptive=False))
+    assert seconds(never, "first_start_ns") == [0, 15]
+
+
+def test_a_higher_sensitivity_does_not_take_over():
+    """A runs at half speed (1/2); b ran at full speed (1) and lost its GPUs to a: it waits for a's end.
+
+    b: 0-10; a (not run: 0) takes over at 10 and keeps at 20 and 30 (1/2 < 1): ends at 40 with 15 iterations.
+    """
+    performance = PlainPerformance(lambda spec, allocation: 2.0 if spec.job_id == "a" else 1.0)
+    jobs = [job("b", 2, 20), job("a", 2, 15, at=1)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10), performance)
+    assert seconds(result, "finish_ns") == [50, 40]
+
+
+def test_idle_gpus_are_offered_before_those_of_an_ended_lease():
+    """At 10 the lease on machine 0 ends and c leaves machine 1: b, which waited, takes machine 1."""
+    jobs = [job("a", 2, 30), job("c", 2, 10), job("b", 2, 5, at=1)]
+    _, events = run_checked(jobs, tiny_cluster(2, 2), dally(lease_s=10))
+    assert started(events)[-1] == (2, 10, [1])
+    assert not [e for e in events if isinstance(e, Stop)]
+
+
+def test_equal_sensitivity_keeps_its_gpus():
+    """Both ran at full speed: once a has its GPUs back at 23, b waits for its end."""
+    jobs = [job("a", 2, 40), job("b", 2, 20, at=1), job("c", 2, 3, at=12)]
+    result, events = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10))
+    # a 0-10; b (0) 10-20; at 20 c (0) takes over till 23; then a and b, equal at 1: a waited longer.
+    assert [start[:2] for start in started(events)] == [(0, 0), (1, 10), (2, 20), (0, 23), (1, 53)]
+    assert seconds(result, "finish_ns") == [53, 63, 23]
+
+
+def test_a_literal_renewal_refuses_spread_gpus():
+    """A pair takes halves at 2 + 5 s; from 15 on the rest of both machines is idle.
+
+    At 17, the end of its lease of 10 s, it keeps them, though a whole machine could be had. Literally it has
+    waited 0 s, refuses them, and moves to machine 0. Offers go round since a job of four GPUs waits, after
+    the pair in order of arrival.
+    """
+    jobs = [*one_on_each(2, lasts=15), job("pair", 2, 40, at=2), job("four", 4, 5, at=3)]
+    options = {"machine_timer_h": 5 / HOUR, "lease_s": 10, "order": "arrival"}
+    kept, events = run_checked(jobs, tiny_cluster(2, 2), dally(**options))
+    assert started(events)[4] == (4, 7, [0, 1])
+    assert kept.columns["migrations"][4] == 0
+    literal, _ = run_checked(jobs, tiny_cluster(2, 2), dally(renewal="literal", **options))
+    assert literal.columns["migrations"][4] == 1
+
+
+def test_sensitivity_is_one_over_one_plus_overhead():
+    """Half the time exposed: 1 / (1 + 1) = 0.5 at whole iterations, wherever it ran; before a start 0."""
+
+    class Columns:
+        iterations_done = np.array([5, 0, 4])
+        compute_ns = np.array([NS_PER_S] * 3)
+        held_ns = np.array([10, 0, 4]) * NS_PER_S
+
+    assert sensitivity(Columns()).tolist() == [0.5, 0.0, 1.0]
+
+
+# --- Algorithm 2
+
+
+def timers(history_s=100):
+    return Timers({"machine": 12, "rack": 24}, None if history_s is None else history_s * NS_PER_S)
+
+
+def test_a_timer_is_mean_plus_two_sample_deviations():
+    """Waits of 10, 20 and 30: 20 + 2 x 10; with fewer than two the default."""
+    tuned = timers()
+    assert tuned.timer_ns("machine", 2, 0) == 12
+    tuned.accepted("machine", 2, 10, 0)
+    assert tuned.timer_ns("machine", 2, 1) == 12
+    tuned.accepted("machine", 2, 20, 1)
+    tuned.accepted("machine", 2, 30, 2)
+    assert tuned.timer_ns("machine", 2, 3) == 40
+
+
+def test_tiers_and_demands_have_lists_of_their_own():
+    """What pairs waited for machines says nothing of racks, or of fours."""
+    tuned = timers()
+    for wait in (10, 10):
+        tuned.accepted("machine", 2, wait, 0)
+    assert [
+        tuned.timer_ns("machine", 2, 1),
+        tuned.timer_ns("rack", 2, 1),
+        tuned.timer_ns("machine", 4, 1),
+    ] == [
+        10,
+        24,
+        12,
+    ]
+
+
+def test_waits_are_forgotten_by_age():
+    """A history of 100 s: at 101 s the wait accepted at 0 is gone, one accepted at 1 s is not."""
+    tuned = timers()
+    for when in (0, 1, 2):
+        tuned.accepted("rack", 2, 10 * when, when * NS_PER_S)
+    assert tuned.timer_ns("rack", 2, 100 * NS_PER_S) == 10 + 2 * 10
+    assert tuned.timer_ns("rack", 2, 101 * NS_PER_S) == round(15 + 2 * np.std([10, 20], ddof=1))
+
+
+def test_manual_timers_never_move():
+    """Nothing is remembered."""
+    fixed = timers(None)
+    for wait in (1, 1, 1):
+        fixed.accepted("machine", 2, wait, 0)
+    assert fixed.timer_ns("machine", 2, 1) == 12
+    assert fixed.series == []
+
+
+def test_the_series_tells_when_a_timer_moved():
+    """For Fig. 5: time, which timer, seconds."""
+    tuned = timers()
+    for wait in (NS_PER_S, 3 * NS_PER_S):
+        tuned.accepted("rack", 8, wait, 0)
+    for now in (5, 6):
+        tuned.timer_ns("rack", 8, now)
+    assert tuned.series == [(5, "rack timer, 8 GPUs", pytest.approx(2 + 2 * 2**0.5))]
+
+
+def test_accepted_waits_tune_the_timers_of_later_jobs():
+    """Two pairs take a machine after 0 s: mean 0, no deviation, so the third takes halves at once."""
+    jobs = [
+        job("p", 2, 1),
+        job("q", 2, 1),
+        *[job(f"s{n}", 1, 100, at=2) for n in range(3)],
+        job("pair", 2, 5, at=3),
+    ]
+    tuned = dally(auto_tune=True)
+    _, events = run_checked([*jobs, job("t", 1, 100, at=2)], tiny_cluster(3, 2), tuned)
+    assert started(events)[-1][:2] == (6, 3)
+
+
+def test_without_delay_any_gpus_will_do():
+    """The ablation: halves are taken at once."""
+    jobs = [*one_on_each(4), job("pair", 2, 5, at=2)]
+    _, events = run_checked(jobs, racks(), dally(delay=False))
+    assert started(events)[-1][:2] == (8, 2)
+
+
+def test_order_of_arrival_is_the_other_ablation():
+    """B (0, not run) would take over from a at 10; by arrival a comes first and keeps its GPUs."""
+    jobs = [job("a", 2, 15), job("b", 2, 3, at=1)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10, order="arrival"))
+    assert seconds(result, "first_start_ns") == [0, 15]
+
+
+def test_dally_asks_no_network_and_knows_no_model(monkeypatch):
+    """Section 4.1.3: compute time and iterations alone; columns of models and durations would raise."""
+    policy = dally()
+    for flag in ("knows_models", "knows_durations", "knows_performance"):
+        assert not getattr(policy, flag, False)
