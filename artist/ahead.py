@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from joblib import Parallel, delayed
+from tqdm import tqdm
 
 from artist.build import build
 from artist.config import Config
@@ -17,7 +18,7 @@ _BATCHES = 8  # for each process, so that none waits long for the last
 _ANALYTICAL = {"_target_": "netmodels.analytical.AnalyticalModel"}
 
 
-def ask_ahead(config: Config, network: CachedModel) -> int:
+def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> int:
     """Fill the cache of a run with the answers that it will probably need; return how many were asked for.
 
     Which placements come up depends on the answers. So the same run is done with the analytical model
@@ -31,6 +32,8 @@ def ask_ahead(config: Config, network: CachedModel) -> int:
         Of the run; without `network.ahead` nothing is done.
     network
         The run's network model.
+    shown
+        Whether a progress bar is.
 
     Raises
     ------
@@ -48,8 +51,13 @@ def ask_ahead(config: Config, network: CachedModel) -> int:
     log.info("%d questions to the network model ahead of the run, %d at once", len(questions), processes)
     size = -(-len(questions) // (_BATCHES * processes))  # neighbours together: they may share an answer
     batches = [questions[at : at + size] for at in range(0, len(questions), size or 1)]
-    answered = Parallel(n_jobs=processes)(delayed(_ask)(network, batch) for batch in batches)
-    log.info("%d of them answered", sum(answered))
+    asking = Parallel(n_jobs=processes, return_as="generator_unordered")
+    answered = 0
+    with tqdm(total=len(questions), unit="question", leave=False, disable=not shown) as bar:
+        for done, found in asking(delayed(_ask)(network, batch) for batch in batches):
+            answered += found
+            bar.update(done)
+    log.info("%d of them answered", answered)
     return len(questions)
 
 
@@ -61,10 +69,11 @@ def foreseen(config: Config) -> Sequence[Question]:
     return dry.network.questions
 
 
-def _ask(network: CachedModel, questions: Sequence[Question]) -> int:
+def _ask(network: CachedModel, questions: Sequence[Question]) -> tuple[int, int]:
+    """Return how many questions were asked, and how many of them answered."""
     answered = 0
     for question in questions:
         with suppress(InputError):
             network.iteration(*question)
             answered += 1
-    return answered
+    return len(questions), answered

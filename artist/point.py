@@ -140,7 +140,8 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
     config, network = simulation.config, simulation.network
     started = perf_counter()
     log.info("network model: %s", getattr(network.model, "program", type(network.model).__name__))
-    ask_ahead(config, network)
+    shown = _shows_progress(config.output.progress, request.alone)
+    ask_ahead(config, network, shown=shown)
     log.info(
         "%d jobs on %d GPUs under %s", len(simulation.jobs), simulation.cluster.total_gpus, request.policy
     )
@@ -148,7 +149,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
     recorder = Recorder(jobs, simulation.cluster, rates=config.output.rates)
     with ExitStack() as stack:
         observers: list[Observer] = [recorder]
-        if _shows_progress(config.output.progress, request.alone):
+        if shown:
             observers.append(stack.enter_context(ProgressBar(len(jobs))))
         result = simulation.run(observers)
     wall_s = perf_counter() - started
