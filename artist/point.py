@@ -170,7 +170,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
             "host": socket.gethostname(),
         },
     )
-    write_run(scratch, result, recorder, summary)
+    write_run(scratch, result, recorder, summary, getattr(simulation.policy, "series", ()))
     return summary
 
 

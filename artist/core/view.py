@@ -221,6 +221,9 @@ class Policy(Protocol):
         keep a run alive: a policy that waits for something else while nothing runs asks to be woken.
     knows_durations, knows_iterations, knows_models, knows_performance
         What it may look at; the columns beyond raise.
+
+    A policy may also have `series`, a list of (time in ns, name, value) that it appends to, such as values
+    of its timers: a run folder keeps it as policy.parquet, and the report draws it.
     """
 
     on_events: bool = True

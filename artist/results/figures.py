@@ -56,6 +56,10 @@ _OCCUPANCY = (
     "that holds them had asked for, large jobs at the bottom of the band. White is idle. Spans of time are "
     "averaged."
 )
+_NOTED = (
+    "Values that a policy kept of itself over time, such as the timers of delay scheduling in seconds; each "
+    "holds until the next one."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,9 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     InputError
         If the events of a run are damaged.
     """
-    from artist.results import barplots, pictures, plots
+    from artist.results import barplots, pictures, plots, seriesplots
 
+    noted = seriesplots.with_series([each.group for each in digests])
     shown = pictures.chosen(digests, contest)
     pictured = [pictures.picture(digests[i].group, digests[i].end_s) for i in shown]
     both = (digests, contest)
@@ -122,6 +127,10 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
             "occupancy", "Who ran where", _OCCUPANCY + _of_pictures(shown, contest) + first,
             partial(pictures.occupancy, pictured),
         ),
+        *([
+            Drawing("policy_series", "What the policies noted", _NOTED + first,
+                    partial(seriesplots.policy_series, noted))
+        ] if noted else []),
     ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from artist.core.result import RunResult
 from artist.errors import InputError
 from artist.results.recorder import Recorder
+from artist.results.series import Series, write_series
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,10 +88,13 @@ class Run:
             raise _damaged(path, error) from error
 
 
-def write_run(folder: Path, result: RunResult, recorder: Recorder | None, summary: dict[str, Any]) -> None:
+def write_run(
+    folder: Path, result: RunResult, recorder: Recorder | None, summary: dict[str, Any], series: Series = ()
+) -> None:
     """Write the tables and the summary of a run into an existing folder.
 
-    Equal results give equal bytes. The summary comes last, so a folder that has one is complete.
+    Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
+    what the policy noted of itself.
     """
     from artist.results import columns
 
@@ -98,6 +102,7 @@ def write_run(folder: Path, result: RunResult, recorder: Recorder | None, summar
     if recorder is not None:
         _write_table(folder / "events.parquet", columns.event_tables(recorder))
         _write_table(folder / "timeline.parquet", columns.timeline_tables(recorder, result.end_ns))
+    write_series(folder, series)
     text = json.dumps(summary, indent=2, allow_nan=False)
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
 
