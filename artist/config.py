@@ -159,10 +159,13 @@ class NetworkConfig(Frame):
         Folder of answers on disk; None keeps them in memory only.
     system
         Settings that replace those of the topology; None keeps the topology's.
+    profiles
+        File of calibrated profiles; None for those that ship.
     """
 
     model: Part
     cache: Path | None = None
+    profiles: Path | None = None
     system: dict[str, Any] = Field(default_factory=dict)
 
 

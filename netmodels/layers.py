@@ -49,8 +49,8 @@ class Profile:
     factor
         What the compute times have been multiplied with; set by `scaled`.
     launch_ns
-        Start-up cost of every collective, in which nothing else of the model is sent; set by `with_launch`, and
-        never scaled.
+        Start-up cost of every collective, in which nothing else of the model is sent; set by `with_launch`,
+        and never scaled.
 
     Raises
     ------
@@ -168,9 +168,7 @@ def _scale(layer: Layer, factor: float) -> Layer:
 
 def _check_figure(where: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InputError(
-            "wrong figure in a profile", where=where, found=value, allowed="a whole number >= 0"
-        )
+        raise InputError("wrong figure in a profile", where=where, found=value, allowed="a whole number >= 0")
 
 
 def _record(profile: Profile) -> list[object]:

@@ -212,7 +212,7 @@ class _Chunk(NamedTuple):
 
 
 def _chunks(issued_ns: int, rank: int, place: int, train: Train) -> list[_Chunk]:
-    """Return the chunks of a collective; all but the first, which has the start-up in its way, wait for it."""
+    """Return the chunks of a collective; the first has the start-up in its way, the others wait for it."""
     first = _Chunk(issued_ns, rank, place, train.first_way)
     other = _Chunk(issued_ns + train.launch_ns, rank, place, train.passages)
     return [first, *[other] * (train.chunks - 1)]
