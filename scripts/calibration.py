@@ -3,9 +3,9 @@
     python scripts/calibration.py [--topology dally_code ...] [--workloads ../shared/reference/astra_sim]
 
 Fits every model of Table 1 to the machine column and prints rack and network (8 GPUs as 4+4 and as 4 | 4)
-beside the paper's, with the difference relative to it; `*` within 15 %. Then the same for public measurements of
-ResNet-50 on 8, 16 and 32 GPUs. With --workloads (the folder of scripts/accuracy.py), the layers are those that
-the authors of the paper gave ASTRA-sim, and their own scales are shown too.
+beside the paper's, with the difference relative to it; `*` within 15 %. Then the same for public measurements
+of ResNet-50 on 8, 16 and 32 GPUs. With --workloads (the folder of scripts/accuracy.py), the layers are those
+that the authors of the paper gave ASTRA-sim, and their own scales are shown too.
 """
 
 import argparse
@@ -48,7 +48,7 @@ AUTHORS_SCALES = {
     "BERT-large": 0.0001121,
 }
 # ResNet-50 v1.5 in fp32 on machines of 8 V100 with one 100 Gb/s InfiniBand port: batch of a GPU, and images a
-# second on 1, 8, 16 and 32 GPUs. github.com/Oneflow-Inc/DLPerf, reports/dlperf_benchmark_test_report_v1.md, 2020.
+# second on 1, 8, 16 and 32 GPUs. Oneflow-Inc/DLPerf, reports/dlperf_benchmark_test_report_v1.md, August 2020.
 DLPERF = {
     "OneFlow 0.1.9": (128, 384.85, 2969.45, 5906.55, 11711.18),
     "PyTorch 1.5": (128, 354.40, 2719.07, 5307.21, 10632.33),
@@ -107,7 +107,7 @@ def table_1(topology: Topology, profiles: Mapping[str, Profile]) -> dict[str, Pr
 
 
 def authors_lines(topology: Topology, profiles: Mapping[str, Profile]) -> list[str]:
-    """Return Table 1 by the scales of the authors' program, which they took from Table 1's machine column."""
+    """Return Table 1 by the scales of the authors' program."""
     network, fabric, found = AnalyticalModel(), topology.fabric, []
     for model, percents in TABLE_1.items():
         profile = profiles[model].scaled(AUTHORS_SCALES[model])
