@@ -290,12 +290,11 @@ def test_compute_alone_scales(factor, profile, placement, fabric, system):
     measured=st.floats(1e-3, 10),
 )
 def test_a_calibrated_profile_has_the_measured_overhead(method, profile, placement, fabric, system, measured):
-    """Whatever the layers, the placement and the fabric: it is met, or refused with what can be had."""
+    """Whatever the layers, the placement and the fabric: it is met, or refused."""
     question = (shape_of(placement), fabric, system)
     try:
         fit = calibrate(method, measured, MODEL, profile, *question)
-    except InputError as error:
-        assert "this overhead" in error.what
+    except InputError:
         return
     assert fit.achieved == overhead(MODEL, fit.profile, *question)
     assert abs(fit.achieved - measured) <= TOLERANCE * measured

@@ -47,7 +47,7 @@ def test_a_launch_by_hand(measured, launch_ns):
 
 
 def test_what_the_methods_make_of_slower_links():
-    """Both give 0.623 in a machine; between racks, 10 us a link, an all-reduce takes 2 x 13,000 + 30 = 26,030 ns.
+    """Both give 0.623 in a machine; between racks, 10 us a link, an all-reduce takes 2 x 13,000 + 30 ns.
 
     Scaled: 26,030 of 10,000. Launched: 26,030 + 56,070 of 100,000, for 0.623 x 100,000 - 6230 = 56,070.
     """
