@@ -5,7 +5,7 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from pydoc import locate
@@ -170,9 +170,8 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
         except (Exception, SystemExit):
             continue  # the run itself will say what is wrong
         files += [Path(path) for path in getattr(made, "input_files", ())]
-    profiles = raw.get("network", {}).get("profiles")
-    if profiles is not None:
-        files.append(Path(str(profiles)).expanduser())
+    with suppress(AttributeError, RuntimeError, TypeError):  # no mapping, no such home, no path: likewise
+        files.append(Path(raw["network"].get("profiles")).expanduser())
     return tuple(files)
 
 

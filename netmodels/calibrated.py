@@ -118,7 +118,6 @@ def read_calibrated(path: Path) -> CalibratedProfiles:
     InputError
         With file, field, the value found and what is allowed.
     """
-    path = path.expanduser()
     content = read_yaml(path, "calibration")
     try:
         file = CalibratedFile.model_validate(content)

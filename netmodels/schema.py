@@ -26,8 +26,8 @@ def read_yaml(path: Path, kind: str) -> object:
         If it cannot be read, or is not YAML.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as problem:  # no such file, not UTF-8, a NUL in its name
+        text = path.expanduser().read_text(encoding="utf-8")
+    except (OSError, RuntimeError, ValueError) as problem:  # of ValueError: not UTF-8, a NUL in its name
         raise InputError(
             f"cannot read the {kind} file",
             where=str(path),
