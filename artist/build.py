@@ -30,6 +30,7 @@ from artist.explain import chain, from_call, from_validation
 from artist.performance.placed import PlacedPerformance
 from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
+from netmodels.analytical import AnalyticalModel
 from netmodels.cache import CachedModel
 from netmodels.calibrated import read_calibrated
 from netmodels.profile import Profile, get_profile
@@ -185,8 +186,9 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
     """
     system = _system(topology.fabric.system, config.system)
     model = part(config.model, "network.model", ("iteration",))
+    fallback = AnalyticalModel() if config.fallback else None
     try:
-        return CachedModel(model, config.cache), system
+        return CachedModel(model, config.cache, fallback), system
     except InputError as error:
         if error.where != "network.cache" or os.environ.get("ARTIST_CACHE") != str(config.cache):
             raise

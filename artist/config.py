@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -161,11 +161,17 @@ class NetworkConfig(Frame):
         Settings that replace those of the topology; None keeps the topology's.
     profiles
         File of calibrated profiles; None for those that ship.
+    fallback
+        Who answers where the model cannot; None: the run ends with the model's error.
+    ahead
+        Processes that ask foreseeable questions before the clock starts; 0 asks when they come up.
     """
 
     model: Part
     cache: Path | None = None
     profiles: Path | None = None
+    fallback: Literal["analytical"] | None = None
+    ahead: int = Field(default=0, ge=0, le=1024)
     system: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import yaml
 
+from artist.ahead import ask_ahead
 from artist.blame import own_lines
 from artist.build import Simulation, build, check_config, input_files
 from artist.core.events import Observer
@@ -138,6 +139,8 @@ def _code(request: Request) -> str:
 def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str) -> dict[str, Any]:
     config, network = simulation.config, simulation.network
     started = perf_counter()
+    log.info("network model: %s", getattr(network.model, "program", type(network.model).__name__))
+    ask_ahead(config, network)
     log.info(
         "%d jobs on %d GPUs under %s", len(simulation.jobs), simulation.cluster.total_gpus, request.policy
     )
@@ -155,8 +158,10 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         policy=request.policy,
         seed=config.seed,
         network_distinct=len(network.distinct),
+        network_fallbacks=network.fallbacks,
         run={
             "wall_s": round(wall_s, 3),
+            "network": f"{type(network.model).__name__} {network.version}",
             "network_calls": network.calls,
             "cache_hits": network.hits,
             "version": program_version(),

@@ -8,7 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-_LEFT_OUT = ("hydra", "output")  # and network.cache: what does not change results
+_LEFT_OUT = ("hydra", "output")  # what does not change results
+_LEFT_OUT_OF_NETWORK = ("cache", "ahead")
 _DIGITS = 12
 
 
@@ -34,7 +35,8 @@ def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path
     Parameters
     ----------
     config
-        The resolved configuration; its `hydra`, `output` and `network.cache` do not count.
+        The resolved configuration; its `hydra`, `output`, `network.cache` and `network.ahead` do not
+        count.
     policy
         The name that the results give to the policy.
     files
@@ -64,7 +66,8 @@ def code_digest(config: Mapping[str, Any], *, files: Iterable[Path] = ()) -> str
 def _kept(config: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in config.items() if name not in _LEFT_OUT}
     if isinstance(kept.get("network"), Mapping):
-        kept["network"] = {name: value for name, value in kept["network"].items() if name != "cache"}
+        network = kept["network"].items()
+        kept["network"] = {name: value for name, value in network if name not in _LEFT_OUT_OF_NETWORK}
     return kept
 
 

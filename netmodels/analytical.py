@@ -86,7 +86,12 @@ def iteration_on(
     system
         How collectives run.
     """
-    return _iteration(profile, View(tuple(Level(*each) for each in dims if each[2] > 1)), system)
+    return iteration_in(profile, View(tuple(Level(*each) for each in dims if each[2] > 1)), system)
+
+
+def iteration_in(profile: Profile, view: View, system: SystemSettings) -> IterationTime:
+    """Return the time of one iteration on a placement as `netmodels.levels.views_of` sees it."""
+    return _iteration(profile, view, system)
 
 
 def collective_on(

@@ -10,10 +10,13 @@ computed again with a warning and replaced.
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import cast, get_args
 from uuid import uuid4
+
+from filelock import FileLock
 
 from netmodels import __version__
 from netmodels.api import IterationTime, NetworkModel, Span
@@ -27,6 +30,9 @@ from netmodels.system import SystemSettings, system_record
 _log = logging.getLogger(__name__)
 
 
+Question = tuple[Profile, Shape, Fabric, SystemSettings]
+
+
 class CachedModel:
     """A network model that never computes the same answer twice.
 
@@ -35,7 +41,10 @@ class CachedModel:
     model
         Who answers what is not known yet.
     folder
-        Where answers are kept on disk; None: in memory only. Made if it does not exist.
+        Where answers are kept on disk; None: in memory only. Made if it does not exist. Processes that ask
+        the same question at once wait for the first one's answer.
+    fallback
+        Who answers what the model cannot; such answers never go to disk. None: nobody does.
 
     Attributes
     ----------
@@ -43,6 +52,8 @@ class CachedModel:
         Questions asked.
     hits
         Questions answered from memory or disk.
+    fallbacks
+        Different questions that the fallback answered.
 
     Raises
     ------
@@ -50,12 +61,16 @@ class CachedModel:
         If the folder cannot be made.
     """
 
-    def __init__(self, model: NetworkModel, folder: Path | None = None) -> None:
+    def __init__(
+        self, model: NetworkModel, folder: Path | None = None, fallback: NetworkModel | None = None
+    ) -> None:
         self.model = model
         self.folder = folder = folder.expanduser() if folder is not None else None
         self.calls = 0
         self.hits = 0
-        self._known: dict[tuple[Profile, Shape, Fabric, SystemSettings], IterationTime] = {}
+        self.fallbacks = 0
+        self._fallback = fallback
+        self._known: dict[Question, IterationTime] = {}
         self._writable = folder is not None
         if folder is not None:
             try:
@@ -78,6 +93,11 @@ class CachedModel:
         """The distinct (profile name, shape) asked so far, in order of the first question."""
         return tuple(dict.fromkeys((profile.name, shape) for profile, shape, _, _ in self._known))
 
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All different questions asked so far, in order."""
+        return tuple(self._known)
+
     def iteration(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> IterationTime:
@@ -88,27 +108,50 @@ class CachedModel:
         if answer is not None:
             self.hits += 1
             return answer
-        if self.folder is None:
-            answer = self.model.iteration(profile, shape, fabric, system)
-        else:
-            answer = self._from_disk(self.folder, profile, shape, fabric, system)
+        try:
+            if self.folder is None:
+                answer = self.model.iteration(*question)
+            else:
+                answer = self._from_disk(self.folder, question)
+        except InputError as problem:
+            if self._fallback is None:
+                raise
+            self.fallbacks += 1
+            if self.fallbacks == 1:
+                first = str(problem).partition("\n")[0]
+                _log.warning("the fallback answers for the network model: %s", first, extra={"note": True})
+            answer = self._fallback.iteration(*question)
         self._known[question] = answer
         return answer
 
-    def _from_disk(
-        self, folder: Path, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
-    ) -> IterationTime:
-        asked = question_record(self.model, profile, shape, fabric, system)
+    def _from_disk(self, folder: Path, question: Question) -> IterationTime:
+        asked = question_record(self.model, *question)
         key = digest_of(asked)
         path = folder / key[:2] / f"{key}.json"
-        answer = _read(path, asked)
-        if answer is not None:
-            self.hits += 1
-            return answer
-        answer = self.model.iteration(profile, shape, fabric, system)
-        if self._writable:
-            self._write(path, asked, answer)
+        there = path.exists()
+        answer = _read(path, asked) if there else None
+        if answer is None:
+            with self._alone(folder, key):
+                answer = None if there else _read(path, asked)  # what was there is damaged
+                if answer is None:
+                    answer = self.model.iteration(*question)
+                    if self._writable:
+                        self._write(path, asked, answer)
+                    return answer
+        self.hits += 1
         return answer
+
+    @contextmanager
+    def _alone(self, folder: Path, key: str) -> Iterator[None]:
+        """Keep other processes from working out the same answer; one lock for all keys that begin alike."""
+        with ExitStack() as stack:
+            if self._writable:
+                try:
+                    (folder / "locks").mkdir(exist_ok=True)
+                    stack.enter_context(FileLock(folder / "locks" / f"{key[:3]}.lock"))
+                except OSError as problem:
+                    self._give_up_writing(problem)
+            yield
 
     def _write(self, path: Path, asked: Mapping[str, object], answer: IterationTime) -> None:
         record = answer_record(answer)
@@ -122,10 +165,11 @@ class CachedModel:
             finally:
                 part.unlink(missing_ok=True)
         except OSError as problem:
-            self._writable = False
-            _log.warning(
-                "cannot write to the cache folder %s (%s): memory only", self.folder, problem.strerror
-            )
+            self._give_up_writing(problem)
+
+    def _give_up_writing(self, problem: OSError) -> None:
+        self._writable = False
+        _log.warning("cannot write to the cache folder %s (%s): memory only", self.folder, problem.strerror)
 
 
 def question_record(

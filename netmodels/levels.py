@@ -142,11 +142,11 @@ def _as_shared(dimension: Dimension, machine_gpus: float, rack_gpus: float) -> D
     """Return the dimension with the bandwidth that is left to a GPU that shares ports with its job."""
     if not (dimension.machine_bytes_per_ns or dimension.rack_bytes_per_ns):
         return dimension
-    least = _capacity(dimension, machine_gpus, rack_gpus, 1.0)
+    least = capacity(dimension, machine_gpus, rack_gpus, 1.0)
     return replace(dimension, bandwidth_bytes_per_ns=least, machine_bytes_per_ns=0.0, rack_bytes_per_ns=0.0)
 
 
-def _capacity(dimension: Dimension, machine_gpus: float, rack_gpus: float, gpus: float) -> float:
+def capacity(dimension: Dimension, machine_gpus: float, rack_gpus: float, gpus: float) -> float:
     """Return what some GPUs send together, each with its share of the ports of its machine and its rack.
 
     Without limit where members have as many links as there are of them: no port of one link is narrow there.
@@ -172,9 +172,9 @@ def _gates(shape: Shape, tiers: _Tiers) -> tuple[Gate, ...]:
             near = [dimension for dimension in rack_tier if len(rack) > 1]
             far = [dimension for dimension in network_tier if len(shape) > 1]
             if near or far:
-                ways = [_capacity(each, count, count, count) for each in (*near, *far)]
+                ways = [capacity(each, count, count, count) for each in (*near, *far)]
                 gates[Gate(count, max(ways))] = None
-            leaving += max((_capacity(each, count, in_rack, count) for each in far), default=0.0)
+            leaving += max((capacity(each, count, in_rack, count) for each in far), default=0.0)
         if leaving:
             gates[Gate(in_rack, leaving)] = None
     return tuple(gates)

@@ -1,5 +1,6 @@
 """The command `artist-network`: what an iteration, or a collective, costs on a placement."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ _EXAMPLES = """\
   artist-network model=GPT-2 shape=8,4+4,'4|4',5+3           placements of your own
   artist-network model=all topology=dgx_h100_3tier,pcie_10g plot=overheads.png
   artist-network collective=all_reduce bytes=1e6,1e9 network.system.collective_algorithm=ring,direct
+  artist-network network=all                                 every network model at hand, side by side
   artist-network draw=fabric.png topology=cloud_ethernet
 """
 
@@ -115,7 +117,8 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
 
 def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str], list[Point]]:
     """Return the names of what is swept, beside what every row shows, and all combinations."""
-    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    overrides = [_available() if each == "network=all" else each for each in overrides]
+    parsed = OverridesParser.create().parse_overrides(overrides)
     swept = [each.get_key_element() for each in parsed if each.is_sweep_override()]
     for each in parsed:
         name = each.get_key_element()
@@ -131,6 +134,11 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
             lead = tuple(values[name.lstrip("+")] for name in leads)
             points.append(Point(_checked(raw), load_topology(raw["topology"]), lead))
     return [name.rpartition(".")[2] for name in leads], points
+
+
+def _available() -> str:
+    """Return the override that takes all network models that can answer here."""
+    return "network=analytical" + (",astra_sim" if os.environ.get("ASTRA_SIM_BIN") else "")
 
 
 def _checked(raw: Mapping[str, Any]) -> PriceConfig:

@@ -12,7 +12,13 @@ from artist.units import NS_PER_S, ns_to_seconds
 
 
 def summarise(
-    result: RunResult, *, policy: str, seed: int, network_distinct: int, run: dict[str, Any]
+    result: RunResult,
+    *,
+    policy: str,
+    seed: int,
+    network_distinct: int,
+    network_fallbacks: int = 0,
+    run: dict[str, Any],
 ) -> dict[str, Any]:
     """Return summary.json.
 
@@ -25,8 +31,10 @@ def summarise(
     ----------
     network_distinct
         How many different questions the network model was asked.
+    network_fallbacks
+        How many of them its fallback answered.
     run
-        What may differ between equal runs: wall_s, network_calls, cache_hits, version, code, host.
+        What may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code, host.
     """
     columns = result.columns
     submit, finish = columns["submit_ns"], columns["finish_ns"]
@@ -51,6 +59,7 @@ def summarise(
         "migrations": int(columns["migrations"].sum()),
         "placements": {tier: int(result.placements.get(tier, 0)) for tier in TIERS},
         "network_distinct": network_distinct,
+        "network_fallbacks": network_fallbacks,
         "events": result.events,
         "seed": seed,
         "run": dict(run),

@@ -52,6 +52,7 @@ class SummaryFile(_Strict):
     migrations: int
     placements: PlacementsFile
     network_distinct: int
+    network_fallbacks: int = 0
     events: int
     seed: int
     run: dict[str, object]

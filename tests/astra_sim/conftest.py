@@ -1,11 +1,16 @@
 """Reads the recorded answers of real ASTRA-sim binaries, which lie beside the checkout and not in it."""
 
 import importlib.util
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings
+from netmodels.astra_sim.model import AstraSim
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / ".." / "shared" / "reference" / "astra_sim"
@@ -29,3 +34,56 @@ def accuracy() -> ModuleType:
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Path:
+    """Return the path of the fake program, as an executable."""
+    script = Path(__file__).parent / "fake_astra_sim.py"
+    program = tmp_path / "fake_astra_sim"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture
+def astra(fake: Path, tmp_path: Path) -> Callable[..., AstraSim]:
+    """Return a maker of models that ask the fake program; their runs lie in tmp_path / "scratch"."""
+
+    def make(backend: str = "unaware", **parameters: object) -> AstraSim:
+        parameters.setdefault("scratch", str(tmp_path / "scratch"))
+        return AstraSim(str(fake), backend, **parameters)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def toy() -> Profile:
+    """Return three layers: 80 us forward, 158 us backward, all-reduces of 1, 16 and 4 MB in this order."""
+    return Profile(
+        "toy",
+        (
+            Layer("embed", 20_000, 0, 30_000, 4_000_000),
+            Layer("block", 50_000, 60_000, 45_000, 16_777_216),
+            Layer("head", 10_000, 12_000, 11_000, 1_048_576),
+        ),
+    )
+
+
+@pytest.fixture(scope="session")
+def switches() -> Fabric:
+    """Return 450 and 25 GiB/s a GPU in a machine and a rack, 12.5 beyond; one switch each."""
+    gib = 2**30 / 1e9
+    machine, rack, network = (
+        (Dimension("switch", latency_ns, bandwidth * gib),)
+        for latency_ns, bandwidth in ((500.0, 450), (1000.0, 25), (2500.0, 12.5))
+    )
+    return Fabric("switches", machine, rack, network, SystemSettings(local_memory_gb_s=3350))
+
+
+@pytest.fixture(scope="session")
+def real() -> AstraSim:
+    """Return a model that asks the program of ASTRA_SIM_BIN, or skip."""
+    if not os.environ.get("ASTRA_SIM_BIN"):
+        pytest.skip("ASTRA_SIM_BIN names no ASTRA-sim program")
+    return AstraSim(os.environ["ASTRA_SIM_BIN"], os.environ.get("ASTRA_SIM_BACKEND", "auto"))

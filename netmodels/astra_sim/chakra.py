@@ -1,0 +1,138 @@
+"""Chakra execution traces: what ASTRA-sim 2.x runs on an NPU.
+
+A trace is a sequence of protobuf messages, each after its length as a varint: one GlobalMetadata, then
+nodes. The schema is written here from the public format (MLCommons Chakra, et_def.proto), with the fields
+in use alone.
+
+Compute nodes take whole nanoseconds by way of the roofline model at 1 TFLOP/s: `num_ops` 1000 t + 500
+takes t ns, where `duration_micros` would round to microseconds.
+"""
+
+from functools import cache
+from typing import Any
+
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+
+from netmodels.layers import Profile
+from netmodels.walk import issues_of
+
+_VERSION = "0.0.4"
+_COMPUTE, _COLLECTIVE = 4, 7  # NodeType
+_ALL_REDUCE = 0  # CollectiveCommType
+
+_F = FieldDescriptorProto
+_ONE, _MANY = _F.LABEL_OPTIONAL, _F.LABEL_REPEATED
+_SCHEMA: dict[str, tuple[tuple[str, int, int, int, str], ...]] = {
+    "GlobalMetadata": (("version", 1, _F.TYPE_STRING, _ONE, ""),),
+    "BoolList": (("values", 1, _F.TYPE_BOOL, _MANY, ""),),
+    "AttributeProto": (
+        ("name", 1, _F.TYPE_STRING, _ONE, ""),
+        ("int64_val", 9, _F.TYPE_INT64, _ONE, ""),
+        ("uint64_val", 13, _F.TYPE_UINT64, _ONE, ""),
+        ("bool_val", 27, _F.TYPE_BOOL, _ONE, ""),
+        ("bool_list", 28, _F.TYPE_MESSAGE, _ONE, ".chakra.BoolList"),
+    ),
+    "Node": (
+        ("id", 1, _F.TYPE_UINT64, _ONE, ""),
+        ("name", 2, _F.TYPE_STRING, _ONE, ""),
+        ("type", 3, _F.TYPE_INT32, _ONE, ""),
+        ("data_deps", 5, _F.TYPE_UINT64, _MANY, ""),
+        ("attr", 10, _F.TYPE_MESSAGE, _MANY, ".chakra.AttributeProto"),
+    ),
+}
+
+
+@cache
+def message(name: str) -> Any:
+    """Return the class of a message of the schema."""
+    return _messages()[name]
+
+
+@cache
+def _messages() -> dict[str, Any]:
+    file = FileDescriptorProto(name="chakra.proto", package="chakra", syntax="proto2")
+    for name, fields in _SCHEMA.items():
+        described = file.message_type.add(name=name)
+        for field, number, kind, label, of in fields:
+            added = described.field.add(name=field, number=number, type=kind, label=label)
+            if of:
+                added.type_name = of
+            elif label == _MANY:
+                added.options.packed = True
+    pool = DescriptorPool()
+    pool.Add(file)
+    return {name: GetMessageClass(pool.FindMessageTypeByName(f"chakra.{name}")) for name in _SCHEMA}
+
+
+def iteration_trace(profile: Profile, dimensions: int) -> bytes:
+    """Return the trace of one data-parallel iteration, the same for every NPU.
+
+    Compute runs from one all-reduce's issue to the next one's; collectives are numbered in order of
+    issue, which is the order in which ASTRA-sim takes those that are ready.
+
+    Parameters
+    ----------
+    profile
+        The layers.
+    dimensions
+        Dimensions of the network, all of which take part in every collective.
+    """
+    nodes: list[Any] = []
+    issues = issues_of(profile)
+    now, last = 0, 0  # time, and id of the compute node that ends there
+    sizes = issues.sizes[issues.which].tolist()
+    for issued, size in zip(issues.issued_ns.tolist(), sizes, strict=True):
+        if issued > now:
+            last, now = _add_compute(nodes, issued - now, last), issued
+        node = _node(nodes, f"all_reduce_{len(nodes)}", _COLLECTIVE, last)
+        _attribute(node, "comm_type", int64_val=_ALL_REDUCE)
+        _attribute(node, "comm_size", int64_val=size)
+        involved = message("BoolList")(values=[True] * dimensions)
+        _attribute(node, "involved_dim", bool_list=involved)
+    if profile.compute_ns > now:
+        _add_compute(nodes, profile.compute_ns - now, last)
+    records = [message("GlobalMetadata")(version=_VERSION), *nodes]
+    return b"".join(_varint(len(data)) + data for data in (record.SerializeToString() for record in records))
+
+
+def _add_compute(nodes: list[Any], time_ns: int, after: int) -> int:
+    """Append a compute node and return its id."""
+    node = _node(nodes, f"compute_{len(nodes)}", _COMPUTE, after)
+    _attribute(node, "num_ops", int64_val=1000 * time_ns + 500)
+    _attribute(node, "tensor_size", uint64_val=1)
+    return len(nodes)
+
+
+def _node(nodes: list[Any], name: str, kind: int, after: int) -> Any:
+    node = message("Node")(id=len(nodes) + 1, name=name, type=kind, data_deps=[after] if after else [])
+    nodes.append(node)
+    _attribute(node, "is_cpu_op", bool_val=False)
+    return node
+
+
+def _attribute(node: Any, name: str, **value: Any) -> None:
+    node.attr.append(message("AttributeProto")(name=name, **value))
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*encoded, number])
+
+
+def read_trace(data: bytes) -> tuple[str, list[Any]]:
+    """Return version and nodes of a trace."""
+    records, at = [], 0
+    while at < len(data):
+        length, shift, more = 0, 0, True
+        while more:
+            length |= (data[at] & 0x7F) << shift
+            more, shift, at = data[at] > 0x7F, shift + 7, at + 1
+        records.append(data[at : at + length])
+        at += length
+    head, *nodes = records
+    return message("GlobalMetadata").FromString(head).version, list(map(message("Node").FromString, nodes))

@@ -1,0 +1,151 @@
+"""What ASTRA-sim 2.x reads, but for the traces: system, network, remote memory. Nothing is written here.
+
+Sources: the public formats of ASTRA-sim 2.x, and runs of its binaries.
+"""
+
+import json
+from collections.abc import Sequence
+
+from netmodels.algorithms import link_bandwidth_bytes_per_ns
+from netmodels.astra_sim.chakra import iteration_trace
+from netmodels.errors import InputError
+from netmodels.layers import Profile
+from netmodels.levels import Level, View
+from netmodels.system import SystemSettings
+
+GIB = 2**30 / 1e9
+"""One GB/s of ASTRA-sim's network files in byte/ns."""
+KINDS = {"ring": "Ring", "switch": "Switch", "fully_connected": "FullyConnected"}
+IMPLEMENTATIONS = {
+    "ring": "ring",
+    "direct": "direct",
+    "halving_doubling": "halvingDoubling",
+    "double_binary_tree": "doubleBinaryTree",
+}
+OPTIMIZATIONS = {"bandwidth_aware": "localBWAware", "baseline": "baseline"}
+REMOTE_MEMORY = '{"memory-type": "NO_MEMORY_EXPANSION"}\n'
+TRACE = "iteration.et"
+"""The one trace; NPU i finds it as iteration.i.et."""
+
+
+class InexpressibleError(Exception):
+    """A placement that a back end has no words for; the text says why."""
+
+
+def whole(view: View) -> tuple[Level, ...]:
+    """Return the levels of a regular placement, innermost first.
+
+    Raises
+    ------
+    InexpressibleError
+        If machines or racks of the placement differ in what they hold.
+    """
+    if view.gates or any(not isinstance(level.members, int) for level in view.levels):
+        raise InexpressibleError("its machines or racks hold different numbers of GPUs")
+    return view.levels
+
+
+def check_system(system: SystemSettings, levels: Sequence[Level]) -> None:
+    """Refuse settings that ASTRA-sim 2.x cannot run.
+
+    Raises
+    ------
+    InputError
+        With the setting, its value and what would do.
+    """
+    if system.collective_queue != "one":
+        raise InputError(
+            "ASTRA-sim 2.x has one queue of collectives",
+            where="network.system.collective_queue",
+            found=system.collective_queue,
+            allowed="one, or the binary of ASTRA-sim 1.0",
+        )
+    check_common(system, levels)
+
+
+def check_common(system: SystemSettings, levels: Sequence[Level]) -> None:
+    """Refuse settings that no version of ASTRA-sim can run.
+
+    Raises
+    ------
+    InputError
+        With the setting, its value and what would do.
+    """
+    if system.endpoint_delay_ns < 1:
+        raise InputError(
+            "ASTRA-sim stops at an endpoint delay of 0",
+            where="network.system.endpoint_delay_ns",
+            found=system.endpoint_delay_ns,
+            allowed="a whole number from 1",
+        )
+    for level in levels:
+        name, members = system.algorithm_of(level.tier), int(level.members)
+        if name in ("halving_doubling", "double_binary_tree") and members & (members - 1):
+            raise InputError(
+                f"ASTRA-sim's {name} needs a power of two, and {members} take part in the {level.tier}",
+                where="network.system.collective_algorithm",
+                found=name,
+                allowed="ring or direct",
+            )
+
+
+def network_yaml(levels: Sequence[Level]) -> str:
+    """Return the network file of the analytical back ends."""
+    rows: dict[str, list[object]] = {
+        "topology": [KINDS[level.dimension.kind] for level in levels],
+        "npus_count": [level.members for level in levels],
+        "bandwidth": [link_bandwidth_bytes_per_ns(level.dimension, level.members) / GIB for level in levels],
+        "latency": [level.dimension.latency_ns for level in levels],
+    }
+    return "".join(f"{key}: [ {', '.join(map(str, values))} ]\n" for key, values in rows.items())
+
+
+def system_json(algorithms: Sequence[str], system: SystemSettings) -> str:
+    """Return the system file.
+
+    Parameters
+    ----------
+    algorithms
+        One of `IMPLEMENTATIONS` for each dimension of the network.
+    system
+        How collectives run.
+    """
+    names = [IMPLEMENTATIONS[name] for name in algorithms]
+    settings: dict[str, object] = {
+        "scheduling-policy": "LIFO",
+        "endpoint-delay": system.endpoint_delay_ns,
+        "active-chunks-per-dimension": system.chunks_in_flight,
+        "preferred-dataset-splits": system.chunks,
+        "all-reduce-implementation": names,
+        "all-gather-implementation": names,
+        "reduce-scatter-implementation": names,
+        "all-to-all-implementation": names,
+        "collective-optimization": OPTIMIZATIONS[system.collective_optimization],
+        "boost-mode": 0,
+        "roofline-enabled": 1,
+        "peak-perf": 1,
+        # Without a memory bandwidth there is no cost of local reduction; compute nodes ask the roofline
+        # for one.
+        "local-mem-bw": system.local_memory_gb_s or 1e12,
+    }
+    return json.dumps(settings, indent=1) + "\n"
+
+
+def analytical_files(profile: Profile, levels: Sequence[Level], system: SystemSettings) -> dict[str, bytes]:
+    """Return the files of one iteration for an analytical back end, by name."""
+    algorithms = [system.algorithm_of(level.tier) for level in levels]
+    return {
+        TRACE: iteration_trace(profile, len(levels)),
+        "system.json": system_json(algorithms, system).encode(),
+        "network.yml": network_yaml(levels).encode(),
+        "memory.json": REMOTE_MEMORY.encode(),
+    }
+
+
+ANALYTICAL_ARGUMENTS = (
+    "--workload-configuration=iteration",
+    "--system-configuration=system.json",
+    "--network-configuration=network.yml",
+    "--remote-memory-configuration=memory.json",
+    "--logging-folder=log",
+)

@@ -1,0 +1,81 @@
+"""What ASTRA-sim says of an iteration. Text in, times out."""
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+
+_FINISHED = re.compile(r"sys\[(\d+)\] finished, (\d+) cycles, exposed communication (\d+) cycles")
+_BUSY = re.compile(r"sys\[(\d+)\], Comm time: (\d+)")
+_CRITICAL = re.compile(r"^.*\[critical\].*$", re.MULTILINE)
+_NEGATIVE = 2**63  # exposed time is an unsigned difference and wraps around
+
+
+class UnreadableError(ValueError):
+    """An output that is no answer; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class NpuTime:
+    """Times of one NPU in ns.
+
+    Parameters
+    ----------
+    total_ns
+        When it was done.
+    exposed_ns
+        Of that, without compute.
+    comm_ns
+        Time during which it communicated.
+    """
+
+    total_ns: int
+    exposed_ns: int
+    comm_ns: int
+
+
+def read_version2(stdout: str, npus: int) -> tuple[NpuTime, ...]:
+    """Return the times of all NPUs, in order; ASTRA-sim 2.x, any back end.
+
+    Exit status 0 says little: where NPUs wait for each other for ever, the program ends as if all were
+    well, but without their lines.
+
+    Raises
+    ------
+    UnreadableError
+        If there is not exactly one answer for each NPU, or the program calls something critical.
+    """
+    critical = _CRITICAL.search(stdout)
+    if critical:
+        raise UnreadableError(f"calls something critical: {critical.group(0)[-160:]}")
+    found = {
+        int(npu): (int(total), int(exposed) if int(exposed) < _NEGATIVE else 0)
+        for npu, total, exposed in _FINISHED.findall(stdout)
+    }
+    if sorted(found) != list(range(npus)):
+        raise UnreadableError(f"says of {len(found)} NPUs that they finished; {npus} were asked for")
+    busy = {int(npu): int(time) for npu, time in _BUSY.findall(stdout)}
+    return tuple(NpuTime(*found[npu], busy.get(npu, found[npu][1])) for npu in range(npus))
+
+
+def read_version1(end_to_end: str) -> NpuTime:
+    """Return the times of an NPU from EndToEnd.csv of ASTRA-sim 1.0, in microseconds; all are alike.
+
+    Columns, from 0: 8, 9, 10 communication of forward, weight gradient and input gradient by layer; in
+    the first row also 12 all compute, 13 all exposed communication.
+
+    Raises
+    ------
+    UnreadableError
+        If it is no such table.
+    """
+    rows = [row for row in csv.reader(io.StringIO(end_to_end)) if row][1:]
+    try:
+        compute, exposed = round(float(rows[0][12]) * 1000), round(float(rows[0][13]) * 1000)
+        busy = round(sum(float(cell or 0) for row in rows for cell in row[8:11]) * 1000)
+    except (IndexError, ValueError):
+        raise UnreadableError("wrote an EndToEnd.csv without the times of an iteration") from None
+    total = compute + exposed
+    return NpuTime(
+        total, exposed, max(exposed, min(busy, total))
+    )  # collectives overlap: their sum is a bound

@@ -1,0 +1,85 @@
+"""A program that behaves like ASTRA-sim 2.x (analytical), or fails like it: FAKE_MODE says how.
+
+It reads what the real one reads, and answers that communication is exposed for FAKE_NS (1000 by default)
+in each dimension. Each run appends a line to FAKE_LOG, if that is set.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def compute_ns(path):
+    """Return the compute time of a trace; every node must come after those that it depends on."""
+    from netmodels.astra_sim.chakra import read_trace  # here: failing is quick
+
+    version, nodes = read_trace(path.read_bytes())
+    assert version == "0.0.4"
+    total, seen = 0, set()
+    for node in nodes:
+        assert set(node.data_deps) <= seen
+        seen.add(node.id)
+        values = {attribute.name: attribute.int64_val for attribute in node.attr}
+        total += (values["num_ops"] - 500) // 1000 if node.type == 4 else 0
+    return total
+
+
+def main():
+    mode = os.environ.get("FAKE_MODE", "answer")
+    arguments = dict(each.removeprefix("--").split("=", 1) for each in sys.argv[1:])
+    if "FAKE_LOG" in os.environ:
+        with open(os.environ["FAKE_LOG"], "a") as log:
+            log.write(f"{os.getpid()}\n")
+    time.sleep(float(os.environ.get("FAKE_SLEEP", 0)))
+    if mode == "crash":
+        print("terminate called after throwing an instance of 'std::runtime_error'", file=sys.stderr)
+        os.abort()
+    if mode == "exit":
+        print("[workload] [critical] workload file: iteration.4.et does not exist")
+        return 1
+    if mode == "hang":
+        print("there are 8 npus", flush=True)
+        time.sleep(600)
+    if mode == "grandchild":  # it holds stdout and outlives a kill of its parent alone
+        subprocess.Popen([sys.executable, "-c", _GRANDCHILD, os.environ["FAKE_ALIVE"]])
+        time.sleep(600)
+    if mode == "orphan":  # the parent ends well and leaves a child
+        subprocess.Popen([sys.executable, "-c", _GRANDCHILD, os.environ["FAKE_ALIVE"]])
+        while not Path(os.environ["FAKE_ALIVE"]).exists():
+            time.sleep(0.01)
+    if mode == "empty":
+        return 0
+    network = Path(arguments["network-configuration"]).read_text()
+    counts = json.loads(re.search(r"npus_count: (\[.*\])", network).group(1))
+    json.loads(Path(arguments["system-configuration"]).read_text())
+    npus = 1
+    for count in counts:
+        npus *= count
+    traces = [Path(f"{arguments['workload-configuration']}.{npu}.et") for npu in range(npus)]
+    exposed = int(os.environ.get("FAKE_NS", 1000)) * len(counts)
+    if mode == "critical":
+        print("[HardwareResource] [critical] !!!Hardware Resource sys.id=1 has unreleased nodes!!!")
+    told = {"truncated": npus // 2, "wrong_count": npus + 1}.get(mode, npus)
+    for npu in reversed(range(told)):
+        computes = compute_ns(traces[min(npu, npus - 1)])
+        total = 1 if mode == "impossible" else computes + exposed - (npu > 0)
+        print(
+            f"[workload] [info] sys[{npu}] finished, {total} cycles, exposed communication {exposed} cycles."
+        )
+        print(f"[statistics] [info] sys[{npu}], Comm time: {2 * exposed}")
+    return 0
+
+
+_GRANDCHILD = """
+import pathlib, sys, time
+for _ in range(6000):
+    pathlib.Path(sys.argv[1]).write_text(str(time.time()))
+    time.sleep(0.05)
+"""
+
+if __name__ == "__main__":
+    sys.exit(main())

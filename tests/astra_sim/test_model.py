@@ -1,0 +1,107 @@
+"""What is asked about a placement, and what becomes of placements that a back end has no words for."""
+
+from dataclasses import replace
+
+import pytest
+
+from netmodels.analytical import AnalyticalModel, iteration_in
+from netmodels.api import Dimension, Layer, Profile, shape_of
+from netmodels.levels import views_of
+
+
+def exposed(model, profile, shape, fabric):
+    return model.iteration(profile, shape, fabric, fabric.system).exposed_ns
+
+
+def test_a_regular_placement_is_asked_as_it_is(astra, toy, switches):
+    """The fake exposes 1000 ns a dimension: one in a machine, two over machines, three over racks."""
+    model = astra()
+    two = [(0, "box", 2)]
+    assert exposed(model, toy, shape_of(two), switches) == 1000
+    assert exposed(model, toy, shape_of(two * 2), switches) == 2000
+    assert exposed(model, toy, shape_of([*two * 2, *[(1, "box", 2)] * 2]), switches) == 3000
+    assert model.carried == 0
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_nothing_to_send_needs_no_program(astra, toy, switches, monkeypatch, alone):
+    """One GPU, or a model without gradients: compute alone."""
+    monkeypatch.setenv("FAKE_MODE", "crash")
+    silent = Profile("silent", (Layer("all", 5, 0, 5, 0),))
+    shape = shape_of([(0, "box", 1 if alone else 2)])
+    answer = astra().iteration(toy if alone else silent, shape, switches, switches.system)
+    assert (answer.exposed_ns, answer.comm_ns) == (0, 0)
+
+
+def test_an_irregular_placement_takes_the_correction_of_its_neighbour(astra, toy, switches):
+    """3 + 1 is asked as 2 + 2: the fake says 2000 ns there, the analytical model A, and B for 3 + 1."""
+    model, ours = astra(), AnalyticalModel()
+    even, odd = (shape_of([(0, "box", a), (0, "box", b)]) for a, b in ((2, 2), (3, 1)))
+    a, b = (exposed(ours, toy, shape, switches) for shape in (even, odd))
+    assert exposed(model, toy, odd, switches) == round(b * 2000 / a)
+    assert model.carried == 1
+
+
+def test_fractions_are_rounded_up_for_the_neighbour(astra, toy, switches, tmp_path):
+    """3 + 2 | 2: 7 / 3 GPUs a machine, 3 / 2 machines a rack, two racks: asked as 3, 2 and 2."""
+    shape = shape_of([(0, "box", 3), (0, "box", 2), (1, "box", 2)])
+    astra(keep=True).iteration(toy, shape, switches, switches.system)
+    (folder,) = (tmp_path / "scratch").iterdir()
+    assert "npus_count: [ 3, 2, 2 ]" in (folder / "network.yml").read_text()
+    assert len(list(folder.glob("iteration.*.et"))) == 12
+
+
+def test_one_neighbour_is_asked_once(astra, toy, switches, monkeypatch, tmp_path):
+    """3 + 1 and 1 + 3 are one shape, 2 + 2 is its neighbour: one run for all."""
+    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
+    model = astra()
+    for pair in ((3, 1), (2, 2), (1, 3)):
+        model.iteration(toy, shape_of([(0, "box", gpus) for gpus in pair]), switches, switches.system)
+    assert len((tmp_path / "log").read_text().splitlines()) == 1
+
+
+def test_the_aware_back_end_knows_one_dimension(astra, toy, switches, tmp_path):
+    """2 + 2 is asked as four on the rack's switch: 1000 ns there, the analytical model A, and B for 2 + 2."""
+    model, shape = astra("aware", keep=True), shape_of([(0, "box", 2), (0, "box", 2)])
+    (view,) = views_of(shape, switches)
+    flat = replace(view, levels=(replace(view.levels[1], members=4),))
+    a, b = (iteration_in(toy, each, switches.system).exposed_ns for each in (flat, view))
+    assert exposed(model, toy, shape, switches) == round(b * 1000 / a)
+    (folder,) = (tmp_path / "scratch").iterdir()
+    assert "npus_count: [ 4 ]" in (folder / "network.yml").read_text()
+
+
+def test_two_on_a_ring_are_a_mesh_for_the_aware_back_end(astra, toy, switches, tmp_path):
+    """It stops at a second link between the same two."""
+    ring = replace(switches, machine=(Dimension("ring", 500.0, 50.0),))
+    astra("aware", keep=True).iteration(toy, shape_of([(0, "box", 2)]), ring, ring.system)
+    (folder,) = (tmp_path / "scratch").iterdir()
+    assert "FullyConnected" in (folder / "network.yml").read_text()
+
+
+def test_the_slowest_machine_type_counts(astra, toy, switches):
+    """Old boxes see two dimensions in a machine, new ones one: 2000 ns and 1000, so 2000."""
+    inner = (Dimension("switch", 500.0, 50.0, size=2), Dimension("switch", 900.0, 20.0))
+    old = (inner, switches.rack, switches.network)
+    mixed = replace(switches, by_machine_type={"old": old})
+    assert exposed(astra(), toy, shape_of([(0, "new", 4)]), mixed) == 1000
+    assert exposed(astra(), toy, shape_of([(0, "old", 4)]), mixed) == 2000
+    assert exposed(astra(), toy, shape_of([(0, "old", 4), (0, "new", 4)]), mixed) == 3000
+
+
+def test_settings_of_the_program_are_part_of_its_version(astra):
+    """Another packet size is another answer, so another entry in every cache."""
+    versions = {
+        astra("ns3").version,
+        astra("ns3", ns3={"PACKET_PAYLOAD_SIZE": 1000}).version,
+        astra("ns3", arguments=["--injection-scale=2"]).version,
+        astra("unaware").version,
+    }
+    assert len(versions) == 4
+
+
+def test_htsim_is_asked_with_its_flags_and_a_warning(astra, toy, switches, caplog):
+    """Its arguments come last; its answers were not usable when tried."""
+    arguments = ["--htsim_opts=-topo"]
+    assert exposed(astra("htsim", arguments=arguments), toy, shape_of([(0, "box", 2)]), switches) == 1000
+    assert "not usable" in caplog.text

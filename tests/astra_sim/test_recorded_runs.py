@@ -1,0 +1,137 @@
+"""Real runs: ours in recorded/runs.jsonl, those of the reference, and one of the user's own program."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+from netmodels.api import Dimension
+from netmodels.astra_sim import inputs
+from netmodels.astra_sim.chakra import read_trace
+from netmodels.astra_sim.model import AstraSim
+from netmodels.astra_sim.outputs import UnreadableError, read_version2
+from netmodels.astra_sim.process import ProgramError
+from netmodels.levels import Level
+from netmodels.system import SystemSettings
+
+FOLDER = Path(__file__).parent / "recorded"
+RUNS = [json.loads(line) for line in (FOLDER / "runs.jsonl").read_text().splitlines()]
+NAMES = [f"{run['backend']} {run['placement']}" for run in RUNS]
+GIB = 2**30 / 1e9
+
+
+@pytest.fixture(scope="module")
+def record() -> ModuleType:
+    """Return scripts/record.py, which made the recorded runs."""
+    path = Path(__file__).parents[2] / "scripts" / "record.py"
+    spec = importlib.util.spec_from_file_location("record", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("run", RUNS, ids=NAMES)
+def test_we_write_what_the_program_was_given(record, fake, tmp_path, monkeypatch, run):
+    """Byte for byte the files of the recorded run; so its answer is the answer to what we write today."""
+    monkeypatch.setenv("FAKE_MODE", "empty")
+    model = AstraSim(str(fake), run["backend"], scratch=str(tmp_path / "scratch"))
+    system = record.settings_for(run["backend"])
+    with pytest.raises(ProgramError):
+        model.iteration(record.TOY, record.placement(run["placement"]), record.SWITCHES, system)
+    (folder,) = (tmp_path / "scratch").iterdir()
+    assert record.read_by_program(folder) == run["files"]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=NAMES)
+def test_recorded_answers_lie_where_they_should(run):
+    """The unaware back end equals the analytical model, 1.0 nearly; the others know congestion: more."""
+    theirs, ours = run["exposed_ns"], run["analytical_exposed_ns"]
+    if run["backend"] == "unaware":
+        assert theirs == ours
+    elif run["backend"] == "version1":
+        assert theirs == pytest.approx(ours, rel=0.002)
+    else:
+        assert ours < theirs < 4 * ours
+    if not run["carried"]:
+        assert max(npu["total_ns"] for npu in run["npus"]) == 238_000 + theirs
+
+
+def test_the_users_own_program_answers_as_recorded(real, record):
+    """The one real run: all placements that were recorded of its back end."""
+    system = record.settings_for(real.program.backend)
+    for run in (run for run in RUNS if run["backend"] == real.program.backend):
+        shape = record.placement(run["placement"])
+        answer = real.iteration(record.TOY, shape, record.SWITCHES, system)
+        assert answer.exposed_ns == pytest.approx(run["exposed_ns"], rel=1e-3)
+
+
+# --- the reference: inputs and outputs of real runs that lie beside the checkout
+
+REFERENCE_RUNS = {
+    "unaware_switch8": (8, 269_755),
+    "unaware_switch8_switch2": (16, 373_802),
+    "unaware_ring4_fc2_baseline": (8, 671_601),
+    "unaware_halving_doubling_8": (8, 259_895),
+    "aware_switch16": (16, 1_657_213),
+}
+
+
+@pytest.mark.parametrize("name", REFERENCE_RUNS)
+def test_the_reference_was_asked_what_we_would_ask(reference, toy, name):
+    """Network and system say the same; the trace has the same compute and the same all-reduces in order."""
+    folder = reference / "recorded" / name
+    network = yaml.safe_load((folder / "in_net.yml").read_text())
+    system = json.loads((folder / "in_sys.json").read_text())
+    kinds = {"Ring": "ring", "Switch": "switch", "FullyConnected": "fully_connected"}
+    columns = [network[key] for key in ("topology", "latency", "bandwidth", "npus_count")]
+    levels = tuple(
+        Level("machine", Dimension(kinds[kind], latency, bandwidth * GIB), members)
+        for kind, latency, bandwidth, members in zip(*columns, strict=True)
+    )
+    algorithm = {each: name for name, each in inputs.IMPLEMENTATIONS.items()}
+    optimization = {each: name for name, each in inputs.OPTIMIZATIONS.items()}
+    settings = SystemSettings(
+        endpoint_delay_ns=system["endpoint-delay"],
+        local_memory_gb_s=system["local-mem-bw"],
+        collective_optimization=optimization[system["collective-optimization"]],
+        collective_algorithm=algorithm[system["all-reduce-implementation"][0]],
+        chunks=system["preferred-dataset-splits"],
+        chunks_in_flight=system["active-chunks-per-dimension"],
+    )
+    files = inputs.analytical_files(toy, levels, settings)
+    assert yaml.safe_load(files["network.yml"]) == network
+    assert json.loads(files["system.json"]) == system
+    ours, theirs = (_summary(data) for data in (files[inputs.TRACE], (folder / "w.0.et").read_bytes()))
+    assert ours == theirs
+
+
+def _summary(trace):
+    """Return compute in ns and the bytes of the collectives in order."""
+    _, nodes = read_trace(trace)
+    values = [{each.name: each.int64_val for each in node.attr} for node in nodes]
+    computes = [(each["num_ops"] - 500) // 1000 for each in values if each.get("num_ops")]
+    return sum(computes), [each["comm_size"] for each in values if "comm_size" in each]
+
+
+@pytest.mark.parametrize(("name", "expected"), [*REFERENCE_RUNS.items(), ("ns3_hier_2x4", (8, 745_231))])
+def test_the_reference_is_read_as_it_was_meant(reference, name, expected):
+    """Total and exposed times as its README lists them; 238 us of it are compute."""
+    npus, total_ns = expected
+    said = (reference / "recorded" / name / "stdout.txt").read_text()
+    times = read_version2(said, npus)
+    assert max(time.total_ns for time in times) == total_ns
+    assert max(time.exposed_ns for time in times) == total_ns - 238_000
+
+
+@pytest.mark.parametrize(("name", "npus"), [("fail_halving_doubling_6", 6), ("fail_missing_et", 8)])
+def test_failed_reference_runs_are_no_answers(reference, name, npus):
+    """One ends with status 0 and no NPU finished, the other says critical."""
+    with pytest.raises(UnreadableError):
+        read_version2((reference / "recorded" / name / "stdout.txt").read_text(), npus)

@@ -1,0 +1,154 @@
+"""Whole runs whose network answers come from a program: cold, warm, ahead, in parallel, with a fallback."""
+
+import json
+import multiprocessing
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from artist.cli import main
+from artist.pricing.command import main as price
+from netmodels.api import shape_of
+from netmodels.astra_sim.model import AstraSim
+from netmodels.cache import CachedModel
+
+RUN = (
+    "workload.jobs=30",
+    "workload.max_gpus=16",
+    "cluster.racks=1",
+    "cluster.machines_per_rack=3",
+    "network=astra_sim",
+)
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Work in a fresh folder with a fresh cache."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARTIST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
+
+
+@pytest.fixture
+def run(fake: Path, capsys: pytest.CaptureFixture[str]):
+    """Return a function that runs `artist` on the fake program and returns code, stderr, summary and jobs."""
+
+    def call(name: str, *more: str):
+        model = (f"network.model.binary={fake}", "network.model.backend=unaware")
+        code = main([*RUN, *model, f"output.dir={name}", *more])
+        err = capsys.readouterr().err
+        folders = list(Path(name).glob("*/*/summary.json"))
+        if not folders:
+            return code, err, None, None
+        jobs = folders[0].with_name("jobs.parquet").read_bytes()
+        return code, err, json.loads(folders[0].read_text()), jobs
+
+    return call
+
+
+def calls() -> int:
+    """Return how often the program ran."""
+    log = Path("log")
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def test_a_warm_run_is_the_cold_run(run):
+    """The same jobs, to the byte, without a run of the program; and it is said which program it was."""
+    code, _, cold, jobs = run("cold")
+    assert code == 0
+    asked = calls()
+    assert 0 < asked <= cold["network_distinct"]
+    _, _, warm, again = run("warm")
+    assert (calls(), again) == (asked, jobs)
+    assert warm["run"]["cache_hits"] == warm["run"]["network_calls"]
+    assert warm["run"]["network"].startswith("AstraSim unaware ")
+    assert {**warm, "run": 0} == {**cold, "run": 0}
+
+
+def test_answers_may_be_asked_ahead(run, tmp_path):
+    """By two processes before the clock starts; the schedule is that of questions asked on demand."""
+    _, _, on_demand, jobs = run("cold")
+    _, _, ahead, same = run("ahead", "network.ahead=2", f"network.cache={tmp_path / 'other'}")
+    assert same == jobs
+    assert {**ahead, "run": 0} == {**on_demand, "run": 0}
+    assert ahead["run"]["cache_hits"] > 0
+
+
+def test_ahead_needs_a_folder(run):
+    """Processes hand answers over by the disk."""
+    code, err, _, _ = run("ahead", "network.ahead=2", "network.cache=null")
+    assert code == 2
+    assert "network.cache" in err
+
+
+def test_a_failing_program_ends_the_run_in_two_lines(run, monkeypatch):
+    """No fallback that was not asked for."""
+    monkeypatch.setenv("FAKE_MODE", "crash")
+    code, err, summary, _ = run("crash")
+    assert (code, summary) == (2, None)
+    assert "it failed (exit status -6)" in err
+    assert "Traceback" not in err
+
+
+def test_a_fallback_is_counted_and_said(run, monkeypatch):
+    """All questions fail: all are the analytical model's, and none of that goes to disk."""
+    monkeypatch.setenv("FAKE_MODE", "crash")
+    code, err, summary, jobs = run("fallback", "network.fallback=analytical")
+    assert code == 0
+    assert summary["network_fallbacks"] == calls() > 0
+    assert "the fallback answers for the network model" in err
+    assert not list(Path("cache").rglob("*.json"))
+    main([*RUN, "network=analytical", "output.dir=plain"])
+    assert next(Path("plain").rglob("jobs.parquet")).read_bytes() == jobs
+
+
+def test_without_a_program_nothing_starts(monkeypatch, capsys):
+    """Where to get one is said."""
+    monkeypatch.delenv("ASTRA_SIM_BIN", raising=False)
+    assert main([*RUN, "output.dir=none"]) == 2
+    err = capsys.readouterr().err
+    assert "ASTRA_SIM_BIN" in err
+    assert "https://github.com/astra-sim/astra-sim" in err
+
+
+def _fill(fake: str, toy, switches, go) -> None:
+    model = CachedModel(AstraSim(fake, "unaware"), Path("cache"))
+    go.wait()
+    for gpus in (2, 3, 4, 5):
+        answer = model.iteration(toy, shape_of([(0, "box", gpus)]), switches, switches.system)
+        assert answer.exposed_ns == 1000
+
+
+def test_eight_processes_fill_one_cache_and_ask_once(fake, toy, switches, monkeypatch):
+    """Four questions, each slow enough for all to want it at once: four runs, four sound entries."""
+    monkeypatch.setenv("FAKE_SLEEP", "0.3")
+    context = multiprocessing.get_context("fork")
+    go = context.Barrier(8)
+    workers = [context.Process(target=_fill, args=(str(fake), toy, switches, go)) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0] * 8
+    assert calls() == 4
+    assert len(list(Path("cache").rglob("*.json"))) == 4
+    warm = CachedModel(AstraSim(str(fake), "unaware"), Path("cache"))
+    for gpus in (2, 3, 4, 5):
+        warm.iteration(toy, shape_of([(0, "box", gpus)]), switches, switches.system)
+    assert warm.hits == 4
+
+
+def test_models_stand_side_by_side(fake, monkeypatch, capsys):
+    """`network=all` shows what is available: without a program the analytical model, with one both."""
+    monkeypatch.delenv("ASTRA_SIM_BIN", raising=False)
+    assert price(["network=all", "model=ResNet50", "shape=4+4"]) == 0
+    alone = capsys.readouterr().out
+    program = fake.with_name("recognised")
+    program.write_text(fake.read_text() + "# CongestionUnawareNetworkApi\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("ASTRA_SIM_BIN", str(program))
+    assert price(["network=all", "model=ResNet50", "shape=4+4"]) == 0
+    both = capsys.readouterr().out
+    assert alone.splitlines()[-1].split() == both.splitlines()[-2].split()[1:]
+    assert [line.split()[0] for line in both.splitlines()[-2:]] == ["analytical", "astra_sim"]
