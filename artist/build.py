@@ -2,9 +2,10 @@
 
 import gc
 import inspect
+import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from pydoc import locate
@@ -31,9 +32,12 @@ from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
 from netmodels.analytical import AnalyticalModel
 from netmodels.cache import CachedModel
-from netmodels.profile import get_profile
+from netmodels.calibrated import read_calibrated
+from netmodels.profile import Profile, get_profile
 from netmodels.system import SystemSettings, merge_system
 from netmodels.topology import Topology, load_topology
+
+log = logging.getLogger("artist")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,8 @@ def build(config: Config) -> Simulation:
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
     stop = _stop(config, len(jobs))
-    performance = PlacedPerformance(network, topology.fabric, system, get_profile)
+    profiles = network_profiles(config.network, topology)
+    performance = PlacedPerformance(network, topology.fabric, system, profiles)
     return Simulation(
         config, jobs, cluster, capacity_events, policy, network, performance, overheads, estimates, stop
     )
@@ -166,6 +171,8 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
         except (Exception, SystemExit):
             continue  # the run itself will say what is wrong
         files += [Path(path) for path in getattr(made, "input_files", ())]
+    with suppress(AttributeError, RuntimeError, TypeError):  # no mapping, no such home, no path: likewise
+        files.append(Path(raw["network"].get("profiles")).expanduser())
     return tuple(files)
 
 
@@ -187,6 +194,25 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
             raise
         where = "environment variable ARTIST_CACHE"
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
+
+
+def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str], Profile]:
+    """Return the profiles that the network model is asked about, by the name of the model.
+
+    The compute time of a job never comes from a calibrated profile: it is the trace's, or the one that ships.
+
+    Raises
+    ------
+    InputError
+        If their file is no good.
+    """
+    if config.profiles is None:
+        return get_profile
+    found = read_calibrated(config.profiles)
+    if found.topology not in ("", topology.name):
+        note = "the profiles of %s were calibrated for topology %s, not %s"
+        log.warning(note, config.profiles, found.topology, topology.name, extra={"note": True})
+    return found
 
 
 def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSettings:

@@ -1,4 +1,4 @@
-"""What the commands artist-network and artist-trace share: overrides in Hydra's words, errors, files."""
+"""What artist-network, artist-trace and artist-calibrate share: overrides in Hydra's words, errors, files."""
 
 import argparse
 import sys

@@ -159,6 +159,8 @@ class NetworkConfig(Frame):
         Folder of answers on disk; None keeps them in memory only.
     system
         Settings that replace those of the topology; None keeps the topology's.
+    profiles
+        File of calibrated profiles; None for those that ship.
     fallback
         Who answers where the model cannot; None: the run ends with the model's error.
     ahead
@@ -167,6 +169,7 @@ class NetworkConfig(Frame):
 
     model: Part
     cache: Path | None = None
+    profiles: Path | None = None
     fallback: Literal["analytical"] | None = None
     ahead: int = Field(default=0, ge=0, le=1024)
     system: dict[str, Any] = Field(default_factory=dict)

@@ -26,9 +26,9 @@ class AnalyticalModel:
     """Price an iteration by closed forms: ASTRA-sim's congestion-unaware analytical back end.
 
     Rule: every layer's all-reduce runs on each dimension that the shape uses (`netmodels.collectives`),
-    queued beside the backward pass (`netmodels.walk`). On regular shapes (all machines alike, all racks
-    alike) whole iterations equal ASTRA-sim 2.x to the nanosecond; with `baseline`, `per_dimension` and
-    `lowest_layer_first` they follow ASTRA-sim 1.0.
+    queued beside the backward pass (`netmodels.walk`), and begins with the profile's `launch_ns`. On regular
+    shapes (all machines alike, all racks alike) whole iterations equal ASTRA-sim 2.x to the nanosecond, where
+    `launch_ns` is 0; with `baseline`, `per_dimension` and `lowest_layer_first` they follow ASTRA-sim 1.0.
 
     An irregular shape is priced by its average numbers of members, each collective between the fastest and
     the slowest regular shape around it (whole numbers, next lower or next higher, in each dimension), but
@@ -128,16 +128,17 @@ def _iteration(profile: Profile, view: View, system: SystemSettings) -> Iteratio
         return IterationTime(profile.compute_ns, 0, 0)
 
     def walked() -> IterationTime:
-        trains = _trains(_priced("all_reduce", view, sizes, system), view)
+        trains = _trains(_priced("all_reduce", view, sizes, system), view, profile.launch_ns)
         return walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
 
     if system.collective_queue != "one" or system.chunks > 1:
         return walked()
     if view.gates:
         chunk_bytes, _ = chunks_of("all_reduce", view.levels, sizes, system)
-        return through_one_queue(profile, _irregular_ns("all_reduce", view, chunk_bytes, system), walked)
-    phases = _priced("all_reduce", view, sizes, system).phases
-    return through_one_queue(profile, _total_ns(phases, sizes), walked)
+        rides_ns = _irregular_ns("all_reduce", view, chunk_bytes, system)
+    else:
+        rides_ns = _total_ns(_priced("all_reduce", view, sizes, system).phases, sizes)
+    return through_one_queue(profile, rides_ns + profile.launch_ns, walked)
 
 
 class _Priced(NamedTuple):
@@ -208,7 +209,7 @@ def _corners(levels: tuple[Level, ...]) -> tuple[tuple[Level, ...], ...]:
     return tuple(tuple(level for level in corner if level.members > 1) for corner in product(*choices))
 
 
-def _trains(priced: _Priced, view: View) -> list[Train]:
+def _trains(priced: _Priced, view: View, launch_ns: int = 0) -> list[Train]:
     """Return what the queues see of collectives of several sizes."""
     columns = [
         (each.dimension, view.levels[each.dimension].tier, each.ns.tolist(), each.sent_bytes.tolist())
@@ -216,7 +217,9 @@ def _trains(priced: _Priced, view: View) -> list[Train]:
     ]
     return [
         Train(
-            tuple(Passage(server, tier, ns[place], sent[place]) for server, tier, ns, sent in columns), count
+            tuple(Passage(server, tier, ns[place], sent[place]) for server, tier, ns, sent in columns),
+            count,
+            launch_ns,
         )
         for place, count in enumerate(priced.chunks.tolist())
     ]

@@ -48,6 +48,9 @@ class Profile:
         Where the figures come from.
     factor
         What the compute times have been multiplied with; set by `scaled`.
+    launch_ns
+        Start-up cost of every collective, in which nothing else of the model is sent; set by `with_launch`,
+        and never scaled.
 
     Raises
     ------
@@ -59,6 +62,7 @@ class Profile:
     layers: tuple[Layer, ...]
     source: str = ""
     factor: float = 1.0
+    launch_ns: int = 0
     digest: str = field(init=False, repr=False)
     compute_ns: int = field(init=False, repr=False)
     _hash: int = field(init=False, repr=False)
@@ -71,7 +75,9 @@ class Profile:
                 "a profile needs layers", where=f"profile {self.name}", found=(), allowed="at least one"
             )
         for layer in self.layers:
-            _check(self.name, layer)
+            for name in _FIGURES:
+                _check_figure(f"profile {self.name}, layer {layer.name}, {name}", getattr(layer, name))
+        _check_figure(f"profile {self.name}, launch_ns", self.launch_ns)
         # Layer 0 has nobody to hand an input gradient to: it is never computed.
         compute_ns = sum(
             each.forward_ns + each.input_gradient_ns + each.weight_gradient_ns for each in self.layers
@@ -123,10 +129,27 @@ class Profile:
             return self._base.scaled(self.factor * factor)
         if factor not in self._scaled:
             layers = tuple(_scale(layer, factor) for layer in self.layers)
-            profile = Profile(self.name, layers, self.source, factor)
+            profile = Profile(self.name, layers, self.source, factor, self.launch_ns)
             object.__setattr__(profile, "_base", self)
             self._scaled[factor] = profile
         return self._scaled[factor]
+
+    def with_launch(self, launch_ns: int) -> "Profile":
+        """Return the profile with another start-up cost of its collectives.
+
+        Parameters
+        ----------
+        launch_ns
+            Of each collective, whatever its size.
+
+        Raises
+        ------
+        InputError
+            If it is negative or not whole.
+        """
+        if self._base is not None:
+            return self._base.with_launch(launch_ns).scaled(self.factor)
+        return Profile(self.name, self.layers, self.source, self.factor, launch_ns)
 
 
 _FIGURES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns", "gradient_bytes", "update_ns")
@@ -143,19 +166,12 @@ def _scale(layer: Layer, factor: float) -> Layer:
     )
 
 
-def _check(profile: str, layer: Layer) -> None:
-    for name in _FIGURES:
-        value = getattr(layer, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise InputError(
-                "wrong figure in a profile",
-                where=f"profile {profile}, layer {layer.name}, {name}",
-                found=value,
-                allowed="a whole number >= 0",
-            )
+def _check_figure(where: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InputError("wrong figure in a profile", where=where, found=value, allowed="a whole number >= 0")
 
 
 def _record(profile: Profile) -> list[object]:
     """Return what answers depend on, as plain values."""
     layers = [[getattr(each, name) for name in _FIGURES] for each in profile.layers]
-    return [profile.name, profile.factor, layers]
+    return [profile.name, profile.factor, profile.launch_ns, layers]

@@ -5,13 +5,12 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, model_validator
-from pydantic_core import ErrorDetails
 
 from netmodels.errors import InputError
 from netmodels.fabric import Dimension, Fabric, Kind, Links, MachineType, Tiers, Topology
 from netmodels.naming import allowed_names
+from netmodels.schema import first_problem, read_yaml
 from netmodels.shape import TIERS, Tier
 from netmodels.system import SystemSettings, merge_system
 
@@ -143,11 +142,12 @@ class _Topology(_Part):
 def read_topology(raw: Mapping[str, object] | Path) -> Topology:
     """Read and check a topology; see `netmodels.topology.load_topology`."""
     where = raw.name if isinstance(raw, Path) else "topology"
-    content = _read_yaml(raw) if isinstance(raw, Path) else dict(raw)
+    content = read_yaml(raw, "topology") if isinstance(raw, Path) else dict(raw)
     try:
         parsed = _Topology.model_validate(content)
     except ValidationError as problem:
-        raise _first_problem(problem.errors()[0], where) from None
+        known = sorted({name for part in _Part.__subclasses__() for name in part.model_fields})
+        raise first_problem(problem.errors()[0], where, known) from None
     if not isinstance(raw, Path):
         where = f"topology {parsed.name}"
     try:
@@ -179,38 +179,6 @@ def read_topology(raw: Mapping[str, object] | Path) -> Topology:
         default_machine_type=parsed.default_machine_type,
         machines_per_rack=parsed.machines_per_rack,
     )
-
-
-def _read_yaml(path: Path) -> object:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(
-            "cannot read the topology file",
-            where=str(path),
-            found=str(problem),
-            allowed="a readable YAML file",
-        ) from None
-    try:
-        content: object = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:  # also 2020-99-99, no date; and too deep
-        raise InputError(
-            "not YAML", where=str(path), found=str(problem), allowed="a topology in YAML"
-        ) from None
-    return content
-
-
-def _first_problem(problem: ErrorDetails, where: str) -> InputError:
-    field = ".".join(str(part) for part in problem["loc"])
-    place = f"{where}, {field}" if field else where
-    if problem["type"] == "missing":
-        return InputError("field missing", where=place, allowed="this field must be given")
-    if problem["type"] == "extra_forbidden":
-        known = sorted({name for part in _Part.__subclasses__() for name in part.model_fields})
-        found = problem["loc"][-1]
-        return InputError("unknown field", where=place, found=found, allowed=allowed_names(found, known))
-    allowed = problem["msg"].removeprefix("Value error, ")
-    return InputError("wrong value", where=place, found=problem["input"], allowed=allowed)
 
 
 def _check_sizes(

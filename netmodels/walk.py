@@ -9,7 +9,7 @@ ends when both are done, and a layer's update delay, if it has one, has passed s
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, count
@@ -56,10 +56,21 @@ class Train:
         Of one chunk, in order; none cost nothing.
     chunks
         How many.
+    launch_ns
+        Start-up cost of the collective, during which its first dimension serves nobody else.
     """
 
     passages: tuple[Passage, ...]
     chunks: int = 1
+    launch_ns: int = 0
+
+    @property
+    def first_way(self) -> tuple[Passage, ...]:
+        """Passages of the first chunk: the start-up is part of the first of them."""
+        if not (self.launch_ns and self.passages):
+            return self.passages
+        first, *others = self.passages
+        return replace(first, ns=first.ns + self.launch_ns), *others
 
 
 Served = tuple[int, int, Passage]
@@ -144,9 +155,9 @@ def walk(profile: Profile, trains: Mapping[int, Train], system: SystemSettings) 
     else:
         by_layer = system.queue_order == "lowest_layer_first"
         chunks = [
-            _Chunk(issued_ns, layer if by_layer else place, place, trains[size].passages)
+            chunk
             for place, (layer, size, issued_ns) in enumerate(issues)
-            for _ in range(trains[size].chunks)
+            for chunk in _chunks(issued_ns, layer if by_layer else place, place, trains[size])
         ]
         served = _queue_per_dimension(chunks, system.chunks_in_flight)
     return _summarise(profile.compute_ns, served, [profile.layers[layer].update_ns for layer, _, _ in issues])
@@ -155,10 +166,10 @@ def walk(profile: Profile, trains: Mapping[int, Train], system: SystemSettings) 
 def alone(train: Train, system: SystemSettings) -> tuple[list[tuple[int, Passage]], int]:
     """Return what a collective does alone: its passages with their starts in ns, and its time."""
     if train.chunks == 1:  # nothing to queue for, and by far the most frequent
-        *starts, end_ns = accumulate((passage.ns for passage in train.passages), initial=0)
-        return list(zip(starts, train.passages, strict=True)), end_ns
-    chunk = _Chunk(0, 0, 0, train.passages)
-    served = _queue_per_dimension([chunk] * train.chunks, system.chunks_in_flight)
+        way = train.first_way
+        *starts, end_ns = accumulate((passage.ns for passage in way), initial=0)
+        return list(zip(starts, way, strict=True)), end_ns
+    served = _queue_per_dimension(_chunks(0, 0, 0, train), system.chunks_in_flight)
     end_ns = max((start_ns + passage.ns for start_ns, _, passage in served), default=0)
     return [(start_ns, passage) for start_ns, _, passage in served], end_ns
 
@@ -198,6 +209,13 @@ class _Chunk(NamedTuple):
     rank: int
     place: int
     passages: tuple[Passage, ...]
+
+
+def _chunks(issued_ns: int, rank: int, place: int, train: Train) -> list[_Chunk]:
+    """Return the chunks of a collective; the first has the start-up in its way, the others wait for it."""
+    first = _Chunk(issued_ns, rank, place, train.first_way)
+    other = _Chunk(issued_ns + train.launch_ns, rank, place, train.passages)
+    return [first, *[other] * (train.chunks - 1)]
 
 
 def _queue_per_dimension(chunks: Sequence[_Chunk], in_flight: int) -> list[Served]:

@@ -13,7 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ValueType
 from pydantic import Field, StrictFloat, StrictInt, ValidationError
 
-from artist.build import build_network
+from artist.build import build_network, network_profiles
 from artist.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.config import Frame, NetworkConfig
 from artist.errors import InputError
@@ -22,7 +22,7 @@ from artist.pricing.placements import parse_shape, tier_shapes
 from artist.pricing.price import CollectivePrice, Price, price_collectives, price_iterations
 from artist.pricing.tables import collective_csv, collective_table, price_csv, price_table
 from netmodels.algorithms import Collective
-from netmodels.profile import get_profile, profile_names
+from netmodels.profile import profile_names
 from netmodels.shape import Shape
 from netmodels.topology import Topology, load_topology
 
@@ -162,7 +162,8 @@ def _shapes(point: Point) -> list[Shape]:
 def _iterations(point: Point) -> list[Price]:
     network, system = build_network(point.config.network, point.topology)
     models = [name for each in _listed(point.config.model) for name in _named(each)]
-    profiles = [get_profile(name).scaled(point.config.compute_scale) for name in models]
+    profile = network_profiles(point.config.network, point.topology)
+    profiles = [profile(name).scaled(point.config.compute_scale) for name in models]
     return price_iterations(profiles, _shapes(point), network, point.topology, system, point.lead)
 
 

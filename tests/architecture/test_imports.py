@@ -28,10 +28,24 @@ ALLOWED = {
     "artist.results": ("artist.core", "artist.results", "artist.errors", "artist.units", "netmodels.naming"),
     "netmodels": ("netmodels",),
     "artist.pricing": ("artist.pricing", "artist.results", "artist.errors", "netmodels"),
+    "artist.calibrating": (
+        "artist.calibrating",
+        "artist.pricing.tables",
+        "artist.results",
+        "artist.workload.files",
+        "artist.errors",
+        "artist.data",
+        "netmodels",
+    ),
     "artist.describe": ("artist.describe", "artist.results", "artist.workload", "artist.errors"),
 }
-# The commands artist-network and artist-trace make parts from the configuration, as cli does.
-COMMANDS = ("artist.commands", "artist.pricing.command", "artist.describe.command")
+# The commands beside artist make parts from the configuration, as cli does.
+COMMANDS = (
+    "artist.commands",
+    "artist.pricing.command",
+    "artist.describe.command",
+    "artist.calibrating.command",
+)
 # Shared parts of the policies; every other file in policies/ is one policy.
 POLICY_PARTS = tuple(
     f"artist.policies.{name}"

@@ -11,12 +11,17 @@ from artist.pricing.price import price_iterations
 from artist.pricing.tables import percent
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import load_topology
+from netmodels.calibration import calibrate, overhead
 from netmodels.profile import get_profile
 
 PAGE = (Path(__file__).resolve().parents[2] / "netmodels" / "README.md").read_text(encoding="utf-8")
 HEAD, *ROWS = [
     [cell.strip(" `") for cell in line.strip("|").split("|")]
     for line in re.findall(r"^\| (?:model \||\w+ \| \d+).*$", PAGE, flags=re.MULTILINE)
+]
+CALIBRATED = [
+    [cell.strip(" `%") for cell in line.strip("|").split("|")]
+    for line in re.findall(r"^\| `\S+` \| \d+ % \|.*$", PAGE, flags=re.MULTILINE)
 ]
 
 
@@ -43,3 +48,26 @@ def test_every_topology_is_listed():
     """A fabric that nobody finds is not there."""
     for path in data_path("topologies").glob("*.yaml"):
         assert f"`{path.stem}`" in PAGE
+
+
+def test_the_table_of_calibrations_is_found():
+    """The six models of the Dally paper."""
+    assert len(CALIBRATED) == 6
+
+
+@pytest.mark.parametrize("row", CALIBRATED, ids=lambda row: row[0])
+def test_calibrations_are_those_of_the_table(row):
+    """Both methods, fitted to the machine column: what was fitted, and what it gives in and between racks."""
+    model, percent_, *cells = row
+    topology = load_topology(data_path("topologies", "dgx_h100_3tier.yaml"))
+    machine, *others = (parse_shape(text, topology) for text in ("8", "4+4", "4 | 4"))
+    network, fabric, profile = AnalyticalModel(), topology.fabric, get_profile(model)
+    found = []
+    for method in ("scale_compute", "launch_overhead"):
+        fit = calibrate(method, int(percent_) / 100, network, profile, machine, fabric, fabric.system)
+        found.append(
+            f"x {fit.compute_scale:.4g}" if method == "scale_compute" else f"{fit.launch_ns / 1e6:.3f} ms"
+        )
+        overheads = (overhead(network, fit.profile, shape, fabric, fabric.system) for shape in others)
+        found += [f"{100 * each:.1f}" for each in overheads]
+    assert found == cells

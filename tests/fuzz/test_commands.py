@@ -1,4 +1,4 @@
-"""The three commands in this process, with odd overrides of the keys that they have."""
+"""The four commands in this process, with odd overrides of the keys that they have."""
 
 import contextlib
 import io
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import artist.calibrating.command
 import artist.cli
 import artist.describe.command
 import artist.pricing.command
@@ -26,9 +27,20 @@ from tests.fuzz.test_configurations import DELAYS, EVENTS, composed
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], str, tuple[str, ...]]] = {
     "artist": (artist.cli.main, "config", ("workload=csv", "workload.path=tiny.csv", "policy=fifo")),
     "artist-network": (artist.pricing.command.main, "price", ("model=VGG11",)),
+    "artist-calibrate": (artist.calibrating.command.main, "calibrate", ("measured=measured.csv",)),
     "artist-trace": (artist.describe.command.main, "describe", ("workload=csv", "workload.path=tiny.csv")),
 }
-_NOT = ("_target_", "_convert_", "topology.source", "csv", "plot", "draw", "output.dir", "network.cache")
+_NOT = (
+    "_target_",
+    "_convert_",
+    "topology.source",
+    "csv",
+    "plot",
+    "draw",
+    "output.dir",
+    "network.cache",
+    "out",
+)
 _ODD = (
     *(
         "-1",
@@ -80,6 +92,8 @@ _ODD = (
         "tiny.csv",
         "events.csv",
         "delays.csv",
+        "measured.csv",
+        "calibrated.yaml",
         "VGG11",
         "all",
         "8+8",
@@ -97,6 +111,8 @@ def process(folder: Path) -> Iterator[None]:
     (folder / "tiny.csv").write_bytes(data_path("traces", "tiny.csv").read_bytes())
     (folder / "events.csv").write_text(EVENTS)
     (folder / "delays.csv").write_text(DELAYS)
+    (folder / "measured.csv").write_text("model,gpus,overhead\nVGG11,4,0.1\n")
+    (folder / "calibrated.yaml").write_text("models: {VGG11: {compute_scale: 0.5, launch_ns: 100}}\n")
     root, path = logging.getLogger(), list(sys.path)
     handlers, level = list(root.handlers), root.level
     with pytest.MonkeyPatch.context() as patch:

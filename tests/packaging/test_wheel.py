@@ -27,7 +27,9 @@ def test_the_wheel_has_our_two_packages_and_the_licence(site: Path) -> None:
     (info,) = (name for name in names if name.endswith(".dist-info"))
     assert names == {"artist", "netmodels", info}
     assert (site / info / "licenses" / "LICENSE").is_file()
-    assert "artist = artist.cli:main" in (site / info / "entry_points.txt").read_text()
+    commands = (site / info / "entry_points.txt").read_text()
+    assert "artist = artist.cli:main" in commands
+    assert "artist-calibrate = artist.calibrating.command:main" in commands
 
 
 @pytest.mark.parametrize("kind", ["conf", "topologies", "traces"])
@@ -56,3 +58,17 @@ def test_the_unpacked_wheel_runs_outside_the_checkout(site: Path, tmp_path: Path
     assert "fifo" in run.stdout
     (config,) = tmp_path.rglob("config.yaml")
     assert config.parent.parent.parent == tmp_path / "runs"
+
+
+def test_the_shipped_measurements_can_be_calibrated_to(site: Path, tmp_path: Path) -> None:
+    """From the wheel, `artist-calibrate` finds the Dally paper's table without any argument."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(site)!r})\n"
+        "from artist.calibrating.command import main\n"
+        "sys.exit(main([]))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "MobileNetV3" in (tmp_path / "calibrated.yaml").read_text()

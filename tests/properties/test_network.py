@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from netmodels.analytical import AnalyticalModel, iteration_on
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, load_topology, shape_of
+from netmodels.calibration import TOLERANCE, calibrate, overhead
+from netmodels.errors import InputError
 from netmodels.levels import views_of
 from netmodels.profile import get_profile
 
@@ -277,3 +279,35 @@ def test_compute_alone_scales(factor, profile, placement, fabric, system):
     scaled = MODEL.iteration(profile.scaled(factor), shape, fabric, system)
     assert scaled.comm_ns == usual.comm_ns
     assert scaled.compute_ns == profile.scaled(factor).compute_ns
+
+
+@pytest.mark.parametrize("method", ["scale_compute", "launch_overhead"])
+@given(
+    profile=profiles,
+    placement=slices,
+    fabric=fabrics,
+    system=systems,
+    measured=st.floats(1e-3, 10),
+)
+def test_a_calibrated_profile_has_the_measured_overhead(method, profile, placement, fabric, system, measured):
+    """Whatever the layers, the placement and the fabric: it is met, or refused."""
+    question = (shape_of(placement), fabric, system)
+    try:
+        fit = calibrate(method, measured, MODEL, profile, *question)
+    except InputError:
+        return
+    assert fit.achieved == overhead(MODEL, fit.profile, *question)
+    assert abs(fit.achieved - measured) <= TOLERANCE * measured
+    assert fit.profile == profile.scaled(fit.compute_scale).with_launch(fit.launch_ns)
+
+
+@given(profile=profiles, placement=slices, fabric=fabrics, system=systems, launch_ns=st.integers(0, 10**6))
+def test_a_launch_is_never_cheaper_in_one_queue(profile, placement, fabric, system, launch_ns):
+    """Each collective starts later, and ends later by at most all launches; 0 changes nothing at all."""
+    system = replace(system, collective_queue="one")
+    question = (shape_of(placement), fabric, system)
+    before = MODEL.iteration(profile, *question)
+    after = MODEL.iteration(profile.with_launch(launch_ns), *question)
+    collectives = sum(1 for layer in profile.layers if layer.gradient_bytes)
+    assert before.exposed_ns <= after.exposed_ns <= before.exposed_ns + collectives * launch_ns
+    assert MODEL.iteration(profile.with_launch(0), *question) == before

@@ -151,3 +151,47 @@ def test_resnet50_on_64_gpus_is_cheap():
         model.iteration(profile, shape, fabric, fabric.system)
         best_s = min(best_s, time.perf_counter() - start_s)
     assert best_s < 0.005
+
+
+def launched_ns(*racks, system=SYSTEM, launch_ns=5000):
+    """Return what a start-up of each collective adds to the exposed time of the one-layer model."""
+    shape = shape_of((rack, "a", gpus) for rack, machines in enumerate(racks) for gpus in machines)
+    answer = AnalyticalModel().iteration(ONE.with_launch(launch_ns), shape, FABRIC, system)
+    assert max(span.end_ns for span in answer.spans) == answer.total_ns  # the details say the same
+    return answer.exposed_ns - exposed_ns(*racks, system=system)
+
+
+@pytest.mark.parametrize("racks", [([2],), ([1, 1],), ([4, 4], [4, 4]), ([5, 3],), ([2, 3], [4])])
+@pytest.mark.parametrize("chunks", [1, 4])
+@pytest.mark.parametrize("in_flight", [1, 2, 4])
+@pytest.mark.parametrize("queue", ["one", "per_dimension"])
+def test_a_collective_starts_up_once(racks, chunks, in_flight, queue):
+    """One layer has one all-reduce, and nothing hides it: 5000 ns more, whatever the chunks and the queue."""
+    system = SystemSettings(
+        endpoint_delay_ns=10, chunks=chunks, chunks_in_flight=in_flight, collective_queue=queue
+    )
+    assert launched_ns(*racks, system=system) == 5000
+
+
+def test_who_sends_nothing_starts_nothing():
+    """One GPU has no collective; the model without a network has none either."""
+    one_gpu = shape_of([(0, "a", 1)])
+    launched = ONE.with_launch(500)
+    assert AnalyticalModel().iteration(launched, one_gpu, FABRIC, SYSTEM) == IterationTime(100, 0, 0)
+    two = shape_of([(0, "a", 2)])
+    assert ZeroModel().iteration(launched, two, FABRIC, SYSTEM) == IterationTime(100, 0, 0)
+
+
+@pytest.mark.parametrize("queue", ["one", "per_dimension"])
+def test_start_ups_queue_behind_each_other(queue):
+    """Two layers, 2 GPUs, rides of 2 (100 + 500) + 30 = 1230 ns, compute 10 a step, launch 2000.
+
+    Forward 20; b issues at 30 and its input gradient ends at 40, a issues at 50 = compute. b: 30 to 30 + 3230
+    = 3260; a to 6490. Exposed: 6490 - 50 = 6440. Without launches 30 + 2 x 1230 - 50 = 2440: 2 x 2000 less.
+    """
+    layers = (Layer("a", 10, 0, 10, 1000), Layer("b", 10, 10, 10, 1000))
+    profile, shape = Profile("two", layers), shape_of([(0, "a", 2)])
+    system = SystemSettings(endpoint_delay_ns=10, collective_queue=queue)
+    answer = AnalyticalModel().iteration(profile.with_launch(2000), shape, FABRIC, system)
+    assert (answer.compute_ns, answer.exposed_ns, answer.comm_ns) == (50, 6440, 2 * 3230)
+    assert AnalyticalModel().iteration(profile, shape, FABRIC, system).exposed_ns == 2440

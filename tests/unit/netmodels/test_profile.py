@@ -168,3 +168,22 @@ def test_largest_remainder():
     """10 by 1 : 1 : 1 is 3.33 each: the first gets the odd one; weight 0 gets nothing."""
     assert divide(10, [1, 1, 0, 1]) == [4, 3, 0, 3]
     assert divide(7, [1, 2]) == [2, 5]  # 2.33 and 4.67
+
+
+def test_the_start_up_of_collectives_is_kept_and_never_scaled():
+    """A launch takes as long on a fast GPU; it tells profiles apart, in caches too; 0 is no launch."""
+    launched = TOY.with_launch(70)
+    assert (TOY.launch_ns, launched.launch_ns, launched.scaled(0.5).launch_ns) == (0, 70, 70)
+    assert TOY.scaled(0.5).with_launch(70) == launched.scaled(0.5)
+    assert launched.compute_ns == TOY.compute_ns
+    assert launched != TOY
+    assert launched.digest != TOY.digest
+    assert launched.with_launch(0) == TOY
+    assert TOY.scaled(0.5).with_launch(70).scaled(2) == launched  # from the original: nothing truncated twice
+
+
+@pytest.mark.parametrize("launch_ns", [-1, 1.5, True])
+def test_a_launch_is_a_whole_number(launch_ns):
+    """Times are whole ns everywhere."""
+    with pytest.raises(InputError, match="launch_ns"):
+        TOY.with_launch(launch_ns)

@@ -1,0 +1,115 @@
+"""Read a table of measured overheads: one row a model."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+import pandas as pd
+
+from artist.data import data_path
+from artist.errors import InputError
+from artist.workload.files import read_csv
+from netmodels.layers import Profile
+from netmodels.naming import allowed_names
+from netmodels.profile import get_profile
+from netmodels.topology import MachineType, Topology
+
+REQUIRED = ("model", "gpus", "overhead")
+COLUMNS = ("model", "gpus", "machine_type", "overhead", "source")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured of a model.
+
+    Parameters
+    ----------
+    profile
+        Of the model, as it ships.
+    machine, gpus
+        Where: a machine type of the topology, and how many of its GPUs.
+    overhead
+        Exposed communication / compute.
+    source
+        Who says so.
+    where
+        File and line.
+    """
+
+    profile: Profile
+    machine: MachineType
+    gpus: int
+    overhead: float
+    source: str
+    where: str
+
+
+def measured_file(name: str) -> Path:
+    """Return the file of that name, or the shipped one of that name.
+
+    Raises
+    ------
+    InputError
+        If there is neither.
+    """
+    with suppress(RuntimeError):  # a home that nobody has
+        path = Path(name).expanduser()
+        if path.exists():
+            return path
+    shipped = {each.stem: each for each in sorted(data_path("traces", "measured").glob("*.csv"))}
+    if name not in shipped:
+        allowed = f"the path of a CSV file, or one that ships: {allowed_names(name, shipped)}"
+        raise InputError("no such file", where="measured", found=name, allowed=allowed)
+    return shipped[name]
+
+
+def read_measured(path: Path, topology: Topology) -> list[Measured]:
+    """Return the rows of a table.
+
+    Raises
+    ------
+    InputError
+        With file and line, the value found and what is allowed.
+    """
+    table = read_csv(path)
+    for name in table.columns:
+        if name not in COLUMNS:
+            allowed = allowed_names(name, COLUMNS)
+            raise InputError("unknown column", where=f"{path}, line 1", found=name, allowed=allowed)
+    for name in REQUIRED:
+        if name not in table.columns:
+            allowed = f"{', '.join(REQUIRED)}; also machine_type, source"
+            raise InputError("column is missing", where=f"{path}, line 1", found=name, allowed=allowed)
+    rows: dict[str, Measured] = {}
+    for row in table.to_dict("index").items():
+        measured = _measured(*row, path, topology)  # type: ignore[arg-type]
+        if measured.profile.name in rows:
+            what = f"the same model as in {rows[measured.profile.name].where}"
+            raise InputError(what, where=measured.where, found=row[1]["model"], allowed="one row a model")
+        rows[measured.profile.name] = measured
+    if not rows:
+        raise InputError("empty table", where=str(path), found=0, allowed="one row a model")
+    return list(rows.values())
+
+
+def _measured(line: int, row: dict[str, object], path: Path, topology: Topology) -> Measured:
+    where = f"{path}, line {line}"
+    cells = {name: "" if pd.isna(value) else str(value).strip() for name, value in row.items()}  # type: ignore[call-overload]
+    try:
+        profile = get_profile(cells["model"])
+        machine = topology.machine_type(cells.get("machine_type") or None)
+    except InputError as error:
+        raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
+    gpus = int(cells["gpus"]) if cells["gpus"].isascii() and cells["gpus"].isdigit() else 0
+    if not 2 <= gpus <= machine.gpus:
+        allowed = f"2 to {machine.gpus}, the GPUs of one machine of type {machine.name}"
+        raise InputError("wrong number of GPUs", where=f"{where}, gpus", found=cells["gpus"], allowed=allowed)
+    try:
+        overhead = float(cells["overhead"])
+    except ValueError:
+        overhead = -1.0
+    if not (isfinite(overhead) and overhead >= 0):
+        found, allowed = cells["overhead"], "a fraction of compute, such as 0.12"
+        raise InputError("wrong overhead", where=f"{where}, overhead", found=found, allowed=allowed)
+    return Measured(profile, machine, gpus, overhead, cells.get("source", ""), where)

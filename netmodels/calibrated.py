@@ -1,0 +1,138 @@
+"""Calibrated profiles in a file: what `artist-calibrate` writes and `network.profiles` reads.
+
+    models:
+      ResNet50: {compute_scale: 0.5, launch_ns: 20000}
+
+is enough. The rest says where it comes from, and changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
+
+from netmodels.calibration import MOST_LAUNCH_NS, Method
+from netmodels.errors import InputError
+from netmodels.layers import Profile
+from netmodels.profile import get_profile
+from netmodels.schema import first_problem, read_yaml
+
+Fraction = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CalibratedModel(_Part):
+    """How the profile of a model is changed, and why.
+
+    Attributes
+    ----------
+    compute_scale, launch_ns
+        As of `netmodels.calibration.Fit`.
+    measured, before, achieved
+        Exposed communication / compute: measured, and of the network model before and after.
+    gpus, machine_type
+        Where it was measured.
+    source
+        Who says so.
+    """
+
+    compute_scale: Annotated[float, Field(strict=True, ge=1e-9, le=1e9)] = 1.0
+    launch_ns: Annotated[StrictInt, Field(ge=0, le=MOST_LAUNCH_NS)] = 0
+    measured: Fraction | None = None
+    before: Fraction | None = None
+    achieved: Fraction | None = None
+    gpus: StrictInt | None = None
+    machine_type: StrictStr | None = None
+    source: StrictStr = ""
+
+
+class CalibratedFile(_Part):
+    """What a file says; all but `models` is for the reader.
+
+    Attributes
+    ----------
+    models
+        By name.
+    method
+        What was fitted.
+    measured
+        Name of the table, and SHA-256 of its content.
+    topology
+        Name of the fabric on which the network model was asked.
+    network
+        The model, its version and the settings that it was asked with.
+    """
+
+    models: Annotated[dict[StrictStr, CalibratedModel], Field(min_length=1)]
+    method: Method | None = None
+    measured: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+    topology: StrictStr = ""
+    network: dict[StrictStr, object] = Field(default_factory=dict)
+
+    def text(self) -> str:
+        """Return the file; equal calibrations give equal bytes."""
+        record = self.model_dump(exclude_none=True)
+        head = {name: record.pop(name) for name in ("method", "measured", "topology", "network")}
+        body: str = yaml.safe_dump({**head, **record}, sort_keys=False, width=110)
+        return f"# Written by artist-calibrate; network.profiles=THIS_FILE uses it.\n{body}"
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedProfiles:
+    """Profiles by name: calibrated, or as they are where nothing is said of them.
+
+    Parameters
+    ----------
+    topology
+        For which they were calibrated; empty if the file does not say.
+    profiles
+        By the model's own name.
+    """
+
+    topology: str
+    profiles: Mapping[str, Profile]
+
+    def __call__(self, name: str) -> Profile:
+        """Return the profile of a model, by any name that the traces use for it.
+
+        Raises
+        ------
+        InputError
+            If there is no such model.
+        """
+        profile = get_profile(name)
+        return self.profiles.get(profile.name, profile)
+
+
+def read_calibrated(path: Path) -> CalibratedProfiles:
+    """Return the profiles of a file.
+
+    Raises
+    ------
+    InputError
+        With file, field, the value found and what is allowed.
+    """
+    content = read_yaml(path, "calibration")
+    try:
+        file = CalibratedFile.model_validate(content)
+    except ValidationError as error:
+        fields = sorted({*CalibratedFile.model_fields, *CalibratedModel.model_fields})
+        raise first_problem(error.errors()[0], str(path), fields) from None
+    profiles: dict[str, Profile] = {}
+    for name, model in file.models.items():
+        try:
+            profile = get_profile(name)
+        except InputError as error:
+            where = f"{path}, models.{name}"
+            raise InputError(error.what, where=where, found=name, allowed=error.allowed) from None
+        if profile.name in profiles:
+            allowed = "each model once, under any of its names"
+            raise InputError("the same model twice", where=f"{path}, models", found=name, allowed=allowed)
+        profiles[profile.name] = profile.scaled(model.compute_scale).with_launch(model.launch_ns)
+    return CalibratedProfiles(file.topology, profiles)

@@ -1,0 +1,52 @@
+"""The script that measures on the user's GPUs runs on two processes of a CPU, where PyTorch is installed."""
+
+import csv
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from artist.calibrating.measured import read_measured
+from artist.data import data_path
+from netmodels.profile import get_profile
+from netmodels.topology import load_topology
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "measure.py"
+TORCH = importlib.util.find_spec("torch") is not None
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.skipif(not TORCH, reason="PyTorch is not installed: pip install 'artist-sim[measure]'")
+def test_it_writes_what_calibration_reads(tmp_path: Path) -> None:
+    """AlexNet: 8 layers with the bytes of the shipped profile, a row to calibrate to, 1 and 4 KiB reduced."""
+    size = ("--batch", "1", "--image", "64", "--iterations", "1", "--most-bytes", "4096")
+    command = [sys.executable, str(SCRIPT), str(tmp_path), "--models", "AlexNet", *size, "--processes", "2"]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    layers = rows(tmp_path / "layers.csv")
+    profile = get_profile("AlexNet")
+    assert [int(row["gradient_bytes"]) for row in layers] == [each.gradient_bytes for each in profile.layers]
+    assert all(int(row[name]) > 0 for row in layers for name in ("forward_ns", "weight_gradient_ns"))
+    topology = load_topology(data_path("topologies", "dgx_h100_3tier.yaml"))
+    (measured,) = read_measured(tmp_path / "overheads.csv", topology)
+    assert (measured.profile, measured.gpus) == (profile, 2)
+    assert measured.overhead >= 0
+    reduced = rows(tmp_path / "all_reduce.csv")
+    assert [(row["gpus"], row["bytes"]) for row in reduced] == [("2", "1024"), ("2", "4096")]
+    assert all(int(row["time_ns"]) > 0 for row in reduced)
+
+
+@pytest.mark.skipif(TORCH, reason="PyTorch is installed")
+def test_it_says_what_it_needs(tmp_path: Path) -> None:
+    """Without PyTorch: one line, no traceback."""
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["scripts/measure.py needs PyTorch: pip install 'artist-sim[measure]'"]

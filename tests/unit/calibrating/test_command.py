@@ -1,0 +1,219 @@
+"""The command artist-calibrate: what it prints, writes and refuses, and what a run does with it."""
+
+import hashlib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+import artist.cli
+import artist.pricing.command
+from artist.data import data_path
+from netmodels.calibrated import read_calibrated
+
+TABLE_1 = {"VGG11": 1, "AlexNet": 2, "MobileNetV3": 42, "ResNet18": 7, "ResNet50": 12, "BERT-large": 8}
+# One job of 8 GPUs: 1000 iterations of 1 s on one machine of the default cluster.
+JOB = "job_id,submit_s,gpus,duration_s,iterations,compute_s,model\na,0,8,1000,1000,1,MobileNetV3\n"
+
+
+def measured(*rows, header="model,gpus,machine_type,overhead,source"):
+    """Write a table of measurements."""
+    Path("mine.csv").write_text("\n".join([header, *rows]) + "\n")
+    return "measured=mine.csv"
+
+
+@pytest.mark.parametrize("method", ["scale_compute", "launch_overhead"])
+@pytest.mark.parametrize("topology", ["dally_code", "dgx_h100_3tier"])
+def test_afterwards_the_machine_column_is_what_was_measured(calibrate, method, topology):
+    """Table 1 of the Dally paper, which needs no argument: before next to nothing, after exact."""
+    result = calibrate(f"method={method}", f"topology={topology}")
+    assert result.code == 0, result.err
+    assert set(result.rows) == set(TABLE_1)
+    for model, percent in TABLE_1.items():
+        gpus, told, before, after, scale, launch_us, compute_before, compute_after = result.rows[model]
+        assert gpus == "8"
+        assert float(told) == float(after) == percent
+        assert float(before) < 0.2
+        scaled = method == "scale_compute"
+        assert (float(scale) < 0.1, float(launch_us.replace(",", "")) == 0) == (scaled, scaled)
+        assert (compute_after == compute_before) != scaled
+
+
+def test_the_file_says_where_it_comes_from(calibrate):
+    """Method, table and its digest, network model and settings, fabric; by model both figures; no date."""
+    assert calibrate("topology=dally_code", "out=a/b.yaml").code == 0
+    table = data_path("traces", "measured/dally_table1.csv")
+    file = yaml.safe_load(Path("a/b.yaml").read_text())
+    assert file["method"] == "scale_compute"
+    assert file["measured"] == {
+        "file": "dally_table1.csv",
+        "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
+    }
+    assert file["topology"] == "dally_code"
+    assert file["network"]["model"] == "netmodels.analytical.AnalyticalModel"
+    assert file["network"]["system"]["collective_optimization"] == "baseline"
+    model = file["models"]["ResNet18"]
+    assert model["measured"] == 0.07
+    assert model["achieved"] == pytest.approx(0.07, rel=1e-3)
+    assert (model["gpus"], model["machine_type"]) == (8, "dally_8gpu")
+    assert model["source"] == "Dally paper Table 1"
+    assert calibrate("topology=dally_code", "out=again.yaml").code == 0
+    assert Path("again.yaml").read_bytes() == Path("a/b.yaml").read_bytes()
+
+
+def test_a_table_of_ones_own(calibrate):
+    """Two columns may be left out; models by any name; the GPUs of one machine type compute at its speed.
+
+    ResNet50 takes 343.055 ms at speed 1, four times that on a V100 of speed 0.25.
+    """
+    table = measured("resnet-50,8,0.05", header="model,gpus,overhead")
+    result = calibrate(table, "topology=v100_100g", "method=launch_overhead")
+    assert result.code == 0, result.err
+    (row,) = result.rows.values()
+    assert row[1] == row[3] == "5"
+    assert row[6:] == ["1,372.220", "1,372.220"]
+    assert read_calibrated(Path("calibrated.yaml"))("ResNet50").launch_ns > 0
+
+
+def test_the_machine_type_counts(calibrate):
+    """The same overhead on GPUs of another speed is another scale."""
+    scales = []
+    for machine in ("v100_8gpu", "t4_8gpu"):
+        assert calibrate(measured(f"VGG16,4,{machine},0.1,me"), "topology=v100_t4_pools").code == 0
+        (model,) = yaml.safe_load(Path("calibrated.yaml").read_text())["models"].values()
+        assert (model["machine_type"], model["gpus"]) == (machine, 4)
+        scales.append(model["compute_scale"])
+    assert scales[0] != scales[1]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("ResNet51,8,,0.1,", "did you mean 'ResNet50'"),
+        ("ResNet50,8,nothing,0.1,", "unknown machine type"),
+        ("ResNet50,9,,0.1,", "2 to 8"),
+        ("ResNet50,1,,0.1,", "2 to 8"),
+        ("ResNet50,eight,,0.1,", "2 to 8"),
+        ("ResNet50,8,,ten,", "a fraction of compute"),
+        ("ResNet50,8,,-0.1,", "a fraction of compute"),
+        ("ResNet50,8,,nan,", "a fraction of compute"),
+        ("ResNet50,8,,,", "a fraction of compute"),
+        ("ResNet50,8,,0,", "no scale of compute gives this overhead"),
+        ("resnet_18,8,,0.1,", "the same model as in mine.csv, line 2"),
+    ],
+)
+def test_a_bad_row_is_refused_with_its_line(calibrate, row, told):
+    """Two lines, exit code 2, and nothing written."""
+    result = calibrate(measured("ResNet18,8,,0.1,", row))
+    assert (result.code, result.out) == (2, "")
+    first, second = result.err.splitlines()
+    assert first.startswith("mine.csv, line 3")
+    assert second.startswith("  found ")
+    assert told in result.err
+    assert not Path("calibrated.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["measured=nothing.csv"], "dally_table1"),
+        (["measured=empty.csv"], "empty file"),
+        (["measured=columns.csv"], "did you mean 'overhead'"),
+        (["measured=lacking.csv"], "column is missing"),
+        (["measured=bare.csv"], "empty table"),
+        (["method=scale"], "scale_compute"),
+        (["network=zero"], "no scale of compute gives this overhead"),
+        (["network.profiles=old.yaml"], "profiles are calibrated as they ship"),
+        (["method=launch_overhead", "measured=low.csv"], "(launch 0)"),
+    ],
+)
+def test_bad_input_is_refused(calibrate, arguments, told):
+    """Two lines that say what would have been right."""
+    Path("empty.csv").write_text("")
+    Path("columns.csv").write_text("model,gpus,overheads\nVGG11,8,0.1\n")
+    Path("lacking.csv").write_text("model,overhead\nVGG11,0.1\n")
+    Path("bare.csv").write_text("model,gpus,overhead\n")
+    Path("low.csv").write_text("model,gpus,overhead\nVGG11,8,0.0000001\n")
+    result = calibrate(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert len(result.err.splitlines()) == 2
+    assert told in result.err
+    assert not Path("calibrated.yaml").exists()
+
+
+def simulated(called, job, profiles):
+    """Return the row of a run's only job."""
+    Path("job.csv").write_text(job)
+    fixed = ("workload=csv", "workload.path=job.csv", "topology=dally_code", "policy=fifo")
+    code, _, err = called(
+        artist.cli.main, *fixed, f"network.profiles={profiles}", f"output.dir=of-{profiles}"
+    )
+    assert code == 0, err
+    (path,) = Path(f"of-{profiles}").rglob("jobs.parquet")
+    return pd.read_parquet(path).iloc[0]
+
+
+def test_a_run_prices_with_calibrated_profiles(calibrate, called):
+    """MobileNetV3 loses 42 % on one machine; its compute is the trace's second, whatever the scale."""
+    assert calibrate("topology=dally_code").code == 0
+    before, after = (simulated(called, JOB, profiles) for profiles in ("null", "calibrated.yaml"))
+    assert before.compute_s == after.compute_s == 1000
+    assert before.exposed_comm_s < 1
+    assert after.exposed_comm_s == pytest.approx(420, rel=1e-4)
+
+
+def test_a_trace_of_durations_keeps_its_iterations(calibrate, called):
+    """Their number comes from the profile that ships, so that calibration changes communication only."""
+    assert calibrate("topology=dally_code").code == 0
+    job = "job_id,submit_s,gpus,duration_s,model\na,0,8,1000,MobileNetV3\n"
+    for profiles in ("null", "calibrated.yaml"):
+        assert simulated(called, job, profiles).iterations == round(1000 / 0.008288)
+
+
+def test_the_content_of_the_file_is_part_of_the_run_key(called, tmp_path, monkeypatch):
+    """Another calibration is another run, under any name: no older run folder is taken for it."""
+    monkeypatch.chdir(tmp_path)
+    Path("job.csv").write_text(JOB)
+    for name in ("mine.yaml", "mine"):
+        for scale in (0.5, 0.25):
+            Path(name).write_text(f"models: {{MobileNetV3: {{compute_scale: {scale}}}}}\n")
+            run = ("workload=csv", "workload.path=job.csv", "policy=fifo", f"network.profiles={name}")
+            assert called(artist.cli.main, *run)[0] == 0
+    folders = [path.parent.name for path in Path("runs").rglob("summary.json")]
+    assert len({name.rpartition("-")[2] for name in folders}) == 4
+
+
+def test_the_fabric_of_another_calibration_is_told(calibrate, called):
+    """Who calibrates on one fabric and simulates another should know; a file that says nothing is silent."""
+    assert calibrate("topology=dally_code", measured("MobileNetV3,8,,0.42,")).code == 0
+    Path("job.csv").write_text(JOB)
+    run = ("workload=csv", "workload.path=job.csv", "policy=fifo", "network.profiles=calibrated.yaml")
+    code, _, err = called(artist.cli.main, *run)
+    assert code == 0
+    assert "calibrated for topology dally_code, not dgx_h100_3tier" in err
+    code, _, err = called(artist.cli.main, *run, "topology=dally_code")
+    assert "calibrated for" not in err
+
+
+@pytest.mark.parametrize("command", [artist.cli.main, artist.pricing.command.main])
+def test_a_bad_file_of_profiles_is_refused(called, command, tmp_path, monkeypatch):
+    """Before the clock starts, in two lines."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text("models: {VGG11: {compute_scale: -1}}\n")
+    for name, told in (("mine.yaml", "models.VGG11.compute_scale"), ("none.yaml", "cannot read")):
+        code, out, err = called(command, f"network.profiles={name}")
+        assert (code, out) == (2, "")
+        assert len(err.splitlines()) == 2
+        assert told in err
+
+
+def test_artist_network_prices_calibrated_profiles(calibrate, called):
+    """The row of the machine has the overhead that was measured; others follow."""
+    assert calibrate("topology=dally_code").code == 0
+    prices = ("topology=dally_code", "model=ResNet18", "network.profiles=calibrated.yaml", "csv=prices.csv")
+    code, _, err = called(artist.pricing.command.main, *prices)
+    assert code == 0, err
+    machine, rack, network = pd.read_csv("prices.csv").overhead
+    assert machine == pytest.approx(0.07, rel=1e-3)
+    assert (rack, network) == (pytest.approx(1.08, rel=0.01), pytest.approx(25.8, rel=0.01))

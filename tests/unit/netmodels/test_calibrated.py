@@ -1,0 +1,77 @@
+"""Files of calibrated profiles: written, read, refused."""
+
+import pytest
+
+from netmodels.calibrated import CalibratedFile, CalibratedModel, read_calibrated
+from netmodels.errors import InputError
+from netmodels.profile import get_profile
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Return a function from a text to the file that holds it."""
+
+    def write(text):
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_few_words_will_do(file):
+    """Scale, launch or both, by any name of the model; other models stay as they are."""
+    text = "models:\n  resnet-50: {compute_scale: 0.5, launch_ns: 20000}\n  VGG: {launch_ns: 7}\n"
+    found = read_calibrated(file(text))
+    assert found("ResNet50") == get_profile("ResNet50").scaled(0.5).with_launch(20_000)
+    assert found("vgg11") == get_profile("VGG11").with_launch(7)
+    assert found("AlexNet") is get_profile("AlexNet")
+    assert found.topology == ""
+
+
+def test_what_is_written_is_read(file):
+    """The same profiles, to the last digit of the scale."""
+    scale = 0.1 + 0.2  # 0.30000000000000004
+    written = CalibratedFile(
+        method="scale_compute",
+        measured={"file": "a.csv", "sha256": "0"},
+        topology="here",
+        network={"model": "m", "version": "2", "system": {"chunks": 1}},
+        models={
+            "VGG11": CalibratedModel(compute_scale=scale, measured=0.1, achieved=0.1, gpus=8, source="x: y")
+        },
+    )
+    found = read_calibrated(file(written.text()))
+    assert found("VGG11") == get_profile("VGG11").scaled(scale)
+    assert found.topology == "here"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "wrong value"),
+        ("models: {}", "at least 1 item"),
+        ("models: [a]", "models"),
+        ("models: {ResNet51: {}}", "did you mean 'ResNet50'"),
+        ("models: {VGG11: {compute_scale: 0}}", "models.VGG11.compute_scale"),
+        ("models: {VGG11: {compute_scale: .nan}}", "models.VGG11.compute_scale"),
+        ("models: {VGG11: {launch_ns: -1}}", "models.VGG11.launch_ns"),
+        ("models: {VGG11: {launch_ns: 1.5}}", "models.VGG11.launch_ns"),
+        ("models: {VGG11: {scale: 2}}", "did you mean 'compute_scale'"),
+        ("models: {VGG11: {}, vgg: {}}", "the same model twice"),
+        ("model: {VGG11: {}}", "models"),
+        ("models: {VGG11: {", "not YAML"),
+    ],
+)
+def test_a_wrong_file_is_refused(file, text, told):
+    """With the file, the field, the value found and what is allowed."""
+    with pytest.raises(InputError, match=r"mine\.yaml") as error:
+        read_calibrated(file(text))
+    assert told in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    """And so is a folder."""
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(InputError, match="cannot read the calibration file"):
+            read_calibrated(path)
