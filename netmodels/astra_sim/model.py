@@ -122,6 +122,13 @@ class AstraSim:
         InputError
             If it cannot run the settings.
         """
+        if profile.launch_ns:
+            raise InputError(
+                "ASTRA-sim knows no start-up cost of collectives",
+                where=f"network.profiles, {profile.name}",
+                found=profile.launch_ns,
+                allowed="profiles calibrated by scale_compute",
+            )
         types = sorted({name for rack in shape for name, _ in rack})
         tiers = dict.fromkeys(fabric.tiers(name) for name in types) or {fabric.tiers(): None}
         answers = []

@@ -6,6 +6,7 @@ import pytest
 
 from netmodels.analytical import AnalyticalModel, iteration_in
 from netmodels.api import Dimension, Layer, Profile, shape_of
+from netmodels.errors import InputError
 from netmodels.levels import views_of
 
 
@@ -105,3 +106,9 @@ def test_htsim_is_asked_with_its_flags_and_a_warning(astra, toy, switches, caplo
     arguments = ["--htsim_opts=-topo"]
     assert exposed(astra("htsim", arguments=arguments), toy, shape_of([(0, "box", 2)]), switches) == 1000
     assert "not usable" in caplog.text
+
+
+def test_a_start_up_cost_cannot_be_asked(astra, toy, switches):
+    """The programs have no word for it; profiles with scaled compute are asked as they are."""
+    with pytest.raises(InputError, match="scale_compute"):
+        exposed(astra(), toy.with_launch(5), shape_of([(0, "box", 2)]), switches)
