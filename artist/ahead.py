@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
+from pathlib import Path
 
 from joblib import Parallel, delayed
 from tqdm import tqdm
@@ -10,6 +10,7 @@ from tqdm import tqdm
 from artist.build import build
 from artist.config import Config
 from artist.errors import InputError
+from netmodels.api import NetworkModel
 from netmodels.cache import CachedModel, Question
 
 log = logging.getLogger("artist")
@@ -23,8 +24,8 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> i
 
     Which placements come up depends on the answers. So the same run is done with the analytical model
     first, which takes seconds, and its questions are asked, `network.ahead` at once. What comes up beyond
-    them is asked when it does. A question that gets no answer here is asked again in the run, which then
-    says what is wrong.
+    them is asked when it does. The first question without an answer ends the run, unless there is a
+    fallback to answer it.
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> i
     Raises
     ------
     InputError
-        If answers are not kept on disk: other processes could not hand them over.
+        If answers are not kept on disk: other processes could not hand them over. And if the network model
+        gives no answer.
     """
     processes = config.network.ahead
     if not processes:
@@ -51,13 +53,16 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> i
     log.info("%d questions to the network model ahead of the run, %d at once", len(questions), processes)
     size = -(-len(questions) // (_BATCHES * processes))  # neighbours together: they may share an answer
     batches = [questions[at : at + size] for at in range(0, len(questions), size or 1)]
-    asking = Parallel(n_jobs=processes, return_as="generator_unordered")
-    answered = 0
+    asking = Parallel(n_jobs=processes, backend="loky", return_as="generator_unordered")
+    tasks = (
+        delayed(_ask)(network.model, network.folder, batch, stop=not config.network.fallback)
+        for batch in batches
+    )
     with tqdm(total=len(questions), unit="question", leave=False, disable=not shown) as bar:
-        for done, found in asking(delayed(_ask)(network, batch) for batch in batches):
-            answered += found
+        for done, failed in asking(tasks):
+            network.unanswerable.update(failed)
             bar.update(done)
-    log.info("%d of them answered", answered)
+    log.info("%d of them answered", len(questions) - len(network.unanswerable))
     return len(questions)
 
 
@@ -69,11 +74,16 @@ def foreseen(config: Config) -> Sequence[Question]:
     return dry.network.questions
 
 
-def _ask(network: CachedModel, questions: Sequence[Question]) -> tuple[int, int]:
-    """Return how many questions were asked, and how many of them answered."""
-    answered = 0
+def _ask(
+    model: NetworkModel, folder: Path, questions: Sequence[Question], *, stop: bool
+) -> tuple[int, dict[Question, InputError]]:
+    """Return how many questions were asked, and those without an answer; with `stop` the first one raises."""
+    network, failed = CachedModel(model, folder), {}
     for question in questions:
-        with suppress(InputError):
+        try:
             network.iteration(*question)
-            answered += 1
-    return len(questions), answered
+        except InputError as problem:
+            if stop:
+                raise
+            failed[question] = problem
+    return len(questions), failed

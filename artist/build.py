@@ -165,9 +165,9 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
 def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
     """Return the files that the parts of a configuration say they read; none of a part that is no good."""
     files: list[Path] = []
-    for field in ("workload", "arrivals", "overheads", "estimates"):
+    for field in ("workload", "arrivals", "overheads", "estimates", "network.model"):
         try:
-            made = part(raw[field], field, ())
+            made = part(OmegaConf.select(OmegaConf.create(dict(raw)), field), field, ())
         except (Exception, SystemExit):
             continue  # the run itself will say what is wrong
         files += [Path(path) for path in getattr(made, "input_files", ())]

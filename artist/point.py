@@ -160,6 +160,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         seed=config.seed,
         network_distinct=len(network.distinct),
         network_fallbacks=network.fallbacks,
+        network_carried=network.carried,
         run={
             "wall_s": round(wall_s, 3),
             "network": f"{type(network.model).__name__} {network.version}",

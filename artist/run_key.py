@@ -10,6 +10,7 @@ from typing import Any
 
 _LEFT_OUT = ("hydra", "output")  # what does not change results
 _LEFT_OUT_OF_NETWORK = ("cache", "ahead")
+_LEFT_OUT_OF_MODEL = ("timeout_s", "scratch", "keep")
 _DIGITS = 12
 
 
@@ -35,8 +36,7 @@ def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path
     Parameters
     ----------
     config
-        The resolved configuration; its `hydra`, `output`, `network.cache` and `network.ahead` do not
-        count.
+        The resolved configuration; what cannot change results does not count.
     policy
         The name that the results give to the policy.
     files
@@ -68,6 +68,9 @@ def _kept(config: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(kept.get("network"), Mapping):
         network = kept["network"].items()
         kept["network"] = {name: value for name, value in network if name not in _LEFT_OUT_OF_NETWORK}
+        model = kept["network"].get("model")
+        if isinstance(model, Mapping):
+            kept["network"]["model"] = {n: value for n, value in model.items() if n not in _LEFT_OUT_OF_MODEL}
     return kept
 
 

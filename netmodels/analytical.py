@@ -89,9 +89,26 @@ def iteration_on(
     return iteration_in(profile, View(tuple(Level(*each) for each in dims if each[2] > 1)), system)
 
 
-def iteration_in(profile: Profile, view: View, system: SystemSettings) -> IterationTime:
-    """Return the time of one iteration on a placement as `netmodels.levels.views_of` sees it."""
-    return _iteration(profile, view, system)
+def iteration_in(
+    profile: Profile, view: View, system: SystemSettings, *, stretch: float = 1.0
+) -> IterationTime:
+    """Return the time of one iteration on a placement as `netmodels.levels` sees it.
+
+    Parameters
+    ----------
+    profile, view, system
+        The layers, the placement, and how collectives run.
+    stretch
+        What all collectives take, relative to the closed forms.
+    """
+    if stretch == 1.0:
+        return _iteration(profile, view, system)
+    sizes = issues_of(profile).sizes
+    trains = [
+        Train(tuple(replace(each, ns=round(each.ns * stretch)) for each in train.passages), train.chunks)
+        for train in _trains(_priced("all_reduce", view, sizes, system), view, profile.launch_ns)
+    ]
+    return walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
 
 
 def collective_on(

@@ -54,6 +54,8 @@ class CachedModel:
         Questions answered from memory or disk.
     fallbacks
         Different questions that the fallback answered.
+    unanswerable
+        Questions that the model is known not to answer: the fallback is asked at once.
 
     Raises
     ------
@@ -69,6 +71,7 @@ class CachedModel:
         self.calls = 0
         self.hits = 0
         self.fallbacks = 0
+        self.unanswerable: dict[Question, InputError] = {}
         self._fallback = fallback
         self._known: dict[Question, IterationTime] = {}
         self._writable = folder is not None
@@ -94,6 +97,12 @@ class CachedModel:
         return tuple(dict.fromkeys((profile.name, shape) for profile, shape, _, _ in self._known))
 
     @property
+    def carried(self) -> int:
+        """Different questions whose answer the model carries over from a placement that it can express."""
+        carries = getattr(self.model, "carries", None)
+        return 0 if carries is None else sum(carries(shape, fabric) for _, shape, fabric, _ in self._known)
+
+    @property
     def questions(self) -> tuple[Question, ...]:
         """All different questions asked so far, in order."""
         return tuple(self._known)
@@ -109,6 +118,8 @@ class CachedModel:
             self.hits += 1
             return answer
         try:
+            if question in self.unanswerable:
+                raise self.unanswerable[question]
             if self.folder is None:
                 answer = self.model.iteration(*question)
             else:

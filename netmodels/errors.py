@@ -1,5 +1,7 @@
 """The one error that tells a user what is wrong with something that she gave us."""
 
+from typing import Any
+
 _ABSENT = object()
 
 
@@ -28,6 +30,15 @@ class InputError(ValueError):
         if allowed:
             parts.append(f"allowed: {allowed}")
         super().__init__(first + ("\n  " + "; ".join(parts) if parts else ""))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        given = {} if self.found is _ABSENT else {"found": self.found}
+        return _remade, (self.what, {"where": self.where, "allowed": self.allowed, **given})
+
+
+def _remade(what: str, given: dict[str, Any]) -> InputError:
+    """Return the error that another process sent."""
+    return InputError(what, **given)
 
 
 def _short(value: object, limit: int = 200) -> str:

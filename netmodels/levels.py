@@ -102,13 +102,14 @@ def views_of(shape: Shape, fabric: Fabric) -> tuple[View, ...]:
     """
     types = sorted({name for rack in shape for name, _ in rack})
     fabrics = dict.fromkeys(fabric.tiers(name) for name in types) or {fabric.tiers(): None}
-    return tuple(dict.fromkeys(_view(shape, tiers) for tiers in fabrics))
+    return tuple(dict.fromkeys(view_of(shape, tiers) for tiers in fabrics))
 
 
 _Tiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
 
 
-def _view(shape: Shape, tiers: _Tiers) -> View:
+def view_of(shape: Shape, tiers: _Tiers) -> View:
+    """Return how a placement looks where dimensions are those of `tiers`; see `views_of`."""
     machines = [count for rack in shape for _, count in rack]
     racks = [len(rack) for rack in shape]
     gpus = sum(machines)

@@ -86,7 +86,7 @@ def main() -> int:
     parser.add_argument("--triples", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    model = AstraSim(arguments.binary)
+    model = AstraSim(binary=arguments.binary)
     print(model.program)
     found = list(recorded(model, arguments.reference)) if arguments.reference else []
     found += triples(model, arguments.triples, arguments.seed)

@@ -70,15 +70,17 @@ def main() -> int:
     arguments = parser.parse_args()
     for text in PLACEMENTS:
         with tempfile.TemporaryDirectory() as scratch:
-            model = AstraSim(arguments.binary, arguments.backend, scratch=scratch, keep=True)
+            model = AstraSim(binary=arguments.binary, backend=arguments.backend, scratch=scratch, keep=True)
             system = settings_for(model.program.backend)
             answer = model.iteration(TOY, placement(text), SWITCHES, system)
             ours = AnalyticalModel().iteration(TOY, placement(text), SWITCHES, system)
+            if not model.last:
+                continue  # answered without the program
             (folder,) = Path(scratch).iterdir()
             record = {
                 "backend": model.program.backend,
                 "placement": text,
-                "carried": model.carried,
+                "carried": model.carries(placement(text), SWITCHES),
                 "files": read_by_program(folder),
                 "npus": [asdict(each) for each in model.last],
                 "exposed_ns": answer.exposed_ns,

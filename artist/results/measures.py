@@ -87,6 +87,7 @@ MORE_METRICS = (
     Metric("placed_network", ("placed over", "network"), ("placements", "network"), "count"),
     Metric("network_distinct", ("network", "questions"), ("network_distinct",), "count"),
     Metric("network_fallbacks", ("network", "fallbacks"), ("network_fallbacks",), "count"),
+    Metric("network_carried", ("network", "carried"), ("network_carried",), "count"),
     Metric("events", ("", "events"), ("events",), "count"),
 )
 ALL_METRICS = METRICS + MORE_METRICS

@@ -18,6 +18,7 @@ def summarise(
     seed: int,
     network_distinct: int,
     network_fallbacks: int = 0,
+    network_carried: int = 0,
     run: dict[str, Any],
 ) -> dict[str, Any]:
     """Return summary.json.
@@ -33,6 +34,8 @@ def summarise(
         How many different questions the network model was asked.
     network_fallbacks
         How many of them its fallback answered.
+    network_carried
+        For how many of them the answer was carried over from a placement that the model can express.
     run
         What may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code, host.
     """
@@ -60,6 +63,7 @@ def summarise(
         "placements": {tier: int(result.placements.get(tier, 0)) for tier in TIERS},
         "network_distinct": network_distinct,
         "network_fallbacks": network_fallbacks,
+        "network_carried": network_carried,
         "events": result.events,
         "seed": seed,
         "run": dict(run),

@@ -53,6 +53,7 @@ class SummaryFile(_Strict):
     placements: PlacementsFile
     network_distinct: int
     network_fallbacks: int = 0
+    network_carried: int = 0
     events: int
     seed: int
     run: dict[str, object]

@@ -5,6 +5,7 @@ Sources: the public formats of ASTRA-sim 2.x, and runs of its binaries.
 
 import json
 from collections.abc import Sequence
+from math import ceil, prod
 
 from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.astra_sim.chakra import iteration_trace
@@ -45,7 +46,7 @@ def whole(view: View) -> tuple[Level, ...]:
     return view.levels
 
 
-def check_system(system: SystemSettings, levels: Sequence[Level]) -> None:
+def check_system(profile: Profile, system: SystemSettings, levels: Sequence[Level]) -> None:
     """Refuse settings that ASTRA-sim 2.x cannot run.
 
     Raises
@@ -60,10 +61,10 @@ def check_system(system: SystemSettings, levels: Sequence[Level]) -> None:
             found=system.collective_queue,
             allowed="one, or the binary of ASTRA-sim 1.0",
         )
-    check_common(system, levels)
+    check_common(profile, system, levels)
 
 
-def check_common(system: SystemSettings, levels: Sequence[Level]) -> None:
+def check_common(profile: Profile, system: SystemSettings, levels: Sequence[Level]) -> None:
     """Refuse settings that no version of ASTRA-sim can run.
 
     Raises
@@ -78,8 +79,17 @@ def check_common(system: SystemSettings, levels: Sequence[Level]) -> None:
             found=system.endpoint_delay_ns,
             allowed="a whole number from 1",
         )
+    smallest = min((layer.gradient_bytes for layer in profile.layers if layer.gradient_bytes), default=0)
     for level in levels:
-        name, members = system.algorithm_of(level.tier), int(level.members)
+        name, members = system.algorithm_of(level.tier), ceil(level.members)
+        least = 2 * prod(ceil(each.members) for each in levels)
+        if name == "halving_doubling" and smallest // system.chunks < least:
+            raise InputError(
+                f"ASTRA-sim's {name} needs chunks of {least} bytes; {profile.name} sends {smallest}",
+                where="network.system.chunks",
+                found=system.chunks,
+                allowed="fewer chunks, or network.system.collective_algorithm=ring",
+            )
         if name in ("halving_doubling", "double_binary_tree") and members & (members - 1):
             raise InputError(
                 f"ASTRA-sim's {name} needs a power of two, and {members} take part in the {level.tier}",

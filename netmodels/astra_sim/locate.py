@@ -3,12 +3,12 @@
 import hashlib
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from netmodels.errors import InputError
-from netmodels.naming import allowed_names
 
 Backend = Literal["unaware", "aware", "ns3", "htsim", "version1"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
@@ -56,7 +56,7 @@ class Program:
         return f"{NAMES[self.backend]} ({self.path}, sha256 {self.digest})"
 
 
-def locate(binary: str | Path | None, backend: str) -> Program:
+def locate(binary: Path | None, backend: Backend | Literal["auto"], files: Sequence[Path] = ()) -> Program:
     """Return the program.
 
     Parameters
@@ -64,40 +64,48 @@ def locate(binary: str | Path | None, backend: str) -> Program:
     binary
         Path of the program, or its name if it is on the PATH.
     backend
-        One of `BACKENDS`, or `auto` to find out from the program itself; a wrapper around it has to be told.
+        Which it is, or `auto` to find out from the program itself; a wrapper around it has to be told.
+    files
+        Other files that make up the program; their contents go into the digest.
 
     Raises
     ------
     InputError
-        If there is none, it cannot be run, or it is not known which back end it has.
+        If there is none, it cannot be run, it is not known which back end it has, or it has another one.
     """
-    if backend not in ("auto", *BACKENDS):
-        allowed = allowed_names(backend, ("auto", *BACKENDS))
-        raise InputError("unknown back end", where="network.model.backend", found=backend, allowed=allowed)
-    if not binary:
+    if binary is None:
         raise InputError("no ASTRA-sim program", where=_FIELD, found=None, allowed=_WHERE_TO_GET)
-    path = Path(shutil.which(str(binary)) or Path(binary).expanduser()).absolute()
+    path = Path(shutil.which(str(binary)) or binary.expanduser()).absolute()
     if not path.is_file():
         raise InputError("no such program", where=_FIELD, found=str(binary), allowed=_WHERE_TO_GET)
     if not os.access(path, os.X_OK):
         raise InputError("not executable", where=_FIELD, found=str(path), allowed=f"chmod +x {path}")
+    content = _read(path, _FIELD)
+    recognised = next((name for mark, name in _MARKS if mark in content), None)
+    if backend == "auto" and recognised is None:
+        raise InputError(
+            "does not look like ASTRA-sim",
+            where=_FIELD,
+            found=str(path),
+            allowed=f"one of its programs, or for a wrapper network.model.backend={'|'.join(BACKENDS)}",
+        )
+    if backend not in ("auto", recognised) and recognised is not None:
+        raise InputError(
+            f"the program is another: {NAMES[recognised]}",
+            where="network.model.backend",
+            found=backend,
+            allowed=f"auto, or {recognised}",
+        )
+    digest = hashlib.sha256(content)
+    for file in files:
+        digest.update(_read(file.expanduser(), "network.model.program_files"))
+    chosen = recognised if backend == "auto" else backend
+    assert chosen is not None
+    return Program(path, chosen, digest.hexdigest()[:12])
+
+
+def _read(path: Path, field: str) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as problem:
-        raise InputError(f"cannot be read ({problem.strerror})", where=_FIELD, found=str(path)) from None
-    if backend == "auto":
-        backend = _recognised(path, content)
-    digest = hashlib.sha256(content).hexdigest()[:12]
-    return Program(path, next(each for each in BACKENDS if each == backend), digest)
-
-
-def _recognised(path: Path, content: bytes) -> Backend:
-    for mark, backend in _MARKS:
-        if mark in content:
-            return backend
-    raise InputError(
-        "does not look like ASTRA-sim",
-        where=_FIELD,
-        found=str(path),
-        allowed=f"one of its programs, or for a wrapper network.model.backend={'|'.join(BACKENDS)}",
-    )
+        raise InputError(f"cannot be read ({problem.strerror})", where=field, found=str(path)) from None

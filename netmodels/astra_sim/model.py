@@ -1,32 +1,68 @@
 """ASTRA-sim as a network model."""
 
 import logging
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import ceil, prod
 from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.analytical import iteration_in
 from netmodels.api import IterationTime
 from netmodels.astra_sim import inputs, ns3, version1
 from netmodels.astra_sim.inputs import InexpressibleError
-from netmodels.astra_sim.locate import locate
+from netmodels.astra_sim.locate import Backend, locate
 from netmodels.astra_sim.outputs import NpuTime, UnreadableError, read_version1, read_version2
 from netmodels.astra_sim.process import Outcome, ProgramError, run
+from netmodels.astra_sim.scratch import Scratch
 from netmodels.errors import InputError
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
-from netmodels.levels import Level, View, views_of
+from netmodels.levels import Level, View, view_of
 from netmodels.shape import Shape
 from netmodels.system import SystemSettings
 
 _log = logging.getLogger(__name__)
 _HTSIM = "ASTRA-sim's htsim back end was not usable when tried: 64 KiB took 260 ms of simulated time"
+
+
+class AstraSimParameters(BaseModel):
+    """Parameters of `AstraSim`.
+
+    Attributes
+    ----------
+    binary
+        The program: its path, or its name if it is on the PATH.
+    backend
+        Which one it is; `auto` finds out.
+    program_files
+        Other files that it consists of, such as what a wrapper starts: another content is another program.
+    timeout_s
+        Longest run.
+    scratch
+        Where folders of runs are made; None for the system's place for temporary files.
+    keep
+        Whether to leave them there; those of the first failed runs stay anyway.
+    ns3
+        Settings of ns-3's config.txt instead of ours, by name.
+    arguments
+        More of the command line, as for htsim: `["--htsim_opts", "-topo", FILE]`; absolute paths.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    binary: Path | None = None
+    backend: Literal["auto"] | Backend = "auto"
+    program_files: tuple[Path, ...] = ()
+    timeout_s: float = Field(600, gt=0, le=1e6)
+    scratch: Path | None = None
+    keep: bool = False
+    ns3: dict[str, str | int | float] | None = None
+    arguments: tuple[str, ...] = ()
 
 
 class AstraSim:
@@ -39,76 +75,48 @@ class AstraSim:
     - aware: those of one dimension (GPUs of one machine, or one GPU of each machine of a rack).
     - ns3: all; an irregular placement is one logical ring over the true hosts and switches.
 
-    Of any other placement the program is asked about the nearest one that it can express: averages
-    rounded up, or for the congestion-aware back end one dimension with the widest tier's links. The
-    analytical model's answer for the placement itself is then multiplied with what the program's answer
-    is to the analytical one for its neighbour. So an irregular placement costs what the analytical model
-    says, as far as the program agrees with it; `carried` counts these questions.
+    Of any other placement the program is asked about the nearest one that it can express: averages rounded
+    up, or for the congestion-aware back end one dimension with the widest tier's links. All collectives of
+    the analytical model's answer for the placement itself are then stretched by what the program
+    communicates there over what the analytical model does. (1.0 does not say how long it communicates: there
+    the analytical answer stands, which follows it within 0.3 %.) `carries` tells these placements.
 
     Parameters
     ----------
-    binary
-        Path of the program.
-    backend
-        Which it is, or `auto`.
-    timeout_s
-        Longest run.
-    scratch
-        Where folders of runs are made; None for the system's place for temporary files.
-    keep
-        Whether to leave them there; those of failed runs always stay.
-    ns3
-        Settings of ns-3's config.txt instead of ours, by name.
-    arguments
-        More of the command line, as for htsim: `["--htsim_opts", "-topo", FILE]`.
+    parameters
+        Fields of `AstraSimParameters`.
 
     Attributes
     ----------
     program
         What was found.
-    carried
-        Questions whose answer was carried over from a neighbour.
     last
         Times of each NPU in the last run.
 
     Raises
     ------
     InputError
-        If the program is not there or a parameter is not allowed.
+        If the program is not there, or is not what it is said to be.
     """
 
-    def __init__(
-        self,
-        binary: str | None = None,
-        backend: str = "auto",
-        *,
-        timeout_s: float = 600,
-        scratch: str | None = None,
-        keep: bool = False,
-        ns3: Mapping[str, object] | None = None,
-        arguments: Sequence[str] = (),
-    ) -> None:
-        if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 < timeout_s <= 1e6:
-            raise InputError(
-                "wrong timeout", where="network.model.timeout_s", found=timeout_s, allowed="seconds above 0"
-            )
-        self.program = locate(binary, backend)
+    def __init__(self, **parameters: object) -> None:
+        self.parameters = p = AstraSimParameters.model_validate(parameters)
+        self.program = locate(p.binary, p.backend, p.program_files)
+        if p.ns3:
+            ns3.check_settings(p.ns3, self.program.backend)
         if self.program.backend == "htsim":
             _log.warning(_HTSIM, extra={"note": True})
-        self.carried = 0
+        self.input_files = (self.program.path, *p.program_files)
         self.last: tuple[NpuTime, ...] = ()
         self._known: dict[tuple[Profile, tuple[Level, ...], SystemSettings], IterationTime] = {}
-        self._timeout_s = float(timeout_s)
-        self._scratch = _folder(scratch)
-        self._keep = keep
-        self._ns3 = {str(name): str(value) for name, value in (ns3 or {}).items()}
-        self._arguments = tuple(map(str, arguments))
+        self._scratch = Scratch(p.scratch, keep=p.keep)
 
     @property
     def version(self) -> str:
         """Back end and digest of the program, and the settings that change its answers."""
-        words = [self.program.backend, self.program.digest, *self._arguments]
-        return " ".join([*words, *(f"{name}={value}" for name, value in sorted(self._ns3.items()))])
+        p = self.parameters
+        settings = (f"{name}={value}" for name, value in sorted((p.ns3 or {}).items()))
+        return " ".join([self.program.backend, self.program.digest, *p.arguments, *settings])
 
     def iteration(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
@@ -120,8 +128,44 @@ class AstraSim:
         ProgramError
             If the program gives no answer.
         InputError
-            If it cannot run the settings.
+            If it cannot run the settings or the profile.
         """
+        self._check(profile)
+        answers = []
+        for tiers in _tiers_of(shape, fabric):
+            view = view_of(shape, tiers)
+            if not view.levels or not any(layer.gradient_bytes for layer in profile.layers):
+                answers.append(IterationTime(profile.compute_ns, 0, 0))
+            elif self.program.backend == "ns3":
+                files = ns3.files(profile, shape, tiers, view, system, self.parameters.ns3 or {})
+                answers.append(self._asked(profile, files, ns3.ARGUMENTS, view.gpus))
+            else:
+                answers.append(self._in_dimensions(profile, view, system))
+        return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
+
+    def carries(self, shape: Shape, fabric: Fabric) -> bool:
+        """Tell whether the answer for a placement is carried over from its neighbour."""
+        if self.program.backend == "ns3":
+            return False
+        try:
+            for tiers in _tiers_of(shape, fabric):
+                self._expressed(view_of(shape, tiers))
+        except InexpressibleError:
+            return True
+        return False
+
+    def on_levels(self, profile: Profile, levels: tuple[Level, ...], system: SystemSettings) -> IterationTime:
+        """Return the time of one iteration on explicit dimensions, innermost first; not for ns-3.
+
+        Each question is asked once: many irregular placements have the same neighbour.
+        """
+        question = (profile, levels, system)
+        if question not in self._known:
+            self._known[question] = self._run_on(*question)
+        return self._known[question]
+
+    def _check(self, profile: Profile) -> None:
+        """Refuse profiles that the program has no words for."""
         if profile.launch_ns:
             raise InputError(
                 "ASTRA-sim knows no start-up cost of collectives",
@@ -129,30 +173,29 @@ class AstraSim:
                 found=profile.launch_ns,
                 allowed="profiles calibrated by scale_compute",
             )
-        types = sorted({name for rack in shape for name, _ in rack})
-        tiers = dict.fromkeys(fabric.tiers(name) for name in types) or {fabric.tiers(): None}
-        answers = []
-        for each, view in zip(tiers, views_of(shape, fabric), strict=False):
-            if not view.levels or not any(layer.gradient_bytes for layer in profile.layers):
-                answers.append(IterationTime(profile.compute_ns, 0, 0))
-            elif self.program.backend == "ns3":
-                files = ns3.files(profile, shape, each, view, system, self._ns3)
-                answers.append(self._asked(profile, files, ns3.ARGUMENTS, view.gpus))
-            else:
-                answers.append(self._in_dimensions(profile, view, system))
-        return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
+        if self.program.backend != "version1" and any(layer.update_ns for layer in profile.layers):
+            raise InputError(
+                "ASTRA-sim 2.x knows no update delays",
+                where=f"profile {profile.name}",
+                found=max(layer.update_ns for layer in profile.layers),
+                allowed="0, or a binary of ASTRA-sim 1.0",
+            )
+
+    # --- back ends whose networks are dimensions
 
     def _in_dimensions(self, profile: Profile, view: View, system: SystemSettings) -> IterationTime:
-        """Ask a back end whose networks are dimensions; carry the answer over from a neighbour if need be."""
+        """Ask about the placement; or carry the answer over from its neighbour."""
         try:
             return self.on_levels(profile, self._expressed(view), system)
         except InexpressibleError:
-            self.carried += 1
-        near = self._nearest(view)
-        if not near:
+            pass
+        if self.program.backend == "version1":
+            version1.check_system(profile, system, view.levels)
             return iteration_in(profile, view, system)
-        asked = self.on_levels(profile, near, system)
-        return _carried(iteration_in(profile, view, system), asked, iteration_in(profile, View(near), system))
+        near = self._nearest(view)
+        asked, ours = self.on_levels(profile, near, system), iteration_in(profile, View(near), system)
+        answer = iteration_in(profile, view, system, stretch=asked.comm_ns / ours.comm_ns)
+        return IterationTime(answer.compute_ns, answer.comm_ns, answer.exposed_ns)
 
     def _expressed(self, view: View) -> tuple[Level, ...]:
         levels = inputs.whole(view)
@@ -167,22 +210,12 @@ class AstraSim:
             return levels
         return (replace(levels[-1], members=prod(level.members for level in levels)),)
 
-    def on_levels(self, profile: Profile, levels: tuple[Level, ...], system: SystemSettings) -> IterationTime:
-        """Return the time of one iteration on explicit dimensions, innermost first; not for ns-3.
-
-        Each question is asked once: many irregular placements have the same neighbour.
-        """
-        question = (profile, levels, system)
-        if question not in self._known:
-            self._known[question] = self._run_on(*question)
-        return self._known[question]
-
     def _run_on(self, profile: Profile, levels: tuple[Level, ...], system: SystemSettings) -> IterationTime:
         npus = int(prod(level.members for level in levels))
         if self.program.backend == "version1":
-            version1.check_system(system, levels)
+            version1.check_system(profile, system, levels)
             return self._asked(profile, version1.files(profile, levels, system), version1.ARGUMENTS, npus)
-        inputs.check_system(system, levels)
+        inputs.check_system(profile, system, levels)
         if self.program.backend == "aware":
             levels = tuple(map(_without_double_link, levels))
         files = inputs.analytical_files(profile, levels, system)
@@ -193,42 +226,16 @@ class AstraSim:
     def _asked(
         self, profile: Profile, files: Mapping[str, bytes], arguments: Sequence[str], npus: int
     ) -> IterationTime:
-        folder = self._written(files, npus)
-        command = [str(self.program.path), *arguments, *self._arguments]
-        outcome = run(command, folder, self._timeout_s, files=npus)
-        if outcome.status:
-            raise ProgramError("it failed", outcome)
-        try:
-            times = self._read(outcome, npus)
-        except UnreadableError as problem:
-            raise ProgramError(f"it {problem}", outcome) from None
-        answer = _iteration_time(profile, times, outcome)
-        self.last = times
-        if not self._keep:
-            shutil.rmtree(folder, ignore_errors=True)
-        return answer
-
-    def _written(self, files: Mapping[str, bytes], npus: int) -> Path:
-        """Write the files of a question into a fresh folder; every NPU's trace is the same file."""
-        folder = None
-        try:
-            folder = Path(tempfile.mkdtemp(prefix="astra-sim-", dir=self._scratch))
-            for name, content in files.items():
-                (folder / name).write_bytes(content)
-            (folder / "out").mkdir()
-            if inputs.TRACE in files:
-                for npu in range(npus):
-                    os.link(folder / inputs.TRACE, folder / f"iteration.{npu}.et")
-        except OSError as problem:
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-            raise InputError(
-                "cannot write the input of the network program",
-                where="network.model.scratch",
-                found=str(problem),
-                allowed="a folder on a disk with room",
-            ) from None
-        return folder
+        command = [str(self.program.path), *arguments, *self.parameters.arguments]
+        with self._scratch.filled(files, npus) as folder:
+            outcome = run(command, folder, self.parameters.timeout_s, files=npus)
+            if outcome.status:
+                raise ProgramError("it failed", outcome)
+            try:
+                self.last = self._read(outcome, npus)
+            except UnreadableError as problem:
+                raise ProgramError(f"it {problem}", outcome) from None
+            return _iteration_time(profile, self.last, outcome)
 
     def _read(self, outcome: Outcome, npus: int) -> tuple[NpuTime, ...]:
         if self.program.backend != "version1":
@@ -239,25 +246,18 @@ class AstraSim:
         return (read_version1(text),)
 
 
+def _tiers_of(shape: Shape, fabric: Fabric) -> list[ns3.Tiers]:
+    """Return the fabric as each machine type of a placement sees it; once where several see the same."""
+    types = sorted({name for rack in shape for name, _ in rack})
+    return list(dict.fromkeys(fabric.tiers(name) for name in types)) or [fabric.tiers()]
+
+
 def _iteration_time(profile: Profile, times: Sequence[NpuTime], outcome: Outcome) -> IterationTime:
     last = max(times, key=lambda time: (time.total_ns, time.comm_ns))
     exposed = last.total_ns - profile.compute_ns
     if exposed < 0:
         raise ProgramError(f"it says {last.total_ns} ns of {profile.compute_ns} ns of compute", outcome)
     return IterationTime(profile.compute_ns, max(last.comm_ns, exposed), exposed)
-
-
-def _carried(ours: IterationTime, asked: IterationTime, near: IterationTime) -> IterationTime:
-    """Return our answer for a placement, corrected by what the program says of its neighbour."""
-
-    def corrected(part: Callable[[IterationTime], int]) -> int:
-        if not part(near):
-            return part(ours) + part(asked)
-        return round(part(ours) * part(asked) / part(near))
-
-    exposed = corrected(lambda answer: answer.exposed_ns)
-    comm = corrected(lambda answer: answer.comm_ns)
-    return IterationTime(ours.compute_ns, max(comm, exposed), exposed)
 
 
 def _without_double_link(level: Level) -> Level:
@@ -267,16 +267,3 @@ def _without_double_link(level: Level) -> Level:
     bandwidth = link_bandwidth_bytes_per_ns(level.dimension, level.members)
     changed = replace(level.dimension, kind="fully_connected", bandwidth_bytes_per_ns=bandwidth, links="one")
     return replace(level, dimension=changed)
-
-
-def _folder(scratch: str | None) -> Path | None:
-    if scratch is None:
-        return None
-    folder = Path(scratch).expanduser()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InputError(
-            f"cannot make the folder ({problem.strerror})", where="network.model.scratch", found=scratch
-        ) from None
-    return folder.absolute()

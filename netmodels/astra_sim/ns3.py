@@ -10,7 +10,7 @@ forwarded by hosts.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.astra_sim.chakra import iteration_trace
@@ -26,10 +26,11 @@ from netmodels.errors import InputError
 from netmodels.fabric import Dimension
 from netmodels.layers import Profile
 from netmodels.levels import View, capacity
+from netmodels.naming import allowed_names
 from netmodels.shape import Shape, Tier, gpus
 from netmodels.system import SystemSettings
 
-Tiers = Sequence[tuple[Tier, tuple[Dimension, ...]]]
+Tiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
 ARGUMENTS = (
     "--workload-configuration=iteration",
     "--system-configuration=system.json",
@@ -38,6 +39,10 @@ ARGUMENTS = (
     "--logical-topology-configuration=logical.json",
 )
 _MOST_MESSAGE = 2**31 - 1  # message sizes are C ints
+_PARTS = {
+    "double_binary_tree": 1,
+    "halving_doubling": 2,
+}  # of a chunk, in its largest message; others: members
 _LEAST_LATENCY_NS = 1.0
 # Thresholds of congestion marks per Gb/s, as in ASTRA-sim's sample; without congestion control they mark
 # nothing.
@@ -78,12 +83,15 @@ class Network:
         How many; switches are numbered after the hosts.
     links
         Between them.
+    even
+        Whether all groups of each dimension have as many members.
     """
 
     def __init__(self, shape: Shape, tiers: Tiers) -> None:
         self.hosts, self.switches = gpus(shape), 0
         self.links: list[Link] = []
-        (_, machine), (_, rack), (_, network) = tiers
+        self._members: dict[tuple[Tier, int], set[int]] = {}
+        machine, rack, network = tiers
         host, racks = 0, []
         for in_rack in shape:
             rack_gpus, machines = sum(count for _, count in in_rack), []
@@ -94,11 +102,18 @@ class Network:
             racks.append(self._join(machines, rack))
         self._join(racks, network)
 
-    def _join(self, nodes: list[_Node], dimensions: Sequence[Dimension]) -> _Node:
+    @property
+    def even(self) -> bool:
+        """Whether all groups of each dimension have as many members."""
+        return all(len(counts) == 1 for counts in self._members.values())
+
+    def _join(self, nodes: list[_Node], tier: tuple[Tier, Sequence[Dimension]]) -> _Node:
         """Join the nodes of one machine, rack or data centre, innermost dimension first."""
+        name, dimensions = tier
         for place, dimension in enumerate(dimensions):
             size = dimension.size if dimension.size and place < len(dimensions) - 1 else len(nodes)
             groups = [nodes[at : at + size] for at in range(0, len(nodes), size)]
+            self._members.setdefault((name, place), set()).update(map(len, groups))
             nodes = [self._switch(group, dimension) for group in groups]
         (root,) = nodes
         return root
@@ -134,12 +149,13 @@ def _rate(node: _Node, dimension: Dimension, members: int) -> float:
     return sum(capacity(dimension, in_machine, in_rack, part) for part, in_machine, in_rack in node.below)
 
 
-def logical_dims(view: View) -> tuple[int, ...]:
+def logical_dims(view: View, network: Network) -> tuple[int, ...]:
     """Return the members of the logical dimensions: of a regular placement, else one ring over all."""
     try:
-        return tuple(int(level.members) for level in whole(view))
+        dims = tuple(int(level.members) for level in whole(view))
     except InexpressibleError:
         return (view.gpus,)
+    return dims if network.even else (view.gpus,)
 
 
 def files(
@@ -148,7 +164,7 @@ def files(
     tiers: Tiers,
     view: View,
     system: SystemSettings,
-    settings: Mapping[str, str],
+    settings: Mapping[str, object],
 ) -> dict[str, bytes]:
     """Return the files of one iteration, by name.
 
@@ -162,21 +178,20 @@ def files(
     InputError
         If a message is longer than the program can count.
     """
-    dims = logical_dims(view)
-    if len(dims) == len(view.levels):
-        check_system(system, view.levels)
-        algorithms = [system.algorithm_of(level.tier) for level in view.levels]
-    else:
-        algorithms = ["ring"]
+    network = Network(shape, tiers)
+    dims = logical_dims(view, network)
+    widest = view.levels[-1]
+    levels = view.levels if len(dims) == len(view.levels) else (replace(widest, members=view.gpus),)
+    check_system(profile, system, levels)
+    algorithms = [system.algorithm_of(level.tier) for level in levels]
     largest = max((layer.gradient_bytes for layer in profile.layers), default=0) // system.chunks
-    if largest // dims[0] > _MOST_MESSAGE:
+    if largest // min(_PARTS.get(name, min(dims)) for name in algorithms) > _MOST_MESSAGE:
         raise InputError(
             f"a message of {profile.name} is longer than ns-3's 2 GiB",
             where="network.system.chunks",
             found=system.chunks,
             allowed="more chunks",
         )
-    network = Network(shape, tiers)
     return {
         TRACE: iteration_trace(profile, len(dims)),
         "system.json": system_json(algorithms, system).encode(),
@@ -189,7 +204,26 @@ def files(
     }
 
 
-def _config(network: Network, settings: Mapping[str, str]) -> str:
+def check_settings(settings: Mapping[str, object], backend: str) -> None:
+    """Refuse settings of config.txt that mean nothing to the program.
+
+    Raises
+    ------
+    InputError
+        If there is no such name, or the program is not ns-3.
+    """
+    if backend != "ns3":
+        raise InputError(
+            "settings for another back end", where="network.model.ns3", found=backend, allowed="ns3"
+        )
+    names = (*_SETTINGS, *_MARKS, "PMAX_MAP")
+    for name in settings:
+        if name not in names:
+            allowed = allowed_names(name, names)
+            raise InputError("unknown setting", where="network.model.ns3", found=name, allowed=allowed)
+
+
+def _config(network: Network, settings: Mapping[str, object]) -> str:
     """Return the settings file: those of ASTRA-sim's sample, without congestion control, its monitors off."""
     rates = sorted({link.bits_per_s for link in network.links})
     marks = {
@@ -219,7 +253,7 @@ _SETTINGS = {
     "BUFFER_SIZE": "32",
     "HAS_WIN": "1",
     "GLOBAL_T": "0",
-    "VAR_WIN": "1",
+    "VAR_WIN": "0",  # the rate never changes; 1 overflows 64 bits on fast long links, to a window of a packet
     "FAST_REACT": "1",
     "L2_CHUNK_SIZE": "4000",
     "L2_ACK_INTERVAL": "1",

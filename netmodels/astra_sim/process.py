@@ -4,6 +4,7 @@ It gets a session of its own, so that whatever it starts goes with it; what it s
 so that no pipe can fill up or be held open by a child that lives on.
 """
 
+import ctypes
 import os
 import resource
 import shlex
@@ -18,6 +19,9 @@ from netmodels.errors import InputError
 
 _SPARE_FILES = 64  # beside a trace for each NPU
 _TAIL = 3  # lines that an error repeats
+_SPARE_CPU_S = 60
+_PR_SET_PDEATHSIG = 1
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,11 @@ def run(command: Sequence[str], folder: Path, timeout_s: float, files: int = 0) 
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
+                preexec_fn=_dies_with_parent,
             )
+            cpu_s = int(timeout_s) + _SPARE_CPU_S  # should nobody be left to keep the time
+            with suppress(OSError, AttributeError):
+                resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_s, cpu_s))
         except OSError as problem:
             failed = Outcome(shown, folder, -1, "", str(problem))
             raise ProgramError("it cannot be started", failed) from None
@@ -105,6 +113,12 @@ def run(command: Sequence[str], folder: Path, timeout_s: float, files: int = 0) 
         outcome = Outcome(shown, folder, process.returncode, *said)
         raise ProgramError(f"no answer within {timeout_s:g} s: killed", outcome)
     return Outcome(shown, folder, status, *said)
+
+
+def _dies_with_parent() -> None:
+    """Let the kernel kill the program when this process is killed; Linux only."""
+    if _PRCTL is not None:
+        _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _allow_files(count: int) -> None:

@@ -22,7 +22,7 @@ _POLICIES = {"lowest_layer_first": "LIFO", "issue": "FIFO"}
 _KINDS = {"machine": "N", "rack": "P", "network": "P"}
 
 
-def check_system(system: SystemSettings, levels: Sequence[Level]) -> None:
+def check_system(profile: Profile, system: SystemSettings, levels: Sequence[Level]) -> None:
     """Refuse settings that ASTRA-sim 1.0 cannot run.
 
     Raises
@@ -44,7 +44,7 @@ def check_system(system: SystemSettings, levels: Sequence[Level]) -> None:
             found=system.local_memory_gb_s,
             allowed="0, or a binary of ASTRA-sim 2.x",
         )
-    check_common(system, levels)
+    check_common(profile, system, levels)
 
 
 def files(profile: Profile, levels: Sequence[Level], system: SystemSettings) -> dict[str, bytes]:

@@ -52,7 +52,7 @@ def astra(fake: Path, tmp_path: Path) -> Callable[..., AstraSim]:
 
     def make(backend: str = "unaware", **parameters: object) -> AstraSim:
         parameters.setdefault("scratch", str(tmp_path / "scratch"))
-        return AstraSim(str(fake), backend, **parameters)
+        return AstraSim(binary=fake, backend=backend, **parameters)
 
     return make
 
@@ -86,4 +86,5 @@ def real() -> AstraSim:
     """Return a model that asks the program of ASTRA_SIM_BIN, or skip."""
     if not os.environ.get("ASTRA_SIM_BIN"):
         pytest.skip("ASTRA_SIM_BIN names no ASTRA-sim program")
-    return AstraSim(os.environ["ASTRA_SIM_BIN"], os.environ.get("ASTRA_SIM_BACKEND", "auto"))
+    backend = os.environ.get("ASTRA_SIM_BACKEND", "auto")
+    return AstraSim(binary=os.environ["ASTRA_SIM_BIN"], backend=backend)

@@ -1,6 +1,8 @@
 """A network program fails in every way that it can: an error with command, status, last lines and folder."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -102,7 +104,7 @@ def test_a_program_that_cannot_be_started_is_told(toy, switches, tmp_path):
     odd.write_bytes(b"\x7fELF and nothing more")
     odd.chmod(0o755)
     with pytest.raises(ProgramError, match="cannot be started"):
-        ask(AstraSim(str(odd), "unaware", scratch=str(tmp_path / "s")), toy, switches)
+        ask(AstraSim(binary=odd, backend="unaware", scratch=str(tmp_path / "s")), toy, switches)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_a_wrong_binary_is_told_when_the_model_is_made(tmp_path, name, content, 
         path.write_bytes(content)
         path.chmod(mode)
     with pytest.raises(InputError, match=what) as refused:
-        AstraSim(None if path is None else str(path))
+        AstraSim(binary=path)
     assert "network.model.binary" in str(refused.value)
     assert "allowed" in str(refused.value)
 
@@ -139,14 +141,91 @@ def test_a_program_is_known_by_its_own_names(tmp_path, mark, backend):
     program = tmp_path / "program"
     program.write_bytes(b"\x7fELF..." + mark)
     program.chmod(0o755)
-    model = AstraSim(str(program))
+    model = AstraSim(binary=program)
     assert model.program.backend == backend
     program.write_bytes(b"\x7fELF...." + mark)
-    assert AstraSim(str(program)).version != model.version
+    assert AstraSim(binary=program).version != model.version
 
 
-@pytest.mark.parametrize("parameters", [{"timeout_s": 0}, {"timeout_s": "soon"}, {"backend": "ns-3"}])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"timeout_s": 0},
+        {"timeout_s": "soon"},
+        {"backend": "ns-3"},
+        {"arguments": "foo"},
+        {"keep": "perhaps"},
+        {"ns3": "foo"},
+        {"ns3": {"CC_MODE": 1}},
+        {"backend": "ns3", "ns3": {"PACKET_PAYLOAD": 1000}},
+    ],
+)
 def test_wrong_parameters_are_refused(astra, parameters):
-    """By the field's name."""
-    with pytest.raises(InputError, match=r"network\.model\."):
+    """By the field's name; settings of ns-3 are for ns-3, and have to be some that it knows."""
+    with pytest.raises(ValueError, match=next(reversed(parameters))):
         astra(**{"backend": "unaware", **parameters})
+
+
+def test_a_program_is_not_taken_for_another(tmp_path):
+    """Told to be congestion-aware, the congestion-unaware back end would answer under a false name."""
+    program = tmp_path / "program"
+    program.write_bytes(b"CongestionUnawareNetworkApi")
+    program.chmod(0o755)
+    with pytest.raises(InputError, match="congestion-unaware"):
+        AstraSim(binary=program, backend="aware")
+
+
+def test_files_of_a_program_are_part_of_its_version(fake, tmp_path):
+    """What a wrapper starts may change while the wrapper does not."""
+    inner = tmp_path / "inner"
+    versions = set()
+    for content in (b"one", b"two"):
+        inner.write_bytes(content)
+        versions.add(AstraSim(binary=fake, backend="ns3", program_files=[inner]).version)
+    assert len(versions) == 2
+
+
+def test_only_the_first_failures_leave_their_folders(astra, toy, switches, monkeypatch, tmp_path):
+    """With a fallback there may be hundreds."""
+    monkeypatch.setenv("FAKE_MODE", "empty")
+    model = astra()
+    for _ in range(5):
+        with pytest.raises(ProgramError):
+            ask(model, toy, switches)
+    assert len(list((tmp_path / "scratch").iterdir())) == 3
+
+
+def test_the_program_dies_with_whoever_asks(tmp_path):
+    """Killed, a run cannot clean up: the kernel ends its program (Linux)."""
+    code = (
+        "from netmodels.astra_sim.process import run; from pathlib import Path; import sys;"
+        "run([sys.argv[1]], Path(sys.argv[2]), 600)"
+    )
+    sleeper = tmp_path / "sleeper"
+    sleeper.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec sleep 600\n')
+    sleeper.chmod(0o755)
+    asking = subprocess.Popen([sys.executable, "-c", code, str(sleeper), str(tmp_path)])
+    pid = _pid_in(tmp_path / "pid")
+    asking.kill()
+    asking.wait()
+    assert _gone(pid)
+
+
+def _pid_in(path):
+    for _ in range(400):
+        if path.exists() and path.read_text().strip():
+            return int(path.read_text())
+        time.sleep(0.05)
+    raise AssertionError("the program did not start")
+
+
+def _gone(pid):
+    for _ in range(200):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False

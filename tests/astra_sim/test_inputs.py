@@ -86,12 +86,12 @@ def test_the_network_file_has_a_row_a_dimension(toy, switches):
         ({"collective_algorithm": "double_binary_tree"}, "collective_algorithm"),
     ],
 )
-def test_settings_that_would_fail_or_hang_are_refused(switches, changes, field):
+def test_settings_that_would_fail_or_hang_are_refused(toy, switches, changes, field):
     """Three machines are no power of two: there halving-doubling never ends and trees crash."""
     system = replace(switches.system, **changes)
     levels = view(shape_of([(0, "box", 1)] * 3), switches).levels
     with pytest.raises(InputError, match=field):
-        inputs.check_system(system, levels)
+        inputs.check_system(toy, system, levels)
 
 
 def test_an_irregular_placement_has_no_dimensions(switches):
@@ -180,8 +180,41 @@ def test_version_1_divides_bandwidth_over_links(switches):
 @pytest.mark.parametrize(
     "changes", [{"collective_queue": "one"}, {"collective_queue": "per_dimension", "local_memory_gb_s": 1.0}]
 )
-def test_version_1_refuses_what_it_does_not_know(switches, changes):
+def test_version_1_refuses_what_it_does_not_know(toy, switches, changes):
     """One queue for all collectives, and the cost of reductions, came with 2.x."""
     system = replace(switches.system, **changes)
     with pytest.raises(InputError, match=r"ASTRA-sim 1\.0"):
-        version1.check_system(system, ())
+        version1.check_system(toy, system, ())
+
+
+def test_slots_filled_unevenly_are_one_ring_for_ns3(toy, switches):
+    """Six GPUs on slots of four stand as 4 + 2, and three by two would cross slots. Eight are 4 by 2."""
+    slots = (Dimension("fully_connected", 100.0, 100.0, size=4), Dimension("ring", 500.0, 50.0))
+    fabric = replace(switches, machine=slots)
+    dims = []
+    for gpus in (6, 8):
+        shape = shape_of([(0, "box", gpus)])
+        files = ns3.files(toy, shape, fabric.tiers(), view(shape, fabric), fabric.system, {})
+        dims.append(json.loads(files["logical.json"])["logical-dims"])
+    assert dims == [["6"], ["4", "2"]]
+
+
+def test_irregular_placements_are_checked_by_ns3_too(toy, switches):
+    """A setting that is refused for 2 + 2 is refused for 2 + 1."""
+    system = replace(switches.system, collective_queue="per_dimension")
+    shape = shape_of([(0, "box", 2), (0, "box", 1)])
+    with pytest.raises(InputError, match="collective_queue"):
+        ns3.files(toy, shape, switches.tiers(), view(shape, switches), system, {})
+
+
+def test_halving_doubling_needs_chunks_of_two_bytes_a_member(switches):
+    """Eight members and 16 chunks of 128 bytes: 8 bytes each, where 16 are needed."""
+    small = Profile("small", (Layer("all", 1, 1, 1, 128),))
+    levels = view(shape_of([(0, "box", 8)]), switches).levels
+    for chunks, enough in ((8, True), (16, False)):
+        system = replace(switches.system, collective_algorithm="halving_doubling", chunks=chunks)
+        if enough:
+            inputs.check_system(small, system, levels)
+        else:
+            with pytest.raises(InputError, match="chunks of 16 bytes"):
+                inputs.check_system(small, system, levels)

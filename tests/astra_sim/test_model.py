@@ -20,8 +20,9 @@ def test_a_regular_placement_is_asked_as_it_is(astra, toy, switches):
     two = [(0, "box", 2)]
     assert exposed(model, toy, shape_of(two), switches) == 1000
     assert exposed(model, toy, shape_of(two * 2), switches) == 2000
-    assert exposed(model, toy, shape_of([*two * 2, *[(1, "box", 2)] * 2]), switches) == 3000
-    assert model.carried == 0
+    wide = shape_of([*two * 2, *[(1, "box", 2)] * 2])
+    assert exposed(model, toy, wide, switches) == 3000
+    assert not model.carries(wide, switches)
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -34,13 +35,38 @@ def test_nothing_to_send_needs_no_program(astra, toy, switches, monkeypatch, alo
     assert (answer.exposed_ns, answer.comm_ns) == (0, 0)
 
 
-def test_an_irregular_placement_takes_the_correction_of_its_neighbour(astra, toy, switches):
-    """3 + 1 is asked as 2 + 2: the fake says 2000 ns there, the analytical model A, and B for 3 + 1."""
+ONE_LAYER = Profile("one layer", (Layer("all", 500, 0, 500, 4_000_000),))
+"""All of its communication is exposed: there is nothing left to compute."""
+
+
+def test_an_irregular_placement_is_stretched_as_its_neighbour(astra, switches, monkeypatch):
+    """3 + 1 is asked as 2 + 2: the fake communicates 4 ms there, the analytical model A, and B for 3 + 1."""
+    monkeypatch.setenv("FAKE_NS", "1000000")
     model, ours = astra(), AnalyticalModel()
     even, odd = (shape_of([(0, "box", a), (0, "box", b)]) for a, b in ((2, 2), (3, 1)))
-    a, b = (exposed(ours, toy, shape, switches) for shape in (even, odd))
-    assert exposed(model, toy, odd, switches) == round(b * 2000 / a)
-    assert model.carried == 1
+    a, b = (exposed(ours, ONE_LAYER, shape, switches) for shape in (even, odd))
+    assert exposed(model, ONE_LAYER, odd, switches) == pytest.approx(b * 4_000_000 / a, rel=1e-5)
+    assert model.carries(odd, switches)
+    assert not model.carries(even, switches)
+
+
+@pytest.mark.parametrize("backend", ["unaware", "aware"])
+def test_less_compute_never_hides_more(astra, toy, switches, monkeypatch, backend):
+    """Whether the neighbour hides its communication says nothing of this placement."""
+    monkeypatch.setenv("FAKE_NS", "100000")
+    shape = shape_of([(0, "box", 3), (0, "box", 1)])
+    model = astra(backend)
+    found = [exposed(model, toy.scaled(1 / factor), shape, switches) for factor in (1, 2, 4, 8, 16)]
+    assert found == sorted(found)
+
+
+def test_version_1_does_not_say_how_long_it_communicates(astra, toy, switches, monkeypatch):
+    """So the analytical answer stands for an irregular placement, and the program is not run."""
+    monkeypatch.setenv("FAKE_MODE", "crash")
+    system = replace(switches.system, collective_queue="per_dimension", local_memory_gb_s=0)
+    shape = shape_of([(0, "box", 3), (0, "box", 1)])
+    answer = astra("version1").iteration(toy, shape, switches, system)
+    assert answer.exposed_ns == AnalyticalModel().iteration(toy, shape, switches, system).exposed_ns
 
 
 def test_fractions_are_rounded_up_for_the_neighbour(astra, toy, switches, tmp_path):
@@ -61,13 +87,14 @@ def test_one_neighbour_is_asked_once(astra, toy, switches, monkeypatch, tmp_path
     assert len((tmp_path / "log").read_text().splitlines()) == 1
 
 
-def test_the_aware_back_end_knows_one_dimension(astra, toy, switches, tmp_path):
-    """2 + 2 is asked as four on the rack's switch: 1000 ns there, the analytical model A, and B for 2 + 2."""
+def test_the_aware_back_end_knows_one_dimension(astra, switches, tmp_path, monkeypatch):
+    """2 + 2 is asked as four on the rack's switch: 2 ms there, the analytical model A, and B for 2 + 2."""
+    monkeypatch.setenv("FAKE_NS", "1000000")
     model, shape = astra("aware", keep=True), shape_of([(0, "box", 2), (0, "box", 2)])
     (view,) = views_of(shape, switches)
     flat = replace(view, levels=(replace(view.levels[1], members=4),))
-    a, b = (iteration_in(toy, each, switches.system).exposed_ns for each in (flat, view))
-    assert exposed(model, toy, shape, switches) == round(b * 1000 / a)
+    a, b = (iteration_in(ONE_LAYER, each, switches.system).exposed_ns for each in (flat, view))
+    assert exposed(model, ONE_LAYER, shape, switches) == pytest.approx(b * 2_000_000 / a, rel=1e-5)
     (folder,) = (tmp_path / "scratch").iterdir()
     assert "npus_count: [ 4 ]" in (folder / "network.yml").read_text()
 
@@ -112,3 +139,28 @@ def test_a_start_up_cost_cannot_be_asked(astra, toy, switches):
     """The programs have no word for it; profiles with scaled compute are asked as they are."""
     with pytest.raises(InputError, match="scale_compute"):
         exposed(astra(), toy.with_launch(5), shape_of([(0, "box", 2)]), switches)
+
+
+def test_each_machine_type_is_asked_about_its_own_links(astra, toy, switches, tmp_path):
+    """Types a and b differ inside a machine only, c is on slow ports: with one GPU each, a and b look alike.
+
+    The program is asked twice, once about the slow ports.
+    """
+    slow = (Dimension("switch", 9000.0, 0.125),)
+    other = (Dimension("switch", 1.0, 1.0),)
+    types = {
+        "b": (other, switches.rack, switches.network),
+        "c": (switches.machine, slow, switches.network),
+    }
+    fabric = replace(switches, by_machine_type=types)
+    shape = shape_of([(0, "a", 1), (0, "b", 1), (0, "c", 1)])
+    astra(keep=True).iteration(toy, shape, fabric, fabric.system)
+    asked = [(folder / "network.yml").read_text() for folder in (tmp_path / "scratch").iterdir()]
+    assert sorted("latency: [ 9000.0 ]" in text for text in asked) == [False, True]
+
+
+def test_update_delays_are_refused(astra, switches):
+    """ASTRA-sim 2.x has no word for them."""
+    late = Profile("late", (Layer("all", 500, 0, 500, 4_000_000, update_ns=7),))
+    with pytest.raises(InputError, match="update delays"):
+        exposed(astra(), late, shape_of([(0, "box", 2)]), switches)

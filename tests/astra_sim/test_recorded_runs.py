@@ -41,7 +41,7 @@ def record() -> ModuleType:
 def test_we_write_what_the_program_was_given(record, fake, tmp_path, monkeypatch, run):
     """Byte for byte the files of the recorded run; so its answer is the answer to what we write today."""
     monkeypatch.setenv("FAKE_MODE", "empty")
-    model = AstraSim(str(fake), run["backend"], scratch=str(tmp_path / "scratch"))
+    model = AstraSim(binary=fake, backend=run["backend"], scratch=str(tmp_path / "scratch"))
     system = record.settings_for(run["backend"])
     with pytest.raises(ProgramError):
         model.iteration(record.TOY, record.placement(run["placement"]), record.SWITCHES, system)

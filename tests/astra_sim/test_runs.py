@@ -19,6 +19,7 @@ RUN = (
     "cluster.racks=1",
     "cluster.machines_per_rack=3",
     "network=astra_sim",
+    "network.model.scratch=scratch",
 )
 
 
@@ -64,6 +65,7 @@ def test_a_warm_run_is_the_cold_run(run):
     assert warm["run"]["cache_hits"] == warm["run"]["network_calls"]
     assert warm["run"]["network"].startswith("AstraSim unaware ")
     assert {**warm, "run": 0} == {**cold, "run": 0}
+    assert 0 < warm["network_carried"] < warm["network_distinct"]
 
 
 def test_answers_may_be_asked_ahead(run, tmp_path):
@@ -73,6 +75,28 @@ def test_answers_may_be_asked_ahead(run, tmp_path):
     assert same == jobs
     assert {**ahead, "run": 0} == {**on_demand, "run": 0}
     assert ahead["run"]["cache_hits"] > 0
+
+
+def test_a_program_without_answers_ends_questions_ahead(run, monkeypatch):
+    """By the first of them, not after all have been tried; with a fallback none is asked twice."""
+    monkeypatch.setenv("FAKE_MODE", "crash")
+    code, err, summary, _ = run("ahead", "network.ahead=1")
+    assert (code, summary) == (2, None)
+    assert "it failed (exit status -6)" in err
+    assert calls() < 10
+    before = calls()
+    code, _, summary, _ = run("fallback", "network.ahead=2", "network.fallback=analytical")
+    assert code == 0
+    assert summary["network_fallbacks"] == calls() - before
+
+
+def test_patience_and_places_do_not_make_another_run(run):
+    """A longer timeout, another scratch folder: a finished point is kept."""
+    sweep = ("-m", "seed=0,1", "output.name=s")
+    assert run("runs", *sweep)[0] == 0
+    code, err, _, _ = run("runs", *sweep, "network.model.timeout_s=900", "network.model.keep=true")
+    assert code == 0
+    assert "0 run now, 2 kept" in err
 
 
 def test_ahead_needs_a_folder(run):
@@ -99,7 +123,7 @@ def test_a_fallback_is_counted_and_said(run, monkeypatch):
     assert summary["network_fallbacks"] == calls() > 0
     assert "the fallback answers for the network model" in err
     assert not list(Path("cache").rglob("*.json"))
-    main([*RUN, "network=analytical", "output.dir=plain"])
+    main([*RUN[:-2], "network=analytical", "output.dir=plain"])
     assert next(Path("plain").rglob("jobs.parquet")).read_bytes() == jobs
 
 
@@ -113,7 +137,7 @@ def test_without_a_program_nothing_starts(monkeypatch, capsys):
 
 
 def _fill(fake: str, toy, switches, go) -> None:
-    model = CachedModel(AstraSim(fake, "unaware"), Path("cache"))
+    model = CachedModel(AstraSim(binary=fake, backend="unaware"), Path("cache"))
     go.wait()
     for gpus in (2, 3, 4, 5):
         answer = model.iteration(toy, shape_of([(0, "box", gpus)]), switches, switches.system)
@@ -133,7 +157,7 @@ def test_eight_processes_fill_one_cache_and_ask_once(fake, toy, switches, monkey
     assert [worker.exitcode for worker in workers] == [0] * 8
     assert calls() == 4
     assert len(list(Path("cache").rglob("*.json"))) == 4
-    warm = CachedModel(AstraSim(str(fake), "unaware"), Path("cache"))
+    warm = CachedModel(AstraSim(binary=fake, backend="unaware"), Path("cache"))
     for gpus in (2, 3, 4, 5):
         warm.iteration(toy, shape_of([(0, "box", gpus)]), switches, switches.system)
     assert warm.hits == 4

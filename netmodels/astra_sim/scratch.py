@@ -1,0 +1,95 @@
+"""Folders of single runs: fresh, filled, and gone again unless they tell of a failure."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from netmodels.astra_sim.inputs import TRACE
+from netmodels.astra_sim.process import ProgramError
+from netmodels.errors import InputError
+
+_MOST_FAILURES = 3  # whose folders one model leaves: with a fallback there may be hundreds
+
+
+class Scratch:
+    """Makes folders for runs.
+
+    Parameters
+    ----------
+    folder
+        Where; None for the system's place for temporary files. Made if it does not exist.
+    keep
+        Whether folders of good runs stay, too.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be made.
+    """
+
+    def __init__(self, folder: Path | None, *, keep: bool = False) -> None:
+        self._folder = None if folder is None else folder.expanduser().absolute()
+        self._keep = keep
+        self._failures = 0
+        if self._folder is not None:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            except OSError as problem:
+                raise InputError(
+                    f"cannot make the folder ({problem.strerror})",
+                    where="network.model.scratch",
+                    found=str(folder),
+                    allowed="a folder that can be made, or null",
+                ) from None
+
+    @contextmanager
+    def filled(self, files: Mapping[str, bytes], npus: int) -> Iterator[Path]:
+        """Give a folder with the files of a question; it stays if the program fails, for the first failures.
+
+        Parameters
+        ----------
+        files
+            Contents by name; a trace is there once for each NPU, by hard links.
+        npus
+            How many.
+
+        Raises
+        ------
+        InputError
+            If the files cannot be written.
+        """
+        folder = self._write(files, npus)
+        stays = self._keep
+        try:
+            yield folder
+        except ProgramError:
+            self._failures += 1
+            stays = stays or self._failures <= _MOST_FAILURES
+            raise
+        finally:
+            if not stays:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _write(self, files: Mapping[str, bytes], npus: int) -> Path:
+        folder = None
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="astra-sim-", dir=self._folder))
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+            (folder / "out").mkdir()
+            if TRACE in files:
+                for npu in range(npus):
+                    os.link(folder / TRACE, folder / f"iteration.{npu}.et")
+        except OSError as problem:
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise InputError(
+                "cannot write the input of the network program",
+                where="network.model.scratch",
+                found=str(problem),
+                allowed="a folder on a disk with room",
+            ) from None
+        return folder
