@@ -19,18 +19,15 @@ from typing import Any, cast
 from netmodels.algorithms import Collective
 from netmodels.analytical import collective_on, iteration_on
 from netmodels.api import Dimension, IterationTime, Layer, Profile, SystemSettings, Tier
+from netmodels.astra_sim import inputs
 
 Row = Mapping[str, str]
 Dims = list[tuple[Tier, Dimension, int]]
 
-KINDS = {"Ring": "ring", "Switch": "switch", "FullyConnected": "fully_connected"}
-ALGORITHMS = {
-    "ring": "ring",
-    "direct": "direct",
-    "halvingDoubling": "halving_doubling",
-    "doubleBinaryTree": "double_binary_tree",
-}
-OPTIMIZATIONS = {"localBWAware": "bandwidth_aware", "baseline": "baseline"}
+KINDS, ALGORITHMS, OPTIMIZATIONS = (
+    {theirs: ours for ours, theirs in names.items()}
+    for names in (inputs.KINDS, inputs.IMPLEMENTATIONS, inputs.OPTIMIZATIONS)
+)
 WORKLOADS = {
     "alexnet_B512": "alexnet_B512_astra-sim.csv",
     "mobilenet_v3_B512": "mobilenet_v3_B512_astra-sim.csv",

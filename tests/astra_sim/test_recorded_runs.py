@@ -89,7 +89,7 @@ def test_the_reference_was_asked_what_we_would_ask(reference, toy, name):
     folder = reference / "recorded" / name
     network = yaml.safe_load((folder / "in_net.yml").read_text())
     system = json.loads((folder / "in_sys.json").read_text())
-    kinds = {"Ring": "ring", "Switch": "switch", "FullyConnected": "fully_connected"}
+    kinds = {each: name for name, each in inputs.KINDS.items()}
     columns = [network[key] for key in ("topology", "latency", "bandwidth", "npus_count")]
     levels = tuple(
         Level("machine", Dimension(kinds[kind], latency, bandwidth * GIB), members)
