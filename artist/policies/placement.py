@@ -36,8 +36,8 @@ class Chooser(Protocol):
         """Return an allocation that fits, or None to wait; `free` is left as it is."""
 
 
-class _Chooser(ABC):
-    """Common part: candidate machines by GPU type, CPU-only jobs, CPUs and memory."""
+class MachineChooser(ABC):
+    """Common part of choosers: candidate machines by GPU type, CPU-only jobs, CPUs and memory."""
 
     def choose(self, free: Free, demand: Demand) -> Allocation | None:
         """Return an allocation that fits, or None to wait; `free` is left as it is."""
@@ -68,7 +68,7 @@ class _Chooser(ABC):
         """Return GPUs by machine; only machines of the set `usable` may serve."""
 
 
-class FirstFit(_Chooser):
+class FirstFit(MachineChooser):
     """The first machine that fits, else GPUs of the machines in order."""
 
     def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
@@ -78,7 +78,7 @@ class FirstFit(_Chooser):
         return _fill(free, members_of(reduce(or_, free.buckets.sets[1:], 0) & usable), need)
 
 
-class BestFit(_Chooser):
+class BestFit(MachineChooser):
     """The machine that is left with the fewest GPUs, else the emptiest machines, wherever they are."""
 
     def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
@@ -86,7 +86,7 @@ class BestFit(_Chooser):
         return {machine: need} if machine is not None else free.buckets.fewest(need, usable)
 
 
-class Consolidate(_Chooser):
+class Consolidate(MachineChooser):
     """The fewest machines, near to each other; waits rather than spread beyond `widest`.
 
     - machine: as few machines as the demand can do with at all, wherever they are;
@@ -148,7 +148,7 @@ class Consolidate(_Chooser):
         return taken
 
 
-class Random(_Chooser):
+class Random(MachineChooser):
     """A random machine that fits, else GPUs of machines in random order."""
 
     def __init__(self, seed: int) -> None:
