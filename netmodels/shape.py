@@ -5,6 +5,7 @@ equal shape therefore cost the same, which makes the shape the key of every cach
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 Shape = tuple[tuple[tuple[str, int], ...], ...]
@@ -25,8 +26,14 @@ def shape_of(slices: Iterable[tuple[int, str, int]]) -> Shape:
     racks: dict[int, list[tuple[str, int]]] = {}
     for rack, machine_type, gpus_here in slices:
         if gpus_here > 0:
-            racks.setdefault(rack, []).append((machine_type, gpus_here))
+            racks.setdefault(rack, []).append(_machine(machine_type, gpus_here))
     return tuple(sorted(tuple(sorted(machines)) for machines in racks.values()))
+
+
+@lru_cache(maxsize=4096)
+def _machine(name: str, gpus_here: int) -> tuple[str, int]:
+    """Return the one pair of a machine type and a number of GPUs: shapes are many, and share them."""
+    return name, gpus_here
 
 
 def gpus(shape: Shape) -> int:

@@ -70,6 +70,7 @@ class Recorder:
         self.gauge_values = array("i")
         self._rates = rates
         self._allocations: dict[Allocation | tuple[Slice, ...], int] = {}
+        self._slices: dict[Slice, Slice] = {}
         self._pools: dict[str, int] = {}
         self._open_ns = 0
         self._open = Gauges(0, cluster.total_gpus, 0, 0)
@@ -130,4 +131,9 @@ class Recorder:
         # Hashing the slices alone is much cheaper than hashing the dataclass around them.
         plain = allocation.group is None and allocation.bandwidth_cap == 1.0
         known = self._allocations
-        return known.setdefault(allocation.slices if plain else allocation, len(known))
+        code = known.get(allocation.slices if plain else allocation)
+        if code is None:
+            code = len(known)
+            share = self._slices.setdefault  # most slices stand in many allocations
+            known[tuple(share(s, s) for s in allocation.slices) if plain else allocation] = code
+        return code
