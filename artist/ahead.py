@@ -19,8 +19,8 @@ _BATCHES = 8  # for each process, so that none waits long for the last
 _ANALYTICAL = {"_target_": "netmodels.analytical.AnalyticalModel"}
 
 
-def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> int:
-    """Fill the cache of a run with the answers that it will probably need; return how many were asked for.
+def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> None:
+    """Fill the cache of a run with the answers that it will probably need.
 
     Which placements come up depends on the answers. So the same run is done with the analytical model
     first, which takes seconds, and its questions are asked, `network.ahead` at once. What comes up beyond
@@ -44,7 +44,7 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> i
     """
     processes = config.network.ahead
     if not processes:
-        return 0
+        return
     if network.folder is None:
         raise InputError(
             "answers asked for ahead need a folder", where="network.cache", found=None, allowed="a folder"
@@ -63,7 +63,6 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> i
             network.unanswerable.update(failed)
             bar.update(done)
     log.info("%d of them answered", len(questions) - len(network.unanswerable))
-    return len(questions)
 
 
 def foreseen(config: Config) -> Sequence[Question]:

@@ -26,7 +26,7 @@ from artist.core.result import RunResult
 from artist.engine.engine import Engine
 from artist.engine.stopping import StopRule
 from artist.errors import InputError
-from artist.explain import chain, from_call, from_validation
+from artist.explain import chain, checked, from_call, from_validation
 from artist.performance.placed import PlacedPerformance
 from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
@@ -102,10 +102,7 @@ def check_config(raw: Mapping[str, Any]) -> Config:
     InputError
         For the first bad field.
     """
-    try:
-        return Config.model_validate(dict(raw))
-    except ValidationError as error:
-        raise from_validation(error, model=Config) from None
+    return checked(Config, raw)
 
 
 def build(config: Config) -> Simulation:

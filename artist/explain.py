@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ArgsKwargs, ErrorDetails
 
 from artist.errors import InputError
 from netmodels.naming import allowed_names
+
+Checked = TypeVar("Checked", bound=BaseModel)
 
 _IN_WORDS = {  # what pydantic's types of errors mean to somebody who writes YAML
     "tuple_type": "a list such as [0, 10] or [a, b]",
@@ -43,6 +46,20 @@ def two_lines(error: InputError) -> str:
     """Return the message as exactly two lines."""
     first, _, rest = str(error).partition("\n  ")
     return f"{_one_line(first)}\n  {_one_line(rest) or 'allowed: see `artist --help` and README.md'}"
+
+
+def checked(model: type[Checked], raw: Mapping[str, Any]) -> Checked:
+    """Return a resolved configuration as a checked record.
+
+    Raises
+    ------
+    InputError
+        For the first bad field.
+    """
+    try:
+        return model.model_validate(dict(raw))
+    except ValidationError as error:
+        raise from_validation(error, model=model) from None
 
 
 def from_validation(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import product
 from math import ceil, floor
 from typing import NamedTuple
@@ -103,12 +103,7 @@ def iteration_in(
     """
     if stretch == 1.0:
         return _iteration(profile, view, system)
-    sizes = issues_of(profile).sizes
-    trains = [
-        Train(tuple(replace(each, ns=round(each.ns * stretch)) for each in train.passages), train.chunks)
-        for train in _trains(_priced("all_reduce", view, sizes, system), view, profile.launch_ns)
-    ]
-    return walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
+    return _walked(profile, view, system, stretch)
 
 
 def collective_on(
@@ -144,10 +139,7 @@ def _iteration(profile: Profile, view: View, system: SystemSettings) -> Iteratio
     if not view.levels or not len(sizes):
         return IterationTime(profile.compute_ns, 0, 0)
 
-    def walked() -> IterationTime:
-        trains = _trains(_priced("all_reduce", view, sizes, system), view, profile.launch_ns)
-        return walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
-
+    walked = partial(_walked, profile, view, system)
     if system.collective_queue != "one" or system.chunks > 1:
         return walked()
     if view.gates:
@@ -156,6 +148,19 @@ def _iteration(profile: Profile, view: View, system: SystemSettings) -> Iteratio
     else:
         rides_ns = _total_ns(_priced("all_reduce", view, sizes, system).phases, sizes)
     return through_one_queue(profile, rides_ns + profile.launch_ns, walked)
+
+
+def _walked(profile: Profile, view: View, system: SystemSettings, stretch: float = 1.0) -> IterationTime:
+    sizes = issues_of(profile).sizes
+    trains = _trains(_priced("all_reduce", view, sizes, system), view, profile.launch_ns)
+    if stretch != 1.0:
+        trains = [_stretched(train, stretch) for train in trains]
+    return walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
+
+
+def _stretched(train: Train, stretch: float) -> Train:
+    passages = (replace(each, ns=round(each.ns * stretch)) for each in train.passages)
+    return replace(train, passages=tuple(passages))
 
 
 class _Priced(NamedTuple):

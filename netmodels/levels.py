@@ -85,6 +85,10 @@ class View:
         return self._hash
 
 
+SeenTiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
+"""Each tier with its dimensions, innermost first, as machines of one type see them."""
+
+
 @lru_cache(maxsize=65_536)
 def views_of(shape: Shape, fabric: Fabric) -> tuple[View, ...]:
     """Return how a placement looks to each of its machine types; one view where there is one.
@@ -100,15 +104,16 @@ def views_of(shape: Shape, fabric: Fabric) -> tuple[View, ...]:
     fabric
         The network.
     """
+    return tuple(dict.fromkeys(view_of(shape, tiers) for tiers in tiers_of(shape, fabric)))
+
+
+def tiers_of(shape: Shape, fabric: Fabric) -> tuple[SeenTiers, ...]:
+    """Return the fabric as each machine type of a placement sees it; once where several see the same."""
     types = sorted({name for rack in shape for name, _ in rack})
-    fabrics = dict.fromkeys(fabric.tiers(name) for name in types) or {fabric.tiers(): None}
-    return tuple(dict.fromkeys(view_of(shape, tiers) for tiers in fabrics))
+    return tuple(dict.fromkeys(fabric.tiers(name) for name in types)) or (fabric.tiers(),)
 
 
-_Tiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
-
-
-def view_of(shape: Shape, tiers: _Tiers) -> View:
+def view_of(shape: Shape, tiers: SeenTiers) -> View:
     """Return how a placement looks where dimensions are those of `tiers`; see `views_of`."""
     machines = [count for rack in shape for _, count in rack]
     racks = [len(rack) for rack in shape]
@@ -162,7 +167,7 @@ def capacity(dimension: Dimension, machine_gpus: float, rack_gpus: float, gpus: 
     return gpus * min(shares)
 
 
-def _gates(shape: Shape, tiers: _Tiers) -> tuple[Gate, ...]:
+def _gates(shape: Shape, tiers: SeenTiers) -> tuple[Gate, ...]:
     """Return the distinct machines and racks, each by the widest way out of it."""
     (_, _), (_, rack_tier), (_, network_tier) = tiers
     gates: dict[Gate, None] = {}

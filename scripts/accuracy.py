@@ -173,10 +173,15 @@ def collectives(folder: Path) -> Iterator[Comparison]:
 
 
 def price_iteration(row: Row, profiles: Mapping[str, Profile], dims: Dims) -> IterationTime:
-    """Return our answer for a recorded iteration of ASTRA-sim 2.x, which has no update delays."""
+    """Return our answer for a recorded iteration of ASTRA-sim 2.x."""
+    return iteration_on(profile_of(row, profiles), dims, system_of(row))
+
+
+def profile_of(row: Row, profiles: Mapping[str, Profile]) -> Profile:
+    """Return the profile of a recorded iteration of ASTRA-sim 2.x: scaled, without update delays."""
     profile = profiles[row["model"]]
     plain = Profile(profile.name, tuple(replace(each, update_ns=0) for each in profile.layers))
-    return iteration_on(plain.scaled(float(row["compute_scale"] or 1)), dims, system_of(row))
+    return plain.scaled(float(row["compute_scale"] or 1))
 
 
 def profiles_of(folder: Path) -> dict[str, Profile]:

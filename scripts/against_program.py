@@ -17,8 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import yaml
-from accuracy import dims_of_row, profiles_of, rows_of, system_of
+from accuracy import dims_of_row, profile_of, profiles_of, rows_of, system_of
 
 from artist.data import data_path
 from netmodels.analytical import AnalyticalModel
@@ -36,10 +35,8 @@ def recorded(model: AstraSim, folder: Path) -> Iterator[tuple[str, int, int]]:
     for row in rows_of(folder / "results.csv"):
         if (row["simulator"], row["backend"], row["rc"]) != ("astra-sim-2.0", model.program.backend, "0"):
             continue
-        profile = profiles[row["model"]]
-        plain = Profile(profile.name, tuple(replace(each, update_ns=0) for each in profile.layers))
         levels = tuple(Level(*each) for each in dims_of_row(row) if each[2] > 1)
-        answer = model.on_levels(plain.scaled(float(row["compute_scale"] or 1)), levels, system_of(row))
+        answer = model.on_levels(profile_of(row, profiles), levels, system_of(row))
         yield f"iteration of {row['model']}", answer.total_ns, int(row["total_time_ns"])
     for row in rows_of(folder / "collectives.csv"):
         if row["backend"] != model.program.backend or row["rc"] != "0" or row["collective"] != "ALL_REDUCE":
@@ -58,8 +55,7 @@ def triples(model: AstraSim, count: int, seed: int) -> Iterator[tuple[str, int, 
     ours = AnalyticalModel()
     for _ in range(count):
         name = str(rng.choice(FABRICS))
-        file = data_path("topologies", f"{name}.yaml")
-        topology = load_topology(yaml.safe_load(file.read_text(encoding="utf-8")))
+        topology = load_topology(data_path("topologies", f"{name}.yaml"))
         fabric = topology.fabric
         system = replace(fabric.system, collective_queue="one", queue_order="issue")
         racks, machines, gpus = 1, 1, 1

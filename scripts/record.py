@@ -36,7 +36,7 @@ SWITCHES = Fabric(
 )
 PLACEMENTS = ("8", "4+4", "3+1", "2+2|2+2")
 """GPUs by machine; + joins the machines of a rack, | the racks."""
-INPUTS = ("iteration.et", "system.*", "network.*", "workload.txt", "memory.json", "logical.json", "*.txt")
+INPUTS = ("iteration.et", "*.json", "*.yml", "*.txt")
 _SAID = ("stdout.txt", "stderr.txt")
 
 

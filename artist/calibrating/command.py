@@ -2,11 +2,9 @@
 
 import hashlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from artist.build import build_network
 from artist.calibrating.measured import Measured, measured_file, read_measured
@@ -14,7 +12,7 @@ from artist.calibrating.table import fit_table
 from artist.commands import composer, overrides_parser, run_command, save
 from artist.config import Frame, NetworkConfig
 from artist.errors import InputError
-from artist.explain import from_validation
+from artist.explain import checked
 from netmodels.api import NetworkModel, SystemSettings, Topology, load_topology, shape_of
 from netmodels.calibrated import CalibratedFile, CalibratedModel
 from netmodels.calibration import Fit, Method, calibrate
@@ -52,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     with composer("calibrate", config_dir) as compose:
         raw = compose(overrides)
-    config, topology = _checked(raw), load_topology(raw["topology"])
+    config, topology = checked(CalibrateConfig, raw), load_topology(raw["topology"])
     if config.network.profiles is not None:
         found = str(config.network.profiles)
         what = "profiles are calibrated as they ship"
@@ -74,13 +72,6 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         models={row.profile.name: _record(row, fit) for row, fit in zip(rows, fits, strict=True)},
     )
     save(file.text().encode(), config.out, "out")
-
-
-def _checked(raw: Mapping[str, Any]) -> CalibrateConfig:
-    try:
-        return CalibrateConfig.model_validate(dict(raw))
-    except ValidationError as error:
-        raise from_validation(error, model=CalibrateConfig) from None
 
 
 def _fit(

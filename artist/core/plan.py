@@ -31,7 +31,7 @@ class Plan:
     wake_ns: int | None = None
 
 
-NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything goes on as it is
+_NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything goes on as it is
 
 
 class PlanBuilder:
@@ -74,7 +74,7 @@ class PlanBuilder:
     def done(self) -> Plan:
         """Freeze the plan."""
         if not self._changes and not self._assigns:
-            return NO_PLAN if self._wake_ns is None else Plan(_NOTHING, _NOTHING, self._wake_ns)
+            return _NO_PLAN if self._wake_ns is None else Plan(_NOTHING, _NOTHING, self._wake_ns)
         return Plan(
             MappingProxyType(dict(self._changes)), MappingProxyType(dict(self._assigns)), self._wake_ns
         )

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pandas as pd
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from artist.build import part
 from artist.capacity import build_cluster
@@ -23,7 +23,7 @@ from artist.describe.demand import DemandSeries, read_demand
 from artist.describe.statistics import Description, describe
 from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
 from artist.errors import InputError
-from artist.explain import from_validation
+from artist.explain import checked
 from artist.workload.api import JobSource
 from artist.workload.filters import select
 from artist.workload.table import check
@@ -183,7 +183,7 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
             case = [each for each in others if each.startswith(_OF_CLUSTER)]
             jobs = [each for each in others if each not in case]
             name = ", ".join([_called(raw, values.get("workload")), *jobs])
-            points.append(Point(_checked(raw), name, ", ".join(case)))
+            points.append(Point(checked(DescribeConfig, raw), name, ", ".join(case)))
     return points
 
 
@@ -202,13 +202,6 @@ def _called(raw: Mapping[str, Any], choice: str | None) -> str:
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
     return name
-
-
-def _checked(raw: Mapping[str, Any]) -> DescribeConfig:
-    try:
-        return DescribeConfig.model_validate(dict(raw))
-    except ValidationError as error:
-        raise from_validation(error, model=DescribeConfig) from None
 
 
 if __name__ == "__main__":

@@ -101,14 +101,17 @@ class Dally:
         key = self._keys(view.columns([*since, *ended]))
         order = sorted(key, key=lambda job: (key[job], self._assigned.get(job, -1), job))
         offers = _Offers(view, plan, {job: ended[job] for job in order if job in ended})
+        refused: list[tuple[int, int]] = []
         for job in order:
             if self.parameters.renewal == "keep":
                 offers.renew(key, key[job])
             if job in offers.ended:  # a literal renewal: it has to accept its own GPUs
                 offers.take_back(job)
             if job not in ended or job in offers.stopped:
-                self._offer(offers, job, since.get(job, view.now_ns))
-        self._wake(view, plan, [(job, since.get(job, view.now_ns)) for job in offers.refused])
+                began = since.get(job, view.now_ns)
+                if not self._offer(offers, job, began):
+                    refused.append((job, began))
+        self._wake(view, plan, refused)
         return plan.done()
 
     def _ended(self, view: ClusterView) -> dict[int, Allocation]:
@@ -126,18 +129,19 @@ class Dally:
         keys = sensitivity(jobs) if self.parameters.order == "sensitivity" else jobs.job.astype(np.float64)
         return dict(zip(jobs.job.tolist(), keys.tolist(), strict=True))
 
-    def _offer(self, offers: "_Offers", job: int, since: int) -> None:
-        """Offer GPUs to one job, which has waited since then, and take note of its answer."""
+    def _offer(self, offers: "_Offers", job: int, since: int) -> bool:
+        """Offer GPUs to one job, which has waited since then; take note of its answer, and return it."""
         now, demand = offers.view.now_ns, offers.view.demand(job)
         tier = offers.place(job, demand, self._widest(offers.view, demand.gpus, now - since))
         if tier is None:
             self._leased.pop(job, None)
-            return
+            return False
         self._assigned[job] = now
         if demand.gpus:
             self._leased[job] = None
             if tier != "network":
                 self._timers.accepted(tier, demand.gpus, now - since, now)
+        return True
 
     def _widest(self, view: ClusterView, gpus: int, waited: int) -> Tier:
         """Return the widest tier that a job accepts after a wait."""
@@ -180,14 +184,11 @@ class _Offers:
         Jobs whose lease has ended and whose turn has not yet come, with what they hold.
     stopped
         Those of them that were preempted, likewise.
-    refused
-        Jobs that go on waiting.
     """
 
     def __init__(self, view: ClusterView, plan: PlanBuilder, ended: dict[int, Allocation]) -> None:
         self.view = view
         self.ended = ended
-        self.refused: list[int] = []
         self._plan = plan
         self.stopped: dict[int, Allocation] = {}
         self._idle = view.free()
@@ -216,7 +217,6 @@ class _Offers:
         """Place a job as near as can be, idle GPUs first in each tier; return the tier, None if it waits."""
         allocation = self._found(demand, widest)
         if allocation is None:
-            self.refused.append(job)
             return None
         self._idle.take(allocation)
         if self._all is not self._idle:

@@ -30,7 +30,7 @@ from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.placement import BestFit, MachineChooser, Packing
-from artist.policies.preemption import run_first
+from artist.policies.preemption import run_first, waiting_after
 from artist.randomness import child_generator
 from artist.units import seconds_to_ns
 
@@ -72,7 +72,7 @@ class Gandiva:
             run_first(view, plan, lambda jobs: self._in_turn(jobs, view.now_ns), self._choose, skip=True)
         else:
             self._start(view, plan)
-        if freed and self.parameters.migration and not self._waiting_after(view, plan):
+        if freed and self.parameters.migration and not waiting_after(view, plan):
             self._migrate(view, plan)
         self._take_note(view, plan)
         return plan.done()
@@ -96,13 +96,6 @@ class Gandiva:
         group = np.where(jobs.running, np.where(over, 2, 0), 1)
         since = np.where(jobs.running, began, jobs.waiting_since_ns)
         return np.lexsort((jobs.job, since, group))
-
-    def _waiting_after(self, view: ClusterView, plan: PlanBuilder) -> int:
-        """Return how many jobs wait once the plan is carried out."""
-        waits = view.n_waiting
-        for job, allocation in plan.changes.items():
-            waits += 1 if allocation is None else -(view.allocation(job) is None)
-        return waits
 
     def _migrate(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Move running jobs to fewer machines, in order of arrival."""
@@ -136,7 +129,7 @@ class Gandiva:
         for job, began in self._turn.items():
             if now - began >= self._quantum_ns:  # nobody could take its place
                 self._turn[job] = now
-        if self._turn and self._waiting_after(view, plan):
+        if self._turn and waiting_after(view, plan):
             plan.wake_at(min(self._turn.values()) + self._quantum_ns)
 
 

@@ -41,6 +41,14 @@ def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
     return taken
 
 
+def waiting_after(view: ClusterView, plan: PlanBuilder) -> int:
+    """Return how many jobs wait once a plan is carried out."""
+    waits = view.n_waiting
+    for job, allocation in plan.changes.items():
+        waits += 1 if allocation is None else -(view.allocation(job) is None)
+    return waits
+
+
 def run_first(
     view: ClusterView,
     plan: PlanBuilder,

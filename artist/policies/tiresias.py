@@ -37,7 +37,7 @@ from artist.core.view import ClusterView, JobColumns
 from artist.policies.gittins import gittins_index
 from artist.policies.orders import ranking
 from artist.policies.placement import Chooser, PlacementName, chooser
-from artist.policies.preemption import run_first
+from artist.policies.preemption import run_first, waiting_after
 from artist.units import seconds_to_ns
 
 Ints = npt.NDArray[np.int64]
@@ -158,10 +158,7 @@ class Tiresias:
 
     def _wake_at_next_change(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Ask to be woken when a job that will run crosses a threshold, or a waiting one is promoted."""
-        waits = view.n_waiting
-        for job, allocation in plan.changes.items():
-            waits += 1 if allocation is None else -(view.allocation(job) is None)
-        if not waits:
+        if not waiting_after(view, plan):
             return  # nobody would take their place
         jobs = view.jobs
         gpus, runs = jobs.held_gpus, jobs.running

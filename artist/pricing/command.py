@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -11,13 +11,13 @@ from typing import Annotated, Any, cast
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ValueType
-from pydantic import Field, StrictFloat, StrictInt, ValidationError
+from pydantic import Field, StrictFloat, StrictInt
 
 from artist.build import build_network, network_profiles
 from artist.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.config import Frame, NetworkConfig
 from artist.errors import InputError
-from artist.explain import from_validation
+from artist.explain import checked
 from artist.pricing.placements import parse_shape, tier_shapes
 from artist.pricing.price import CollectivePrice, Price, price_collectives, price_iterations
 from artist.pricing.tables import collective_csv, collective_table, price_csv, price_table
@@ -132,20 +132,13 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
             values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
             raw = compose(combination)
             lead = tuple(values[name.lstrip("+")] for name in leads)
-            points.append(Point(_checked(raw), load_topology(raw["topology"]), lead))
+            points.append(Point(checked(PriceConfig, raw), load_topology(raw["topology"]), lead))
     return [name.rpartition(".")[2] for name in leads], points
 
 
 def _available() -> str:
     """Return the override that takes all network models that can answer here."""
     return "network=analytical" + (",astra_sim" if os.environ.get("ASTRA_SIM_BIN") else "")
-
-
-def _checked(raw: Mapping[str, Any]) -> PriceConfig:
-    try:
-        return PriceConfig.model_validate(dict(raw))
-    except ValidationError as error:
-        raise from_validation(error, model=PriceConfig) from None
 
 
 def _listed(value: Any) -> list[Any]:

@@ -44,7 +44,6 @@ _SCHEMA: dict[str, tuple[tuple[str, int, int, int, str], ...]] = {
 }
 
 
-@cache
 def message(name: str) -> Any:
     """Return the class of a message of the schema."""
     return _messages()[name]

@@ -22,7 +22,7 @@ from netmodels.astra_sim.scratch import Scratch
 from netmodels.errors import InputError
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
-from netmodels.levels import Level, View, view_of
+from netmodels.levels import Level, View, tiers_of, view_of
 from netmodels.shape import Shape
 from netmodels.system import SystemSettings
 
@@ -104,8 +104,6 @@ class AstraSim:
         self.program = locate(p.binary, p.backend, p.program_files)
         if p.ns3:
             ns3.check_settings(p.ns3, self.program.backend)
-        if self.program.backend == "htsim":
-            _log.warning(_HTSIM, extra={"note": True})
         self.input_files = (self.program.path, *p.program_files)
         self.last: tuple[NpuTime, ...] = ()
         self._known: dict[tuple[Profile, tuple[Level, ...], SystemSettings], IterationTime] = {}
@@ -132,7 +130,7 @@ class AstraSim:
         """
         self._check(profile)
         answers = []
-        for tiers in _tiers_of(shape, fabric):
+        for tiers in tiers_of(shape, fabric):
             view = view_of(shape, tiers)
             if not view.levels or not any(layer.gradient_bytes for layer in profile.layers):
                 answers.append(IterationTime(profile.compute_ns, 0, 0))
@@ -148,7 +146,7 @@ class AstraSim:
         if self.program.backend == "ns3":
             return False
         try:
-            for tiers in _tiers_of(shape, fabric):
+            for tiers in tiers_of(shape, fabric):
                 self._expressed(view_of(shape, tiers))
         except InexpressibleError:
             return True
@@ -226,6 +224,8 @@ class AstraSim:
     def _asked(
         self, profile: Profile, files: Mapping[str, bytes], arguments: Sequence[str], npus: int
     ) -> IterationTime:
+        if self.program.backend == "htsim" and not self.last:
+            _log.warning(_HTSIM, extra={"note": True})
         command = [str(self.program.path), *arguments, *self.parameters.arguments]
         with self._scratch.filled(files, npus) as folder:
             outcome = run(command, folder, self.parameters.timeout_s, files=npus)
@@ -244,12 +244,6 @@ class AstraSim:
         with suppress(OSError, UnicodeDecodeError):
             text = (outcome.folder / version1.ANSWER).read_text(encoding="utf-8")
         return (read_version1(text),)
-
-
-def _tiers_of(shape: Shape, fabric: Fabric) -> list[ns3.Tiers]:
-    """Return the fabric as each machine type of a placement sees it; once where several see the same."""
-    types = sorted({name for rack in shape for name, _ in rack})
-    return list(dict.fromkeys(fabric.tiers(name) for name in types)) or [fabric.tiers()]
 
 
 def _iteration_time(profile: Profile, times: Sequence[NpuTime], outcome: Outcome) -> IterationTime:

@@ -25,12 +25,11 @@ from netmodels.astra_sim.inputs import (
 from netmodels.errors import InputError
 from netmodels.fabric import Dimension
 from netmodels.layers import Profile
-from netmodels.levels import View, capacity
+from netmodels.levels import SeenTiers, View, capacity
 from netmodels.naming import allowed_names
 from netmodels.shape import Shape, Tier, gpus
 from netmodels.system import SystemSettings
 
-Tiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
 ARGUMENTS = (
     "--workload-configuration=iteration",
     "--system-configuration=system.json",
@@ -87,7 +86,7 @@ class Network:
         Whether all groups of each dimension have as many members.
     """
 
-    def __init__(self, shape: Shape, tiers: Tiers) -> None:
+    def __init__(self, shape: Shape, tiers: SeenTiers) -> None:
         self.hosts, self.switches = gpus(shape), 0
         self.links: list[Link] = []
         self._members: dict[tuple[Tier, int], set[int]] = {}
@@ -161,7 +160,7 @@ def logical_dims(view: View, network: Network) -> tuple[int, ...]:
 def files(
     profile: Profile,
     shape: Shape,
-    tiers: Tiers,
+    tiers: SeenTiers,
     view: View,
     system: SystemSettings,
     settings: Mapping[str, object],

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings
+from netmodels.api import Fabric, Profile
 from netmodels.astra_sim.model import AstraSim
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,16 +24,27 @@ def reference() -> Path:
     return REFERENCE
 
 
-@pytest.fixture(scope="session")
-def accuracy() -> ModuleType:
-    """Return scripts/accuracy.py, which reads recorded answers and asks our model the same."""
-    spec = importlib.util.spec_from_file_location("accuracy", ROOT / "scripts" / "accuracy.py")
+def _script(name: str) -> ModuleType:
+    """Return a script as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def accuracy() -> ModuleType:
+    """Return scripts/accuracy.py, which reads recorded answers and asks our model the same."""
+    return _script("accuracy")
+
+
+@pytest.fixture(scope="session")
+def record() -> ModuleType:
+    """Return scripts/record.py, which made the recorded runs."""
+    return _script("record")
 
 
 @pytest.fixture
@@ -58,27 +69,17 @@ def astra(fake: Path, tmp_path: Path) -> Callable[..., AstraSim]:
 
 
 @pytest.fixture(scope="session")
-def toy() -> Profile:
+def toy(record: ModuleType) -> Profile:
     """Return three layers: 80 us forward, 158 us backward, all-reduces of 1, 16 and 4 MB in this order."""
-    return Profile(
-        "toy",
-        (
-            Layer("embed", 20_000, 0, 30_000, 4_000_000),
-            Layer("block", 50_000, 60_000, 45_000, 16_777_216),
-            Layer("head", 10_000, 12_000, 11_000, 1_048_576),
-        ),
-    )
+    profile: Profile = record.TOY
+    return profile
 
 
 @pytest.fixture(scope="session")
-def switches() -> Fabric:
+def switches(record: ModuleType) -> Fabric:
     """Return 450 and 25 GiB/s a GPU in a machine and a rack, 12.5 beyond; one switch each."""
-    gib = 2**30 / 1e9
-    machine, rack, network = (
-        (Dimension("switch", latency_ns, bandwidth * gib),)
-        for latency_ns, bandwidth in ((500.0, 450), (1000.0, 25), (2500.0, 12.5))
-    )
-    return Fabric("switches", machine, rack, network, SystemSettings(local_memory_gb_s=3350))
+    fabric: Fabric = record.SWITCHES
+    return fabric
 
 
 @pytest.fixture(scope="session")

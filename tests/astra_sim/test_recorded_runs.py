@@ -1,10 +1,7 @@
 """Real runs: ours in recorded/runs.jsonl, those of the reference, and one of the user's own program."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import yaml
@@ -22,19 +19,6 @@ FOLDER = Path(__file__).parent / "recorded"
 RUNS = [json.loads(line) for line in (FOLDER / "runs.jsonl").read_text().splitlines()]
 NAMES = [f"{run['backend']} {run['placement']}" for run in RUNS]
 GIB = 2**30 / 1e9
-
-
-@pytest.fixture(scope="module")
-def record() -> ModuleType:
-    """Return scripts/record.py, which made the recorded runs."""
-    path = Path(__file__).parents[2] / "scripts" / "record.py"
-    spec = importlib.util.spec_from_file_location("record", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("run", RUNS, ids=NAMES)
