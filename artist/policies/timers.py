@@ -8,7 +8,7 @@ default.
 
 from collections import deque
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
+from math import sqrt
 from typing import Literal
 
 from artist.units import ns_to_seconds
@@ -33,27 +33,57 @@ class Timers:
     default_ns: dict[WaitTier, int]
     history_ns: int | None
     series: list[tuple[int, str, float]] = field(default_factory=list)
-    _waits: dict[tuple[WaitTier, int], deque[tuple[int, int]]] = field(default_factory=dict)
+    _waits: dict[tuple[WaitTier, int], "_Waits"] = field(default_factory=dict)
     _last: dict[tuple[WaitTier, int], int] = field(default_factory=dict)
 
     def accepted(self, tier: WaitTier, gpus: int, wait_ns: int, now: int) -> None:
         """Take note that a job of a demand accepted a tier after a wait."""
         if self.history_ns is not None:
-            self._waits.setdefault((tier, gpus), deque()).append((now, wait_ns))
+            self._waits.setdefault((tier, gpus), _Waits()).add(now, wait_ns)
 
     def timer_ns(self, tier: WaitTier, gpus: int, now: int) -> int:
         """Return how long a job of a demand waits for a tier."""
         waits = self._waits.get((tier, gpus))
         if self.history_ns is None or waits is None:
             return self.default_ns[tier]
-        while waits and now - waits[0][0] > self.history_ns:
-            waits.popleft()
-        timer = self.default_ns[tier] if len(waits) < 2 else _tuned([wait for _, wait in waits])
+        waits.forget(now - self.history_ns)
+        timer = waits.timer_ns
+        if timer is None:
+            timer = self.default_ns[tier]
         if self._last.get((tier, gpus)) != timer:
             self._last[tier, gpus] = timer
             self.series.append((now, f"{tier} timer, {gpus} GPUs", ns_to_seconds(timer)))
         return timer
 
 
-def _tuned(waits: list[int]) -> int:
-    return round(fmean(waits) + 2 * stdev(waits))
+class _Waits:
+    """Accepted waits with their exact sums, so that a timer costs the same however many they are."""
+
+    def __init__(self) -> None:
+        self._each: deque[tuple[int, int]] = deque()  # when accepted, wait
+        self._sum = self._squares = 0
+        self._timer_ns: int | None = None
+
+    def add(self, now: int, wait_ns: int) -> None:
+        """Take note of a wait."""
+        self._each.append((now, wait_ns))
+        self._count(wait_ns, 1)
+
+    def forget(self, before: int) -> None:
+        """Forget waits that were accepted before a time."""
+        while self._each and self._each[0][0] < before:
+            self._count(self._each.popleft()[1], -1)
+
+    @property
+    def timer_ns(self) -> int | None:
+        """Mean + 2 sample standard deviations; None for fewer than two waits."""
+        n = len(self._each)
+        if self._timer_ns is None and n >= 2:
+            variance = (n * self._squares - self._sum**2) / (n * (n - 1))
+            self._timer_ns = round(self._sum / n + 2 * sqrt(variance))
+        return self._timer_ns
+
+    def _count(self, wait_ns: int, sign: int) -> None:
+        self._sum += sign * wait_ns
+        self._squares += sign * wait_ns**2
+        self._timer_ns = None
