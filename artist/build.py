@@ -23,6 +23,7 @@ from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
+from artist.data import data_path
 from artist.engine.engine import Engine
 from artist.engine.stopping import StopRule
 from artist.errors import InputError
@@ -168,8 +169,8 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
         except (Exception, SystemExit):
             continue  # the run itself will say what is wrong
         files += [Path(path) for path in getattr(made, "input_files", ())]
-    with suppress(AttributeError, RuntimeError, TypeError):  # no mapping, no such home, no path: likewise
-        files.append(Path(raw["network"].get("profiles")).expanduser())
+    with suppress(AttributeError, RuntimeError, TypeError, KeyError):  # no mapping, home, path, name: likewise
+        files.append(_profiles_file(Path(raw["network"].get("profiles")), str(raw["topology"]["name"])))
     return tuple(files)
 
 
@@ -205,11 +206,31 @@ def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str
     """
     if config.profiles is None:
         return get_profile
-    found = read_calibrated(config.profiles)
+    found = read_calibrated(_profiles_file(config.profiles, topology.name))
     if found.topology not in ("", topology.name):
         note = "the profiles of %s were calibrated for topology %s, not %s"
         log.warning(note, config.profiles, found.topology, topology.name, extra={"note": True})
     return found
+
+
+def _profiles_file(profiles: Path, topology: str) -> Path:
+    """Return the file of profiles: the one named, or of a calibration that ships that for the topology.
+
+    Raises
+    ------
+    InputError
+        If a calibration ships, but not for this topology.
+    """
+    shipped = data_path("traces", "calibrated") / profiles
+    if len(profiles.parts) != 1 or not shipped.is_dir():
+        return profiles.expanduser()
+    file = shipped / f"{topology}.yaml"
+    if not file.is_file():
+        known = ", ".join(sorted(each.stem for each in shipped.glob("*.yaml")))
+        allowed = f"topology={known}; for another: artist-calibrate measured={profiles} topology=NAME out=FILE, "
+        what = f"it ships for other topologies than {topology}"
+        raise InputError(what, where="network.profiles", found=str(profiles), allowed=f"{allowed}then that FILE")
+    return file
 
 
 def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSettings:

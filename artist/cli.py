@@ -24,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from artist.config import NAME_RULE, checked_name
-from artist.data import data_path
+from artist.data import Kind, data_path
 from artist.errors import InputError
 from artist.explain import from_library, two_lines
 from artist.run_folder import remove_if_empty
@@ -355,7 +355,14 @@ def _user_folders(settings: Any) -> list[Path]:
     return [path for path in sources if path.resolve() != shipped]
 
 
-for _name, _resolver in (("folder", _folder_of_results), ("sweep", _sweep_name), ("run_key", _key)):
+def _shipped(kind: Kind, name: str) -> str:
+    """Return the path of a file that ships, such as `${artist.shipped:traces,tiny.csv}`."""
+    return str(data_path(kind, name))
+
+
+for _name, _resolver in (
+    ("folder", _folder_of_results), ("sweep", _sweep_name), ("run_key", _key), ("shipped", _shipped)
+):  # fmt: skip
     # At import, since a launcher's processes import this module for `_task` and resolve the sweep's folders.
     OmegaConf.register_new_resolver(f"artist.{_name}", _resolver, replace=True)
 

@@ -160,7 +160,7 @@ class NetworkConfig(Frame):
     system
         Settings that replace those of the topology; None keeps the topology's.
     profiles
-        File of calibrated profiles; None for those that ship.
+        File of calibrated profiles, or the name of a calibration that ships; None for profiles as they are.
     fallback
         Who answers where the model cannot; None: the run ends with the model's error.
     ahead

@@ -2,9 +2,11 @@
 
     python scripts/fit_generator.py --traces ../shared/traces --out traces
 
-Reads the recovered Venus and Philly files and writes, for each, the probability of every GPU count, duration
-quantiles by size class, and relative rates of arrivals by hour and weekday. The periods are those of the
-published fits (distributions.json), so that the two can be compared.
+Reads the recovered Venus and Philly files, and the two job files of the Dally authors' program, and writes, for
+each, the probability of every GPU count, duration quantiles by size class, and relative rates of arrivals by hour
+and weekday. The periods of Venus and Philly are those of the published fits (distributions.json), so that the two
+can be compared. Durations of the Dally files are computing only, with n iterations of one GPU done by n GPUs at
+once, as their program does it; their hours mean nothing, so all are alike.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from artist.workload.readers.artist_json import ArtistJson
 from artist.workload.readers.helios import HeliosTrace
 from artist.workload.readers.philly import PhillyTrace
 
@@ -24,15 +27,16 @@ QUANTILES = (
 )
 SIZE_CLASSES = (1, 4, 8, 16, 32, 1_000_000)  # the last that has jobs is written as null: any number
 LEAST_SHARE = 0.0005  # rarer GPU counts are left out: a handful of jobs
+LEAST_JOBS = 20  # of a size class; the largest jobs, if fewer, join the class below
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One trace: its files, the first date that counts, and what to say about it."""
+    """One trace: its files, the first date that counts (None: it has no dates), and what to say about it."""
 
     name: str
     files: tuple[str, ...]
-    since: str
+    since: str | None
     about: dict[str, str]
 
 
@@ -64,6 +68,23 @@ FITS = (
             "note": "duration is the sum of the attempts; the time zone of the hours is not known",
         },
     ),
+    *(
+        Fit(
+            f"dally_{name}",
+            (f"artist-sim/{file}.json.gz",),
+            None,
+            {
+                "trace": f"{what}, {file}.json: jobs of Helios Venus",
+                "licence": "distributions only; the jobs derive from Helios Venus, CC-BY-4.0",
+                "cite": "the Dally paper, section 5.1.1",
+                "note": "durations are computing only, n iterations of one GPU in one iteration of n GPUs",
+            },
+        )
+        for name, what, file in (
+            ("batch", "The batch of the Dally authors", "sense_500jobs_0start0arrival-withBert"),
+            ("poisson", "The Poisson arrivals of the Dally authors", "sense_500jobs_poisson_1proc-week"),
+        )
+    ),
 )
 
 
@@ -72,7 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--traces", type=Path, required=True, help="folder with helios-venus/ and philly/")
+    parser.add_argument("--traces", type=Path, required=True, help="folder of the traces, as named in FITS")
     parser.add_argument("--out", type=Path, default=Path("traces"), help="folder for generator_*.yaml")
     arguments = parser.parse_args()
     for fit in FITS:
@@ -84,6 +105,9 @@ def main() -> None:
 
 def read_jobs(folder: Path, fit: Fit) -> pd.DataFrame:
     """Return the jobs of a trace, all its files together, since the first date that counts."""
+    if fit.since is None:
+        jobs = ArtistJson(path=folder / fit.files[0]).table()
+        return jobs.assign(duration_s=jobs["iterations"].astype(float) * jobs["compute_s"].astype(float))
     reader = HeliosTrace if fit.name.startswith("helios") else PhillyTrace
     jobs = pd.concat([reader(path=folder / file).table() for file in fit.files])
     return jobs[jobs["submit_date"] >= fit.since]
@@ -91,15 +115,21 @@ def read_jobs(folder: Path, fit: Fit) -> pd.DataFrame:
 
 def as_yaml(fit: Fit, jobs: pd.DataFrame) -> str:
     """Return the text of the generator's file."""
-    days = jobs["submit_date"].dt.normalize().nunique()
+    if fit.since is None:
+        days = max(float(jobs["submit_s"].max()) / 86_400, 1.0)
+        hours, weekdays = [1.0] * 24, [1.0] * 7
+    else:
+        days = jobs["submit_date"].dt.normalize().nunique()
+        hours = relative(jobs["submit_date"].dt.hour, pd.Series(range(24)))
+        weekdays = weekday_rate(jobs)
     body: dict[str, object] = {
         "source": {**fit.about, "jobs": len(jobs), "made_by": "scripts/fit_generator.py"},
         "jobs_per_day": round(len(jobs) / days, 1),
         "gpu_probability": gpu_probability(jobs),
         "quantiles": list(QUANTILES),
         "size_classes": size_classes(jobs),
-        "hour_rate": relative(jobs["submit_date"].dt.hour, pd.Series(range(24))),
-        "weekday_rate": weekday_rate(jobs),
+        "hour_rate": hours,
+        "weekday_rate": weekdays,
     }
     source = yaml.safe_dump({"source": body.pop("source")}, sort_keys=False, width=105)
     return source + yaml.safe_dump(body, sort_keys=False, width=105, default_flow_style=None)
@@ -113,9 +143,12 @@ def gpu_probability(jobs: pd.DataFrame) -> dict[int, float]:
 
 def size_classes(jobs: pd.DataFrame) -> list[dict[str, object]]:
     """Return the duration quantiles of each size class."""
+    bounds = list(SIZE_CLASSES)
+    while len(bounds) > 1 and (jobs["gpus"] > bounds[-2]).sum() < LEAST_JOBS:
+        del bounds[-2]
     classes: list[dict[str, object]] = []
     above = 0
-    for most in SIZE_CLASSES:
+    for most in bounds:
         inside = jobs[(jobs["gpus"] > above) & (jobs["gpus"] <= most)]
         if len(inside):
             seconds = np.quantile(inside["duration_s"], QUANTILES).round(1).tolist()

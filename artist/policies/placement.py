@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
+from heapq import heapify, heapreplace
 from math import ceil
 from operator import or_
 from typing import Literal, Protocol
@@ -25,7 +26,7 @@ from artist.randomness import child_generator
 Ints = npt.NDArray[np.int64]
 
 PlacementName = Literal[
-    "first_fit", "best_fit", "consolidate_machine", "consolidate_rack", "consolidate", "random"
+    "first_fit", "best_fit", "consolidate_machine", "consolidate_rack", "consolidate", "spread", "random"
 ]
 
 
@@ -148,6 +149,24 @@ class Consolidate(MachineChooser):
         return taken
 
 
+class Spread(MachineChooser):
+    """GPU after GPU on the machine that has most free then: the load is even, jobs are torn apart."""
+
+    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        heap = [
+            (-count, m) for count, there in enumerate(free.buckets.sets) if count for m in members_of(there & usable)
+        ]
+        if -sum(count for count, _ in heap) < need:
+            return None
+        heapify(heap)
+        taken: dict[int, int] = {}
+        for _ in range(need):
+            count, m = heap[0]
+            taken[m] = taken.get(m, 0) + 1
+            heapreplace(heap, (count + 1, m))
+        return taken
+
+
 class Random(MachineChooser):
     """A random machine that fits, else GPUs of machines in random order."""
 
@@ -168,6 +187,7 @@ _CHOOSERS: Mapping[PlacementName, Callable[[int], Chooser]] = {
     "consolidate_machine": lambda seed: Consolidate("machine"),
     "consolidate_rack": lambda seed: Consolidate("rack"),
     "consolidate": lambda seed: Consolidate("network"),
+    "spread": lambda seed: Spread(),
     "random": Random,
 }
 

@@ -105,18 +105,18 @@ class SyntheticTrace:
             Last as long as the drawn work takes on `load_gpus` GPUs that are busy for this fraction of
             the time; above 1 the queue grows. Another cluster size does not change the jobs.
         days, jobs_per_day
-            Last this many days; or as long as this mean rate makes it.
+            Last this many days, 0 for all at once; or as long as this mean rate makes it.
         start_hour, start_weekday
             Hour (0 to 23) and day (0 = Monday) at which the arrivals begin.
         burst_jobs
             Mean number of jobs submitted together, one second apart; geometrically distributed.
         """
 
-        preset: Literal["helios_venus", "philly"] = "helios_venus"
+        preset: Literal["helios_venus", "philly", "dally_batch", "dally_poisson"] = "helios_venus"
         jobs: int = Field(default=400, ge=1, le=10_000_000)
         load: PositiveFloat | None = None
         load_gpus: PositiveInt = 128
-        days: PositiveFloat | None = None
+        days: NonNegativeFloat | None = None
         jobs_per_day: PositiveFloat | None = None
         start_hour: int = Field(default=9, ge=0, le=23)
         start_weekday: int = Field(default=0, ge=0, le=6)
@@ -161,6 +161,8 @@ class SyntheticTrace:
             span_s = chosen.days * _DAY_S
         else:
             span_s = chosen.jobs / (chosen.jobs_per_day or known.jobs_per_day) * _DAY_S
+        if not span_s:
+            return np.zeros(chosen.jobs)
         if not span_s <= MAX_S:
             allowed = f"arrivals within {MAX_S:g} s, by load, days or jobs_per_day"
             raise InputError("too long a time", where="workload", found=f"{span_s:g} s", allowed=allowed)

@@ -46,6 +46,10 @@ def where(name, gpus_free, need, cluster=CLUSTER, **demand):
         ("consolidate", (2, 1, 2, 1), 4, {0: 2, 1: 1, 3: 1}),
         ("consolidate", (1, 3, 2, 1), 4, {0: 1, 1: 3}),
         ("consolidate", (0, 0, 0, 3), 4, None),
+        # spread: the fullest of free GPUs first, so 4, 3, 1 -> 3, 3, 1 -> 2, 3, 1 -> 2, 2, 1
+        ("spread", (4, 3, 1, 0), 3, {0: 2, 1: 1}),
+        ("spread", (4, 0, 4, 0), 8, {0: 4, 2: 4}),
+        ("spread", (1, 1, 0, 0), 3, None),
     ],
 )
 def test_where_a_job_goes(name, gpus_free, need, expected):
