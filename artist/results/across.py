@@ -53,7 +53,7 @@ def _lines(comparison: Comparison) -> Lines | None:
     found: dict[str, dict[float, float]] = {name: {} for name in names.values()}
     for group in comparison.groups:
         value = _number(group.values[swept])
-        mean, _ = estimate(BY_NAME["jct_mean_s"], [run.summary for run in group.runs])
+        mean, *_ = estimate(BY_NAME["jct_mean_s"], [run.summary for run in group.runs])
         if value is None:
             return None
         values[value] = group.shown[swept]

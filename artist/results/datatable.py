@@ -107,7 +107,7 @@ def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
     for metric in _ORDER:
         compared = metric not in _COUNTS
         estimates = [estimate(metric, [run.summary for run in group.runs]) for group in groups]
-        unit, factor = column_unit(metric.kind, [mean for mean, _ in estimates])
+        unit, factor = column_unit(metric.kind, [each.mean for each in estimates])
         columns.append(
             Column(metric.name, _title(metric), unit, more=metric not in METRICS, compared=compared)
         )
@@ -201,12 +201,12 @@ def signed_per_cent(part: float) -> str:
 def _metric_cells(
     estimates: Sequence[Estimate], contest: Contest, metric: Metric, factor: float, compared: bool
 ) -> list[Cell]:
-    texts = number_texts(estimates, factor, metric.kind)
-    best = _best(contest, metric.kind, [mean for mean, _ in estimates]) if metric.low_is_good else set()
+    texts = number_texts([(each.mean, each.half) for each in estimates], factor, metric.kind)
+    best = _best(contest, metric.kind, [each.mean for each in estimates]) if metric.low_is_good else set()
     cells = []
-    for row, ((mean, _), (text, half)) in enumerate(zip(estimates, texts, strict=True)):
+    for row, ((mean, *_), (text, half)) in enumerate(zip(estimates, texts, strict=True)):
         base = contest.baseline[row]
-        apart = _apart(metric.kind, mean, estimates[base][0]) if compared and base != row else None
+        apart = _apart(metric.kind, mean, estimates[base].mean) if compared and base != row else None
         cells.append(Cell(text, mean, half, apart, row in best))
     return cells
 

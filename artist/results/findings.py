@@ -63,7 +63,7 @@ class Verdict:
     overlap: bool | None
 
     def of(self, row: int) -> Estimate:
-        """Return mean and half width of a row of the scenario."""
+        """Return mean and interval of a row of the scenario."""
         return self.estimates[self.scenario.rows.index(row)]
 
 
@@ -74,7 +74,7 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
         estimates = [
             estimate(metric, [run.summary for run in comparison.groups[row].runs]) for row in scenario.rows
         ]
-        means = [math.inf if mean is None else mean for mean, _ in estimates]
+        means = [math.inf if mean is None else mean for mean, *_ in estimates]
         if sum(map(math.isfinite, means)) < 2:
             continue
         least = min(means)
@@ -84,7 +84,7 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
         )
         baseline = contest.baseline[best]
         reference = _own(scenario, estimates, baseline)
-        drop = difference(least, reference[0])
+        drop = difference(least, reference.mean)
         overlap = _overlap(estimates[means.index(least)], reference) if best != baseline else None
         below = None if drop is None else -drop
         found.append(Verdict(scenario, best, baseline, level, tuple(estimates), below, overlap))
@@ -113,18 +113,13 @@ def findings(comparison: Comparison, contest: Contest, digests: Sequence[Digest]
 
 
 def _own(scenario: Scenario, estimates: Sequence[Estimate], row: int) -> Estimate:
-    return estimates[scenario.rows.index(row)] if row in scenario.rows else (None, None)
+    return estimates[scenario.rows.index(row)] if row in scenario.rows else Estimate()
 
 
 def _overlap(one: Estimate, other: Estimate) -> bool | None:
-    if None in (*one, *other):
+    if one.low is None or one.high is None or other.low is None or other.high is None:
         return None
-    (mean, half), (mean_2, half_2) = one, other
-    assert mean is not None
-    assert half is not None
-    assert mean_2 is not None
-    assert half_2 is not None
-    return abs(mean - mean_2) <= half + half_2
+    return one.low <= other.high and other.low <= one.high
 
 
 def _sentence(found: Sequence[Verdict], contest: Contest) -> str:
@@ -148,7 +143,7 @@ def _sentence(found: Sequence[Verdict], contest: Contest) -> str:
 
 def _most_apart(each: Verdict) -> float:
     """Return by how much of the best the worst is above it."""
-    means = [mean for mean, _ in each.estimates if mean is not None]
+    means = [mean for mean, *_ in each.estimates if mean is not None]
     return difference(max(means), min(means)) or 0.0
 
 
@@ -220,7 +215,7 @@ def _clause(each: Verdict, contest: Contest) -> str:
 
 def _next(each: Verdict, contest: Contest) -> str:
     """Return who comes after the best and its equals, unless that was said."""
-    means = {row: mean for row, (mean, _) in zip(each.scenario.rows, each.estimates, strict=True)}
+    means = {row: mean for row, (mean, *_) in zip(each.scenario.rows, each.estimates, strict=True)}
     rest = [(mean, row) for row, mean in means.items() if row not in each.level and mean is not None]
     if not rest:
         return ""
@@ -319,14 +314,14 @@ def _reasons(comparison: Comparison, contest: Contest, digests: Sequence[Digest]
 
 
 def _gap_s(each: Verdict) -> float:
-    means = [mean for mean, _ in each.estimates if mean is not None]
+    means = [mean for mean, *_ in each.estimates if mean is not None]
     return max(means) - min(means)
 
 
 def _why(each: Verdict, contest: Contest, digests: Sequence[Digest]) -> str:
     other = each.baseline
     if other in each.level or other not in each.scenario.rows:
-        means = [mean or 0.0 for mean, _ in each.estimates]
+        means = [mean or 0.0 for mean, *_ in each.estimates]
         other = each.scenario.rows[means.index(max(means))]
     best, worse = digests[each.best].parts_s, digests[other].parts_s
     gap = worse - best
@@ -378,8 +373,8 @@ def _certainty(comparison: Comparison, contest: Contest) -> str:
     least = min(counts)
     seeds = f"{least} seeds" if counts == {least} else f"{least} to {max(counts)} seeds"
     return (
-        f"Rows are means over {seeds}; intervals are 95 % confidence intervals of the mean. Overlapping "
-        "intervals mean that these runs do not settle which is better; from 2 or 3 seeds intervals are wide."
+        f"Rows are means over {seeds}; intervals are 95 % bootstrap intervals of the mean. Overlapping "
+        "intervals mean that these runs do not settle which is better; from 2 or 3 seeds they say little."
     )
 
 

@@ -1,20 +1,39 @@
-"""Confidence intervals of the mean over replicates. Pure."""
+"""Bootstrap intervals of the mean over replicates. Pure."""
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+_RESAMPLES = 10_000
 
 
-def half_width_95(values: Sequence[float]) -> float | None:
-    """Return half the width of the 95 % confidence interval of the mean; None for fewer than 2 values.
+def bootstrap_95(values: Sequence[float]) -> tuple[float, float] | None:
+    """Return the ends of the 95 % bootstrap interval of the mean; None for fewer than 2 values.
 
-    Student's t: t(0.975, n - 1) x s / sqrt(n), s with n - 1 in its denominator.
+    Replicates are drawn with replacement, as many as there are, 10,000 times; the interval leaves out an equal part
+    of the means at either end. Leaving out 2.5 % would be too little from a handful of values, whose spread
+    is that of values about their own mean: left out is P(Z < -sqrt(n / (n - 1)) t), with Student's t(0.975, n - 1)
+    and Z normal, which is 2.5 % for many values and next to nothing for two. That is the expanded percentile interval
+    of Hesterberg, What Teachers Should Know about the Bootstrap, The American Statistician 69(4), 2015, section 4.
+    The draws are always the same.
     """
     n = len(values)
     if n < 2:
         return None
-    mean = math.fsum(values) / n
-    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
-    return student_t_95(n - 1) * math.sqrt(variance / n)
+    left_out = NormalDist().cdf(-math.sqrt(n / (n - 1)) * student_t_95(n - 1))
+    array = np.asarray(values, dtype=np.float64)
+    low, high = np.quantile(array[_draws(n)].mean(axis=1), (left_out, 1 - left_out))
+    return max(float(low), min(values)), min(float(high), max(values))  # rounding of a mean of equals
+
+
+@lru_cache(maxsize=32)
+def _draws(n: int) -> npt.NDArray[np.int64]:
+    """Return which values each resample takes, (_RESAMPLES, n)."""
+    return np.random.default_rng(0).integers(0, n, (_RESAMPLES, n))
 
 
 def student_t_95(freedom: int) -> float:

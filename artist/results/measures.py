@@ -3,15 +3,27 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from artist.results.interval import half_width_95
+from artist.results.interval import bootstrap_95
 
 LEVEL = 0.01  # values within 1 % of the best are level with it
 _NEGLIGIBLE = {"time": 1.0, "fraction": 1e-3}  # a second, 0.1 percentage points
 _TIMES = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))  # from how many seconds on
 _UNITS_OF_KINDS = {"count": ("", 1.0), "fraction": ("%", 100.0)}
-Estimate = tuple[float | None, float | None]  # mean, and half the width of its interval
+
+
+class Estimate(NamedTuple):
+    """A mean over replicates, and the ends of its 95 % bootstrap interval; None where there is none."""
+
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def half(self) -> float | None:
+        """Half the width of the interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +107,14 @@ BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 
 
 def estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> Estimate:
-    """Return mean and half width; nothing if any replicate lacks the number, for that is no sample."""
+    """Return mean and interval; nothing if any replicate lacks the number, for that is no sample."""
     values = [value for summary in summaries if (value := metric.of(summary)) is not None]
-    if len(values) < len(summaries):
-        return None, None
-    return math.fsum(values) / len(values), half_width_95(values)
+    return estimated(values) if len(values) == len(summaries) else Estimate()
+
+
+def estimated(values: Sequence[float]) -> Estimate:
+    """Return the mean of at least one value, and its interval."""
+    return Estimate(math.fsum(values) / len(values), *(bootstrap_95(values) or (None, None)))
 
 
 def difference(value: float | None, reference: float | None) -> float | None:
@@ -132,8 +147,10 @@ def column_unit(kind: str, values: Sequence[float | None]) -> tuple[str, float]:
     return (unit, 1 / scale_s) if min(there, default=0.0) >= scale_s / 100 else ("s", 1.0)
 
 
-def number_texts(estimates: Sequence[Estimate], scale: float, kind: str) -> list[tuple[str, str]]:
-    """Return texts of means and half widths, all with the same number of decimals.
+def number_texts(
+    estimates: Sequence[tuple[float | None, float | None]], scale: float, kind: str
+) -> list[tuple[str, str]]:
+    """Return texts of means and half widths of intervals, all with the same number of decimals.
 
     The text is "-" where there is no mean, and that of the half width is empty where there is none.
     """

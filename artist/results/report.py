@@ -42,7 +42,7 @@ _SORTING = (
 )
 _REPLICATES = (
     "Where a row has several runs, they are equal but for the seed: mean, and after \u00b1 half the width of "
-    "its 95 % confidence interval (Student's t). From 2 or 3 runs that interval is wide."
+    "its 95 % bootstrap interval (both ends: table.csv). From 2 or 3 runs that interval says little."
 )
 _LETTERS = "Letters stand for the rows in the figures."
 _CODE = (

@@ -8,12 +8,12 @@ from typing import Any
 
 from artist.results.compare import POLICY, Comparison, compare
 from artist.results.folder import Run
-from artist.results.measures import ALL_METRICS, METRICS, column_unit, estimate, number_texts
+from artist.results.measures import ALL_METRICS, METRICS, Metric, column_unit, estimate, number_texts
 from artist.results.names import short_key
 
 INTERVAL = (
-    "+-: half width of the 95 % confidence interval of the mean over the runs (seeds) of a row; "
-    "from 2 or 3 runs it is wide"
+    "+-: half width of the 95 % bootstrap interval of the mean over the runs (seeds) of a row; "
+    "from 2 or 3 runs it says little"
 )
 
 
@@ -57,7 +57,7 @@ def compare_table(runs: Sequence[Run]) -> str:
     """Return the table of many runs as aligned text: a row for each group of replicates.
 
     Leading columns are the config keys that differ; replicates show their mean and, after +-, half
-    the width of its 95 % confidence interval.
+    the width of its 95 % bootstrap interval.
     """
     return comparison_grid(compare(runs)).text()
 
@@ -81,14 +81,14 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """Return a comparison as CSV in seconds and fractions, half widths in columns of their own."""
+    """Return a comparison as CSV in seconds and fractions, ends of intervals in columns of their own."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    columns = [name for metric in ALL_METRICS for name in (metric.name, f"{metric.name}_ci95")]
+    columns = [name for metric in ALL_METRICS for name in _columns(metric)]
     writer.writerow([*comparison.keys, "runs", *columns])
     for group in comparison.groups:
         estimates = [estimate(metric, [run.summary for run in group.runs]) for metric in ALL_METRICS]
-        cells = [_plain(number) for pair in estimates for number in pair]
+        cells = [_plain(number) for each in estimates for number in each]
         writer.writerow([*group.values, len(group.runs), *cells])
     return text.getvalue()
 
@@ -103,12 +103,16 @@ def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
     columns += [[str(len(summaries)) for _, summaries in rows]] * replicated
     for metric in METRICS:
         estimates = [estimate(metric, summaries) for _, summaries in rows]
-        unit, scale = column_unit(metric.kind, [mean for mean, _ in estimates])
+        unit, scale = column_unit(metric.kind, [each.mean for each in estimates])
         heads.append((*metric.title, unit))
-        texts = number_texts(estimates, scale, metric.kind)
+        texts = number_texts([(each.mean, each.half) for each in estimates], scale, metric.kind)
         columns.append([f"{mean} +- {half}" if half else mean for mean, half in texts])
     note = INTERVAL if replicated else ""
     return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), note)
+
+
+def _columns(metric: Metric) -> tuple[str, str, str]:
+    return metric.name, f"{metric.name}_low95", f"{metric.name}_high95"
 
 
 def _plain(number: float | None) -> str:

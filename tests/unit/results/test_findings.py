@@ -76,7 +76,7 @@ def test_level_policies_are_not_ranked(comparison: Callable[..., Comparison]) ->
 def test_intervals_are_spoken_of(
     comparison: Callable[..., Comparison], fifo: Sequence[float], srtf: Sequence[float], words: str
 ) -> None:
-    """t(1) = 12.7: 101 +- 12.7 and 10.5 +- 6.4 are apart; 150 +- 635 and 140 +- 635 are not."""
+    """100 to 102 and 10 to 11 are apart; 100 to 200 and 90 to 190 are not."""
     points = [
         (policy, 1, seed, mean)
         for policy, means in (("fifo", fifo), ("srtf", srtf))
@@ -139,7 +139,7 @@ def test_the_first_sentence_says_who_and_where(comparison: Callable[..., Compari
 
 
 def test_what_intervals_leave_open_is_not_called_settled(comparison: Callable[..., Comparison]) -> None:
-    """150 +- 635 and 140 +- 635: lower in the mean, and said to be open."""
+    """100 to 200 and 90 to 190: lower in the mean, and said to be open."""
     points = [("fifo", 1, 0, 100.0), ("fifo", 1, 1, 200.0), ("srtf", 1, 0, 90.0), ("srtf", 1, 1, 190.0)]
     assert said(comparison(points), "In short") == (
         "srtf has the lowest mean JCT (not settled: the 95 % interval overlaps with another's)."

@@ -48,12 +48,12 @@ def test_missing_numbers_are_dashes(summary: dict[str, Any]) -> None:
 
 
 def test_replicates_are_merged(replicates: list[Run]) -> None:
-    """Means 11.83 and 23.67: mean 17.75; s = 11.83 / sqrt 2, t(1) s / sqrt 2 = 12.706 x 5.917 = 75.18."""
+    """Means 11.83 and 23.67: mean 17.75; of two values the interval is from one to the other, half 5.92."""
     *_, fifo, tiresias, note = compare_table(replicates).splitlines()
     rows = [fifo.split(), tiresias.split()]
-    assert rows[0][:7] == ["fifo", "2", "3", "3", "17.75", "+-", "75.18"]
+    assert rows[0][:7] == ["fifo", "2", "3", "3", "17.75", "+-", "5.92"]
     assert rows[1][:5] == ["tiresias", "1", "3", "3", "11.83"]
-    assert note.startswith("+-: half width of the 95 % confidence interval")
+    assert note.startswith("+-: half width of the 95 % bootstrap interval")
 
 
 def test_one_run_a_row_needs_no_note(replicates: list[Run]) -> None:
@@ -87,7 +87,7 @@ def test_counts_with_a_fraction_show_it_in_the_whole_column(replicates: list[Run
     for run, count in zip(replicates, (1, 2, 0), strict=True):
         run.summary["preemptions"] = count
     *_, fifo, tiresias, _ = compare_table(replicates).splitlines()
-    assert fifo.split()[-3:] == ["1.5", "+-", "6.4"]  # 12.706 x sqrt(1/2) / sqrt 2 = 6.353
+    assert fifo.split()[-3:] == ["1.5", "+-", "0.5"]  # from 1 to 2
     assert tiresias.split()[-1] == "0.0"
 
 
@@ -106,13 +106,13 @@ def test_a_replicate_without_the_number_leaves_no_mean(replicates: list[Run]) ->
     """A mean over those replicates that got far enough would be a biased sample; there is none."""
     replicates[1].summary["makespan_s"] = None
     row = next(csv.DictReader(comparison_csv(compare(replicates)).splitlines()))
-    assert (row["makespan_s"], row["makespan_s_ci95"], row["jct_mean_s"]) == ("", "", "17.75")
+    assert (row["makespan_s"], row["makespan_s_low95"], row["jct_mean_s"]) == ("", "", "17.75")
 
 
 def test_csv_is_in_seconds_and_fractions(replicates: list[Run]) -> None:
-    """Programs get base units in full precision, and no half width from a single run."""
+    """Programs get base units in full precision, and no interval from a single run."""
     row = list(csv.DictReader(comparison_csv(compare(replicates)).splitlines()))[1]
     assert (row["policy"], row["runs"], row["jobs"]) == ("tiresias", "1", "3")
     assert float(row["jct_mean_s"]) == 35.5 / 3
     assert float(row["gpu_utilization"]) == 68 / 90
-    assert row["jct_mean_s_ci95"] == ""
+    assert row["jct_mean_s_low95"] == row["jct_mean_s_high95"] == ""
