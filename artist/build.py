@@ -169,7 +169,9 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
         except (Exception, SystemExit):
             continue  # the run itself will say what is wrong
         files += [Path(path) for path in getattr(made, "input_files", ())]
-    with suppress(AttributeError, RuntimeError, TypeError, KeyError):  # no mapping, home, path, name: likewise
+    with suppress(
+        AttributeError, RuntimeError, TypeError, KeyError
+    ):  # no mapping, home, path, name: likewise
         files.append(_profiles_file(Path(raw["network"].get("profiles")), str(raw["topology"]["name"])))
     return tuple(files)
 
@@ -227,9 +229,13 @@ def _profiles_file(profiles: Path, topology: str) -> Path:
     file = shipped / f"{topology}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(each.stem for each in shipped.glob("*.yaml")))
-        allowed = f"topology={known}; for another: artist-calibrate measured={profiles} topology=NAME out=FILE, "
+        allowed = (
+            f"topology={known}; for another: artist-calibrate measured={profiles} topology=NAME out=FILE, "
+        )
         what = f"it ships for other topologies than {topology}"
-        raise InputError(what, where="network.profiles", found=str(profiles), allowed=f"{allowed}then that FILE")
+        raise InputError(
+            what, where="network.profiles", found=str(profiles), allowed=f"{allowed}then that FILE"
+        )
     return file
 
 

@@ -7,7 +7,7 @@ says, any GPUs after its rack timer. Both count from the start of the present wa
 machine (a rack) has no such timer. The timers tune themselves by the waits of those who accepted
 (`artist.policies.timers`). A running job's GPUs are offered again at the end of each lease: it keeps
 them, unless a waiting job with lower sensitivity accepts them; then it is preempted, and waits, or moves
-if it accepts other GPUs at once.
+if it accepts other GPUs at once. With `renewal: nearer` it gives them up for GPUs of a nearer tier.
 
 Switches for ablations: `auto_tune`, `delay`, `preemptive`, and `order: arrival` instead of sensitivity.
 
@@ -50,7 +50,7 @@ class DallyParameters(BaseModel):
     rack_timer_h: float = Field(24, ge=0, le=1e6)
     history_leases: float = Field(24, gt=0, le=1e6)
     lease_s: float = Field(_HOUR_S, ge=1, le=4e9)
-    renewal: Literal["keep", "literal"] = "keep"
+    renewal: Literal["keep", "nearer", "literal"] = "keep"
     delay: bool = True
     preemptive: bool = True
     order: Literal["sensitivity", "arrival"] = "sensitivity"
@@ -93,7 +93,8 @@ class Dally:
             if isinstance(event, Stop | Finish):
                 self._leased.pop(event.job, None)
         plan = view.plan()
-        if not view.n_waiting:
+        nearer = self.parameters.renewal == "nearer"
+        if not view.n_waiting and not nearer:
             return plan.done()
         waiting = view.waiting
         since = dict(zip(waiting.job.tolist(), waiting.waiting_since_ns.tolist(), strict=True))
@@ -103,8 +104,10 @@ class Dally:
         offers = _Offers(view, plan, {job: ended[job] for job in order if job in ended})
         refused: list[tuple[int, int]] = []
         for job in order:
-            if self.parameters.renewal == "keep":
-                offers.renew(key, key[job])
+            if self.parameters.renewal != "literal":
+                for renewed in offers.renew(key, key[job]):
+                    if nearer and offers.move_nearer(*renewed):
+                        self._assigned[renewed[0]] = view.now_ns
             if job in offers.ended:  # a literal renewal: it has to accept its own GPUs
                 offers.take_back(job)
             if job not in ended or job in offers.stopped:
@@ -156,7 +159,8 @@ class Dally:
 
     def _wake(self, view: ClusterView, plan: PlanBuilder, waiting: Sequence[tuple[int, int]]) -> None:
         """Ask to be woken when a timer of a waiting job (number, since when) runs out, or a lease."""
-        if not waiting:
+        leases = self.parameters.preemptive and (waiting or self.parameters.renewal == "nearer")
+        if not waiting and not leases:
             return
         now, lease = view.now_ns, self._lease_ns
         began: dict[int, set[int]] = {}
@@ -168,7 +172,7 @@ class Dally:
             for tier in _WAIT_TIERS
             for since in starts
         ]
-        if self.parameters.preemptive:
+        if leases:
             due += [now + lease - (now - self._assigned[job]) % lease for job in self._leased]
         ahead = [time for time in due if time > now]
         if ahead:
@@ -199,13 +203,30 @@ class _Offers:
                 self._all.give(allocation)
         self._no: set[tuple[Demand, Tier]] = set()
 
-    def renew(self, key: Mapping[int, float], turn: float) -> None:
-        """Renew the leases of those whose key is not above that of the job whose turn it is."""
-        while self.ended:
-            job = next(iter(self.ended))
-            if key[job] > turn:
-                return
-            self._all.take(self.ended.pop(job))
+    def renew(self, key: Mapping[int, float], turn: float) -> list[tuple[int, Allocation]]:
+        """Renew the leases of those whose key is not above that of the job whose turn it is; return them."""
+        renewed: list[tuple[int, Allocation]] = []
+        while self.ended and key[job := next(iter(self.ended))] <= turn:
+            renewed.append((job, self.ended.pop(job)))
+            self._all.take(renewed[-1][1])
+        return renewed
+
+    def move_nearer(self, job: int, held: Allocation) -> bool:
+        """Move a job whose lease was renewed to idle GPUs, or its own, of a nearer tier, if it can."""
+        demand, cluster = self.view.demand(job), self.view.cluster
+        narrowest = int(demand.gpus > cluster.largest_machine)
+        self._idle.give(held)
+        for tier in TIERS[narrowest : tier_of(held, cluster)]:
+            allocation = _CHOOSERS[tier].choose(self._idle, demand)
+            if allocation is not None:
+                self._idle.take(allocation)
+                if self._all is not self._idle:
+                    self._all.give(held)
+                    self._all.take(allocation)
+                self._plan.place(job, allocation)
+                return True
+        self._idle.take(held)
+        return False
 
     def take_back(self, job: int) -> None:
         """Preempt a job whose lease has ended; its turn to be offered GPUs is yet to come."""

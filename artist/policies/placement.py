@@ -154,7 +154,10 @@ class Spread(MachineChooser):
 
     def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         heap = [
-            (-count, m) for count, there in enumerate(free.buckets.sets) if count for m in members_of(there & usable)
+            (-count, m)
+            for count, there in enumerate(free.buckets.sets)
+            if count
+            for m in members_of(there & usable)
         ]
         if -sum(count for count, _ in heap) < need:
             return None

@@ -162,7 +162,7 @@ def _telling_keys(facts: Sequence[_Facts]) -> list[str]:
 def _obscurity(key: str) -> int:
     """Order keys: the name of a thing says most, the class that builds it least."""
     last = key.rsplit(".", 1)[-1]
-    return 0 if key == POLICY else 1 if last == "name" else 3 if last == "_target_" else 2
+    return 0 if key == POLICY else 1 if last in ("name", "preset") else 3 if last == "_target_" else 2
 
 
 def _classes(facts: Sequence[_Facts], keys: Sequence[str]) -> int:

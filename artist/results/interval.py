@@ -14,11 +14,11 @@ _RESAMPLES = 10_000
 def bootstrap_95(values: Sequence[float]) -> tuple[float, float] | None:
     """Return the ends of the 95 % bootstrap interval of the mean; None for fewer than 2 values.
 
-    Replicates are drawn with replacement, as many as there are, 10,000 times; the interval leaves out an equal part
-    of the means at either end. Leaving out 2.5 % would be too little from a handful of values, whose spread
-    is that of values about their own mean: left out is P(Z < -sqrt(n / (n - 1)) t), with Student's t(0.975, n - 1)
-    and Z normal, which is 2.5 % for many values and next to nothing for two. That is the expanded percentile interval
-    of Hesterberg, What Teachers Should Know about the Bootstrap, The American Statistician 69(4), 2015, section 4.
+    Replicates are drawn with replacement, as many as there are, 10,000 times; the interval leaves out an
+    equal part of the means at either end. 2.5 % would leave out too much where values are few, since their
+    spread is that about their own mean: left out is P(Z < -sqrt(n / (n - 1)) t), Student's t(0.975, n - 1)
+    and Z normal: 2.5 % for many values and next to nothing for two. This is the expanded percentile interval
+    of Hesterberg, What Teachers Should Know about the Bootstrap, The American Statistician 69(4), 2015.
     The draws are always the same.
     """
     n = len(values)

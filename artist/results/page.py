@@ -53,7 +53,7 @@ def report_page(
     lead: str,
     setting: str,
     findings: Sequence[tuple[str, str]],
-    comparison: Section,
+    tables: Sequence[Section],
     figures: Sequence[PageFigure],
     sections: Sequence[Section],
     lists: Sequence[tuple[str, Sequence[Entry]]],
@@ -69,12 +69,12 @@ def report_page(
         What was simulated and assumed; may be empty.
     findings
         Topic and sentence of each finding.
-    sections
-        Tables after the figures.
+    tables, sections
+        Tables before and after the figures.
     lists
         Heading and entries of the lists at the end; empty ones are left out.
     """
-    places = [("table", comparison.title)]
+    places = [(f"of-{section.name}", section.title) for section in tables]
     places += [(figure.name, figure.title) for figure in figures]
     places += [(f"of-{section.name}", section.title) for section in sections]
     links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title in places)
@@ -84,9 +84,9 @@ def report_page(
         f'<p class="lead setting">{escape(setting)}</p>' if setting else "",
         f'<section class="findings" id="findings" aria-label="findings">{said}</section>',
         f"<nav>{links}</nav>",
-        _section(comparison, "table"),
-        *(_figure(figure) for figure in figures),
-        *(_section(section, f"of-{section.name}") for section in sections),
+        *map(_section, tables),
+        *map(_figure, figures),
+        *map(_section, sections),
         *(_list(title, entries) for title, entries in lists if entries),
         f"<footer>{escape(footer)}</footer>",
     ]
@@ -135,10 +135,10 @@ def _glued(text: str) -> str:
     return re.sub(r"(?<=\d) (?=%|(?:h|min|s)\b)", "&nbsp;", text)
 
 
-def _section(section: Section, anchor: str) -> str:
+def _section(section: Section) -> str:
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in section.notes)
     notes += "".join(f'<p class="note more">{escape(note)}</p>' for note in section.more)
-    return f'<h2 id="{anchor}">{escape(section.title)}</h2>{html_table(section.table)}{notes}'
+    return f'<h2 id="of-{section.name}">{escape(section.title)}</h2>{html_table(section.table)}{notes}'
 
 
 def _figure(figure: PageFigure) -> str:

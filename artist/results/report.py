@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from artist.errors import InputError
+from artist.results.claims.schema import read_claims
+from artist.results.claims.table import Judged, claim_notes, claims_csv, claims_grid, claims_table, judge
 from artist.results.compare import CODE, Comparison, Replicates, compare
 from artist.results.folder import SUMMARY, Run, read_run
 from artist.results.names import short_key, spoken
@@ -75,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_args(argv)
         folders = [Path(folder) for folder in arguments.folders]
         output = Path(arguments.output) if arguments.output else folders[0] / "report"
-        report(folders, output, baseline=arguments.baseline, trace=arguments.trace)
+        report(folders, output, baseline=arguments.baseline, trace=arguments.trace, claims=arguments.claims)
     except InputError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
@@ -83,7 +85,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def report(
-    folders: Sequence[Path], output: Path, *, baseline: str | None = None, trace: bool = False
+    folders: Sequence[Path],
+    output: Path,
+    *,
+    baseline: str | None = None,
+    trace: bool = False,
+    claims: str | None = None,
 ) -> None:
     """Print the comparison of all finished runs under the folders, and write the report's files.
 
@@ -93,18 +100,28 @@ def report(
         `key=value,...`: what rows are measured against; see `scenarios.contest`.
     trace
         Whether to write who ran where for a trace viewer too.
+    claims
+        The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`).
 
     Raises
     ------
     InputError
         If a folder does not exist, no finished run is found, a file of a run is damaged, no row is like the
-        baseline, or the output cannot be written.
+        baseline, the claims are no good, or the output cannot be written.
     """
+    claimed = None if claims is None else read_claims(claims)
     found = find_runs(folders)
     comparison = compare([read_run(folder) for folder in found.runs])
     competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]
     print(comparison_grid(comparison, letters=True).text())
+    judged = (
+        None
+        if claimed is None
+        else judge(claimed, [run for group in comparison.groups for run in group.runs])
+    )
+    if judged is not None:
+        print(claims_grid(judged).text())
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     for run in comparison.older:
@@ -114,7 +131,7 @@ def report(
     try:
         output.mkdir(parents=True, exist_ok=True)
         traces = _traces(comparison) if trace else {}
-        files = _files(comparison, competing, failures, output, list(traces))
+        files = _files(comparison, competing, judged, failures, output, list(traces))
         for name, content in (files | traces).items():
             (output / name).write_bytes(content)
     except OSError as error:
@@ -149,7 +166,12 @@ def find_runs(folders: Sequence[Path]) -> Found:
 
 
 def _files(
-    comparison: Comparison, competing: Contest, failures: Sequence[str], output: Path, traces: Sequence[str]
+    comparison: Comparison,
+    competing: Contest,
+    judged: Judged | None,
+    failures: Sequence[str],
+    output: Path,
+    traces: Sequence[str],
 ) -> dict[str, bytes]:
     from artist.results.digest import GAUGES, digest
     from artist.results.figures import drawings, drawn
@@ -166,6 +188,8 @@ def _files(
         print(note.strip(), "Give fewer folders to see them.", file=sys.stderr)
     digests = [digest(group) for group in groups]
     files: dict[str, bytes] = {"table.csv": comparison_csv(comparison).encode()}
+    if judged is not None:
+        files["claims.csv"] = claims_csv(judged).encode()
     figures = []
     for drawing in drawings(digests, competing):
         figure, images = drawn(drawing, note)
@@ -187,7 +211,7 @@ def _files(
             delayed=any(each.parts_s[PARTS.index("restarts and moves")] > 0 for each in digests),
         ),
         findings(comparison, competing, digests),
-        _table_section(comparison, competing),
+        [*_claims_section(judged), _table_section(comparison, competing)],
         figures,
         _member_sections(comparison, digests),
         lists,
@@ -202,6 +226,14 @@ def _table_section(comparison: Comparison, competing: Contest) -> "Section":
 
     table = comparison_table(comparison, competing)
     return Section("comparison", "Comparison", table, tuple(_notes(comparison, competing)), (_MORE,))
+
+
+def _claims_section(judged: Judged | None) -> "list[Section]":
+    from artist.results.page import Section
+
+    if judged is None:
+        return []
+    return [Section("claims", f"Claims of {judged.file.paper}", claims_table(judged), claim_notes(judged))]
 
 
 def _member_sections(comparison: Comparison, digests: "Sequence[Digest]") -> "list[Section]":
@@ -320,7 +352,7 @@ def _failure(path: Path) -> str:
     return " ".join(message.split())
 
 
-_USAGE = "FOLDER ... [--baseline KEY=VALUE,...] [--output DIR] [--trace]; see --help"
+_USAGE = "FOLDER ... [--baseline KEY=VALUE,...] [--claims NAME] [--output DIR] [--trace]; see --help"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -338,6 +370,11 @@ def _parser() -> argparse.ArgumentParser:
         "--baseline",
         metavar="KEY=VALUE,...",
         help="rows that others are measured against, such as policy=fifo; default: the first row's policy",
+    )
+    parser.add_argument(
+        "--claims",
+        metavar="NAME",
+        help="hold the runs against the claims of a paper: dally, or a file like that of dally",
     )
     parser.add_argument(
         "--trace",

@@ -6,7 +6,7 @@ Where nothing else is said: two GPUs a machine, two machines a rack, two racks.
 import numpy as np
 import pytest
 
-from artist.core.events import Start, Stop
+from artist.core.events import Change, Start, Stop
 from artist.policies.dally import Dally, sensitivity
 from artist.policies.timers import Timers
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
@@ -173,6 +173,35 @@ def test_a_literal_renewal_refuses_spread_gpus():
     assert kept.columns["migrations"][4] == 0
     literal, _ = run_checked(jobs, tiny_cluster(2, 2), dally(renewal="literal", **options))
     assert literal.columns["migrations"][4] == 1
+
+
+def test_a_nearer_renewal_moves_at_the_end_of_a_lease():
+    """The pair has halves from 7 on; both machines are free but for it from 15 on, and nobody waits.
+
+    Its lease of 10 s ends at 17: then it moves to one machine, once, and stays there.
+    """
+    jobs = [*one_on_each(2, lasts=15), job("pair", 2, 40, at=2)]
+    options = {"machine_timer_h": 5 / HOUR, "lease_s": 10, "renewal": "nearer"}
+    result, events = run_checked(jobs, tiny_cluster(2, 2), dally(**options))
+    moves = [
+        (e.job, e.time_ns // NS_PER_S, len(e.allocation.slices)) for e in events if isinstance(e, Change)
+    ]
+    assert moves == [(4, 17, 1)]
+    assert seconds(result, "finish_ns")[4] == 47
+    stays, _ = run_checked(jobs, tiny_cluster(2, 2), dally(**options, preemptive=False))
+    assert stays.columns["migrations"][4] == 0
+
+
+def test_what_a_nearer_renewal_leaves_is_offered_at_once():
+    """Machines of 3: the pair has halves from 6 on, 2 + 2 more are idle from 15 on, a triple waits.
+
+    At 16 the pair moves to one machine, so the other is whole; by its timer the triple would wait until 17.
+    """
+    jobs = [job("a", 2, 15), job("b", 2, 14), job("pair", 2, 40, at=1), job("triple", 3, 5, at=12)]
+    options = {"machine_timer_h": 5 / HOUR, "lease_s": 10, "renewal": "nearer"}
+    _, events = run_checked(jobs, tiny_cluster(2, 3), dally(**options))
+    assert started(events)[2:] == [(2, 6, [0, 1]), (3, 16, [0])]
+    assert [e.time_ns // NS_PER_S for e in events if isinstance(e, Change)] == [16]
 
 
 def test_sensitivity_is_one_over_one_plus_overhead():

@@ -1,0 +1,1 @@
+"""What a paper claims, in one data file each, and what our runs say of it."""
