@@ -24,7 +24,7 @@ from artist.results.looks import (
     title,
     width_of,
 )
-from artist.results.measures import number_texts
+from artist.results.measures import BY_NAME, estimate, number_texts
 from artist.results.names import clip
 from artist.results.scenarios import Contest
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BAR_IN = 0.24
+_WHISKER: Any = {"color": "black", "linewidth": 1, "marker": "|", "markersize": 4}
 _TIER_NAMES = ("in a machine", "in a rack", "over the network")
 LEAST_OVERHEAD = 1e-4  # less is drawn there
 _MOST_MODELS = 12
@@ -50,9 +51,14 @@ def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WID
         figure, (axes,) = _bar_panels(1, digests, contest, width_in)
         y = _stack(axes, digests, contest, values[:, used] / scale, [PARTS[i] for i in used], used)
         texts = number_texts([(float(total) or None, None) for total in totals], 1 / scale, "time")
-        for at, total, (text, _) in zip(y, totals / scale, texts, strict=True):
-            axes.annotate(text, (total, at), (3, 0), textcoords="offset points", va="center", fontsize=8)
-        axes.set_xlim(0, 1.12 * float(totals.max()) / scale or 1.0)
+        ends = []
+        for at, total, each, (text, _) in zip(y, totals, digests, texts, strict=True):
+            mean = estimate(BY_NAME["jct_mean_s"], [run.summary for run in each.group.runs])
+            ends.append(max(float(total), mean.high or 0.0) / scale)
+            if mean.low is not None and mean.high is not None:
+                axes.plot([mean.low / scale, mean.high / scale], [at, at], **_WHISKER)
+            axes.annotate(text, (ends[-1], at), (4, 0), textcoords="offset points", va="center", fontsize=8)
+        axes.set_xlim(0, 1.12 * max(ends) or 1.0)
         axes.set_xlabel(f"mean over finished jobs ({unit})")
         _part_key(figure, axes, width_in)
         return figure

@@ -11,7 +11,8 @@ from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Floats, Jobs
 from artist.results.steps import distribution_steps, thin_steps
 
 BINS = 400
-GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
+GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "unfinished_jobs")
+TIMELINE = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
 LEAST_WAIT_S = 1.0  # a job that waited less did not wait
 
 
@@ -166,7 +167,8 @@ def _overheads(tables: Sequence[Jobs]) -> tuple[tuple[tuple[str, str], float], .
 
 
 def _gauges(run: Run) -> tuple[tuple[Gauge, ...], float]:
-    times, *values = run.numbers("timeline", ["time_s", *GAUGES])
+    times, *values = run.numbers("timeline", ["time_s", *TIMELINE])
+    values[-1] = values[-1] + values[-2]  # who runs or waits has not finished
     if not len(times):
         times, values = np.zeros(1), [np.zeros(1) for _ in GAUGES]
     return tuple(_gauge(times, value) for value in values), float(times[-1])

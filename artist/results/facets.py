@@ -8,8 +8,8 @@ from artist.results.compare import Replicates
 from artist.results.looks import group_texts, looks, marked_look, point_looks, points
 from artist.results.scenarios import Contest
 
-_MOST_PANELS = 8
-_MOST_LINES = 6  # in each of several panels
+MOST_PANELS = 8
+MOST_LINES = 6  # in each of several panels
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def facets(groups: Sequence[Replicates], contest: Contest) -> Facets:
     """
     sets = scenario_rows(len(groups), contest)
     names = list(dict.fromkeys(contest.contenders[: len(groups)]))
-    if 1 < len(sets) <= _MOST_PANELS and 1 < len(names) <= _MOST_LINES:
+    if 1 < len(sets) <= MOST_PANELS and 1 < len(names) <= MOST_LINES:
         numbers = [names.index(contest.contenders[row]) for row in range(len(groups))]
         lines, dots = tuple(map(marked_look, numbers)), tuple(map(points, numbers))
         return Facets(sets, lines, dots, tuple(names), tuple(map(numbers.index, range(len(names)))))

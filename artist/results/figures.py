@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from artist.results.compare import Comparison
 from artist.results.digest import GAUGES, Digest, Distribution
 from artist.results.jobcolumns import PARTS
 from artist.results.looks import NARROW_IN, WIDTH_IN
+from artist.results.names import short_key
 from artist.results.page import PageFigure, slim
 from artist.results.scenarios import Contest
 
@@ -37,7 +39,16 @@ _DEMAND = (
 )
 _WAITING = "Jobs that wait for GPUs, over time."
 _BUSY = "GPUs that jobs hold, over time. Dashed grey: GPUs that there are."
-_RUNNING = "Jobs that hold GPUs, over time."
+_UNFINISHED_JOBS = "Jobs that wait or run, over time."
+_HISTOGRAM = (
+    "How many jobs took how long, as fractions of all submitted jobs, in spans of time that grow by the "
+    "same factor; each line ends where 95 % of its jobs are done (p95)."
+)
+_ALONG = (
+    "Numbers of the comparison along {key}. Lower is better. Scales are logarithmic if values are far apart."
+)
+_MEANS = " Means over replicates; whiskers are their 95 % bootstrap intervals."
+_WHISKERS = " The thin black line is the 95 % bootstrap interval of the mean over replicates."
 _AVERAGED = " Averaged over short spans of time"
 _BAND = "; the light band shows the least and the greatest number"
 _AXES_DIFFER = " The vertical axes of the panels differ."
@@ -72,15 +83,20 @@ class Drawing:
     draw: Callable[[float], "Figure"]
 
 
-def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest) -> list[Drawing]:
     """Return the figures of a comparison; reads the events of a few runs.
+
+    Parameters
+    ----------
+    digests
+        Of the first rows of the comparison, those that are drawn.
 
     Raises
     ------
     InputError
         If the events of a run are damaged.
     """
-    from artist.results import barplots, pictures, plots, seriesplots
+    from artist.results import barplots, pictures, plots, seriesplots, sweepplots
 
     noted = seriesplots.with_series([each.group for each in digests])
     shown = pictures.chosen(digests, contest)
@@ -94,16 +110,34 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
         caption = text + _of_gauge(digests, name, contest) + first
         return Drawing(name, title, caption, partial(plots.over_time, digests, name, contest))
 
+    swept = sweepplots.along(comparison)
+    along = (
+        []
+        if swept is None
+        else [
+            Drawing(
+                "along",
+                f"Along {short_key(swept.key)}",
+                _ALONG.format(key=short_key(swept.key)) + _MEANS * several,
+                partial(sweepplots.metrics_along, comparison.groups, swept),
+            ),
+        ]
+    )
     return [
+        *along,
         Drawing(
             "jct_parts", "Where the completion time went",
-            _PARTS + "".join(_MORE_PARTS.get(part, "") for part in parts) + ".",
+            _PARTS + "".join(_MORE_PARTS.get(part, "") for part in parts) + "." + _WHISKERS * several,
             partial(barplots.jct_parts, *both),
         ),
         Drawing(
             "jct_cdf", "Job completion times",
             _CDF + _UNFINISHED * any(_ends_below_1(each.jct) for each in digests) + pooled,
             partial(plots.jct_cdf, *both),
+        ),
+        Drawing(
+            "jct_histogram", "Histogram of completion times", _HISTOGRAM + pooled,
+            partial(plots.jct_histogram, *both),
         ),
         Drawing(
             "queueing_cdf", "Queueing times",
@@ -116,7 +150,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
         ),
         gauge("queue_length", "Waiting jobs", _WAITING),
         gauge("busy_gpus", "Busy GPUs", _BUSY),
-        gauge("running_jobs", "Running jobs", _RUNNING),
+        gauge("unfinished_jobs", "Unfinished jobs", _UNFINISHED_JOBS),
         Drawing("placements", "Placements by tier", _TIERS, partial(barplots.placements_by_tier, *both)),
         Drawing(
             "comm_overhead", "Communication by model and tier",
@@ -145,7 +179,9 @@ def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:
     from artist.results.plots import rendered
 
     figure = drawing.draw(WIDTH_IN)
-    wide, png = slim(rendered(figure, "svg", outlines=False)), rendered(figure, "png")
+    wide = slim(rendered(figure, "svg", outlines=False))
+    figure.set_layout_engine("none")  # everything has its place, and looking for it again takes as long
+    png = rendered(figure, "png")
     narrow = slim(rendered(drawing.draw(NARROW_IN), "svg", outlines=False))
     page_figure = PageFigure(drawing.name, drawing.title, drawing.caption + note, wide, narrow)
     return page_figure, {f"{drawing.name}.svg": wide, f"{drawing.name}.png": png}

@@ -10,7 +10,8 @@ _UNITS = {
     "cluster.racks": ("rack", "racks"),
     "cluster.machines_per_rack": ("machine a rack", "machines a rack"),
 }  # keys whose value is a number of things
-_SPEAKING = ("name", "path", _CLASS)  # keys whose value needs no "name=" before it
+_NAMES = ("name", "preset")  # keys whose value is a name that speaks for itself
+_SPEAKING = (*_NAMES, "path", _CLASS)  # keys whose value needs no "name=" before it in a label
 
 
 def short_key(key: str) -> str:
@@ -23,7 +24,7 @@ def spoken(key: str, values: Sequence[str]) -> str:
     one, many = _UNITS.get(key, ("", ""))
     if many and all(value.isdecimal() for value in values):
         return f"{listed(values)} {one if list(values) == ['1'] else many}"
-    return f"{short_key(key)}={listed(values)}"
+    return listed(values) if key.rsplit(".", 1)[-1] in _NAMES else f"{short_key(key)}={listed(values)}"
 
 
 def listed(texts: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from artist.results.compare import Replicates
 from artist.results.digest import GAUGES, LEAST_WAIT_S, Digest, Distribution, Gauge
-from artist.results.facets import Facets, facets
+from artist.results.facets import MOST_PANELS, Facets, facets
 from artist.results.looks import (
     WIDTH_IN,
     columns,
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 MOST_GROUPS = 20  # more lines than this cannot be told apart
 _BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
 _OVERLAID = 6  # queues of more rows get a panel each
+_BARS = 30  # of a histogram
 _TALL = 8  # more panels stand in two columns on a phone too
 _ALIKE = 3.0  # spans of time, and greatest numbers, that differ by more do not share an axis
-_LABELS = {"busy_gpus": "busy GPUs", "queue_length": "waiting jobs", "running_jobs": "running jobs"}
+_LABELS = {"busy_gpus": "busy GPUs", "queue_length": "waiting jobs", "unfinished_jobs": "unfinished jobs"}
 
 _TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
 _TITLE_CHARS_PER_IN = 10
@@ -58,6 +59,39 @@ def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = 
     times = [each.queueing for each in digests]
     layout, _ = queueing_panels(digests, contest)
     return _cdf(layout, times, "time in the queue", "no job has waited", width_in, LEAST_WAIT_S)
+
+
+def jct_histogram(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+    """Draw how many of the jobs have which completion time, each row up to its 95th percentile."""
+    layout = facets([each.group for each in digests], contest)
+    ends_s = [_time_below(each.jct, 0.95) for each in digests]
+    low_s = min((float(each.jct.times_s[0]) for each in digests if len(each.jct.times_s)), default=1.0)
+    edges = np.geomspace(low_s, max(*ends_s, 2 * low_s), _BARS + 1)
+    with style():
+        figure, places = panels(len(layout.sets), 2.6, layout.texts, same_y=True, width_in=width_in)
+        for axes, (name, rows) in zip(places, layout.sets, strict=True):
+            for row in rows:
+                jct = digests[row].jct
+                if not len(jct.times_s):
+                    continue
+                below = np.interp(edges, jct.times_s, jct.fractions, left=0.0)
+                shown = int(np.searchsorted(edges, ends_s[row] * (1 - 1e-9)))
+                line = {key: layout.looks[row][key] for key in ("color", "linestyle", "linewidth")}
+                axes.stairs(np.diff(below)[:shown], edges[: shown + 1], **line)
+            axes.set_xlabel("job completion time" if axes in places[-columns(places) :] else "")
+            axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
+            log_time_axis(axes, low_s, float(edges[-1]), room=columns(places))
+            axes.set_ylim(0, None)
+        label_rows(figure, "fraction of jobs", layout.texts)
+        legend(figure, layout.texts, _examples(layout, marker=""))
+        return figure
+
+
+def _time_below(jct: Distribution, part: float) -> float:
+    """Return the time that this part of the jobs need at most; of all that have finished if fewer have."""
+    if not len(jct.times_s):
+        return 0.0
+    return float(jct.times_s[min(int(np.searchsorted(jct.fractions, part)), len(jct.times_s) - 1)])
 
 
 def over_time(
@@ -116,7 +150,9 @@ def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tup
     busy = gauge == "busy_gpus"
     lines_at_most = _BUSY_OVERLAID if busy else _OVERLAID
     ends_s = [each.end_s or 1.0 for each in digests]
-    if max(len(rows) for _, rows in layout.sets) > lines_at_most or max(ends_s) > _ALIKE * min(ends_s):
+    falls = gauge == "unfinished_jobs"  # to nothing: a short line is seen beside a long one
+    apart = max(ends_s) > _ALIKE * min(ends_s) and not falls and len(groups) <= MOST_PANELS
+    if apart or max(len(rows) for _, rows in layout.sets) > lines_at_most:
         layout = _one_each(groups)
     capacity, shown = GAUGES.index("capacity_gpus"), GAUGES.index(gauge)
     if busy and any(len({_top(digests[row], capacity) for row in rows}) > 1 for _, rows in layout.sets):

@@ -178,10 +178,9 @@ def _files(
     from artist.results.findings import findings
     from artist.results.jobcolumns import PARTS
     from artist.results.page import report_page
-    from artist.results.plots import MOST_GROUPS
     from artist.results.setting import setting
 
-    groups = comparison.groups[:MOST_GROUPS]
+    groups = comparison.groups[: _most_drawn(competing)]
     left_out = len(comparison.groups) - len(groups)
     note = f" The last {left_out} of {len(comparison.groups)} rows are not drawn." if left_out else ""
     if note:
@@ -191,7 +190,7 @@ def _files(
     if judged is not None:
         files["claims.csv"] = claims_csv(judged).encode()
     figures = []
-    for drawing in drawings(digests, competing):
+    for drawing in drawings(digests, comparison, competing):
         figure, images = drawn(drawing, note)
         figures.append(figure)
         files |= images
@@ -226,6 +225,15 @@ def _table_section(comparison: Comparison, competing: Contest) -> "Section":
 
     table = comparison_table(comparison, competing)
     return Section("comparison", "Comparison", table, tuple(_notes(comparison, competing)), (_MORE,))
+
+
+def _most_drawn(competing: Contest) -> int:
+    """Return how many rows can be drawn so that they can be told apart."""
+    from artist.results.facets import MOST_LINES, MOST_PANELS
+    from artist.results.plots import MOST_GROUPS
+
+    few = 1 < len(competing.scenarios) <= MOST_PANELS and 1 < len(set(competing.contenders)) <= MOST_LINES
+    return MOST_PANELS * MOST_LINES if few else MOST_GROUPS
 
 
 def _claims_section(judged: Judged | None) -> "list[Section]":

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from artist.results.digest import GAUGES
+from artist.results.digest import TIMELINE
 from artist.results.folder import Run
 from artist.results.occupancy import Stays, read_stays
 
@@ -69,8 +69,8 @@ def _meta(name: str, process: int, args: Event) -> Event:
 
 def _counters(run: Run) -> Iterator[Event]:
     """Yield a counter for each change of a gauge."""
-    times, *values = run.numbers("timeline", ["time_s", *GAUGES])
-    for gauge, value in zip(GAUGES, values, strict=True):
+    times, *values = run.numbers("timeline", ["time_s", *TIMELINE])
+    for gauge, value in zip(TIMELINE, values, strict=True):
         name = _COUNTERS.get(gauge)
         if name is None or not len(times):
             continue

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from artist.results.barplots import jct_by_demand, jct_parts, overhead_by_model, placements_by_tier
-from artist.results.compare import compare
+from artist.results.compare import Comparison, compare
 from artist.results.digest import Digest, digest
 from artist.results.figures import drawings
 from artist.results.folder import read_run
@@ -21,17 +21,20 @@ Rows = tuple[list[Digest], Contest]
 
 
 @pytest.fixture
-def rows(run_folder: Callable[..., Path], tmp_path: Path) -> Rows:
+def compared(run_folder: Callable[..., Path], tmp_path: Path) -> Comparison:
     """The run on paper under 2 policies on 2 clusters."""
     configs = [
         {"policy": {"name": policy}, "seed": 0, "cluster": {"racks": racks}}
         for policy in ("fifo", "srtf")
         for racks in (1, 2)
     ]
-    comparison = compare(
-        [read_run(run_folder(tmp_path / str(i), config)) for i, config in enumerate(configs)]
-    )
-    return [digest(group) for group in comparison.groups], contest(comparison)
+    return compare([read_run(run_folder(tmp_path / str(i), config)) for i, config in enumerate(configs)])
+
+
+@pytest.fixture
+def rows(compared: Comparison) -> Rows:
+    """What figures of it are drawn from."""
+    return [digest(group) for group in compared.groups], contest(compared)
 
 
 def test_parts_add_up_to_the_mean(rows: Rows) -> None:
@@ -80,9 +83,9 @@ def test_a_policy_is_drawn_alike_in_all_figures(rows: Rows) -> None:
     assert len(set(points_of)) == 2
 
 
-def test_captions_explain_only_what_is_there(rows: Rows) -> None:
+def test_captions_explain_only_what_is_there(rows: Rows, compared: Comparison) -> None:
     """One seed, nothing thinned, no restarts: no word of them; nor of left and right, unknown to phones."""
-    text = " ".join(drawing.caption for drawing in drawings(*rows))
+    text = " ".join(drawing.caption for drawing in drawings(rows[0], compared, rows[1]))
     for word in ("eplicates", "band shows", "restarts", "lost work", "Averaged", "Left", "right", "differ"):
         assert word not in text
     assert "Shown: 1 rack, where jobs wait longest." in text
@@ -96,7 +99,7 @@ def test_captions_speak_of_replicates_where_there_are_some(
     folders = [run_folder(tmp_path / str(seed), config | {"seed": seed}) for seed in (0, 1)]
     comparison = compare([read_run(folder) for folder in folders])
     rows = [digest(group) for group in comparison.groups]
-    captions = {each.name: each.caption for each in drawings(rows, contest(comparison))}
+    captions = {each.name: each.caption for each in drawings(rows, comparison, contest(comparison))}
     assert "Replicates are pooled." in captions["jct_cdf"]
     assert "the lowest seed" in captions["queue_length"]
 
@@ -127,9 +130,9 @@ def test_pictures_are_of_the_longest_queue(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
-def test_every_figure_can_be_drawn_at_both_widths(rows: Rows, width_in: float) -> None:
+def test_every_figure_can_be_drawn_at_both_widths(rows: Rows, compared: Comparison, width_in: float) -> None:
     """A desk and a phone: the layout holds (warnings are errors here) and nothing is wider than asked for."""
-    for drawing in drawings(*rows):
+    for drawing in drawings(rows[0], compared, rows[1]):
         figure = drawing.draw(width_in)
         assert isinstance(figure, Figure)
         assert figure.get_figwidth() == width_in
@@ -155,7 +158,7 @@ def test_long_names_leave_room(run_folder: Callable[..., Path], tmp_path: Path, 
     ]
     comparison = compare([read_run(folder) for folder in folders])
     rows = [digest(group) for group in comparison.groups]
-    for drawing in drawings(rows, contest(comparison)):
+    for drawing in drawings(rows, comparison, contest(comparison)):
         figure = drawing.draw(width_in)
         figure.draw_without_rendering()
         sizes = [axes.get_window_extent() for axes in figure.axes if axes.axison]

@@ -134,14 +134,14 @@ def test_panels_in_which_nobody_waits_are_left_out(rows: Callable[..., Rows]) ->
 def test_panels_of_one_size_share_their_vertical_axis(
     rows: Callable[..., Rows], times: int, alike: bool
 ) -> None:
-    """2 jobs run beside each other here; beside 6 there they can be seen, beside 8 they need another axis."""
+    """3 unfinished jobs here; beside 9 there they can be seen, beside 12 they need another axis."""
     digests, each = rows(["fifo", "srtf"], [1, 2])
     more = [
         replace(one, gauges=tuple(replace(gauge, most=times * gauge.most) for gauge in one.gauges))
         for one in digests
     ]
     mixed = [digests[0], more[1], digests[2], more[3]]
-    tops = [axes.get_ylim()[1] for axes in over_time(mixed, "running_jobs", each).axes]
+    tops = [axes.get_ylim()[1] for axes in over_time(mixed, "unfinished_jobs", each).axes]
     assert bool(tops[0] == tops[1]) is alike
 
 

@@ -17,8 +17,8 @@ from artist.results.metrics import summarise
 from artist.results.report import main
 
 FIGURES = (
-    "busy_gpus", "comm_overhead", "jct_by_demand", "jct_cdf", "jct_parts", "occupancy", "placements",
-    "queue_length", "queueing_cdf", "running_jobs",
+    "busy_gpus", "comm_overhead", "jct_by_demand", "jct_cdf", "jct_histogram", "jct_parts", "occupancy",
+    "placements", "queue_length", "queueing_cdf", "unfinished_jobs",
 )  # fmt: skip
 FILES = sorted(
     [f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")] + ["report.html", "table.csv"]

@@ -1,0 +1,175 @@
+"""Claims of a paper: changes seed by seed, verdicts, and a file that is refused when it makes no sense."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from artist.errors import InputError
+from artist.results.claims.evaluate import Evidence, Result, evaluate
+from artist.results.claims.schema import Claim, ClaimFile, read_claims
+from artist.results.claims.table import claim_notes, claims_csv, claims_grid, claims_table, judge, ours_text
+from artist.results.folder import Run, read_run
+from artist.results.report import main
+
+MAKESPAN = {"says": "shorter", "source": "5.1", "metric": "makespan_s", "policy": "new", "against": "old"}
+Maker = Callable[..., list[Run]]
+
+
+@pytest.fixture
+def runs(run_folder: Callable[..., Path], tmp_path: Path) -> Maker:
+    """Return a maker of runs from {(policy, racks): makespans by seed}; all jobs arrive at 0, 1 and 2 s."""
+
+    def make(makespans: dict[tuple[str, int], Sequence[float]], topology: str = "near") -> list[Run]:
+        made = []
+        for (policy, racks), values in makespans.items():
+            for seed, makespan in enumerate(values):
+                config = {
+                    "policy": {"name": policy}, "cluster": {"racks": racks}, "seed": seed,
+                    "topology": {"name": topology},
+                }  # fmt: skip
+                run = read_run(run_folder(tmp_path / f"{topology}-{policy}-{racks}-{seed}", config))
+                run.summary.update(policy=policy, makespan_s=makespan, seed=seed)
+                made.append(run)
+        return made
+
+    return make
+
+
+def held(made: Sequence[Run], **more: Any) -> Result:
+    """Hold a claim on the makespan against runs."""
+    claim = Claim.model_validate(MAKESPAN | {"paper": -0.5} | more)
+    return evaluate(claim, [Evidence(run) for run in made])
+
+
+@pytest.mark.parametrize(
+    ("new", "paper", "verdict"),
+    [
+        ((40.0, 100.0), -0.5, "shown"),  # 100 -> 40 and 200 -> 100: -60 and -50 %, mean -55 %
+        ((60.0, 160.0), -0.5, "smaller"),  # -40 and -20 %: shorter, but the interval ends at -40 %
+        ((90.0, 220.0), -0.5, "open"),  # -10 and +10 %
+        ((110.0, 240.0), -0.5, "opposite"),  # +10 and +20 %
+        ((110.0, 240.0), 0.15, "shown"),  # an exception that the paper owns up to
+        ((99.0, 199.0), "lower", "shown"),  # no number is claimed
+        ((99.0, 199.0), "higher", "opposite"),
+        ((60.0, 160.0), [-0.3, -0.6], "shown"),  # a span is reached at its weaker end
+    ],
+)
+def test_verdicts(runs: Maker, new: Sequence[float], paper: object, verdict: str) -> None:
+    """Old takes 100 and 200 s; of two seeds the interval goes from one change to the other."""
+    made = runs({("old", 2): (100.0, 200.0), ("new", 2): new})
+    assert held(made, paper=paper).verdict == verdict
+
+
+def test_changes_are_taken_seed_by_seed(runs: Maker) -> None:
+    """-50 % and -10 %: mean -30 %; the change of the means would be 230 / 300 - 1 = -23 %."""
+    result = held(runs({("old", 2): (100.0, 200.0), ("new", 2): (50.0, 180.0)}))
+    assert result.ours == pytest.approx((-0.3, -0.5, -0.1))
+    assert ours_text(result) == "-30 % [-50, -10]"
+
+
+SWEPT = {("old", 2): (100.0,), ("new", 2): (90.0,), ("old", 16): (100.0,), ("new", 16): (40.0,)}
+
+
+@pytest.mark.parametrize(("take", "ours", "verdict"), [("best", -0.6, "shown"), ("each", -0.1, "smaller")])
+def test_along_a_sweep(runs: Maker, take: str, ours: float, verdict: str) -> None:
+    """-10 % at 2 racks and -60 % at 16: the best of them, or what holds at each."""
+    result = held(runs(SWEPT), along="cluster.racks", take=take)
+    assert (result.ours.mean, result.verdict) == (pytest.approx(ours), verdict)
+    assert [at for at, _ in result.along] == ["2", "16"]
+    assert ours_text(result).endswith("(2: -10, 16: -60)")
+
+
+def test_against_all_others(runs: Maker) -> None:
+    """New has 90 s; the best of the others 80: 12.5 % more, however bad the third is."""
+    made = runs({("new", 2): (90.0,), ("old", 2): (80.0,), ("bad", 2): (500.0,)})
+    assert held(made, against="others", paper="lower").ours.mean == pytest.approx(0.125)
+
+
+def test_only_runs_that_fit_count(runs: Maker) -> None:
+    """At 16 racks only; and the jobs of these runs do not arrive together."""
+    made = runs(SWEPT)
+    assert held(made, where={"cluster.racks": 16}).ours.mean == pytest.approx(-0.6)
+    assert held(made, where={"arrivals": "batch"}).verdict == "not run"
+    assert held(made, where={"arrivals": "spread", "cluster.racks": 2}).verdict == "smaller"
+
+
+def test_two_runs_for_one_place_are_refused(runs: Maker) -> None:
+    """Without its racks the claim does not say which run it is about."""
+    with pytest.raises(InputError, match="several runs of old with seed 0 fit a claim"):
+        held(runs(SWEPT))
+
+
+def test_a_number_is_near_or_rounds_to_what_is_printed(runs: Maker) -> None:
+    """BERT of the run on paper is mostly on a rack: 2.5 s of 10 s, 25 %."""
+    (run,) = runs({("old", 2): (1.0,)})
+    overhead = {"says": "", "source": "", "metric": "overhead", "model": "bert_large", "tier": "rack"}
+    for paper, printed, verdict in ((0.24, 0.0, "shown"), (0.2, 0.0, "off"), (0.2, 0.1, "shown")):
+        claim = Claim.model_validate(overhead | {"paper": paper, "printed": printed})
+        assert evaluate(claim, [Evidence(run)]).verdict == verdict
+    claim = Claim.model_validate(overhead | {"paper": 0.2, "tier": "machine"})
+    assert evaluate(claim, [Evidence(run)]).verdict == "not run"
+
+
+def test_tables_have_a_verdict_for_each_fabric(runs: Maker) -> None:
+    """Shown on one fabric, not run on the other; the csv has a row for each."""
+    file = ClaimFile.model_validate({"paper": "a paper", "claims": [MAKESPAN | {"paper": -0.05}]})
+    made = runs({("old", 2): (100.0,), ("new", 2): (90.0,)}) + runs({("old", 2): (1.0,)}, "far")
+    judged = judge(file, made)
+    text = claims_grid(judged).text()
+    assert text.splitlines()[-2].split() == [
+        "shorter",
+        "5.1",
+        "-5",
+        "%",
+        "-",
+        "not",
+        "run",
+        "-10",
+        "%",
+        "shown",
+    ]
+    assert text.splitlines()[-1] == "Of 1 claims of a paper. far: 1 not run; near: 1 shown."
+    assert [line.split(",")[-1] for line in claims_csv(judged).splitlines()] == [
+        "verdict",
+        "not run",
+        "shown",
+    ]
+    assert [cell.text for cell in claims_table(judged).rows[0]][-2:] == ["-10 %", "shown"]
+    assert "not run: no such runs are here" in claim_notes(judged)[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"metric": "makespam_s"}, "neither overhead nor a column"),
+        ({"take": "best"}, "along and take come together"),
+        ({"policy": None}, "is a policy's"),
+        ({"against": None, "paper": "lower"}, "one number"),
+        ({"metric": "overhead"}, "has a model and a tier"),
+        ({"papre": 1}, "papre"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    """With the field, before anything is read."""
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump({"paper": "p", "claims": [MAKESPAN | {"paper": -0.5} | change]}))
+    with pytest.raises(InputError, match=words):
+        read_claims(str(path))
+
+
+def test_no_such_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two lines that name what ships."""
+    assert main([str(tmp_path), "--claims", "dalli"]) == 2
+    assert "allowed: dally, or a file" in capsys.readouterr().err
+
+
+def test_the_claims_of_the_dally_paper_name_what_exists() -> None:
+    """Policies and workload of each claim are choices of ours, and Table 1 is whole: 6 models x 3 tiers."""
+    conf = Path(__file__).parents[3] / "conf"
+    known = {path.stem for path in (conf / "policy").glob("*.yaml")} | {None, "others"}
+    file = read_claims("dally")
+    assert {claim.policy for claim in file.claims} | {claim.against for claim in file.claims} <= known
+    assert sum(claim.metric == "overhead" for claim in file.claims) == 18
