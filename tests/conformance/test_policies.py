@@ -73,7 +73,7 @@ class TestPlacements(PolicyConformance):
 
 
 class TestGandivaThatPacks(PolicyConformance):
-    """All parts of Gandiva at the pace of the suite, whose jobs leave their GPUs idle for much of the time."""
+    """All parts of Gandiva at the pace of the suite; its jobs leave their GPUs idle for much of the time."""
 
     @pytest.fixture(autouse=True, params=[0.0, 1.5], ids=["gains", "loses"])
     def _interference(self, request: pytest.FixtureRequest) -> None:
