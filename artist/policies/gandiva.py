@@ -23,7 +23,7 @@ Differs from the paper:
 - Packing: there all jobs run alone first, in time slices, and the job with the lowest utilization joins the
   GPUs with the lowest. Here waiting jobs join in order of arrival, measured or not, two jobs at a time, and
   only if both ask for as many GPUs. There the GPU's memory must hold both; here nothing is known of it.
-- A pair whose host is slowed down parts when GPUs come free that nobody waits for.
+- A pair whose host is slowed down parts when GPUs come free that nobody waits for; pairs do not migrate.
 - Grow-shrink: there jobs get idle GPUs of a single server by their measured progress; here in order of
   arrival, on all the machines that they are on.
 - Time slices are of the whole cluster, not of each machine.
@@ -77,7 +77,7 @@ class Gandiva:
         self.parameters = p = GandivaParameters.model_validate(parameters)
         self._affinity = Affinity(p.seed)
         self._quantum_ns = seconds_to_ns(p.quantum_s)
-        self._turn: dict[int, int] = {}  # when the present turn of each running job and pair began
+        self._turn: dict[int, int] = {}  # when the present turn of each running job began
         self._freed = False  # somebody left GPUs since jobs were last started
         self._pairs = Pairs(p.packing_utilization, seconds_to_ns(p.profile_s))
         self._growth = Growth(seconds_to_ns(p.grow_after_s))
@@ -106,8 +106,7 @@ class Gandiva:
             self._freed = True
             self._turn.pop(job, None)
         self._affinity.forget(machine for machine in list(self._affinity.labels) if not view.jobs_on(machine))
-        for job in self._pairs.follow(view, finished):
-            self._turn.setdefault(job, view.now_ns)
+        self._pairs.follow(view, finished)
         self._growth.follow(view)
 
     def _run(self, view: ClusterView, plan: PlanBuilder) -> None:
@@ -178,8 +177,6 @@ class Gandiva:
                 self._turn.pop(job, None)
             else:
                 self._turn.setdefault(job, now)
-        for job in self._pairs.guests:
-            self._turn.pop(job, None)
         for job, began in self._turn.items():
             if now - began >= self._quantum_ns:  # nobody could take its place
                 self._turn[job] = now

@@ -59,20 +59,17 @@ class Pairs:
         """The jobs on GPUs of others."""
         return [pair.guest for pair in self._pairs.values()]
 
-    def follow(self, view: ClusterView, finished: Iterable[int]) -> list[int]:
-        """Take note of who is gone; return the jobs whose partner went: they have the GPUs for themselves."""
-        for job in finished:
-            self._alone_ns.pop(job, None)
-            for other in self._parted.pop(job, ()):
-                self._parted[other].discard(job)
-        left: list[int] = []
+    def follow(self, view: ClusterView, finished: Iterable[int]) -> None:
+        """Take note of who is gone."""
         for pair in list(self._pairs.values()):
             running = [job for job in (pair.host, pair.guest) if view.allocation(job) is not None]
             if len(running) < 2:
                 self._end(pair)
-                left += running
-        self._left += left
-        return left
+                self._left += running
+        for job in finished:
+            self._alone_ns.pop(job, None)
+            for other in self._parted.pop(job, ()):
+                self._parted[other].discard(job)
 
     def go_with_hosts(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Stop the guests of hosts that lose their GPUs; remember how fast jobs were that ran alone."""

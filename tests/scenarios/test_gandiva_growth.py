@@ -64,8 +64,9 @@ def test_nobody_grows_while_others_wait():
 
 
 def test_grown_jobs_give_way_before_turns_do():
-    """With turns of 20 s: a's is over when b comes at 30, but a shrinks, and nobody is preempted."""
-    jobs = [job("a", 2, 100, **ELASTIC), job("b", 2, 20, at=30)]
-    result, _ = run(jobs, policy=growing(slicing=True, quantum_s=20))
+    """Turns of 20 s are over when b comes at 30, but a, grown to 4 of 6 GPUs, shrinks, and c goes on."""
+    jobs = [job("a", 2, 100, **ELASTIC), job("c", 2, 100), job("b", 2, 20, at=30)]
+    result, changes = run(jobs, gpus=6, policy=growing(slicing=True, quantum_s=20))
+    assert changes[:2] == [(10, 0, 4), (30, 0, 2)]
     assert result.columns["preemptions"].sum() == 0
-    assert seconds(result, "finish_ns") == [65, 50]
+    assert seconds(result, "finish_ns") == [65, 100, 50]

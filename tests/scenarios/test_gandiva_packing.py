@@ -1,6 +1,6 @@
 """Gandiva's packing: pairs that gain stay, others are parted; hosts by lowest utilization; turns of pairs."""
 
-from artist.core.events import Change, Start
+from artist.core.events import Change, Start, Stop
 from artist.policies.gandiva import Gandiva
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 
@@ -134,6 +134,37 @@ def test_a_pair_has_one_turn():
     assert seconds(result, "finish_ns") == [50, 65, 65]
     turns, _ = run(jobs, policy=packing(slicing=True, quantum_s=20, packing=False))
     assert seconds(turns, "finish_ns") == [70, 80, 90]
+
+
+def test_a_guest_stays_as_long_as_its_host():
+    """Turns of 20 s: a's second one began at 20; b's, who joined at 10, would be over at 30; c comes at 35.
+
+    C waits until 40, when a's turn is over, and a and b go together.
+    """
+    jobs = [job("a", 1, 90, **HALF), job("b", 1, 90, **HALF), job("c", 1, 10, at=35)]
+    result, events = run(jobs, policy=packing(slicing=True, quantum_s=20))
+    assert seconds(result, "first_start_ns") == [0, 10, 40]
+    assert [(e.time_ns / 1e9, e.job) for e in events if isinstance(e, Stop)] == [(40, 0), (40, 1)]
+
+
+def test_a_pair_does_not_migrate():
+    """Singles of 100 and 10 s on both machines: a is spread from 10 on, and b joins it at 20.
+
+    At 100 either machine could take a alone; but both run at full speed, until 210 and 220.
+    """
+    singles = [job(f"s{n}", 1, 10 if n % 2 else 100) for n in range(4)]
+    jobs = [*singles, job("a", 2, 200, at=1, **HALF), job("b", 2, 200, at=2, **HALF)]
+    result, _ = run(jobs, gpus=2, machines=2)
+    assert seconds(result, "finish_ns")[4:] == [210, 220]
+    assert result.columns["migrations"].sum() == result.columns["preemptions"].sum() == 0
+
+
+def test_guests_share_what_cpus_are_left():
+    """A machine of 2 GPUs and 5 CPUs: each host has 2, the first guest gets the last one, the second none."""
+    jobs = [job(name, 1, 50, gpu_utilization=0.1) for name in "abcd"]
+    _, events = run_checked(jobs, tiny_cluster(1, 2, cpus=5), packing())
+    starts = [e.allocation.slices[0].cpus for e in events if isinstance(e, Start)]
+    assert starts == [2, 2, 1, 0]
 
 
 def test_a_guest_counts_with_what_it_did_alone():
