@@ -1,4 +1,4 @@
-"""Gandiva: affinity by demand, migration to fewer machines, time slices; it knows nothing of the network.
+"""Gandiva: affinity by demand, migration, time slices, packing, grow-shrink; it knows nothing of the network.
 
 In plain words: a machine is labelled with the demand that it hosts first, until it is empty again. A job goes
 to a machine of its own label, else to one without a label, else to the one with most free GPUs; among equals
