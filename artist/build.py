@@ -125,7 +125,8 @@ def build(config: Config) -> Simulation:
     jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
-    performance = PlacedPerformance(network, topology.fabric, system, profiles)
+    interference = config.performance.packing_interference
+    performance = PlacedPerformance(network, topology.fabric, system, profiles, interference)
     return Simulation(
         config, jobs, cluster, capacity_events, policy, network, performance, overheads, estimates, stop
     )

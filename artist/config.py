@@ -175,6 +175,18 @@ class NetworkConfig(Frame):
     system: dict[str, Any] = Field(default_factory=dict)
 
 
+class PerformanceConfig(Frame):
+    """What jobs do to each other.
+
+    Attributes
+    ----------
+    packing_interference
+        By what share of its iteration a job that shares its GPUs gets slower, beyond waiting for them.
+    """
+
+    packing_interference: float = Field(0.0, ge=0, le=100)
+
+
 class StopConfig(Frame):
     """When a run ends before all jobs have finished.
 
@@ -227,6 +239,7 @@ class Config(Frame):
     arrivals: Part
     policy: Part
     network: NetworkConfig
+    performance: PerformanceConfig = PerformanceConfig()
     estimates: Part
     overheads: Part
     stop: StopConfig

@@ -111,6 +111,8 @@ class JobSpec:
         the run's table and constants.
     on_stop
         What a stop loses of this job; None for what the run says.
+    gpu_utilization
+        Share of its compute time in which it keeps its GPUs busy, in (0, 1].
     """
 
     job_id: str
@@ -123,6 +125,7 @@ class JobSpec:
     vc: str = ""
     delays_ns: Mapping[str, int] | None = None
     on_stop: OnStop | None = None
+    gpu_utilization: float = 1.0
 
     @property
     def ideal_ns(self) -> int:

@@ -58,7 +58,7 @@ class RunResult:
     group_gpu_ns
         The groups' share of `busy_gpu_ns`.
     compute_gpu_ns
-        Sum over jobs of compute time x GPUs.
+        Sum over jobs of compute time x GPUs x the share of it in which they are busy.
     placements
         Starts, moves and resizes by tier (machine, rack, network).
     events

@@ -77,7 +77,10 @@ class JobColumns(Protocol):
 
     @property
     def observed_gpu_utilization(self) -> Floats:
-        """Share of the iteration that running jobs compute; 0 while waiting."""
+        """Measured share of its time in which each running job keeps its GPUs busy; 0 while waiting.
+
+        What others do on the same GPUs is not counted, so the shares of packed jobs sum to 1 at most.
+        """
 
     @property
     def user(self) -> npt.NDArray[np.object_]:

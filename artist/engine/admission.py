@@ -30,6 +30,9 @@ def check_jobs(
             raise InputError(
                 "not a sound job", where=where, found=found, allowed="submit >= 0, the others >= 1"
             )
+        if not 0 < spec.gpu_utilization <= 1:
+            found = f"GPU utilization {spec.gpu_utilization}"
+            raise InputError("not a sound job", where=where, found=found, allowed="above 0 to 1")
         demand = spec.demand
         if spec.ideal_ns * max(demand.gpus, 1) > _MOST_GPU_NS or spec.submit_ns > _MOST_GPU_NS:
             found = f"{demand.gpus} GPUs for {spec.ideal_ns / 3.6e12:.0f} h"

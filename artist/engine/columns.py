@@ -146,10 +146,11 @@ class Columns:
 
     @lazy
     def observed_gpu_utilization(self) -> Floats:
-        parts = self._table.parts
-        compute = np.array([p[0] if (p := parts[j]) else 0 for j in self.job.tolist()], dtype=np.float64)
+        parts, specs = self._table.parts, self._table.specs
+        rows = self.job.tolist()
+        busy = np.array([p[0] * specs[j].gpu_utilization if (p := parts[j]) else 0 for j in rows], np.float64)
         return np.divide(
-            compute, self._iteration, out=np.zeros(len(compute)), where=self.running & (self._iteration > 0)
+            busy, self._iteration, out=np.zeros(len(busy)), where=self.running & (self._iteration > 0)
         )
 
     @property

@@ -183,7 +183,8 @@ class JobTable:
                     column[job] += share
                     compute -= share
         self.part_time[0][job] += compute
-        self.compute_gpu_ns += compute * gpus
+        busy = self.specs[job].gpu_utilization
+        self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
 
     def set_rate(self, job: int, parts: IterationParts) -> int:
         """Set the speed of a settled job, carry its open iteration, and return its finish time."""

@@ -7,20 +7,24 @@ scaled by the same factor as the job's before it is asked.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from artist.core.cluster import Allocation, Cluster
+from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.job import JobSpec
 from artist.performance.api import Changed, IterationParts, Running, with_group_members
+from artist.performance.packing import busy_share, slowdown
 from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, shape_of
 
 
 class PlacedPerformance:
-    """Compute scaled to the GPUs, communication by placement, equal shares inside a group.
+    """Compute scaled to the GPUs, communication by placement, jobs of a group packed on its GPUs.
 
     - compute: the trace's, times GPUs asked / (GPUs held x speed of the slowest); for CPU-only jobs
       times CPUs asked / CPUs held.
     - interference: a bandwidth cap c stretches compute by 1 / c, as for a job that is bound by memory.
-    - sharing: members of a group take turns: where they ask for m times the group's GPUs on some
-      machine, an iteration takes m times as long (time slicing without loss).
+    - sharing: members of a group fill each other's idle time (`artist.performance.packing`); where they
+      would keep more GPUs busy than the group has on some machine, all iterations take longer by that ratio.
+      Members that never leave a GPU idle take turns without loss.
+    - interference of packing: where members hold more GPUs than the group has, iterations take
+      1 + `packing_interference` times as long on top.
 
     Parameters
     ----------
@@ -30,6 +34,8 @@ class PlacedPerformance:
         What the network model is asked about.
     profile
         Profile of a model by name.
+    packing_interference
+        What packed jobs lose to each other in caches and memory, as a share of their iteration.
     """
 
     def __init__(
@@ -38,11 +44,13 @@ class PlacedPerformance:
         fabric: Fabric,
         system: SystemSettings,
         profile: Callable[[str], Profile],
+        packing_interference: float = 0.0,
     ) -> None:
         self._network = network
         self._fabric = fabric
         self._system = system
         self._profile = profile
+        self._packing_interference = packing_interference
         self._exposed: dict[tuple[str, int, Shape], tuple[int, int]] = {}  # exposed, compute
         self._single: dict[tuple[str, int], Shape] = {}
 
@@ -69,15 +77,40 @@ class PlacedPerformance:
         return {job: self._parts(running.spec(job), running.allocation(job), running) for job in jobs}
 
     def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:
-        compute, factor = self._compute(spec, allocation, running.cluster)
-        exposed = self._exposed_ns(spec, allocation, running.cluster, compute, factor)
+        alone = self._alone(spec, allocation, running.cluster)
+        return (
+            alone if allocation.group is None else self._packed(alone, allocation, allocation.group, running)
+        )
+
+    def _alone(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> IterationParts:
+        """Return the parts of an iteration with nobody else on its GPUs."""
+        compute, factor = self._compute(spec, allocation, cluster)
+        exposed = self._exposed_ns(spec, allocation, cluster, compute, factor)
         cap = allocation.bandwidth_cap
         interference = 0 if cap == 1.0 else round(compute * (1 / cap - 1))
-        sharing = 0
-        if allocation.group is not None:
-            turns = self._turns(allocation, running)
-            sharing = round((compute + interference + exposed) * (turns - 1))
-        return IterationParts(compute, interference_ns=interference, exposed_ns=exposed, sharing_ns=sharing)
+        return IterationParts(compute, interference_ns=interference, exposed_ns=exposed)
+
+    def _packed(
+        self, alone: IterationParts, allocation: Allocation, group: Group, running: Running
+    ) -> IterationParts:
+        """Return the parts of an iteration among the other members of a group."""
+        busy: dict[int, list[float]] = {}  # GPUs that each member would keep busy, by machine
+        held: dict[int, int] = {}
+        for member in running.members(group.name):
+            spec, its = running.spec(member), running.allocation(member)
+            parts = self._alone(spec, its, running.cluster)
+            share = busy_share(parts.compute_ns, sum(parts), spec.gpu_utilization)
+            for s in its.slices:
+                busy.setdefault(s.machine, []).append(share * s.gpus)
+                held[s.machine] = held.get(s.machine, 0) + s.gpus
+        own = dict(group.gpus)
+        here = [s.machine for s in allocation.slices if s.gpus]
+        slower = max((slowdown(busy[m], own[m]) for m in here), default=1.0)
+        sharing = round(sum(alone) * (slower - 1))
+        interference = alone.interference_ns
+        if self._packing_interference and any(held[m] > own[m] for m in here):
+            interference += round((sum(alone) + sharing) * self._packing_interference)
+        return alone._replace(interference_ns=interference, sharing_ns=sharing)
 
     def _compute(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> tuple[int, float]:
         """Return compute time and its factor over the trace's."""
@@ -118,17 +151,3 @@ class PlacedPerformance:
         if only not in self._single:
             self._single[only] = shape_of([(0, *only)])
         return self._single[only]
-
-    @staticmethod
-    def _turns(allocation: Allocation, running: Running) -> float:
-        """Return how many times over the members of a group ask for its GPUs, at least 1."""
-        group = allocation.group
-        assert group is not None
-        asked: dict[int, int] = {}
-        for member in running.members(group.name):
-            for s in running.allocation(member).slices:
-                asked[s.machine] = asked.get(s.machine, 0) + s.gpus
-        own = dict(group.gpus)
-        return max(
-            1.0, max((asked[s.machine] / own[s.machine] for s in allocation.slices if s.gpus), default=1.0)
-        )

@@ -1,4 +1,4 @@
-"""Gandiva: affinity by demand, migration to fewer machines, time slices; it knows nothing of the network.
+"""Gandiva: affinity by demand, migration, time slices, packing, grow-shrink; it knows nothing of the network.
 
 In plain words: a machine is labelled with the demand that it hosts first, until it is empty again. A job goes
 to a machine of its own label, else to one without a label, else to the one with most free GPUs; among equals
@@ -8,15 +8,28 @@ order. Waiting jobs are looked at in order of arrival; they overtake one that do
 - `migration`: when GPUs come free that nobody waits for, running jobs that are spread move to fewer machines
   if they can, first come first served.
 - `slicing`: while jobs wait, a running job's turn ends after `quantum_s`: those who have waited longest go
-  before it, and it runs again when its turn comes.
+  before it, and it runs again when its turn comes. A pair has one turn.
+- `packing`: while jobs still wait, they join running jobs that leave their GPUs idle for much of the time;
+  pairs that do no better than by taking turns are parted (`artist.policies.pairs`).
+- `grow_shrink`: when nobody waits, elastic jobs take idle GPUs of their machines, and give them back as soon
+  as somebody needs room (`artist.policies.growth`).
 
-Paper: Xiao et al., Gandiva: Introspective Cluster Scheduling for Deep Learning, OSDI 2018, section 3. As a
-baseline of Dally (sections 3.4 and 5.1.3 there) it places and migrates; `gandiva_slicing` takes turns, too.
+Paper: Xiao et al., Gandiva: Introspective Cluster Scheduling for Deep Learning, OSDI 2018, sections 3 (the
+mechanisms) and 4 (the policy). As a baseline of Dally (sections 3.4 and 5.1.3 there) it places and migrates;
+`gandiva_slicing` takes turns, too; `gandiva_full` does all of it.
 
-Differs from the paper: jobs are not packed onto the same GPUs, and do not grow or shrink.
+Differs from the paper:
+
+- Packing: there all jobs run alone first, in time slices, and the job with the lowest utilization joins the
+  GPUs with the lowest. Here waiting jobs join in order of arrival, measured or not, two jobs at a time, and
+  only if both ask for as many GPUs. There the GPU's memory must hold both; here nothing is known of it.
+- A pair whose host is slowed down parts when GPUs come free that nobody waits for; pairs do not migrate.
+- Grow-shrink: there jobs get idle GPUs of a single server by their measured progress; here in order of
+  arrival, on all the machines that they are on.
+- Time slices are of the whole cluster, not of each machine.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +42,8 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.growth import Growth
+from artist.policies.pairs import Pairs
 from artist.policies.placement import BestFit, MachineChooser, Packing
 from artist.policies.preemption import run_first, waiting_after
 from artist.randomness import child_generator
@@ -45,11 +60,16 @@ class GandivaParameters(BaseModel):
     migration: bool = True
     slicing: bool = False
     quantum_s: float = Field(60, ge=0.001, le=4e9)
+    packing: bool = False
+    packing_utilization: float = Field(0.5, gt=0, le=1)
+    profile_s: float = Field(60, ge=0.001, le=4e9)
+    grow_shrink: bool = False
+    grow_after_s: float = Field(60, ge=0, le=4e9)
     seed: int = Field(0, ge=0)
 
 
 class Gandiva:
-    """Affinity, migration, time slices."""
+    """Affinity, migration, time slices, packing, grow-shrink."""
 
     on_events = True
 
@@ -58,24 +78,50 @@ class Gandiva:
         self._affinity = Affinity(p.seed)
         self._quantum_ns = seconds_to_ns(p.quantum_s)
         self._turn: dict[int, int] = {}  # when the present turn of each running job began
+        self._freed = False  # somebody left GPUs since jobs were last started
+        self._pairs = Pairs(p.packing_utilization, seconds_to_ns(p.profile_s))
+        self._growth = Growth(seconds_to_ns(p.grow_after_s))
+        self._steps: list[Callable[[ClusterView, PlanBuilder], None]] = [self._run]
+        if p.packing:
+            self._steps += [self._part, self._pairs.pack]
+        if p.grow_shrink:
+            self._steps = [self._growth.shrink, *self._steps, self._growth.grow]
 
     def decide(self, view: ClusterView) -> Plan:
-        """Start waiting jobs, in turns with `slicing`; then move spread ones to fewer machines."""
-        freed = False
-        for event in view.news:
-            if isinstance(event, Finish | Stop):
-                freed = True
-                self._turn.pop(event.job, None)
-        self._affinity.forget(machine for machine in list(self._affinity.labels) if not view.jobs_on(machine))
+        """Take the first step that changes something, and ask to be called again at once for the others."""
+        self._follow(view)
         plan = view.plan()
+        for step in self._steps:
+            if not plan.changes:
+                step(view, plan)
+        if plan.changes and len(self._steps) > 1:
+            plan.wake_at(view.now_ns)
+        self._take_note(view, plan)
+        return plan.done()
+
+    def _follow(self, view: ClusterView) -> None:
+        """Take note of what has happened since the last call."""
+        finished = [event.job for event in view.news if isinstance(event, Finish)]
+        for job in (*finished, *(event.job for event in view.news if isinstance(event, Stop))):
+            self._freed = True
+            self._turn.pop(job, None)
+        self._affinity.forget(machine for machine in list(self._affinity.labels) if not view.jobs_on(machine))
+        self._pairs.follow(view, finished)
+        self._growth.follow(view)
+
+    def _run(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Start waiting jobs, in turns with `slicing`; then move spread ones to fewer machines."""
         if self.parameters.slicing:
             run_first(view, plan, lambda jobs: self._in_turn(jobs, view.now_ns), self._choose, skip=True)
         else:
             self._start(view, plan)
-        if freed and self.parameters.migration and not waiting_after(view, plan):
+        if self._freed and self.parameters.migration and not waiting_after(view, plan):
             self._migrate(view, plan)
-        self._take_note(view, plan)
-        return plan.done()
+        self._freed = False
+        self._pairs.go_with_hosts(view, plan)
+
+    def _part(self, view: ClusterView, plan: PlanBuilder) -> None:
+        self._pairs.part(view, plan, self._affinity)
 
     def _choose(self, job: int) -> "Affinity":
         return self._affinity
@@ -90,12 +136,17 @@ class Gandiva:
                 plan.place(job, allocation)
 
     def _in_turn(self, jobs: JobColumns, now: int) -> Ints:
-        """Rank running jobs whose turn lasts, then waiting ones by wait, then those whose turn is over."""
+        """Rank running jobs whose turn lasts, then waiting ones by wait, then those whose turn is over.
+
+        Guests are left out: they stay as long as their hosts.
+        """
         began = np.array([self._turn.get(job, now) for job in jobs.job.tolist()], dtype=np.int64)
         over = jobs.running & (now - began >= self._quantum_ns)
         group = np.where(jobs.running, np.where(over, 2, 0), 1)
         since = np.where(jobs.running, began, jobs.waiting_since_ns)
-        return np.lexsort((jobs.job, since, group))
+        ranked = np.lexsort((jobs.job, since, group))
+        guests = self._pairs.guests
+        return ranked[~np.isin(jobs.job[ranked], guests)] if guests else ranked
 
     def _migrate(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Move running jobs to fewer machines, in order of arrival."""
@@ -105,7 +156,7 @@ class Gandiva:
                 free.take(allocation)
         for job in view.jobs.job[view.jobs.running].tolist():
             held = view.allocation(job)
-            if held is None or len(held.slices) < 2 or not held.gpus or job in plan.changes:
+            if held is None or len(held.slices) < 2 or not held.gpus or held.group or job in plan.changes:
                 continue
             free.give(held)
             better = BestFit().choose(free, view.demand(job))
@@ -124,8 +175,8 @@ class Gandiva:
         for job, allocation in plan.changes.items():
             if allocation is None:
                 self._turn.pop(job, None)
-            elif view.allocation(job) is None:
-                self._turn[job] = now
+            else:
+                self._turn.setdefault(job, now)
         for job, began in self._turn.items():
             if now - began >= self._quantum_ns:  # nobody could take its place
                 self._turn[job] = now

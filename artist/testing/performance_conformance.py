@@ -9,6 +9,7 @@ way must be what would be answered if all running jobs were priced anew.
 """
 
 import random
+from dataclasses import replace
 
 from artist.core.cluster import Allocation, Cluster, Group, Slice
 from artist.core.job import Demand, JobSpec
@@ -96,6 +97,7 @@ class _History:
             JobSpec(f"j{i}", 0, kinds[i % 5], 10, 1_000_000 + 7919 * i, model=models[i % len(models)])
             for i in range(10)
         ]
+        self._specs[1::3] = [replace(spec, gpu_utilization=0.3) for spec in self._specs[1::3]]
         self.held: dict[int, Allocation] = {}
         self._names = 0
 

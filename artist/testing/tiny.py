@@ -15,6 +15,7 @@ from artist.core.result import RunResult
 from artist.core.view import ClusterView, Policy
 from artist.engine.engine import Engine
 from artist.performance.api import Changed, IterationParts, Running, with_group_members
+from artist.performance.packing import busy_share, slowdown
 from artist.units import NS_PER_S, seconds_to_ns
 
 
@@ -37,6 +38,7 @@ def job(
     at: float = 0,
     *,
     iteration_s: float = 1,
+    gpu_utilization: float = 1,
     **demand: object,
 ) -> JobSpec:
     """Return a job of `seconds` on its GPUs, in iterations of `iteration_s`; the rest goes to `Demand`."""
@@ -46,6 +48,7 @@ def job(
         Demand(gpus, **demand),  # type: ignore[arg-type]
         iterations=max(1, round(seconds / iteration_s)),
         compute_ns=seconds_to_ns(iteration_s),
+        gpu_utilization=gpu_utilization,
     )
 
 
@@ -57,7 +60,8 @@ def on(*slices: tuple[int, ...], cap: float = 1.0, group: Group | None = None) -
 class PlainPerformance:
     """Compute only, inversely proportional to the GPUs held; `slow` stretches it by a factor of the job.
 
-    Group members take turns. `slow` may be changed by a test while a run goes on.
+    Group members fill each other's idle time, and take turns where there is none, on however many of the
+    group's GPUs. `slow` may be changed by a test while a run goes on.
     """
 
     def __init__(self, slow: Callable[[JobSpec, Allocation], float] = lambda spec, allocation: 1.0) -> None:
@@ -73,12 +77,19 @@ class PlainPerformance:
         return {j: self._parts(running.spec(j), running.allocation(j), running) for j in jobs}
 
     def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:
+        alone = self._alone(spec, allocation)
+        if allocation.group is None:
+            return alone
+        busy = []
+        for member in running.members(allocation.group.name):
+            its, parts = running.spec(member), self._alone(running.spec(member), running.allocation(member))
+            busy.append(busy_share(parts.compute_ns, sum(parts), its.gpu_utilization))
+        return alone._replace(sharing_ns=round(sum(alone) * (slowdown(busy) - 1)))
+
+    def _alone(self, spec: JobSpec, allocation: Allocation) -> IterationParts:
         gpus = allocation.gpus
         compute = spec.compute_ns * spec.demand.gpus // gpus if gpus else spec.compute_ns
-        exposed = round(compute * (self.slow(spec, allocation) - 1))
-        group = allocation.group
-        others = len(list(running.members(group.name))) - 1 if group else 0
-        return IterationParts(compute, exposed_ns=exposed, sharing_ns=others * (compute + exposed))
+        return IterationParts(compute, exposed_ns=round(compute * (self.slow(spec, allocation) - 1)))
 
 
 class Scripted:

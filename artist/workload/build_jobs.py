@@ -1,6 +1,7 @@
 """From the canonical table to frozen job specs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from sys import intern
 
 import numpy as np
@@ -45,6 +46,9 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
             iterations.tolist(),
             compute_ns.tolist(),
             *(map(intern, ordered[name].tolist()) for name in ("model", "user", "vc")),
+            repeat(None),  # delays_ns
+            repeat(None),  # on_stop
+            _one_of_equals(ordered["gpu_utilization"].tolist()),
         )
     )
 
@@ -100,6 +104,12 @@ def _demands(table: pd.DataFrame) -> list[Demand]:
             known[key] = demand
         demands.append(demand)
     return demands
+
+
+def _one_of_equals(values: list[float]) -> Iterable[float]:
+    """Return the values; equal ones are one object."""
+    known: dict[float, float] = {}
+    return map(known.setdefault, values, values)
 
 
 def _to_ns(seconds: pd.Series) -> np.ndarray:

@@ -2,21 +2,22 @@
 
 One row a job. Columns, all present after `check`:
 
-=============  ===========  ============================================================================
-job_id         str          unique name
-submit_s       float64      arrival in seconds, 0 or more, from any origin
-gpus           int64        GPUs of relative speed 1; 0 for a CPU-only job, which then needs cpus
-duration_s     float64      run time without waiting, above 0; NaN if not known
-iterations     Int64        iterations, 1 or more; NA if not known
-compute_s      float64      compute time of an iteration on `gpus` GPUs, above 0; NaN if not known
-model          str          name of a network profile; "" if not known
-user, vc       str          "" if not known
-cpus           int64        for the whole job; 0 if not known
-memory_bytes   int64        for the whole job; 0 if not known
-min_gpus       int64        bounds of an elastic job; both 0 if not elastic
-max_gpus       int64
-submit_date    datetime64   optional: wall clock of the arrival, without time zone
-=============  ===========  ============================================================================
+===============  ===========  ==========================================================================
+job_id           str          unique name
+submit_s         float64      arrival in seconds, 0 or more, from any origin
+gpus             int64        GPUs of relative speed 1; 0 for a CPU-only job, which then needs cpus
+duration_s       float64      run time without waiting, above 0; NaN if not known
+iterations       Int64        iterations, 1 or more; NA if not known
+compute_s        float64      compute time of an iteration on `gpus` GPUs, above 0; NaN if not known
+model            str          name of a network profile; "" if not known
+user, vc         str          "" if not known
+cpus             int64        for the whole job; 0 if not known
+memory_bytes     int64        for the whole job; 0 if not known
+min_gpus         int64        bounds of an elastic job; both 0 if not elastic
+max_gpus         int64
+gpu_utilization  float64      share of its compute time in which it keeps its GPUs busy, above 0 to 1
+submit_date      datetime64   optional: wall clock of the arrival, without time zone
+===============  ===========  ==========================================================================
 
 Each row says how much work it is: iterations and compute_s, or duration_s (alone or with one of the two).
 The index tells where a row came from: its name is "line" or "entry", its values count from 1.
@@ -73,11 +74,12 @@ _NUMBERS = (
     _Number("memory_bytes", 0, 2.0**53, whole=True, default=0),
     _Number("min_gpus", 0, 1e6, whole=True, default=0),
     _Number("max_gpus", 0, 1e6, whole=True, default=0),
+    _Number("gpu_utilization", 0, 1, above=True, default=1),
 )
 REQUIRED = ("job_id", "submit_s", "gpus")
 COLUMNS = (
     *("job_id", "submit_s", "gpus", "duration_s", "iterations", "compute_s", "model", "user", "vc"),
-    *("cpus", "memory_bytes", "min_gpus", "max_gpus"),
+    *("cpus", "memory_bytes", "min_gpus", "max_gpus", "gpu_utilization"),
 )
 OPTIONAL_COLUMNS = ("submit_date",)
 

@@ -49,10 +49,12 @@ COMMANDS = (
 # Shared parts of the policies; every other file in policies/ is one policy.
 POLICY_PARTS = tuple(
     f"artist.policies.{name}"
-    for name in ("orders", "placement", "preemption", "queueing", "gittins", "timers")
+    for name in ("orders", "placement", "preemption", "queueing", "gittins", "timers", "pairs", "growth")
 )
 POLICIES_MAY = ("artist.core", *BASIC, *POLICY_PARTS, "artist.policies.parts")
-PURE_FORMULAS = ("artist.performance.formulas", "artist.performance.interleaving", "artist.performance.stall")
+PURE_FORMULAS = tuple(
+    f"artist.performance.{name}" for name in ("formulas", "packing", "interleaving", "stall")
+)
 # results.plots draws what lies in files: it knows neither the engine's records nor how they were made.
 PLOTS_MAY = ("artist.results", "artist.errors", "artist.units")
 PLOTS_MAY_NOT = ("artist.results.recorder", "artist.results.columns", "artist.results.metrics")

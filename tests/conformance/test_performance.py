@@ -41,6 +41,13 @@ class TestPlaced(PerformanceConformance):
         return PlacedPerformance(Network(), None, None, lambda model: Profile())
 
 
+class TestPackedWithInterference(PerformanceConformance):
+    models = ("", "net", "other")
+
+    def make_performance(self) -> Performance:
+        return PlacedPerformance(Network(), None, None, lambda model: Profile(), packing_interference=0.2)
+
+
 def test_suite_catches_a_forgotten_neighbour() -> None:
     """A source that prices only the jobs named in the question leaves group members at a wrong speed."""
 

@@ -3,20 +3,29 @@
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 import yaml
 
+from artist.core.events import Start
+from artist.core.job import Demand
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
+from artist.performance.api import Performance
+from artist.performance.placed import PlacedPerformance
+from artist.policies.gandiva import Gandiva
 from artist.policies.ordered import Ordered
 from artist.policies.placement import PlacementName
-from artist.testing.conformance import PolicyConformance
+from artist.testing.conformance import PolicyConformance, generated_jobs
+from artist.testing.tiny import tiny_cluster
+from netmodels.api import IterationTime
 
 CONF = Path(__file__).parents[2] / "conf" / "policy"
 FILES = sorted(CONF.glob("*.yaml"))
@@ -63,9 +72,47 @@ class TestPlacements(PolicyConformance):
         return Ordered(order="srtf", preemptive=True, backfill=True, placement=self.placement)
 
 
+class TestGandivaThatPacks(PolicyConformance):
+    """All parts of Gandiva at the pace of the suite; its jobs leave their GPUs idle for much of the time."""
+
+    @pytest.fixture(autouse=True, params=[0.0, 1.5], ids=["gains", "loses"])
+    def _interference(self, request: pytest.FixtureRequest) -> None:
+        self.interference: float = request.param
+
+    def make_policy(self) -> Policy:
+        parts = {"slicing": True, "packing": True, "grow_shrink": True}
+        return Gandiva(**parts, quantum_s=3, profile_s=1, grow_after_s=0.5)
+
+    def make_performance(self) -> Performance:
+        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile, self.interference)
+
+    def test_jobs_are_packed_grown_and_parted(self) -> None:
+        """The suite would show nothing if nobody were ever packed: here some are, and grow and shrink."""
+        jobs = [
+            replace(spec, model="any", demand=Demand(gpus, min_gpus=1, max_gpus=gpus + 2))
+            for spec in generated_jobs(0)
+            if (gpus := spec.demand.gpus) <= 4
+        ]
+        result, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
+        packed = [e for e in events if isinstance(e, Start) and e.allocation.group]
+        assert len(packed) > 3
+        assert result.columns["resizes"].sum() > 3
+
+
+class _ThirdBusy:
+    """A network that exposes twice the compute: jobs of several GPUs keep them busy for a third."""
+
+    def iteration(self, profile: object, shape: object, fabric: object, system: object) -> IterationTime:
+        return IterationTime(1000, 2000, 2000)
+
+
+def _no_profile(model: str) -> SimpleNamespace:
+    return SimpleNamespace(skew=0.0, scaled=lambda factor: None)
+
+
 def test_there_are_policies_to_test() -> None:
     """An empty glob would pass without testing anything."""
-    assert {"fifo", "srtf", "las2d", "tiresias"} <= {file.stem for file in FILES}
+    assert {"fifo", "srtf", "las2d", "tiresias", "gandiva_full"} <= {file.stem for file in FILES}
 
 
 # --- the suite itself: policies that break a rule are caught

@@ -81,10 +81,11 @@ def demands(draw: st.DrawFn) -> Demand:
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     short = st.integers(6, 40)  # at least 1 ns an iteration on six times the GPUs
-    specs = st.tuples(st.integers(0, 120), demands(), st.integers(1, 30), short)
+    busy = st.sampled_from((1.0, 1.0, 0.5, 0.1))
+    specs = st.tuples(st.integers(0, 120), demands(), st.integers(1, 30), short, busy)
     jobs = [
-        JobSpec(f"j{i}", at, demand, iterations=n, compute_ns=iteration)
-        for i, (at, demand, n, iteration) in enumerate(draw(st.lists(specs, min_size=1, max_size=7)))
+        JobSpec(f"j{i}", at, demand, iterations=n, compute_ns=iteration, gpu_utilization=share)
+        for i, (at, demand, n, iteration, share) in enumerate(draw(st.lists(specs, min_size=1, max_size=7)))
     ]
     capacity = []
     for m in draw(st.lists(st.integers(0, 2), max_size=2, unique=True)):

@@ -5,7 +5,7 @@ import pytest
 
 from artist.core.cluster import Group
 from artist.core.events import Change, Start
-from artist.errors import PlanError
+from artist.errors import InputError, PlanError
 from artist.performance.api import IterationParts
 from artist.policies.ordered import Ordered
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
@@ -29,6 +29,37 @@ def test_members_of_a_group_take_turns_and_the_group_owns_its_gpus_once():
     assert seconds(result, "finish_ns") == [8, 10]
     assert seconds(result, "sharing_ns") == [4, 4]
     assert result.busy_gpu_ns == result.group_gpu_ns == seconds_to_ns(20)
+
+
+def test_packed_jobs_fill_each_other_s_idle_time():
+    """A and b keep the GPUs of m0 busy for 0.75 and 0.5 of an iteration of 1 s: together 1.25 times too much.
+
+    Each takes 1.25 s an iteration: a (4) ends at 5 s; b has done 4 of 6 by then, and 2 more alone: 7 s.
+    Measured alone a shows 0.75, packed 0.75 / 1.25 = 0.6 and b 0.4: all of the time.
+    Busy: 4 s x 0.75 + 6 s x 0.5 = 6 s on 2 GPUs = 12 GPU-seconds, of the 14 that the group held.
+    """
+    seen = []
+
+    def act(v, p):
+        p.place(0, on((0, 2), group=PAIR))
+        p.place(1, on((0, 2), group=PAIR))
+
+    def look(v, p):
+        seen.append(v.jobs.observed_gpu_utilization.tolist())
+
+    jobs = [job("a", 2, 4, gpu_utilization=0.75), job("b", 2, 6, gpu_utilization=0.5)]
+    result, _ = run_checked(jobs, tiny_cluster(1), Scripted({0: act, 1: look, 6: look}))
+    assert seconds(result, "finish_ns") == [5, 7]
+    assert seconds(result, "sharing_ns") == [1, 1]
+    assert seen == [[0.6, 0.4], [0.5]]
+    assert (result.group_gpu_ns, result.compute_gpu_ns) == (seconds_to_ns(14), seconds_to_ns(12))
+
+
+def test_a_gpu_utilization_beyond_0_to_1_is_refused():
+    """Nobody keeps a GPU busy for more than all of the time, or runs without ever using it."""
+    for share in (0, 1.5, float("nan")):
+        with pytest.raises(InputError, match="not a sound job"):
+            run_checked([job("a", gpu_utilization=share)], tiny_cluster(), Scripted({}))
 
 
 def test_a_member_joins_a_running_group_in_the_middle_of_an_iteration():

@@ -1,5 +1,6 @@
 """Reader of any table with a row a job, by a map from our columns to its own."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -17,10 +18,15 @@ from artist.workload.table import COLUMNS, check, refuse, to_numbers, typed
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+SHARES = {"fraction": 1.0, "percent": 0.01}
 TimeUnit = Literal["us", "ms", "s", "min", "h", "d"]
 TimeOrDate = Literal["us", "ms", "s", "min", "h", "d", "timestamp"]
 Duplicates = Literal["refuse", "first", "number"]
-_TIMES = ("submit_s", "start_s", "end_s", "duration_s", "compute_s")
+_SCALES: dict[str, Mapping[str, float]] = {
+    **dict.fromkeys(("submit_s", "start_s", "end_s", "duration_s", "compute_s"), SECONDS),
+    "memory_bytes": BYTES,
+    "gpu_utilization": SHARES,
+}
 Name = str | None
 Names = str | tuple[str, ...] | None
 
@@ -47,6 +53,7 @@ class ColumnMap(Strict):
     memory_bytes: Names = None
     min_gpus: Name = None
     max_gpus: Name = None
+    gpu_utilization: Name = None
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """Return the columns that the file has: ours, and its own."""
@@ -65,6 +72,7 @@ class Units(Strict):
     duration_s: TimeUnit = "s"
     compute_s: TimeUnit = "s"
     memory_bytes: Literal["b", "kb", "mb", "gb", "kib", "mib", "gib"] = "b"
+    gpu_utilization: Literal["fraction", "percent"] = "fraction"
 
 
 class ColumnsCsv:
@@ -168,9 +176,9 @@ class ColumnsCsv:
             columns = [_column(raw, name, f"workload.columns.{ours}", chosen.path) for name in theirs]
             if ours in ("submit_s", "start_s", "end_s") and getattr(chosen.units, ours) == "timestamp":
                 dates[ours] = self._dates(raw, theirs[0])
-            elif ours in _TIMES or ours == "memory_bytes":
-                scales: dict[str, float] = SECONDS if ours in _TIMES else dict(BYTES)
-                made[ours] = _product(raw, columns, theirs, chosen.path) * scales[getattr(chosen.units, ours)]
+            elif ours in _SCALES:
+                scale = _SCALES[ours][getattr(chosen.units, ours)]
+                made[ours] = _product(raw, columns, theirs, chosen.path) * scale
             else:
                 made[ours] = columns[0] if len(columns) == 1 else _product(raw, columns, theirs, chosen.path)
         self._run_time(made, dates)

@@ -36,13 +36,15 @@ class Network:
         return IterationTime(profile.compute_ns, exposed, exposed)
 
 
-def spec(gpus, compute_ns=1000, model="toy", **demand):
-    return JobSpec("j", 0, Demand(gpus, **demand), 10, compute_ns, model)
+def spec(gpus, compute_ns=1000, model="toy", gpu_utilization=1.0, **demand):
+    demand = Demand(gpus, **demand)
+    return JobSpec("j", 0, demand, 10, compute_ns, model, gpu_utilization=gpu_utilization)
 
 
-def price(*held, network=None):
+def price(*held, network=None, interference=0.0):
     """Return the parts of jobs that run together, in order."""
-    performance = PlacedPerformance(network or Network(), FABRIC, FABRIC.system, {"toy": PROFILE}.__getitem__)
+    profiles = {"toy": PROFILE}.__getitem__
+    performance = PlacedPerformance(network or Network(), FABRIC, FABRIC.system, profiles, interference)
     running = Hypothetical([s for s, _ in held], CLUSTER, {i: a for i, (_, a) in enumerate(held)})
     parts = performance.reprice([Changed(i, None, a) for i, (_, a) in enumerate(held)], running)
     return [parts[i] for i in range(len(held))]
@@ -106,13 +108,64 @@ def test_a_bandwidth_cap_stretches_compute():
     assert price((spec(1), on((0, 1), cap=0.5))) == [IterationParts(1000, interference_ns=1000)]
 
 
-def test_group_members_take_turns():
-    """Two members of 2 GPUs on 2 GPUs: each waits for the other; with 1 GPU each nobody waits."""
-    group = Group("g", ((0, 2),))
-    both = [(spec(2), on((0, 2), group=group)), (spec(2), on((0, 2), group=group))]
-    assert price(*both) == [IterationParts(1000, exposed_ns=400, sharing_ns=1400)] * 2
-    halves = [(spec(1), on((0, 1), group=group)), (spec(1), on((0, 1), group=group))]
-    assert price(*halves) == [IterationParts(1000)] * 2
+PAIR = Group("g", ((0, 2),))
+
+
+def member(gpus=2, group=PAIR, machine=0, **its):
+    """Return a job that holds GPUs of a group."""
+    return spec(gpus, **its), on((machine, gpus), group=group)
+
+
+def test_members_that_never_leave_a_gpu_idle_take_turns():
+    """One GPU, no communication, so u = 1: of two, each waits 1000 ns for the other; of three 2000."""
+    single = Group("g", ((0, 1),))
+    assert price(*[member(1, single)] * 2) == [IterationParts(1000, sharing_ns=1000)] * 2
+    assert price(*[member(1, single)] * 3) == [IterationParts(1000, sharing_ns=2000)] * 3
+
+
+def test_members_side_by_side_do_not_wait():
+    """Two of one GPU each in a group of two GPUs: 2 x 1 busy of 2, and no interference either."""
+    assert price(member(1), member(1), interference=0.5) == [IterationParts(1000)] * 2
+
+
+def test_members_fill_each_other_s_communication():
+    """1000 of 1400 ns compute: u = 0.714, two of them 1.43: 2000 ns, which is both computes, one by one."""
+    assert price(member(), member()) == [IterationParts(1000, exposed_ns=400, sharing_ns=600)] * 2
+
+
+def test_members_whose_shares_fit_run_as_if_alone():
+    """Half of 1000 of 1400 ns busy is u = 0.5 x 1000 / 1400 = 0.357, twice 0.71 < 1: nobody waits."""
+    low = member(gpu_utilization=0.5)
+    assert price(low, low) == [IterationParts(1000, exposed_ns=400)] * 2
+
+
+def test_a_busy_and_an_idle_member_are_slowed_down_alike():
+    """Alone u = 1 (no model) and 0.25: the sum of 1.25 stretches 1000 ns and 4000 ns by a quarter."""
+    busy, idle = member(model=""), member(model="", compute_ns=4000, gpu_utilization=0.25)
+    assert price(busy, idle) == [IterationParts(1000, sharing_ns=250), IterationParts(4000, sharing_ns=1000)]
+
+
+def test_a_stall_leaves_the_gpus_idle():
+    """A cap of 0.5: 1000 of 2000 ns busy, u = 0.5; two of them fit."""
+    capped = spec(1), on((0, 1), cap=0.5, group=Group("g", ((0, 1),)))
+    assert price(capped, capped) == [IterationParts(1000, interference_ns=1000)] * 2
+
+
+def test_the_fullest_machine_sets_the_pace():
+    """A on m0 and m3 with u = 1 / 2.6; b on m3 with u = 1 shares only that: 1.385 x 2600 = 3600 ns for a."""
+    group = Group("g", ((0, 2), (3, 2)))
+    a = spec(4), on((0, 2), (3, 2), group=group)
+    b = spec(2, model=""), on((3, 2), group=group)
+    assert [sum(parts) for parts in price(a, b)] == [3600, 1385]
+    (alone,) = price(a)
+    assert alone == IterationParts(1000, exposed_ns=1600)
+
+
+def test_packing_may_cost_more_than_waiting():
+    """Two of u = 0.5 on the same GPUs do not wait, but lose 30 % to each other; alone they lose nothing."""
+    low = member(1, Group("g", ((0, 1),)), gpu_utilization=0.5)
+    assert price(low, low, interference=0.3) == [IterationParts(1000, interference_ns=300)] * 2
+    assert price(low, interference=0.3) == [IterationParts(1000)]
 
 
 def test_the_end_of_a_member_reprices_the_others():

@@ -83,6 +83,12 @@ def test_jobs_come_by_arrival_then_id_and_share_demands() -> None:
     assert jobs[0].demand is jobs[2].demand
 
 
+def test_the_share_in_which_gpus_are_busy() -> None:
+    """0.4 as given; all of the time where the trace says nothing."""
+    assert to_jobs(table(duration_s=[1.0], gpu_utilization=[0.4]), compute_ns)[0].gpu_utilization == 0.4
+    assert to_jobs(table(duration_s=[1.0]), compute_ns)[0].gpu_utilization == 1
+
+
 @pytest.mark.parametrize("columns", [{"duration_s": [1.0]}, {"iterations": [1], "compute_s": [1.0]}])
 def test_an_unknown_model_is_named(columns: dict[str, object]) -> None:
     """Also where the job brings its own times: the network has to know its gradients."""

@@ -61,6 +61,16 @@ def test_duplicates(write: Write) -> None:
     assert len(ColumnsCsv(path=write(LOG), **MAP | {"duplicates": "first"}).table()) == 1
 
 
+def test_utilization_in_percent(write: Write) -> None:
+    """35 % busy is a share of 0.35; nothing is known of the other job."""
+    table = ColumnsCsv(
+        path=write("at,gpus,s,busy\n0,1,5,35\n1,1,5,\n"),
+        columns={"submit_s": "at", "gpus": "gpus", "duration_s": "s", "gpu_utilization": "busy"},
+        units={"gpu_utilization": "percent"},
+    ).table()
+    assert table["gpu_utilization"].tolist() == [pytest.approx(0.35), 1.0]
+
+
 NUMBERS = "5,1000,61000,1\n2,0,5000,0\n"
 
 

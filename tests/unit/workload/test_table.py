@@ -60,6 +60,8 @@ def test_a_checked_table_passes_again() -> None:
         ("cpus", -1, "is negative"),
         ("memory_bytes", "1 GB", "is not a number"),
         ("min_gpus", 2, "does not fit"),
+        ("gpu_utilization", 0, "is zero"),
+        ("gpu_utilization", 40, "is too large"),
         ("job_id", "", "is missing"),
         ("job_id", "a", "is a duplicate"),
     ],
