@@ -40,6 +40,25 @@ def test_afterwards_the_machine_column_is_what_was_measured(calibrate, method, t
         assert (compute_after == compute_before) != scaled
 
 
+@pytest.mark.parametrize("topology", ["dally_code", "dally_paper", "dgx_h100_3tier"])
+def test_the_calibrations_that_ship_are_what_the_command_writes(calibrate, topology):
+    """If a model, a fabric or the fit changed: artist-calibrate topology=T out=traces/calibrated/..."""
+    assert calibrate(f"topology={topology}", "method=scale_compute", "out=now.yaml").code == 0
+    shipped = data_path("traces", f"calibrated/dally_table1/{topology}.yaml").read_text()
+    assert Path("now.yaml").read_text() == shipped
+
+
+def test_a_calibration_that_ships_is_named(called, tmp_path, monkeypatch):
+    """On a fabric that it ships for it is the file; on another it says for which, and how to make one."""
+    monkeypatch.chdir(tmp_path)
+    assert simulated(called, JOB, "dally_table1").exposed_comm_s == pytest.approx(420, rel=1e-4)
+    run = ("workload=csv", "workload.path=job.csv", "network.profiles=dally_table1", "topology=pcie_10g")
+    code, _, err = called(artist.cli.main, *run)
+    assert code == 2
+    assert "ships for other topologies than pcie_10g" in err
+    assert "artist-calibrate measured=dally_table1 topology=NAME" in err
+
+
 def test_the_file_says_where_it_comes_from(calibrate):
     """Method, table and its digest, network model and settings, fabric; by model both figures; no date."""
     assert calibrate("topology=dally_code", "out=a/b.yaml").code == 0

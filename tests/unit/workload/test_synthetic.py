@@ -45,6 +45,27 @@ def test_the_shipped_tables_are_the_published_distributions(
         assert float(np.sum(steps * means)) == pytest.approx(mean_s, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("preset", "gpu_hours", "mean_gpus"), [("dally_batch", 13_054, 5.09), ("dally_poisson", 13_413, 9.21)]
+)
+def test_drawn_jobs_are_like_those_of_the_dally_authors(
+    preset: str, gpu_hours: float, mean_gpus: float
+) -> None:
+    """50 times as many: GPU-hours and GPUs a job as in their files (measured by the reader), within 5 %."""
+    jobs = SyntheticTrace(preset=preset, jobs=25_000, days=1, max_gpus=None).table()
+    per_file = {"dally_batch": 500, "dally_poisson": 411}[preset] / 25_000
+    drawn = float((jobs["gpus"] * jobs["duration_s"]).sum()) / 3600 * per_file
+    assert drawn == pytest.approx(gpu_hours, rel=0.05)
+    assert jobs["gpus"].mean() == pytest.approx(mean_gpus, rel=0.05)
+
+
+def test_no_days_are_a_batch() -> None:
+    """`days: 0`: all arrive at 0 s; the other draws are those of any other length."""
+    batch, week = (SyntheticTrace(jobs=20, days=days, seed=3).table() for days in (0, 7))
+    assert batch["submit_s"].tolist() == [0.0] * 20
+    assert batch["gpus"].tolist() == week["gpus"].tolist()
+
+
 def test_a_large_sample_of_venus_is_like_venus() -> None:
     """100,000 jobs against distributions.json: GPU mix, mean GPUs, mean and quartiles of durations."""
     jobs = SyntheticTrace(jobs=100_000, days=100, seed=1).table()

@@ -1,0 +1,70 @@
+"""The experiments that ship: every point of every sweep is a sound configuration."""
+
+from itertools import product
+from pathlib import Path
+
+import hydra
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from omegaconf import OmegaConf, open_dict
+
+from artist.build import build, check_config, input_files
+from artist.cli import register_topologies
+from artist.data import data_path
+from artist.results.claims.schema import read_claims
+
+NAMES = sorted(path.stem for path in data_path("conf", "experiment").glob("*.yaml"))
+
+
+def compose(*overrides):
+    """Return a resolved configuration."""
+    register_topologies()
+    with hydra.initialize_config_dir(str(data_path("conf")), version_base="1.3"):
+        config = hydra.compose("config", list(overrides), return_hydra_config=True)
+    params = OmegaConf.to_container(config.hydra.sweeper.params) if config.hydra.sweeper.params else {}
+    with open_dict(config):
+        del config["hydra"]
+    return OmegaConf.to_container(config, resolve=True), params
+
+
+def corners(params):
+    """Return overrides for the first and the last value of each swept key, all combinations."""
+    parsed = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in params.items()])
+    ends = []
+    for each in parsed:
+        assert isinstance(each, Override)
+        values = [f"{each.get_key_element()}={value}" for value in each.sweep_string_iterator()] or [
+            f"{each.get_key_element()}={each.get_value_element_as_str()}"
+        ]
+        ends.append(dict.fromkeys((values[0], values[-1])))
+    return [list(point) for point in product(*ends)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_ends_of_every_sweep_can_be_built(name):
+    """Policies, workloads and fabrics exist and go together; the run itself is not made."""
+    _, params = compose(f"experiment={name}")
+    points = corners(params)
+    assert len(points) > 1
+    for point in points:
+        raw, _ = compose(f"experiment={name}", *point)
+        assert len(build(check_config(raw)).jobs) > 5
+
+
+@pytest.mark.parametrize("topology", ["dally_paper", "dgx_h100_3tier"])
+def test_an_experiment_runs_on_another_fabric(topology):
+    """The calibration that ships follows the topology; its file is an input of the run."""
+    raw, _ = compose("experiment=dally_batch", f"topology={topology}")
+    assert data_path("traces", f"calibrated/dally_table1/{topology}.yaml") in input_files(raw)
+
+
+def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():
+    """Six models, in the file that the claims name."""
+    raw, _ = compose("experiment=dally_table1")
+    file = Path(raw["workload"]["path"])
+    wanted = [claim for claim in read_claims("dally").claims if claim.metric == "overhead"]
+    assert {claim.where["workload.path"] for claim in wanted} == {file.name}
+    assert {claim.model for claim in wanted} == {
+        line.rsplit(",", 1)[1] for line in file.read_text().splitlines()[1:]
+    }
