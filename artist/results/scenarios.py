@@ -103,7 +103,7 @@ def _scenarios(comparison: Comparison, at_policy: Sequence[int]) -> tuple[Scenar
         values = _picked(comparison.groups[members[0]].shown, others)
         parts.append(tuple((key, value) for key, value in zip(keys, values, strict=True) if value))
     brief = [tuple(part for part in each if part[1] != "none") for each in parts]
-    told = brief if len(set(brief)) == len(brief) else parts
+    told = brief if all(brief) and len(set(brief)) == len(brief) else parts
     names = [", ".join(spoken(key, [value]) for key, value in each) for each in told]
     return tuple(
         Scenario(name, tuple(members), each)
