@@ -52,7 +52,8 @@ def test_what_a_scenario_has_not_is_in_its_name_only_if_it_must(run_folder: Make
                 runs.append(read_run(run_folder(tmp_path / f"{policy}{cluster}", config)))
         return [each.name for each in contest(compare(runs)).scenarios]
 
-    assert names([{"racks": 1, "name": None}, {"racks": None, "name": "small"}]) == ["1 rack", "small"]
+    three = [{"racks": 1, "name": None}, {"racks": 2, "name": None}, {"racks": None, "name": "small"}]
+    assert names(three) == ["1 rack", "2 racks", "small"]
     assert names([{"racks": 2}, {"racks": None}]) == ["2 racks", "cluster.racks=none"]
 
 
