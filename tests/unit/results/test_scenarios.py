@@ -41,7 +41,7 @@ def test_policies_compete_at_each_cluster_size(comparison: Callable[..., Compari
     assert found.scenario_of(3).name == "2 racks"
 
 
-def test_what_a_scenario_has_not_is_in_its_name_only_if_it_must(run_folder: Maker, tmp_path: Path) -> None:
+def test_what_a_scenario_has_not_is_told_only_if_it_must(run_folder: Maker, tmp_path: Path) -> None:
     """Racks or a name tell the scenarios apart, so the missing ones are not told; racks alone would not do."""
 
     def names(clusters: Sequence[dict[str, Any]]) -> list[str]:
