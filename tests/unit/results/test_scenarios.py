@@ -42,7 +42,7 @@ def test_policies_compete_at_each_cluster_size(comparison: Callable[..., Compari
 
 
 def test_what_a_scenario_has_not_is_told_only_if_it_must(run_folder: Maker, tmp_path: Path) -> None:
-    """Racks or a name tell the scenarios apart, so the missing ones are not told; racks alone would not do."""
+    """Racks or a name tell scenarios apart, so the missing ones are not told; racks alone would not do."""
 
     def names(clusters: Sequence[dict[str, Any]]) -> list[str]:
         runs = []
