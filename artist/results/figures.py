@@ -68,7 +68,7 @@ _OCCUPANCY = (
     "averaged."
 )
 _NOTED = (
-    "Values that a policy kept of itself over time, such as the timers of delay scheduling in seconds; each "
+    "Values that a policy kept of itself over time, such as the timers of delay scheduling; each "
     "holds until the next one."
 )
 
