@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -249,8 +249,13 @@ def _ray() -> Iterator[None]:
         except ray.exceptions.RayError as error:
             return _Lost(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
 
-    with _replaced(_core, "ray", SimpleNamespace(get=get)), _told("ray"):
-        yield
+    # What Ray's own processes say comes on stdout, some of it when it ends; its logs have it as well.
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        try:
+            with _replaced(_core, "ray", SimpleNamespace(get=get)), _told("ray"):
+                yield
+        finally:
+            ray.shutdown()
 
 
 @contextmanager
@@ -269,7 +274,8 @@ def _submitit() -> Iterator[None]:
             return [_Lost(f"job {self.job_id}, {(trace or lines)[-1]}; see {self.paths.stderr}")]
         except UncompletedJobError as error:
             state = re.search(r"\(state: (.*?)\)", str(error))
-            return [_Lost(f"job {self.job_id} ended as {state and state[1]}; see {self.paths.stderr}")]
+            ended = f" and ended as {state[1]}" if state and state[1] != "FINISHED" else ""
+            return [_Lost(f"job {self.job_id} gave no result{ended}; see {self.paths.stderr}")]
         return found
 
     with _replaced(Job, "results", kept), _told("submitit"):

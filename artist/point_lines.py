@@ -43,11 +43,16 @@ class Reporter(Callback):
     def __init__(self) -> None:
         self.spool = Path()
         self._folder = Path.cwd()
+        self._variables = {name: value for name, value in os.environ.items() if name.startswith("ARTIST_")}
         self._started = 0.0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Go where the command was given, since paths may be relative; a worker of Ray starts elsewhere."""
+        """Go where the command was given, with its variables; a worker of Ray starts in another place.
+
+        Paths of the configuration may be relative, and `network.cache` comes from a variable.
+        """
         self.__dict__.update(state)
+        os.environ.update(self._variables)
         os.chdir(self._folder)
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
