@@ -14,6 +14,7 @@ such a point is one that failed, and the others go on:
 import json
 import os
 import re
+import socket
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _RAY, _SUBMITIT = "hydra_ray_launcher", "hydra_submitit_launcher"
 _EXTRAS = {_RAY: "ray", _SUBMITIT: "slurm"}
+_PATIENCE_S = 10.0
 _AGAIN = "the same command tries it again, and repeats nothing that is finished"
 
 
@@ -116,7 +118,7 @@ class SteadyLauncher:
         lines = point_lines(self._config)
         self._reporter.spool = lines.spool
         found: dict[int, JobReturn | _Lost] = {}
-        with lines.follow(), _losses_returned(self._plugin):
+        with lines.follow(), _losses_returned(self._plugin, self._config.hydra.launcher):
             numbers = list(points)
             size = self._at_once or len(numbers)
             for start in range(0, len(numbers), size):
@@ -133,9 +135,9 @@ class SteadyLauncher:
         suspects: list[int] = []
         while numbers or suspects:
             batch, numbers = numbers or [suspects.pop(0)], []
-            lines.overrides = {batch[0] + i: (number, points[number]) for i, number in enumerate(batch)}
+            first = lines.expect([(number, points[number]) for number in batch])
             try:
-                results = self._launcher.launch([points[number] for number in batch], batch[0])
+                results = self._launcher.launch([points[number] for number in batch], first)
                 found.update(zip(batch, results, strict=True))
             except BrokenExecutor:
                 begun = lines.begun()
@@ -151,6 +153,9 @@ class SteadyLauncher:
             for number in batch:
                 if isinstance(found.get(number), _Lost):
                     lines.say(number, points[number], "lost")
+        lines.read()
+        again = [number for number in lines.twice if number in found]
+        found.update({number: _reported(lines.ended[number]) for number in again})
 
     def _return(self, result: JobReturn | _Lost, overrides: Sequence[str]) -> JobReturn:
         if isinstance(result, _Lost):
@@ -229,12 +234,15 @@ def _reported(record: dict[str, Any]) -> JobReturn:
 # --- the plug-ins
 
 
-def _losses_returned(plugin: str) -> AbstractContextManager[None]:
-    return {_RAY: _ray, _SUBMITIT: _submitit}.get(plugin, nullcontext)()
+def _losses_returned(plugin: str, settings: DictConfig) -> AbstractContextManager[None]:
+    if plugin == _RAY:
+        return _ray(str(settings.ray.init.get("address")))
+    return _submitit() if plugin == _SUBMITIT else nullcontext()
 
 
 @contextmanager
-def _ray() -> Iterator[None]:
+def _ray(address: str) -> Iterator[None]:
+    _check_reachable(address)
     # Before it is imported: it sends statistics, and tells of plans with GPUs, unless it is asked not to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -256,6 +264,17 @@ def _ray() -> Iterator[None]:
                 yield
         finally:
             ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Raise if nobody listens there; Ray would try for a quarter of an hour."""
+    if match := re.fullmatch(r"([\w.-]+):(\d+)", address):
+        try:
+            socket.create_connection((match[1], int(match[2])), timeout=_PATIENCE_S).close()
+        except OSError as error:
+            where, allowed = "hydra.launcher.ray.init.address", "the address that `ray start --head` said"
+            what = f"no Ray cluster answers: {(error.strerror or str(error)).lower()}"
+            raise InputError(what, where=where, found=address, allowed=allowed) from None
 
 
 @contextmanager
@@ -291,7 +310,7 @@ def _told(name: str) -> Iterator[None]:
         if isinstance(error, InputError | BrokenExecutor):
             raise
         what = f"{name} refused the sweep: {' '.join(str(error).split())[-300:]}"
-        raise InputError(what, where="hydra.launcher", allowed="see its settings: artist --cfg hydra") from error
+        raise InputError(what, where="hydra.launcher", allowed="settings: artist --cfg hydra") from error
 
 
 @contextmanager

@@ -93,7 +93,9 @@ class PointLines:
     overrides
         Number of a report -> number of its point, and its overrides.
     ended
-        Number of a point -> its last report.
+        Number of a point -> its first report.
+    twice
+        Points that were run although they had ended, by a worker that was held for lost.
     """
 
     points: int
@@ -102,6 +104,7 @@ class PointLines:
     spool: Path
     overrides: dict[int, tuple[int, Sequence[str]]] = field(default_factory=dict)
     ended: dict[int, dict[str, Any]] = field(default_factory=dict)
+    twice: set[int] = field(default_factory=set)
 
     @contextmanager
     def follow(self) -> Iterator[None]:
@@ -120,13 +123,19 @@ class PointLines:
             shutil.rmtree(self.spool, ignore_errors=True)
             remove_if_empty(self.spool.parent, self.spool.parent)
 
+    def expect(self, points: Sequence[tuple[int, Sequence[str]]]) -> int:
+        """Take note of what is launched; return the first of their numbers for reports, which are new."""
+        first = max(points[0][0], max(self.overrides, default=-1) + 1)
+        self.overrides.update(enumerate(points, first))
+        return first
+
     def begun(self) -> set[int]:
         """Return the numbers of the points that have begun and not ended, and forget them."""
         self.read()
         found = list(self.spool.glob(f"*{_BEGUN}"))
         for path in found:
             path.unlink()
-        return {self.overrides[int(path.stem)][0] for path in found}
+        return {self.overrides[int(path.stem)][0] for path in found if int(path.stem) in self.overrides}
 
     def say(self, number: int, overrides: Sequence[str], how: str) -> None:
         """Print the line of a point."""
@@ -145,7 +154,11 @@ class PointLines:
             except OSError:  # another thread of this command was faster
                 continue
             path.with_suffix(_BEGUN).unlink(missing_ok=True)
-            number, overrides = self.overrides[int(path.stem)]
+            number, overrides = self.overrides.get(int(path.stem), (-1, ()))
+            if number in self.ended:
+                self.twice.add(number)
+            if number < 0 or number in self.ended:
+                continue
             self.ended[number] = record
             status = record["status"]
             how = f"done in {record['wall_s']:.1f} s" if status == "finished" else _WORDS.get(status, status)
