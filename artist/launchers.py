@@ -138,7 +138,7 @@ class SteadyLauncher:
             first = lines.expect([(number, points[number]) for number in batch])
             try:
                 results = self._launcher.launch([points[number] for number in batch], first)
-                found.update(zip(batch, results, strict=True))
+                found.update(zip(batch, map(_judged, results), strict=True))
             except BrokenExecutor:
                 begun = lines.begun()
                 ended = {number: lines.ended[number] for number in batch if number in lines.ended}
@@ -212,6 +212,13 @@ def _finished(outcome: "Outcome", overrides: Sequence[str]) -> JobReturn:
     done = JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED)
     done.return_value = outcome
     return done
+
+
+def _judged(result: JobReturn | _Lost) -> JobReturn | _Lost:
+    """Return as lost what was raised in the worker; the task itself raises for a scheduler's doing alone."""
+    if isinstance(result, JobReturn) and result.status == JobStatus.FAILED:
+        return _Lost(" ".join(str(result._return_value).split()))
+    return result
 
 
 def _reported(record: dict[str, Any]) -> JobReturn:
