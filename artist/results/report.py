@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from artist.results.figures import Drawing
     from artist.results.page import PageFigure, Section
 
-ERROR = "error.json"
+ERROR, CLAIMS = "error.json", "claims.csv"
 SUCCESS, BAD_INPUT = 0, 2
 
 _TIMES = "Completion (JCT) and queueing times are over finished jobs. p95: 95 % of the jobs need no longer."
@@ -134,6 +134,8 @@ def report(
         output.mkdir(parents=True, exist_ok=True)
         traces = _traces(comparison) if trace else {}
         files = _files(comparison, competing, judged, failures, output, list(traces))
+        if judged is None:
+            (output / CLAIMS).unlink(missing_ok=True)  # of an earlier report
         for name, content in (files | traces).items():
             (output / name).write_bytes(content)
     except OSError as error:
@@ -190,7 +192,7 @@ def _files(
     digests = [digest(group) for group in groups]
     files: dict[str, bytes] = {"table.csv": comparison_csv(comparison).encode()}
     if judged is not None:
-        files["claims.csv"] = claims_csv(judged).encode()
+        files[CLAIMS] = claims_csv(judged).encode()
     figures = []
     for figure, images in _all_drawn(drawings(digests, comparison, competing), note, many=len(groups) > _FEW):
         figures.append(figure)

@@ -8,20 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import InputError
-from artist.results.claims.schema import OTHERS, OVERHEAD, Claim
+from artist.results.claims.schema import OVERHEAD, Claim
 from artist.results.folder import Run
 from artist.results.jobcolumns import TIERS, read_jobs
 from artist.results.measures import BY_NAME, Estimate, estimated
 
-SHOWN, SMALLER, OPEN, OPPOSITE, OFF, NOT_RUN = "shown", "smaller", "open", "opposite", "off", "not run"
+SHOWN, SMALLER, OPEN, EQUAL, OPPOSITE = "shown", "smaller", "open", "equal", "opposite"
+NEAR, FITTED, OFF, NO_RATIO, NOT_RUN = "near", "fitted", "off", "no ratio", "not run"
 VERDICTS = {
-    SHOWN: "ours is at least as large as the paper's, or the interval reaches it",
-    SMALLER: "the interval is on the side that the paper says, and does not reach its number",
-    OPEN: "the interval lies on both sides: these runs do not settle it",
-    OPPOSITE: "the interval is on the other side",
-    OFF: "a number that is neither within what the claims file allows nor rounds to the paper's",
-    NOT_RUN: "no such runs are here",
+    SHOWN: "the interval is on the side that the paper says, and reaches its number",
+    SMALLER: "it is on that side, and does not reach the number",
+    OPEN: "it lies on both sides: these runs do not settle it",
+    EQUAL: "there is no difference at all",
+    OPPOSITE: "it is on the other side",
+    NEAR: "within {within} of the paper's number, or rounds to it",
+    FITTED: "the same, but profiles were fitted to it: an input, no result",
+    OFF: "neither",
+    NO_RATIO: "what it is compared with is 0 in some run",
+    NOT_RUN: "some of the runs that it is about are not here",
 }
+_WORST_FIRST = (NOT_RUN, NO_RATIO, OPPOSITE, EQUAL, OPEN, SMALLER, SHOWN)
 
 
 @dataclass(frozen=True)
@@ -56,111 +62,139 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A claim at one value of what was swept over; the value is empty if nothing was.
+
+    Attributes
+    ----------
+    ours
+        The change, or the number: mean over seeds, with its interval.
+    seeds
+        How many.
+    """
+
+    at: str
+    ours: Estimate
+    seeds: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What the runs say of a claim.
 
     Attributes
     ----------
-    ours
-        The change, or the number, that the verdict is about; mean over seeds, with its interval.
-    along
-        The same at each value that was swept over.
-    seeds
-        How many.
+    decisive
+        The place that the verdict is about.
+    places
+        All of them.
     """
 
     claim: Claim
-    verdict: str
-    ours: Estimate
-    along: tuple[tuple[str, Estimate], ...] = ()
-    seeds: int = 0
+    decisive: Place
+    places: tuple[Place, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict."""
+        return self.decisive.verdict
 
 
 def evaluate(claim: Claim, evidence: Sequence[Evidence]) -> Result:
     """Return what runs of one setting say of a claim.
 
-    The change is taken seed by seed, for the same jobs, and then averaged. With `take: each` the claim has to
-    hold at every value, so the verdict is about the weakest.
+    A change is taken seed by seed, for the same jobs, over the seeds that all of its policies have, and
+    averaged. Of the values that were swept over, `take: best` is about the one with the best mean, `take:
+    each` about the one with the worst verdict, and of equal verdicts the weakest mean.
 
     Raises
     ------
     InputError
-        If two runs fit the same place in a claim.
+        If two runs with different numbers fit the same place in a claim.
     """
-    there = [each for each in evidence if _fits(claim.where, each.facts)]
-    by_place: dict[tuple[int, str], dict[str, float]] = {}
-    names: set[str] = set()
-    for each in there:
-        number = each.number(claim)
+    numbers = _numbers(claim, evidence)
+    at = [str(value) for value in claim.values] if claim.along else [""]
+    places = tuple(_place(claim, value, numbers.get(value, {})) for value in at)
+    missing = [place for place in places if place.verdict in (NOT_RUN, NO_RATIO)]
+    if missing:
+        return Result(claim, missing[0], places)
+    sign = _sign(claim)
+
+    def size(place: Place) -> float:
+        return sign * (place.ours.mean or 0.0)
+
+    if claim.take == "best":
+        return Result(claim, max(places, key=size), places)
+    worst = min(_WORST_FIRST.index(place.verdict) for place in places) if claim.along else 0
+    weakest = min(
+        (each for each in places if not claim.along or _WORST_FIRST.index(each.verdict) == worst), key=size
+    )
+    return Result(claim, weakest, places)
+
+
+_BySeed = Mapping[str, Mapping[int, float]]  # policy -> seed -> number
+
+
+def _numbers(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, dict[str, dict[int, float]]]:
+    """Return the metric by value of what was swept over, policy and seed."""
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for each in evidence:
         policy = each.facts["policy"] if claim.policy is not None else ""
-        if claim.against != OTHERS and policy not in (claim.policy or "", claim.against):
+        number = each.number(claim)
+        wanted = policy in ("" if claim.policy is None else claim.policy, *claim.others)
+        if number is None or not wanted or not _fits(claim.where, each.facts):
             continue
-        names.add(policy)
-        if number is None:
+        at = next((str(v) for v in claim.values if _same(v, each.facts.get(claim.along or "", ""))), "")
+        if claim.along and not at:
             continue
         seed = int(each.run.summary["seed"])
-        place = by_place.setdefault((seed, each.facts.get(claim.along or "", "")), {})
-        if policy in place and claim.metric != OVERHEAD:
+        known = found.setdefault(at, {}).setdefault(policy, {})
+        if known.setdefault(seed, number) != number:
             what = f"several runs of {policy or 'one kind'} with seed {seed} fit a claim: {claim.says}"
             allowed = "the runs of one sweep, or more in `where` of the claim"
             raise InputError(what, where="--claims", found=str(each.run.folder), allowed=allowed)
-        place[policy] = number
-    numbers = {
-        place: value for place, row in by_place.items() if (value := _number(claim, row, names)) is not None
-    }
-    if not numbers:
-        return Result(claim, NOT_RUN, Estimate())
-    seeds = sorted({seed for seed, _ in numbers})
-    values = sorted({value for _, value in numbers}, key=_natural)
-    along = tuple(
-        (value, estimated([numbers[seed, value] for seed in seeds if (seed, value) in numbers]))
-        for value in values
-    )
-    ours = _taken(claim, numbers, seeds, along)
-    return Result(claim, _verdict(claim, ours), ours, along if claim.along else (), len(seeds))
+    return found
 
 
-def _number(claim: Claim, row: Mapping[str, float], names: set[str]) -> float | None:
-    """Return the number of a claim at one place: the change, or the metric itself."""
-    mine = row.get(claim.policy or "")
-    if mine is None or claim.against is None:
-        return mine
-    if claim.against == OTHERS:
-        if len(names) < 2 or set(row) != names:
-            return None
-        rest = [value for policy, value in row.items() if policy != claim.policy]
-        other = max(rest) if claim.paper == "higher" else min(rest)
-    elif claim.against in row:
-        other = row[claim.against]
-    else:
-        return None
+def _place(claim: Claim, at: str, numbers: _BySeed) -> Place:
+    mine = numbers.get(claim.policy or "", {})
+    rest = [numbers.get(policy, {}) for policy in claim.others]
+    seeds = sorted(seed for seed in mine if all(seed in other for other in rest))
+    if not seeds:
+        return Place(at, Estimate(), 0, NOT_RUN)
+    if not rest:
+        ours = estimated([mine[seed] for seed in seeds])
+        return Place(at, ours, len(seeds), _of_number(claim, ours))
+    best = max if claim.paper == "higher" else min
+    changes = [_change(mine[seed], best(other[seed] for other in rest)) for seed in seeds]
+    if any(change is None for change in changes):
+        return Place(at, Estimate(), len(seeds), NO_RATIO)
+    ours = estimated([change for change in changes if change is not None])
+    return Place(at, ours, len(seeds), _of_change(claim, ours))
+
+
+def _change(mine: float, other: float) -> float | None:
+    if mine == other:
+        return 0.0
     return mine / other - 1 if other else None
 
 
-def _taken(
-    claim: Claim,
-    numbers: Mapping[tuple[int, str], float],
-    seeds: Sequence[int],
-    along: Sequence[tuple[str, Estimate]],
-) -> Estimate:
-    """Return the estimate that the verdict is about."""
-    sign = _sign(claim)
-    if claim.take == "best":
-        best = max if sign > 0 else min
-        return estimated([best(value for (at, _), value in numbers.items() if at == seed) for seed in seeds])
-    return min((each for _, each in along), key=lambda each: sign * (each.mean or 0.0))
+def _of_number(claim: Claim, ours: Estimate) -> str:
+    assert ours.mean is not None
+    assert isinstance(claim.paper, float)
+    if abs(ours.mean - claim.paper) > max(claim.within * abs(claim.paper), claim.printed / 2):
+        return OFF
+    return FITTED if claim.fitted else NEAR
 
 
-def _verdict(claim: Claim, ours: Estimate) -> str:
+def _of_change(claim: Claim, ours: Estimate) -> str:
     assert ours.mean is not None
     low = ours.mean if ours.low is None else ours.low
     high = ours.mean if ours.high is None else ours.high
-    if claim.against is None:
-        assert isinstance(claim.paper, float)
-        apart = abs(ours.mean - claim.paper)
-        return SHOWN if apart <= max(claim.within * abs(claim.paper), claim.printed / 2) else OFF
-    sign = _sign(claim)
-    near, far = (low, high) if sign > 0 else (-high, -low)  # both positive: settled as the paper says
+    near, far = (low, high) if _sign(claim) > 0 else (-high, -low)  # both positive: as the paper says
+    if near == far == 0:
+        return EQUAL
     if near <= 0 <= far:
         return OPEN
     if far < 0:
@@ -180,7 +214,15 @@ def _sign(claim: Claim) -> int:
 
 
 def _fits(where: Mapping[str, Any], facts: Mapping[str, str]) -> bool:
-    return all(facts.get(key) == str(value) for key, value in where.items())
+    return all(_same(value, facts.get(key, "")) for key, value in where.items())
+
+
+def _same(wanted: object, found: str) -> bool:
+    """Return whether a value of a claim is that of a config: 1 is 1.0."""
+    try:
+        return float(str(wanted)) == float(found)
+    except ValueError:
+        return str(wanted) == found
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -191,10 +233,3 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         else:  # of a file its name says which it is
             flat[f"{prefix}{key}"] = Path(str(item)).name if key == "path" else str(item)
     return flat
-
-
-def _natural(text: str) -> tuple[float, str]:
-    try:
-        return float(text), text
-    except ValueError:
-        return math.inf, text

@@ -5,14 +5,23 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from artist.errors import InputError
 from artist.results.measures import BY_NAME
 
 OVERHEAD = "overhead"
-OTHERS = "others"
-Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _no_flag(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a number, not yes or no")
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_no_flag), Field(allow_inf_nan=False)]
+Text = Annotated[str, Field(min_length=1, pattern=r"^[^\r\n]*$")]
+Value = str | int | float | bool
 
 
 class _Part(BaseModel):
@@ -20,7 +29,7 @@ class _Part(BaseModel):
 
 
 class Claim(_Part):
-    """One claim: how far a number of a policy is from that of others, or the number itself.
+    """One claim: how far a number of a policy is from those of others; or, of an overhead, the number.
 
     Attributes
     ----------
@@ -31,49 +40,60 @@ class Claim(_Part):
     policy
         Whose number.
     against
-        What it is compared with: a policy, or `others` for the best of all other policies there. None: the
-        number itself is claimed.
+        What it is compared with: a policy, or several, of which the best counts.
     metric
-        A column of table.csv, or `overhead`: exposed communication over compute of the jobs of a `model`
-        that were mostly on a `tier`.
-    along
-        A config key that is swept over; `take` says which of its values the claim is about: the `best` for
-        the policy (the least metric, relative to `against`), or `each`.
+        A column of table.csv; or `overhead`, exposed communication over compute of the jobs of a `model`
+        that were mostly on a `tier`, which is compared with nothing.
+    along, values, take
+        A config key that was swept over, the values that the claim is about, and how: `best`, the one with
+        the best mean; `each`, all of them.
     paper
         What is claimed: a change relative to `against` (-0.69: 69 % less), or two, the weakest and the
-        strongest; `lower` or `higher`, if no number is given. Without `against` the number.
-    within
-        A number without `against` is met if ours is so near, as a fraction of it, or rounds to the printed.
-    printed
-        The last printed digit of such a number.
+        strongest; `lower` or `higher`, if no number is given. Of an overhead the number.
+    within, printed
+        How far ours may be from an overhead, as a fraction of it, and its last printed digit.
+    fitted
+        Whether the overhead was an input of the calibration.
     """
 
-    says: str
-    source: str
+    says: Text
+    source: Text
     metric: str
     paper: Number | tuple[Number, Number] | Literal["lower", "higher"]
-    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    where: dict[str, Value] = Field(default_factory=dict)
     policy: str | None = None
-    against: str | None = None
+    against: str | tuple[str, ...] | None = None
     along: str | None = None
+    values: tuple[Value, ...] = ()
     take: Literal["best", "each"] | None = None
     model: str | None = None
     tier: Literal["machine", "rack", "network"] | None = None
     within: Annotated[float, Field(ge=0)] = 0.15
     printed: Annotated[float, Field(ge=0)] = 0.0
+    fitted: bool = False
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Return the policies that it is compared with."""
+        return (self.against,) if isinstance(self.against, str) else self.against or ()
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if self.metric != OVERHEAD and self.metric not in BY_NAME:
+        overhead = self.metric == OVERHEAD
+        if not overhead and self.metric not in BY_NAME:
             raise ValueError(f"metric {self.metric!r} is neither {OVERHEAD} nor a column of table.csv")
-        if (self.metric == OVERHEAD) != (self.model is not None and self.tier is not None):
+        if overhead != (self.model is not None and self.tier is not None):
             raise ValueError(f"metric {OVERHEAD} has a model and a tier, and no other metric has")
-        if (self.along is None) != (self.take is None):
-            raise ValueError("along and take come together")
-        if self.against is not None and self.policy is None:
-            raise ValueError("what is compared with others is a policy's")
-        if self.against is None and not isinstance(self.paper, float):
-            raise ValueError("without `against` the paper's number is one number")
+        if overhead and (self.others or self.along or not isinstance(self.paper, float)):
+            raise ValueError("an overhead is one number, compared with nothing and swept over nothing")
+        if not overhead and (self.policy is None or not self.others or self.policy in self.others):
+            raise ValueError("a change is a policy's, against other policies")
+        if len({self.along is None, self.take is None, not self.values}) > 1:
+            raise ValueError("along, values and take come together")
+        ends = self.paper if isinstance(self.paper, tuple) else (self.paper,)
+        changes = [end for end in ends if isinstance(end, float)] if not overhead else []
+        if any(end < -1 or end == 0 or (end > 0) != (changes[0] > 0) for end in changes):
+            raise ValueError("a change is a fraction: -0.69 for 69 % less, and both ends on one side of 0")
         return self
 
 
@@ -89,7 +109,7 @@ class ClaimFile(_Part):
     """
 
     paper: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)]
 
 
@@ -101,18 +121,15 @@ def read_claims(name: str) -> ClaimFile:
     InputError
         With file, field, the value found and what is allowed.
     """
-    path = Path(name)
-    shipped = sorted(
-        Path(each.name).stem for each in files(__package__).iterdir() if each.name.endswith(".yaml")
-    )
+    here = files(__package__)
+    shipped = sorted(Path(each.name).stem for each in here.iterdir() if each.name.endswith(".yaml"))
     try:
-        text = (
-            files(__package__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-            if name in shipped
-            else path.read_text(encoding="utf-8")
-        )
-        content: Any = yaml.safe_load(text)
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        source = here.joinpath(f"{name}.yaml") if name in shipped else Path(name)
+        content: Any = yaml.safe_load(source.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        found = " ".join(str(error).split())
+        raise InputError("malformed YAML", where=name, found=found, allowed="a file of claims") from None
+    except (OSError, ValueError) as error:
         allowed = f"{', '.join(shipped)}, or a file of claims"
         raise InputError("no claims can be read", where="--claims", found=name, allowed=allowed) from error
     try:

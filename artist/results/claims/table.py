@@ -15,6 +15,10 @@ from artist.results.names import listed
 from artist.results.tables import Grid
 
 _TOPOLOGY = "topology.name"
+_CSV = (
+    *("claim", "source", "paper_weakest", "paper_strongest", "topology", "at"),
+    *("ours", "ours_low95", "ours_high95", "seeds", "verdict", "decisive"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +62,17 @@ def claims_grid(judged: Judged) -> Grid:
 
 
 def claims_csv(judged: Judged) -> str:
-    """Return the table as CSV: fractions, a row for each claim and fabric."""
+    """Return the table as CSV, in fractions: a row for each claim and fabric, and for each swept value."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        [
-            "claim",
-            "source",
-            "paper",
-            "topology",
-            "at",
-            "ours",
-            "ours_low95",
-            "ours_high95",
-            "seeds",
-            "verdict",
-        ]
-    )
+    writer.writerow(_CSV)
     for row in judged.results:
         for setting, each in zip(judged.settings, row, strict=True):
-            places = [("", each.ours), *each.along]
-            for at, ours in places:
-                verdict = each.verdict if not at else ""
-                lead = [each.claim.says, each.claim.source, paper_text(each.claim), setting, at]
-                writer.writerow([*lead, *("" if v is None else repr(v) for v in ours), each.seeds, verdict])
+            paper = each.claim.paper if isinstance(each.claim.paper, tuple) else (each.claim.paper,) * 2
+            for place in each.places:
+                ours = ["" if part is None else repr(part) for part in place.ours]
+                lead = [each.claim.says, each.claim.source, *paper, setting, place.at]
+                writer.writerow([*lead, *ours, place.seeds, place.verdict, int(place is each.decisive)])
     return text.getvalue()
 
 
@@ -103,7 +94,7 @@ def claims_table(judged: Judged) -> DataTable:
             Cell(paper_text(claim), None),
         ]
         for each in row:
-            cells += [Cell(ours_text(each), each.ours.mean), Cell(each.verdict, each.verdict)]
+            cells += [Cell(ours_text(each), each.decisive.ours.mean), Cell(each.verdict, each.verdict)]
         rows.append(tuple(cells))
     texts = tuple(" ".join(cell.text for cell in row).lower() for row in rows)
     return DataTable("claims", tuple(columns), tuple(rows), texts)
@@ -112,41 +103,43 @@ def claims_table(judged: Judged) -> DataTable:
 def claim_notes(judged: Judged) -> tuple[str, ...]:
     """Return the sentences below the table."""
     said = {each.verdict for row in judged.results for each in row}
+    within = " or ".join(f"{100 * w:.0f} %" for w in sorted({r[0].claim.within for r in judged.results}))
     legend = "; ".join(f"{name}: {words}" for name, words in VERDICTS.items() if name in said)
+    counts = {each.decisive.seeds for row in judged.results for each in row if each.claim.others}
+    seeds = listed([str(count) for count in sorted(counts) if count]) or "none"
     how = (
-        "Ours: mean over seeds of the change, taken seed by seed, and its 95 % bootstrap interval. Where a "
-        "claim is about each value that was swept over, the verdict is about the weakest. "
-        f"Verdicts: {legend}."
+        "Ours: mean over seeds of the change, taken seed by seed, and its 95 % bootstrap interval; in "
+        "brackets the mean at each value that was swept over. A claim about the best of them is judged where "
+        "the mean is best, one about each where the verdict is worst. "
+        f"Verdicts: {legend.format(within=within)}."
     )
-    return _summary(judged), how, *judged.file.notes
+    few = (
+        f"Seeds: {seeds}. From fewer than five a verdict may be chance, and from one there is no interval; "
+        "seeds that change nothing, as where jobs come from a file, are one."
+    )
+    return _summary(judged), how, few, *judged.file.notes
 
 
 def paper_text(claim: Claim) -> str:
     """Return what the paper says: a change in per cent, or a number."""
     if isinstance(claim.paper, str):
         return claim.paper
-    if claim.against is None:
+    if not claim.others:
         assert isinstance(claim.paper, float)
         return f"{100 * claim.paper:.0f} %"
     ends = claim.paper if isinstance(claim.paper, tuple) else (claim.paper,)
-    return f"{listed_ends(ends)} %"
-
-
-def listed_ends(ends: Sequence[float]) -> str:
-    """Return one or two changes in per cent."""
-    return " to ".join(f"{100 * end:+.0f}" for end in ends)
+    return " to ".join(f"{100 * end:+.0f}" for end in ends) + " %"
 
 
 def ours_text(result: Result) -> str:
     """Return our change or number, with its interval, and what it is at each value that was swept over."""
-    if result.ours.mean is None:
-        return "-"
-    signed = result.claim.against is not None
-    text = _with_interval(result.ours, signed=signed)
-    if result.along:
-        each = ", ".join(f"{at}: {_number(value.mean, signed=signed)}" for at, value in result.along)
-        text += f" ({each})"
-    return text
+    signed = bool(result.claim.others)
+    places = ", ".join(f"{each.at}: {_number(each.ours.mean, signed=signed)}" for each in result.places)
+    told = f" ({places})" if result.claim.along and any(each.seeds for each in result.places) else ""
+    if result.decisive.ours.mean is None:
+        return f"-{told}"
+    at = f"at {result.decisive.at}: " if result.claim.along else ""
+    return f"{at}{_with_interval(result.decisive.ours, signed=signed)}{told}"
 
 
 def _with_interval(ours: Estimate, *, signed: bool) -> str:
