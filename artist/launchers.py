@@ -19,12 +19,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import joblib
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
@@ -68,8 +70,37 @@ def steady_launchers() -> Iterator[None]:
         launcher = instantiate(self, hydra_context, task_function, config)
         return SteadyLauncher(launcher, plugin, at_once, config, hydra_context, reporter)
 
-    with _replaced(Plugins, "instantiate_launcher", steady):
+    validate = BasicSweeper.validate_batch_is_legal
+
+    def by_kind(self: BasicSweeper, batch: Sequence[Sequence[str]]) -> None:
+        validate(self, _one_of_each_kind(batch, self.hydra_context))
+
+    with (
+        _replaced(Plugins, "instantiate_launcher", steady),
+        _replaced(BasicSweeper, "validate_batch_is_legal", by_kind),
+    ):
         yield
+
+
+def _one_of_each_kind(
+    batch: Sequence[Sequence[str]], hydra_context: HydraContext | None
+) -> list[Sequence[str]]:
+    """Return points that together show all that can be wrong with the composition of a batch.
+
+    Hydra composes every point before the first runs, 0.2 s each. Which parts are chosen and which keys are
+    set decides whether that succeeds; values are checked by each point itself.
+    """
+    assert hydra_context is not None
+
+    @cache
+    def chooses(key: str) -> bool:
+        return bool(hydra_context.config_loader.get_group_options(key))
+
+    def kind(override: str) -> str:
+        key = override.partition("=")[0]
+        return override if chooses(key.lstrip("+~").partition("@")[0]) else key
+
+    return list({tuple(map(kind, overrides)): overrides for overrides in batch}.values())
 
 
 def prefer_our_defaults() -> None:

@@ -5,8 +5,9 @@
 Reads the recovered Venus and Philly files, and the two job files of the Dally authors' program, and writes,
 for each, the probability of every GPU count, duration quantiles by size class, and relative rates of arrivals
 by hour and weekday. The periods of Venus and Philly are those of the published fits (distributions.json), so
-that the two can be compared. Durations of the Dally files are computing only, with n iterations of one GPU
-done by n GPUs at once, as their program does it; their hours mean nothing, so all are alike.
+that the two can be compared. Of the Dally files GPU-seconds are fitted by model, those of the small and of
+the large models together, since the model says more of them than the GPUs do: computing only, n iterations of
+one GPU done by n GPUs at once, as their program does it. Their hours mean nothing, so all are alike.
 """
 
 import argparse
@@ -27,7 +28,8 @@ QUANTILES = (
 )
 SIZE_CLASSES = (1, 4, 8, 16, 32, 1_000_000)  # the last that has jobs is written as null: any number
 LEAST_SHARE = 0.0005  # rarer GPU counts are left out: a handful of jobs
-LEAST_JOBS = 20  # of a size class; the largest jobs, if fewer, join the class below
+SMALL_MODELS = ("AlexNet", "ResNet18", "VGG11")  # of the Dally files: jobs of 2 to 3 GPU-hours
+FEW_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,7 @@ def as_yaml(fit: Fit, jobs: pd.DataFrame) -> str:
         "source": {**fit.about, "jobs": len(jobs), "made_by": "scripts/fit_generator.py"},
         "jobs_per_day": round(len(jobs) / days, 1),
         "gpu_probability": gpu_probability(jobs),
-        "quantiles": list(QUANTILES),
-        "size_classes": size_classes(jobs),
+        **(by_model(jobs) if fit.since is None else by_size(jobs)),
         "hour_rate": hours,
         "weekday_rate": weekdays,
     }
@@ -141,14 +142,28 @@ def gpu_probability(jobs: pd.DataFrame) -> dict[int, float]:
     return {int(g): round(float(p), 6) for g, p in share.items() if p >= LEAST_SHARE}  # type: ignore[call-overload]
 
 
+def by_model(jobs: pd.DataFrame) -> dict[str, object]:
+    """Return quantiles of GPU-seconds by model, and how the jobs with so many GPUs share in the models."""
+    gpu_s, small = jobs["duration_s"] * jobs["gpus"], jobs["model"].isin(SMALL_MODELS)
+    models: list[dict[str, object]] = []
+    for name, own in jobs.groupby("model")["gpus"]:
+        alike = gpu_s[small == (name in SMALL_MODELS)]
+        share = {int(g): int(n) for g, n in own.value_counts().sort_index().items()}  # type: ignore[call-overload]
+        seconds = np.quantile(alike, FEW_QUANTILES).round(-2).tolist()
+        models.append({"model": str(name), "share": share, "gpu_seconds": seconds})
+    return {"quantiles": list(FEW_QUANTILES), "models": models}
+
+
+def by_size(jobs: pd.DataFrame) -> dict[str, object]:
+    """Return quantiles of the duration by size class."""
+    return {"quantiles": list(QUANTILES), "size_classes": size_classes(jobs)}
+
+
 def size_classes(jobs: pd.DataFrame) -> list[dict[str, object]]:
     """Return the duration quantiles of each size class."""
-    bounds = list(SIZE_CLASSES)
-    while len(bounds) > 1 and (jobs["gpus"] > bounds[-2]).sum() < LEAST_JOBS:
-        del bounds[-2]
     classes: list[dict[str, object]] = []
     above = 0
-    for most in bounds:
+    for most in SIZE_CLASSES:
         inside = jobs[(jobs["gpus"] > above) & (jobs["gpus"] <= most)]
         if len(inside):
             seconds = np.quantile(inside["duration_s"], QUANTILES).round(1).tolist()

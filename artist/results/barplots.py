@@ -146,8 +146,8 @@ def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: flo
                 axes.axhline(edge - 0.5, color="#dddddd", linewidth=0.6)
             if tier:
                 _overhead_axes(axes, models, values, last=axes in places[-columns(places) :])
-                tier_name = _TIER_NAMES[TIERS.index(tier)]
-                axes.set_title(clip(", ".join(filter(None, (tier_name, name))), 40), fontsize=9, loc="left")
+                told = f"{name}\n{_TIER_NAMES[TIERS.index(tier)]}" if name else _TIER_NAMES[TIERS.index(tier)]
+                axes.set_title(told, fontsize=8.5, loc="left")
         legend(figure, layout.texts, [_dot(layout.points[row]) for row in layout.examples])
         return figure
 

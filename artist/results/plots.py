@@ -66,7 +66,7 @@ def jct_histogram(digests: Sequence[Digest], contest: Contest, width_in: float =
     layout = facets([each.group for each in digests], contest)
     ends_s = [_time_below(each.jct, 0.95) for each in digests]
     low_s = min((float(each.jct.times_s[0]) for each in digests if len(each.jct.times_s)), default=1.0)
-    edges = np.geomspace(low_s, max(*ends_s, 2 * low_s), _BARS + 1)
+    edges = np.geomspace(0.999 * low_s, 1.001 * max(*ends_s, 2 * low_s), _BARS + 1)
     with style():
         figure, places = panels(len(layout.sets), 2.6, layout.texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, layout.sets, strict=True):
@@ -74,14 +74,16 @@ def jct_histogram(digests: Sequence[Digest], contest: Contest, width_in: float =
                 jct = digests[row].jct
                 if not len(jct.times_s):
                     continue
-                below = np.interp(edges, jct.times_s, jct.fractions, left=0.0)
-                shown = int(np.searchsorted(edges, ends_s[row] * (1 - 1e-9)))
+                below = np.concatenate([[0.0], jct.fractions])[
+                    np.searchsorted(jct.times_s, edges, side="right")
+                ]
+                shown = int(np.searchsorted(edges, ends_s[row]))
                 line = {key: layout.looks[row][key] for key in ("color", "linestyle", "linewidth")}
                 axes.stairs(np.diff(below)[:shown], edges[: shown + 1], **line)
             axes.set_xlabel("job completion time" if axes in places[-columns(places) :] else "")
             axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
             log_time_axis(axes, low_s, float(edges[-1]), room=columns(places))
-            axes.set_ylim(0, None)
+        places[0].set_ylim(bottom=0)  # they share it
         label_rows(figure, "fraction of jobs", layout.texts)
         legend(figure, layout.texts, _examples(layout, marker=""))
         return figure
@@ -124,7 +126,7 @@ def over_time(
             scale, unit = time_unit(span_s)
             for row in rows:
                 gauges, alone = digests[row].gauges, len(rows) == 1
-                if busy and row == rows[0]:
+                if busy and row == max(rows, key=ends_s.__getitem__):
                     _draw_capacity(axes, gauges[capacity], scale)
                 row_look = layout.looks[row] | {"linewidth": 1.1} | ({"marker": ""} if alone else {})
                 _draw(axes, gauges[shown], scale, row_look, band=alone)

@@ -5,6 +5,7 @@ What is drawn, each from its own child generator of the seed:
 - GPUs of a job: the trace's probabilities, conditioned on [min_gpus, max_gpus].
 - Duration: by inverting the quantile table of the job's size class, interpolated in log(seconds). A
   single lognormal misses the median of Venus by 60 %; a table is right everywhere.
+- Where the trace names models: the model by the GPUs, and GPU-seconds in that way by model, not by size.
 - Arrivals: Poisson with a piecewise constant rate, hour of day x day of week, given the number of jobs:
   independent draws from the rate's density, sorted. With `burst_jobs` above 1 the jobs come in batches.
 
@@ -42,6 +43,14 @@ class SizeClass(Strict):
     duration_s: tuple[PositiveFloat, ...]
 
 
+class ModelClass(Strict):
+    """Jobs of one model: their share of the jobs with so many GPUs; GPU-seconds at the table's quantiles."""
+
+    model: str
+    share: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
+    gpu_seconds: tuple[PositiveFloat, ...]
+
+
 class GeneratorTable(Strict):
     """What a generator knows of a trace; the YAML files traces/generator_*.yaml.
 
@@ -56,7 +65,9 @@ class GeneratorTable(Strict):
     quantiles
         Rising from 0 to 1.
     size_classes
-        Durations, by rising number of GPUs.
+        Durations, by rising number of GPUs; or
+    models
+        GPU-seconds by model, where the trace names models.
     hour_rate, weekday_rate
         Relative rate of arrivals in each hour of the day, (24,), and on each day from Monday, (7,).
     """
@@ -65,7 +76,8 @@ class GeneratorTable(Strict):
     jobs_per_day: PositiveFloat
     gpu_probability: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
     quantiles: tuple[NonNegativeFloat, ...]
-    size_classes: tuple[SizeClass, ...] = Field(min_length=1)
+    size_classes: tuple[SizeClass, ...] = ()
+    models: tuple[ModelClass, ...] = ()
     hour_rate: tuple[NonNegativeFloat, ...] = Field(min_length=24, max_length=24)
     weekday_rate: tuple[NonNegativeFloat, ...] = Field(min_length=7, max_length=7)
 
@@ -74,12 +86,14 @@ class GeneratorTable(Strict):
         rising = all(a < b for a, b in pairwise(self.quantiles))
         if not rising or self.quantiles[0] != 0 or self.quantiles[-1] != 1:
             raise ValueError("quantiles must rise from 0 to 1")
-        for part in self.size_classes:
-            if len(part.duration_s) != len(self.quantiles) or list(part.duration_s) != sorted(
-                part.duration_s
-            ):
-                raise ValueError("each size class needs one duration for each quantile, not falling")
-        bounds = [part.max_gpus or np.inf for part in self.size_classes]
+        if (not self.size_classes) == (not self.models):
+            raise ValueError("a table has size_classes or models")
+        values = [part.duration_s for part in self.size_classes] + [part.gpu_seconds for part in self.models]
+        if any(len(each) != len(self.quantiles) or list(each) != sorted(each) for each in values):
+            raise ValueError("each size class or model needs one value for each quantile, not falling")
+        if self.models and not set(self.gpu_probability) <= {g for part in self.models for g in part.share}:
+            raise ValueError("some model must have a share of the jobs with each number of GPUs")
+        bounds = [part.max_gpus or np.inf for part in self.size_classes] or [np.inf]
         if bounds != sorted(set(bounds)) or bounds[-1] != np.inf:
             raise ValueError("max_gpus of the size classes must rise and end with null, for any number")
         return self
@@ -141,7 +155,8 @@ class SyntheticTrace:
         """Return all jobs as a canonical table, in order of arrival."""
         known, chosen = read_generator_table(self.input_files[0]), self.parameters
         gpus = draw_gpus(known, chosen.jobs, chosen.min_gpus, chosen.max_gpus, self._random("gpus"))
-        duration_s = draw_durations_s(known, gpus, self._random("durations"))
+        models = draw_models(known, gpus, self._random("models"))
+        duration_s = draw_durations_s(known, gpus, models, self._random("durations"))
         width = len(str(chosen.jobs))
         table = pd.DataFrame(
             {
@@ -149,6 +164,7 @@ class SyntheticTrace:
                 "submit_s": self._arrivals_s(known, float(np.sum(gpus * duration_s))),
                 "gpus": gpus,
                 "duration_s": duration_s,
+                "model": models,
             }
         )
         return check(table, f"workload=synthetic, {chosen.preset}")
@@ -209,15 +225,33 @@ def draw_gpus(
     return random.choice(np.array(list(chances), dtype=np.int64), size=jobs, p=weights / weights.sum())
 
 
-def draw_durations_s(known: GeneratorTable, gpus: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Draw the duration of each job, (n_jobs,), in seconds, given its GPUs."""
+def draw_models(known: GeneratorTable, gpus: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Draw the model of each job, (n_jobs,) str, given its GPUs; empty where the trace names none."""
+    names = np.full(len(gpus), "", dtype=object)
     draws = random.random(len(gpus))
-    bounds = [part.max_gpus or np.inf for part in known.size_classes]
-    classes = np.searchsorted(bounds, gpus)
+    for count in np.unique(gpus) if known.models else ():
+        shares = np.array([part.share.get(int(count), 0.0) for part in known.models])
+        edges = np.cumsum(shares / shares.sum())
+        at = gpus == count
+        picked = np.searchsorted(edges, draws[at], side="right").clip(max=len(edges) - 1)
+        names[at] = np.array([part.model for part in known.models], dtype=object)[picked]
+    return names
+
+
+def draw_durations_s(
+    known: GeneratorTable, gpus: np.ndarray, models: np.ndarray, random: np.random.Generator
+) -> np.ndarray:
+    """Draw the duration of each job, (n_jobs,), in seconds, given its GPUs and its model."""
+    draws = random.random(len(gpus))
     logs = np.empty(len(gpus))
+    bounds = [part.max_gpus or np.inf for part in known.size_classes]
     for number, part in enumerate(known.size_classes):
-        inside = classes == number
+        inside = np.searchsorted(bounds, gpus) == number
         logs[inside] = np.interp(draws[inside], known.quantiles, np.log(part.duration_s))
+    for kind in known.models:
+        inside = models == kind.model
+        logs[inside] = np.interp(draws[inside], known.quantiles, np.log(kind.gpu_seconds))
+        logs[inside] -= np.log(gpus[inside])
     return np.round(np.exp(logs), 3)
 
 

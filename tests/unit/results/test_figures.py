@@ -118,7 +118,7 @@ def test_tiers_and_models(rows: Rows) -> None:
     assert [bars[0].get_width() for bars in placements.containers] == [2.0, 1.0, 0.0]  # type: ignore[index]
     overheads = overhead_by_model(*rows)
     assert [axes.get_title(loc="left") for axes in overheads.axes] == [
-        f"in a {tier}, {racks}" for racks in ("1 rack", "2 racks") for tier in ("machine", "rack")
+        f"{racks}\nin a {tier}" for racks in ("1 rack", "2 racks") for tier in ("machine", "rack")
     ]
     rack = np.ravel(overheads.axes[1].get_lines()[0].get_xdata())
     assert rack[0] == pytest.approx(25.0)  # bert_large, 2.5 s / 10 s in %

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from artist.results.compare import Comparison, compare
-from artist.results.digest import Digest, Gauge, digest
+from artist.results.digest import Digest, Distribution, Gauge, digest
 from artist.results.folder import read_run
 from artist.results.looks import NARROW_IN, WIDTH_IN
-from artist.results.plots import gauge_panels, jct_cdf, over_time, queueing_cdf, rendered
+from artist.results.plots import gauge_panels, jct_cdf, jct_histogram, over_time, queueing_cdf, rendered
 from artist.results.scenarios import Contest, contest
 
 Rows = tuple[Sequence[Digest], Contest]
@@ -115,6 +115,16 @@ def test_queues_of_a_scenario_share_a_panel(rows: Callable[..., Rows]) -> None:
     line = figure.axes[0].get_lines()[0]
     assert np.ravel(line.get_xdata()).tolist() == [0.0, 1.0, 10.0, 22.5]
     assert np.ravel(line.get_ydata()).tolist() == [0, 1, 0, 0]
+
+
+def test_a_histogram_counts_jobs_where_they_are(rows: Callable[..., Rows]) -> None:
+    """Six jobs of 10 s, one of 100, one of 1000: 6/8 in the first bar, nothing between; p95 is the last."""
+    digests, each = rows(["fifo"])
+    times, fractions = np.array([10.0, 100.0, 1000.0]), np.array([0.75, 0.875, 1.0])
+    (axes,) = jct_histogram([replace(digests[0], jct=Distribution(times, fractions, 0.0))], each).axes
+    (bars,) = axes.patches
+    assert bars.get_data().values[0] == 0.75  # type: ignore[attr-defined]
+    assert sorted(bars.get_data().values, reverse=True)[:4] == [0.75, 0.125, 0.125, 0.0]  # type: ignore[attr-defined]
 
 
 def test_panels_in_which_nobody_waits_are_left_out(rows: Callable[..., Rows]) -> None:
