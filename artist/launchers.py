@@ -291,7 +291,8 @@ def _ray(address: str) -> Iterator[None]:
         try:
             return ray.get(run)
         except ray.exceptions.RayTaskError as error:
-            return _Lost(f"{type(error.cause).__name__}: {error.cause}")
+            lines = str(error.cause).strip().splitlines() or [""]  # the last says what, if it is a traceback
+            return _Lost(f"{type(error.cause).__name__}: {lines[-1]}")
         except ray.exceptions.RayError as error:
             return _Lost(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
 
