@@ -83,7 +83,8 @@ def efficiencies(stages: Ints, period: Ints | Floats) -> Floats:
     >>> float(efficiencies(np.array([[2, 1], [2, 1]]), np.array(4)))
     0.75
     """
-    return stages.sum(axis=(-2, -1)) / (np.maximum(period, 1e-300) * stages.shape[-1])
+    used: Floats = stages.sum(axis=(-2, -1)) / (np.maximum(period, 1e-300) * stages.shape[-1])
+    return used
 
 
 def group_ns(

@@ -20,6 +20,7 @@ from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
 from artist.performance.api import Performance
 from artist.performance.placed import PlacedPerformance
+from artist.performance.sharing import Packed
 from artist.policies.gandiva import Gandiva
 from artist.policies.ordered import Ordered
 from artist.policies.placement import PlacementName
@@ -84,7 +85,7 @@ class TestGandivaThatPacks(PolicyConformance):
         return Gandiva(**parts, quantum_s=3, profile_s=1, grow_after_s=0.5)
 
     def make_performance(self) -> Performance:
-        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile, self.interference)
+        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile, Packed(self.interference))
 
     def test_jobs_are_packed_grown_and_parted(self) -> None:
         """The suite would show nothing if nobody were ever packed: here some are, and grow and shrink."""
