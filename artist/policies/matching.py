@@ -1,8 +1,9 @@
 """Matching of greatest weight among jobs of a few kinds: which kinds pair, how often. Shared by policies.
 
-Jobs of one kind are alike, so a matching is a table: how many pairs there are of kinds a and b. With few
-kinds that is a small integer program, solved exactly (HiGHS); with many it is a matching of single jobs,
-found by the Blossom algorithm (networkx). Both give the heaviest of the matchings with as many pairs.
+Jobs of one kind are alike, so a matching is a table: how many pairs there are of kinds a and b. Of few jobs
+it is found by a search (`artist.policies.matching_search`); else, with few kinds, it is a small integer
+program, solved exactly (HiGHS); with many it is a matching of single jobs, found by the Blossom algorithm
+(networkx). All give the heaviest of the matchings with as many pairs as can be.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from artist.policies.matching_search import search
+
 Floats = npt.NDArray[np.float64]
+MOST_JOBS = 128  # of a search: its assignment problem then takes a millisecond
 MOST_KINDS = 64  # of an integer program: it then has two thousand unknowns
 _WHOLE = 2**40  # weights of Blossom as whole numbers: its dual variables then are exact
 
@@ -41,7 +45,20 @@ def heaviest_pairs(counts: Sequence[int], weights: Floats, most: int | None = No
     """
     if most == 0:
         return []
+    found = by_search(counts, weights, most)
+    if found is not None:
+        return found
     return (by_kinds if len(counts) <= MOST_KINDS else by_jobs)(counts, weights, most)
+
+
+def by_search(counts: Sequence[int], weights: Floats, most: int | None = None) -> list[Pairs] | None:
+    """Do as `heaviest_pairs` by a search; None if the jobs are too many, or not all may be paired."""
+    total = sum(counts)
+    if total > MOST_JOBS or np.isnan(weights).any() or (len(counts) == 1 and total < 2):
+        return None
+    pairs = total // 2 if most is None else min(most, total // 2)
+    found = search(counts, weights, total - 2 * pairs)
+    return None if found is None else [Pairs(a, b, found[a, b]) for a, b in sorted(found)]
 
 
 def by_kinds(counts: Sequence[int], weights: Floats, most: int | None = None) -> list[Pairs]:

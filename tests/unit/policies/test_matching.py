@@ -1,4 +1,4 @@
-"""The two ways to match, against each other and against all matchings of small instances."""
+"""The ways to match, against each other and against all matchings of small instances."""
 
 from functools import cache
 
@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artist.policies.matching import MOST_KINDS, Pairs, by_jobs, by_kinds, heaviest_pairs
+from artist.policies.matching import (
+    MOST_JOBS,
+    MOST_KINDS,
+    Pairs,
+    by_jobs,
+    by_kinds,
+    by_search,
+    heaviest_pairs,
+)
 
 FORBIDDEN = float("nan")
 
@@ -51,7 +59,7 @@ def instances(draw):
     return counts, weights, draw(st.sampled_from([None, 1, 2, 3]))
 
 
-@pytest.mark.parametrize("match", [by_kinds, by_jobs])
+@pytest.mark.parametrize("match", [by_search, by_kinds, by_jobs])
 def test_figure_5_the_heavier_plan_wins(match):
     """A = C and B = D: unlike jobs weigh 1, like ones 0.75. Two unlike pairs weigh 2, two like ones 1.5."""
     assert match([2, 2], np.array([[0.75, 1], [1, 0.75]])) == [Pairs(0, 1, 2)]
@@ -59,7 +67,7 @@ def test_figure_5_the_heavier_plan_wins(match):
 
 @pytest.mark.parametrize("match", [by_kinds, by_jobs])
 def test_as_many_pairs_as_can_be_come_before_their_weight(match):
-    """A with b weighs 0.1, b with b 1, a with a may not be: a, a, b, b make two pairs of 0.1, not one of 1."""
+    """A with b weighs 0.1, b with b 1, a with a nothing: a, a, b, b make two pairs of 0.1, not one of 1."""
     weights = np.array([[FORBIDDEN, 0.1], [0.1, 1.0]])
     assert match([2, 2], weights) == [Pairs(0, 1, 2)]
     assert match([1, 2], weights) == [Pairs(1, 1, 1)]
@@ -74,20 +82,34 @@ def test_no_more_pairs_than_wanted(match):
 
 @settings(deadline=None, max_examples=60)
 @given(instances())
-def test_both_ways_are_as_heavy_as_the_best_of_all(instance):
-    """The integer program and Blossom find the greatest weight that there is, with equally many pairs."""
+def test_all_ways_are_as_heavy_as_the_best_of_all(instance):
+    """Search, integer program and Blossom find the greatest weight that there is, with equally many pairs."""
     counts, weights, most = instance
     best = pytest.approx(best_of_all(counts, weights, most), abs=1e-6)
-    for match in (by_kinds, by_jobs):
+    for match in (by_kinds, by_jobs, by_search):
         pairs = match(counts, weights, most)
+        if pairs is None:
+            assert match is by_search
+            assert np.isnan(weights).any() or (len(counts) == 1 and sum(counts) < 2)
+            continue
         used = [sum(n * ((a == k) + (b == k)) for a, b, n in pairs) for k in range(len(counts))]
         assert all(u <= n for u, n in zip(used, counts, strict=True))
         assert weight_of(pairs, weights) == best
 
 
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=8), st.integers(0, 2**32), st.booleans())
+def test_the_search_is_as_good_as_the_integer_program(counts, seed, few):
+    """At the size that a plan needs: up to eight kinds, up to nine jobs of each; with ties where `few`."""
+    rng = np.random.default_rng(seed)
+    half = rng.integers(1, 4, (len(counts),) * 2) / 4 if few else rng.random((len(counts),) * 2)
+    weights = (half + half.T) / 2
+    one, other = (weight_of(match(counts, weights), weights) for match in (by_search, by_kinds))
+    assert one == pytest.approx(other, abs=1e-6)
+
+
 def test_many_kinds_go_by_jobs():
     """Jobs of all different kinds make a program of thousands of unknowns; Blossom takes them one by one."""
-    counts = [1] * (MOST_KINDS + 2)
-    (pairs,) = {len_of(heaviest_pairs(counts, np.ones((len(counts), len(counts)))))}
-    assert pairs == len(counts) // 2
+    counts = [1] * max(MOST_KINDS + 2, MOST_JOBS + 2)
+    assert len_of(heaviest_pairs(counts, np.ones((len(counts), len(counts))))) == len(counts) // 2
     assert heaviest_pairs([2], np.ones((1, 1)), 0) == []
