@@ -8,7 +8,7 @@ scaled by the same factor as the job's before it is asked.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from artist.core.cluster import Allocation, Cluster
+from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.job import JobSpec, Stages
 from artist.performance.api import Changed, IterationParts, Running, with_group_members
 from artist.performance.sharing import Member, Packed, Sharing
@@ -75,11 +75,16 @@ class PlacedPerformance:
             if (before is not None and before.group) or (after is not None and after.group):
                 break
             if after is not None:
-                prices[job] = self._parts(running.spec(job), after, running)
+                prices[job] = self._alone(running.spec(job), after, running.cluster)
         else:
             return prices
-        jobs = with_group_members(changed, running)
-        return {job: self._parts(running.spec(job), running.allocation(job), running) for job in jobs}
+        for job in with_group_members(changed, running):
+            held = running.allocation(job)
+            if held.group is None:
+                prices[job] = self._alone(running.spec(job), held, running.cluster)
+            elif job not in prices:
+                prices |= self._together(held.group, running)
+        return prices
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
         """Return how long an iteration of a job uses each resource where it is placed."""
@@ -93,15 +98,14 @@ class PlacedPerformance:
             network = self._network_ns(spec, allocation, cluster, compute, factor)[1]
         return Stages(storage, cpu, gpu, network)
 
-    def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:
-        if allocation.group is None:
-            return self._alone(spec, allocation, running.cluster)
-        group = allocation.group
-        members = [
-            self._member(running.spec(job), running.allocation(job), running.cluster)
+    def _together(self, group: Group, running: Running) -> dict[int, IterationParts]:
+        """Return the parts of all members of a group."""
+        members = {
+            job: self._member(running.spec(job), running.allocation(job), running.cluster)
             for job in running.members(group.name)
-        ]
-        return self._sharing.parts(self._member(spec, allocation, running.cluster), members, group)
+        }
+        everybody = tuple(members.values())
+        return {job: self._sharing.parts(own, everybody, group) for job, own in members.items()}
 
     def _member(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Member:
         alone, stages = self._alone(spec, allocation, cluster), self.stages(spec, allocation, cluster)

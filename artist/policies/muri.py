@@ -22,6 +22,7 @@ free, and are never stopped. Jobs on a machine that is about to leave stay as th
 """
 
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import Annotated, Literal
 
 import numpy as np
@@ -81,6 +82,7 @@ class Muri:
         self._kind: dict[int, int] = {}  # by job
         self._bucket: dict[int, Hashable] = {}
         self._last: list[int] = []  # jobs that were taken, by priority
+        self._all_ran = False  # all of them were given GPUs
         self._shared = False  # some share GPUs
 
     def decide(self, view: ClusterView) -> Plan:
@@ -96,31 +98,48 @@ class Muri:
             rows = rows[~np.isin(jobs.job[rows], pinned)]
         gpus = _gpus(jobs, capacity)[rows]
         taken = self._taken(jobs.job[rows], gpus, capacity)
-        first = jobs.job[rows[taken]].tolist()
-        if news or first != self._last:
-            self._last = first
-            free = self._place(view, plan, jobs.job[rows], gpus, taken, capacity)
+        if news or self._differ(jobs.job[rows[taken]].tolist()):
+            units = running_units(view, jobs.job[np.sort(rows[jobs.running[rows]])].tolist())
+            free = self._place(view, plan, units, jobs.job[rows], gpus, taken, capacity)
             waiting = rows[(jobs.gpus[rows] == 0) & ~jobs.running[rows]]
             _start_cpu_jobs(view, plan, free, jobs.job[waiting].tolist(), self._chooser)
         return plan.done()
 
+    def _differ(self, taken: list[int]) -> bool:
+        """Tell whether those who are taken now ask for another plan than the last ones."""
+        return sorted(taken) != sorted(self._last) if self._all_ran else taken != self._last
+
     def _place(
-        self, view: ClusterView, plan: PlanBuilder, jobs: Ints, gpus: Ints, taken: Bools, capacity: int
+        self,
+        view: ClusterView,
+        plan: PlanBuilder,
+        units: Sequence[Unit],
+        jobs: Ints,
+        gpus: Ints,
+        taken: Bools,
+        capacity: int,
     ) -> Free:
         """Group those who were taken and place them; offer what is left to the others."""
-        units = running_units(view, np.sort(jobs).tolist())
-        ranked = self._candidates(jobs.tolist(), gpus.tolist(), units)
-        groups = self._grouping.group((ranked[row] for row in np.flatnonzero(taken)), capacity)
+        unit_of = {job: unit.jobs[0] for unit in units if len(unit.jobs) > 1 for job in unit.jobs}
+
+        def candidate(rank: int) -> Candidate:
+            job = int(jobs[rank])
+            bucket, kind = self._bucket[job], self._kind[job]
+            return Candidate(rank, job, int(gpus[rank]), bucket, kind, unit_of.get(job))
+
+        groups = self._grouping.group(map(candidate, np.flatnonzero(taken).tolist()), capacity)
         needs = np.array([group.gpus for group in groups], dtype=np.int64)
         fits = take_first(needs, capacity, skip=True).tolist()
         chosen = [group for group, fit in zip(groups, fits, strict=True) if fit]
-        others = [group for group, fit in zip(groups, fits, strict=True) if not fit]
-        others += [Shared((ranked[row],)) for row in np.flatnonzero(~taken & (gpus > 0))]
+        too_many = [group for group, fit in zip(groups, fits, strict=True) if not fit]
+        rest = (Shared((candidate(rank),)) for rank in np.flatnonzero(~taken & (gpus > 0)).tolist())
+        self._last = jobs[taken].tolist()
+        self._all_ran = not too_many
         self._shared = any(len(group.members) > 1 for group in groups)
-        return seat(view, plan, units, chosen, others, self._chooser)
+        return seat(view, plan, units, chosen, chain(too_many, rest), self._chooser)
 
     def _hear(self, view: ClusterView) -> bool:
-        """Learn the profiles of new jobs; tell whether anything happened."""
+        """Learn the profiles of new jobs; tell whether anything but the ranking can call for a new plan."""
         arrived = [event.job for event in view.news if isinstance(event, Arrival)]
         if arrived:
             jobs = view.columns(arrived)
@@ -132,7 +151,9 @@ class Muri:
         for event in view.news:
             if isinstance(event, Finish):
                 del self._kind[event.job], self._bucket[event.job]
-        return any(not isinstance(event, Wake) for event in view.news)
+        if arrived and view.free_gpus:
+            return True
+        return any(not isinstance(event, Arrival | Wake) for event in view.news)
 
     def _kind_of(self, profile: tuple[int, ...]) -> int:
         """Return the number of a profile; a new one is measured, with noise."""
@@ -162,13 +183,6 @@ class Muri:
                 continue
             taken[row] = True
         return taken
-
-    def _candidates(self, jobs: Sequence[int], gpus: Sequence[int], units: Sequence[Unit]) -> list[Candidate]:
-        unit_of = {job: unit.jobs[0] for unit in units if len(unit.jobs) > 1 for job in unit.jobs}
-        return [
-            Candidate(rank, job, gpus[rank], self._bucket[job], self._kind[job], unit_of.get(job))
-            for rank, job in enumerate(jobs)
-        ]
 
 
 def _bucket(job: int, demand: Demand) -> Hashable:

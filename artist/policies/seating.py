@@ -44,7 +44,7 @@ def seat(
     plan: PlanBuilder,
     units: Sequence[Unit],
     chosen: Sequence[Shared],
-    others: Sequence[Shared],
+    others: Iterable[Shared],
     choose: Chooser,
 ) -> Free:
     """Plan to run groups of jobs, and to stop all other jobs of the units; return what is free then.
@@ -96,7 +96,9 @@ class _Seating:
     def place(self, groups: Iterable[Shared]) -> None:
         """Give GPUs to groups in the given order, as far as there are any."""
         for group in groups:
-            if group in self.seats or not self.free.total_gpus:
+            if not self.free.total_gpus:
+                return
+            if group in self.seats:
                 continue
             found = self._where_it_is(group) or self._elsewhere(self._view.demand(group.jobs[0]))
             if found is not None:
