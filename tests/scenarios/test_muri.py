@@ -121,7 +121,7 @@ def test_it_decides_every_six_minutes():
 
 
 def test_all_are_placed_anew_by_demand_where_somebody_would_not_fit():
-    """Four singles fill two machines; one on each leaves at 4. E needs two GPUs together: one single moves."""
+    """Four singles fill two machines; one on each leaves at 4. E needs two GPUs together: one moves."""
     singles = [staged(name, CPU, 1 if i % 2 else 9) for i, name in enumerate("abcd")]
     result, _ = run([*singles, staged("e", GPU, 3, at=5, gpus=2)], machines=2, gpus=2, order="fifo")
     assert seconds(result, "first_start_ns")[4] == 5

@@ -74,7 +74,7 @@ def test_continuous_tiresias_is_2d_las(seed: int) -> None:
 @SEEDS
 @pytest.mark.parametrize("order", ["srsf", "las2d", "fifo"])
 def test_muri_with_groups_of_one_is_its_base_order(order: str, seed: int) -> None:
-    """Nobody shares and the first that fit run: at equal interval and placement, on one machine, its order."""
+    """Nobody shares, the first that fit run: at equal interval and placement, on one machine, the order."""
     jobs, machine = generated_jobs(seed, 40), tiny_cluster(1, 12)
     how = {"order": order, "placement": "best_fit", "interval_s": 3}
     base = Ordered(**how, preemptive=True, backfill=True)
