@@ -7,19 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import hydra
 import yaml
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn
-from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -27,6 +23,7 @@ from artist.config import NAME_RULE, checked_name
 from artist.data import Kind, data_path
 from artist.errors import InputError
 from artist.explain import from_library, two_lines
+from artist.launchers import prefer_our_defaults, steady_launchers
 from artist.run_folder import remove_if_empty
 from artist.run_key import program_version, run_key
 from artist.user_folder import check_shadows, put_on_path, python_files
@@ -69,7 +66,8 @@ def _main(arguments: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises instead of printing and leaving
     try:
         register_topologies()
-        with _arguments(_checked_arguments(arguments)), _kept_returns() as returns:
+        prefer_our_defaults()
+        with _arguments(_checked_arguments(arguments)), steady_launchers(), _kept_returns() as returns:
             hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")(_task)()
     except KeyboardInterrupt:
         print("interrupted; the same command goes on with a sweep where it stopped", file=sys.stderr)
@@ -264,41 +262,6 @@ def _kept_returns() -> Iterator[_Returns]:
 
 
 # --- what config.yaml asks for
-
-
-class PointLines(Callback):
-    """Says on stderr when a point of a sweep is done; Hydra takes it to the processes of a launcher."""
-
-    def __init__(self) -> None:
-        self._points = 0  # 0: another sweeper than Hydra's own decides how many
-        self._swept: frozenset[str] = frozenset()
-        self._started = 0.0
-
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Count the points."""
-        if str(config.hydra.sweeper.get("_target_", "")).rpartition(".")[2] != BasicSweeper.__name__:
-            return
-        params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
-        overrides = OverridesParser.create().parse_overrides([*params, *config.hydra.overrides.task])
-        self._points = sum(map(len, BasicSweeper.split_arguments(overrides, None)))
-        self._swept = frozenset(o.get_key_element() for o in overrides if o.is_sweep_override())
-
-    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Start the clock."""
-        self._started = perf_counter()
-
-    def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
-        """Print the line."""
-        multirun = config.hydra.mode == hydra.types.RunMode.MULTIRUN
-        outcome = job_return._return_value
-        if not multirun or config.output.progress is False or not hasattr(outcome, "status"):
-            return
-        words = {"finished": f"done in {perf_counter() - self._started:.1f} s", "bad_input": "bad input"}
-        point = f"{config.hydra.job.num + 1}" + f"/{self._points}" * bool(self._points)
-        all_overrides = job_return.overrides or ()
-        shown = [each for each in all_overrides if each.partition("=")[0] in self._swept] or all_overrides
-        how = words.get(outcome.status, outcome.status)
-        print(f"{point} {' '.join(shown)}: {how}", file=sys.stderr, flush=True)
 
 
 def _folder_of_results(*, _root_: DictConfig) -> str:

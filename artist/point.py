@@ -87,7 +87,7 @@ class Outcome:
 def run_point(request: Request) -> Outcome:
     """Run, unless it was run before; write the run folder; leave `error.json` if it fails.
 
-    Only the interruption of a process of its own is raised.
+    Only the interruption of a process of its own is raised, and what a cluster's scheduler does with its job.
     """
     end_with_parent()
     lines, notes = io.StringIO(), _Notes()
@@ -104,6 +104,8 @@ def run_point(request: Request) -> Outcome:
                 raise
             return Outcome("interrupted", request.folder, message="interrupted")
         except (Exception, SystemExit) as error:
+            if _of_the_scheduler(error):
+                raise
             outcome = _unforeseen(error, request)
             if outcome.log is not None:
                 lines.write(format_exc())
@@ -192,6 +194,11 @@ def _unforeseen(error: BaseException, request: Request) -> Outcome:
     at = lines or "{0.filename}:{0.lineno}".format(extract_tb(error.__traceback__)[-1])
     message = f"the run under policy {request.policy} failed: {what}\n  at {at}"
     return Outcome("failed", request.folder, message=message, log=request.folder / LOG)
+
+
+def _of_the_scheduler(error: BaseException) -> bool:
+    """Tell whether submitit raised it when its job was out of time, or is to be queued again."""
+    return any("submitit" in Path(frame.filename).parts for frame in extract_tb(error.__traceback__))
 
 
 def _as_yaml(config: Mapping[str, Any]) -> str:

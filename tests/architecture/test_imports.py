@@ -125,12 +125,12 @@ def test_plots_read_files_only() -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
 def test_hydra_stays_in_the_command_line(path: Path) -> None:
-    """The commands and build.py know Hydra; explain.py knows its exceptions, nothing else of it."""
+    """The commands, their sweeps and build.py know Hydra; explain.py knows its exceptions, nothing else."""
     hydra = {name for name in imports_of(path) if inside(name, ("hydra", "omegaconf"))}
     module = module_of(path)
     if module == "artist.explain":
         assert hydra <= {"hydra.errors", "omegaconf.errors"}
-    elif module not in {"artist.cli", "artist.build", *COMMANDS}:
+    elif module not in {"artist.cli", "artist.launchers", "artist.point_lines", "artist.build", *COMMANDS}:
         assert not hydra
 
 
@@ -139,7 +139,7 @@ def test_nothing_below_imports_what_assembles(path: Path) -> None:
     """Only cli and the modules between it and build import build, point or cli."""
     module = module_of(path)
     above = ("artist.cli", "artist.point", "artist.build")
-    above_all = (*above, "artist.ahead", "artist.__main__", *COMMANDS)
+    above_all = (*above, "artist.ahead", "artist.launchers", "artist.__main__", *COMMANDS)
     if module not in above_all:
         assert not [name for name in imports_of(path) if inside(name, above)]
 

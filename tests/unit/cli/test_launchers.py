@@ -1,0 +1,170 @@
+"""Sweeps on other launchers: lost workers are failed points, extras are named, lines come from anywhere."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from joblib.externals.loky import get_reusable_executor
+
+from artist import launchers
+from artist.data import data_path
+from artist.point_lines import PointLines
+
+Artist = Callable[..., Any]
+JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+
+
+@pytest.fixture
+def mortal(mine: Path) -> Iterator[Path]:
+    """Yield a user's folder with a policy whose process is killed, as the system does, if `dies` says so.
+
+    always: every time; once: the first time.
+    """
+    (mine / "mortal.py").write_text(
+        "import os, pathlib, signal\n"
+        "from least import Least\n"
+        "class Mortal(Least):\n"
+        "    def __init__(self, dies):\n"
+        "        super().__init__(64)\n"
+        "        first = not pathlib.Path('died').exists()\n"
+        "        self.dies = dies == 'always' or dies == 'once' and first\n"
+        "    def decide(self, view):\n"
+        "        if self.dies:\n"
+        "            pathlib.Path('died').touch()\n"
+        "            os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return super().decide(view)\n"
+    )
+    (mine / "policy" / "mortal.yaml").write_text("_target_: mortal.Mortal\ndies: never\n")
+    yield mine
+    get_reusable_executor(kill_workers=True).shutdown()  # its workers have imported this test's modules
+
+
+def test_a_killed_worker_of_joblib_takes_no_other_point_down(artist: Artist, mortal: Path) -> None:
+    """Three points: one dies always and is listed; one dies once and is finished when tried alone."""
+    sweep = (f"--config-dir={mortal}", "-m", "policy=mortal", "policy.dies=never,once,always", *JOBLIB)
+    result = artist(*sweep)
+    assert result.code == 1, result.err
+    assert "2 run now, 0 kept, 1 failed" in result.err
+    assert "3/3 policy.dies=always: lost\n" in result.err
+    assert result.err.splitlines()[-2].startswith("lost: its process was killed")
+    assert result.err.splitlines()[-1].startswith("  the same command")
+    assert "Traceback" not in result.err
+    assert len(list(Path("runs").rglob("summary.json"))) == 2
+    assert "mortal" in result.out
+
+
+@pytest.mark.parametrize(
+    ("choice", "extra"), [("ray", "ray"), ("submitit_local", "slurm"), ("submitit_slurm", "slurm")]
+)
+def test_a_launcher_that_is_not_installed_says_what_installs_it(
+    choice: str, extra: str, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The choice is there without its extra; the refusal names the extra."""
+    monkeypatch.setattr(launchers, "find_spec", lambda name: None)
+    message = refused("-m", "seed=0,1", f"hydra/launcher={choice}")
+    assert f"found '{choice}'; allowed: pip install 'artist-sim[{extra}]'" in message
+
+
+def test_the_pickles_of_submitit_lie_beside_the_sweeps() -> None:
+    """A sweep folder holds run folders and nothing else; artist-report and a second look rely on it."""
+    for name in ("submitit_local", "submitit_slurm"):
+        text = data_path("conf", f"hydra/launcher/{name}.yaml").read_text(encoding="utf-8")
+        assert "submitit_folder: ${artist.folder:}/.submitit/" in text
+
+
+def test_lines_come_from_reports_that_workers_leave(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Point 2 ends, point 1 began: one line, and one suspect; a second report is no second line."""
+    lines = PointLines(3, frozenset({"seed"}), True, tmp_path / "reports")
+    with lines.follow():
+        assert lines.expect([(0, ["a=1", "seed=5"]), (1, ["seed=6"])]) == 0
+        (lines.spool / "0.begun").write_text("{}")
+        for _ in range(2):
+            (lines.spool / "1.ended").write_text(json.dumps({"status": "finished", "wall_s": 1.25}))
+            lines.read()
+        assert lines.begun() == {0}
+        assert lines.expect([(0, ["seed=5"])]) == 2
+    assert capsys.readouterr().err == "2/3 seed=6: done in 1.2 s\n"
+    assert not lines.spool.exists()
+
+
+def test_reports_of_killed_commands_are_removed(tmp_path: Path) -> None:
+    """A command that was killed cannot; the next one does, and leaves those of commands that run."""
+    lines = PointLines(1, frozenset(), True, tmp_path / "place" / "mine")
+    host = launchers.socket.gethostname()
+    dead, alive = (lines.spool.parent / f"{host}-{number}" for number in (2**22 + 1, 1))
+    for folder in (dead, alive):
+        folder.mkdir(parents=True)
+    with lines.follow():
+        assert not dead.exists()
+        assert alive.exists()
+
+
+def test_nothing_of_the_progress_is_left(artist: Artist) -> None:
+    """Reports are not results."""
+    artist("-m", "seed=0,1")
+    assert not Path("runs/.progress").exists()
+
+
+def installed(*names: str) -> bool:
+    """Tell whether modules can be imported."""
+    return all(importlib.util.find_spec(name) is not None for name in names)
+
+
+needs_submitit = pytest.mark.skipif(
+    not installed("submitit", "hydra_plugins.hydra_submitit_launcher"), reason="extra slurm is not installed"
+)
+needs_ray = pytest.mark.skipif(
+    not installed("ray", "hydra_plugins.hydra_ray_launcher"), reason="extra ray is not installed"
+)
+
+
+@needs_submitit
+def test_submitit_gives_the_same(artist: Artist, mine: Path) -> None:
+    """Processes that share nothing but files: lines, table and results are those of one process."""
+    arguments = (f"--config-dir={mine}", "-m", "policy=least,fifo")
+    apart = artist(*arguments, "hydra/launcher=submitit_local")
+    assert apart.code == 0, apart.err
+    assert "2 run now, 0 kept, 0 failed" in apart.err
+    assert "2/2 policy=fifo: done in" in apart.err
+    assert Path("runs/.submitit").is_dir()
+    again = artist(*arguments)
+    assert "0 run now, 2 kept, 0 failed" in again.err
+    assert again.out == apart.out
+
+
+@needs_submitit
+def test_a_lost_job_of_submitit_takes_no_other_point_down(
+    artist: Artist, mortal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two jobs is killed: exit code 1, its log is named, the other is in the table."""
+    from submitit.core.core import Job
+
+    monkeypatch.setattr(Job, "_results_timeout_s", 0)
+    sweep = (f"--config-dir={mortal}", "-m", "policy=mortal", "policy.dies=always,never")
+    result = artist(*sweep, "hydra/launcher=submitit_local")
+    assert result.code == 1, result.err
+    assert "1 run now, 0 kept, 1 failed" in result.err
+    assert "1/2 policy.dies=always: lost\n" in result.err
+    assert "lost: job " in result.err
+    assert "mortal" in result.out
+
+
+@needs_ray
+def test_ray_gives_the_same_and_tries_lost_points_again(mortal: Path) -> None:
+    """A worker that is killed once costs nothing; stdout is the table and stderr the lines, without Ray's."""
+    sweep = ("-m", f"--config-dir={mortal}", "policy=mortal", "policy.dies=once,never", "workload.jobs=20")
+    command = [sys.executable, "-c", "from artist.cli import main; raise SystemExit(main())", *sweep]
+    remote = subprocess.run([*command, "hydra/launcher=ray"], capture_output=True, text=True, timeout=120)
+    assert remote.returncode == 0, remote.stderr
+    assert len(remote.stderr.splitlines()) == 2 + 1, remote.stderr
+    assert "2 run now, 0 kept, 0 failed" in remote.stderr
+    here = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "0 run now, 2 kept, 0 failed" in here.stderr
+    assert here.stdout == remote.stdout
