@@ -126,7 +126,7 @@ def build(config: Config) -> Simulation:
     jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
-    sharing = _sharing(config.performance, policy)
+    sharing = sharing_of(config.performance, policy)
     stage = config.performance.network_stage
     performance = PlacedPerformance(network, topology.fabric, system, profiles, sharing, stage)
     return Simulation(
@@ -250,7 +250,7 @@ def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSetting
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
 
 
-def _sharing(config: PerformanceConfig, policy: object) -> Sharing:
+def sharing_of(config: PerformanceConfig, policy: object) -> Sharing:
     """Return how groups share GPUs: as the configuration says, else as the policy runs its groups."""
     how = config.sharing or getattr(policy, "sharing", "packed")
     if how == "interleaved":
