@@ -52,12 +52,12 @@ def heaviest_pairs(counts: Sequence[int], weights: Floats, most: int | None = No
 
 
 def by_search(counts: Sequence[int], weights: Floats, most: int | None = None) -> list[Pairs] | None:
-    """Do as `heaviest_pairs` by a search; None if the jobs are too many, or not all may be paired."""
+    """Do as `heaviest_pairs` by a search; None if the jobs are too many, or it takes too long."""
     total = sum(counts)
-    if total > MOST_JOBS or np.isnan(weights).any() or (len(counts) == 1 and total < 2):
+    if total > MOST_JOBS:
         return None
     pairs = total // 2 if most is None else min(most, total // 2)
-    found = search(counts, weights, total - 2 * pairs)
+    found = search(counts, weights, total - 2 * pairs) if pairs else {}
     return None if found is None else [Pairs(a, b, found[a, b]) for a, b in sorted(found)]
 
 

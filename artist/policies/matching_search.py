@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 Floats = npt.NDArray[np.float64]
 State = tuple[int, ...]  # jobs of each kind that are still single
-_WHOLE = 2.0**30  # weights as whole numbers, so that sums and differences are exact
+_WHOLE = 2.0**24  # weights as whole numbers, so that sums and differences are exact
 _FORBIDDEN = -(2.0**42)
 _MOST_STATES = 2000
 
@@ -26,23 +26,31 @@ def search(counts: Sequence[int], weights: Floats, singles: int) -> dict[tuple[i
     Parameters
     ----------
     counts
-        Jobs of each kind; all kinds may be paired.
+        Jobs of each kind.
     weights
-        Weight of a pair by kinds, shape (n_kinds, n_kinds), symmetric.
+        Weight of a pair by kinds, shape (n_kinds, n_kinds), symmetric; NaN forbids a pair.
     singles
-        How many jobs stay single; as many as the others have an even number.
+        How many jobs stay single; as many as the others have an even number. More may only where that
+        cannot be helped.
     """
-    with_stand_ins = [*counts, singles]  # a single job is paired with a stand-in
-    whole = np.pad(np.rint(weights * _WHOLE), (0, 1))
-    whole[-1, -1] = _FORBIDDEN
-    alone = np.array(with_stand_ins) < 2
+    n, total = len(counts), sum(counts)
+    all_counts = [*counts, singles]  # a single job is paired with a stand-in
+    whole = np.full((n + 2, n + 2), _FORBIDDEN)
+    whole[:n, :n] = np.where(np.isnan(weights), _FORBIDDEN, np.rint(weights * _WHOLE))
+    whole[:n, n] = whole[n, :n] = 0
+    if np.isnan(weights).any():  # more stand-ins, each at the cost of all weights, or left to each other
+        all_counts.append(total - singles)
+        whole[:n, n + 1] = whole[n + 1, :n] = -_WHOLE * total
+        whole[n + 1, n + 1] = 0
+    whole = whole[: len(all_counts), : len(all_counts)]
+    alone = np.array(all_counts) < 2
     whole[alone, alone] = _FORBIDDEN
-    prices = _prices(with_stand_ins, whole)
+    prices = _prices(all_counts, whole)
     slack = np.maximum(prices[:, None] + prices - whole, 0.0)
-    found = _least_slack(tuple(with_stand_ins), slack.tolist())
+    found = _least_slack(tuple(all_counts), slack.tolist())
     if found is None:
         return None
-    return {pair: times for pair, times in found.items() if pair[1] < len(counts)}
+    return {pair: times for pair, times in found.items() if pair[1] < n}
 
 
 def _prices(counts: Sequence[int], weights: Floats) -> Floats:
