@@ -9,7 +9,7 @@ import numpy as np
 
 from artist.core.cluster import Allocation, Cluster, Group, Machine, Slice
 from artist.core.events import Event, Gauges
-from artist.core.job import Demand, JobSpec
+from artist.core.job import Demand, JobSpec, Stages
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.result import RunResult
 from artist.core.view import ClusterView, Policy
@@ -70,6 +70,10 @@ class PlainPerformance:
     def skew(self, spec: JobSpec) -> float:
         """Return the skew that the model's name says: "skewed" has 1, others 0."""
         return 1.0 if spec.model == "skewed" else 0.0
+
+    def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
+        """Return the job's own stages, else compute on the GPUs and nothing else."""
+        return spec.stages or Stages(0, 0, spec.compute_ns, 0)
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return parts of the changed jobs and of their groups."""

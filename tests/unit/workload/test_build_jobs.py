@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from artist.core.job import Demand
+from artist.core.job import Demand, Stages
 from artist.errors import InputError
 from artist.workload.build_jobs import to_jobs
 from artist.workload.table import check
@@ -50,6 +50,16 @@ def test_a_duration_with_one_of_the_two() -> None:
     by_compute = to_jobs(table(duration_s=[10.0], compute_s=[4.0]), compute_ns)[0]
     assert (by_iterations.iterations, by_iterations.compute_ns) == (4, 5 * S // 2)
     assert (by_compute.iterations, by_compute.compute_ns) == (2, 5 * S)
+
+
+def test_stages_become_nanoseconds() -> None:
+    """0.1 + 0.2 + 0.3 + 0 s; a job that lacks one has none, and so has every job of a table without them."""
+    stages = {"storage_s": [0.1], "cpu_s": [0.2], "gpu_s": [0.3], "network_s": [0]}
+    (known,) = to_jobs(table(duration_s=[10.0], **stages), compute_ns)
+    assert known.stages == Stages(S // 10, S // 5, 3 * S // 10, 0)
+    (lacks,) = to_jobs(table(duration_s=[10.0], **{**stages, "cpu_s": [None]}), compute_ns)
+    assert lacks.stages is None
+    assert to_jobs(table(duration_s=[10.0]), compute_ns)[0].stages is None
 
 
 def test_a_cpu_only_job_needs_no_profile() -> None:
