@@ -113,6 +113,8 @@ class JobSpec:
         What a stop loses of this job; None for what the run says.
     gpu_utilization
         Share of its compute time in which it keeps its GPUs busy, in (0, 1].
+    guaranteed
+        Whether it was promised its GPUs; otherwise it takes what others leave idle (AntMan).
     """
 
     job_id: str
@@ -126,6 +128,7 @@ class JobSpec:
     delays_ns: Mapping[str, int] | None = None
     on_stop: OnStop | None = None
     gpu_utilization: float = 1.0
+    guaranteed: bool = True
 
     @property
     def ideal_ns(self) -> int:

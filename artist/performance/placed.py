@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.job import JobSpec
 from artist.performance.api import Changed, IterationParts, Running, with_group_members
-from artist.performance.packing import busy_share, slowdown
+from artist.performance.opportunistic import slowdowns
+from artist.performance.packing import busy_share
 from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, shape_of
 
 
@@ -22,7 +23,8 @@ class PlacedPerformance:
     - interference: a bandwidth cap c stretches compute by 1 / c, as for a job that is bound by memory.
     - sharing: members of a group fill each other's idle time (`artist.performance.packing`); where they
       would keep more GPUs busy than the group has on some machine, all iterations take longer by that ratio.
-      Members that never leave a GPU idle take turns without loss.
+      Members that never leave a GPU idle take turns without loss. Opportunistic ones get only the time that
+      the others leave idle (`artist.performance.opportunistic`).
     - interference of packing: where members hold more GPUs than the group has, iterations take
       1 + `packing_interference` times as long on top.
 
@@ -94,18 +96,19 @@ class PlacedPerformance:
         self, alone: IterationParts, allocation: Allocation, group: Group, running: Running
     ) -> IterationParts:
         """Return the parts of an iteration among the other members of a group."""
-        busy: dict[int, list[float]] = {}  # GPUs that each member would keep busy, by machine
+        busy: dict[int, tuple[list[float], list[float]]] = {}  # GPUs that each would keep busy, by machine
         held: dict[int, int] = {}
         for member in running.members(group.name):
             spec, its = running.spec(member), running.allocation(member)
             parts = self._alone(spec, its, running.cluster)
             share = busy_share(parts.compute_ns, sum(parts), spec.gpu_utilization)
             for s in its.slices:
-                busy.setdefault(s.machine, []).append(share * s.gpus)
+                busy.setdefault(s.machine, ([], []))[its.opportunistic].append(share * s.gpus)
                 held[s.machine] = held.get(s.machine, 0) + s.gpus
         own = dict(group.gpus)
         here = [s.machine for s in allocation.slices if s.gpus]
-        slower = max((slowdown(busy[m], own[m]) for m in here), default=1.0)
+        mine = allocation.opportunistic
+        slower = max((slowdowns(*busy[m], own[m])[mine] for m in here), default=1.0)
         sharing = round(sum(alone) * (slower - 1))
         interference = alone.interference_ns
         if self._packing_interference and any(held[m] > own[m] for m in here):

@@ -36,7 +36,7 @@ def test_a_lease_lasts_to_its_end():
 def test_what_comes_free_in_between_breaks_no_lease():
     """Two GPUs; x ends at 5. B, who wants two and is worst off, cannot have a's; c has the free one at once.
 
-    At 10 and 15 a (100 s in all) and c are worse off than b; at 20 c is gone, and b has 29 s / 28.9 s.
+    At 10 a (100 s in all) and c are worse off than b; at 20 c is gone, and b has 29 s / 28.9 s.
     """
     jobs = [job("a", 1, 100), job("x", 1, 5), job("b", 2, 10, at=1), job("c", 1, 10, at=2)]
     result, _ = run(jobs, gpus=2)
