@@ -49,6 +49,7 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
             repeat(None),  # delays_ns
             repeat(None),  # on_stop
             _one_of_equals(ordered["gpu_utilization"].tolist()),
+            ordered["guaranteed"].astype(bool).tolist(),
         )
     )
 

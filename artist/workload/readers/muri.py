@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from artist.workload.api import FileParameters
@@ -41,7 +42,7 @@ class MuriCsv:
     """Jobs of a CSV file in the columns of Tiresias and more; all times in MILLISECONDS.
 
     Read are job_id, num_gpu, submit_time, iterations, model_name, duration, iteration_time and, of
-    resource_time_0 (data loading and CPU), _1 (GPU) and _2 (network), the last.
+    resource_time_0 (data loading and CPU), _1 (GPU) and _2 (network), the last two.
 
     Rules:
 
@@ -52,10 +53,13 @@ class MuriCsv:
     - iteration_time was measured with communication. `network=keep` (default) takes it as compute time,
       so that a job alone runs as long as in Muri, and communication comes on top; `network=subtract`
       takes resource_time_2 off first.
+    - The GPUs are busy in the GPU stage: gpu_utilization is the share of resource_time_1 in the compute time,
+      1 at most. `gpu_stage=ignore` takes them to be busy all the time.
+    - A job of priority 0 is guaranteed, any other is not; without that column all are.
     - Models are renamed by `model_names`. Muri's `bert` is BERT-base; we have BERT-large, whose share of
       communication it gets. null: drawn by `models`.
     - A job of duration 0 goes by `zero_duration`; one without GPUs is left out, since the file names no
-      CPUs. batch_size, priority (AntMan's) and interval are not used.
+      CPUs. batch_size and interval are not used.
     """
 
     class Parameters(FileParameters):
@@ -63,6 +67,7 @@ class MuriCsv:
 
         work: Literal["iterations", "duration"] = "iterations"
         network: Literal["keep", "subtract"] = "keep"
+        gpu_stage: Literal["use", "ignore"] = "use"
         zero_duration: rules.ZeroDuration = "drop"
         model_names: dict[str, str | None] = MODEL_NAMES
 
@@ -90,6 +95,14 @@ class MuriCsv:
                    "leaves no time to compute", "less than iteration_time")  # fmt: skip
             share = left_s / table["compute_s"]
             table = table.assign(compute_s=left_s, duration_s=table["duration_s"] * share)
+        if chosen.gpu_stage == "use":
+            busy_s = to_numbers(raw["resource_time_1"].reindex(table.index)) / _MS_PER_S
+            refuse(raw.reindex(table.index), ~(busy_s > 0), str(path), "resource_time_1",
+                   "keeps no GPU busy", "above 0, or gpu_stage=ignore")  # fmt: skip
+            table = table.assign(gpu_utilization=np.minimum(busy_s / table["compute_s"], 1.0))
+        if "priority" in raw:
+            guaranteed = to_numbers(raw["priority"].reindex(table.index)) == 0
+            table = table.assign(guaranteed=guaranteed.astype(np.int64))
         if chosen.work == "duration":
             table = table.assign(compute_s=table["duration_s"] / table["iterations"])
         rules.note_order(table, path)
