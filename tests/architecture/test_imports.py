@@ -51,7 +51,7 @@ POLICY_PARTS = tuple(
     f"artist.policies.{name}"
     for name in (
         *("orders", "placement", "preemption", "queueing", "gittins", "timers", "pairs", "growth"),
-        *("auction",),
+        *("auction", "sharers"),
     )
 )
 POLICIES_MAY = ("artist.core", *BASIC, *POLICY_PARTS, "artist.policies.parts")
