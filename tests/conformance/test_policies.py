@@ -20,6 +20,7 @@ from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
 from artist.performance.api import Performance
 from artist.performance.placed import PlacedPerformance
+from artist.policies.antman import AntMan
 from artist.policies.gandiva import Gandiva
 from artist.policies.ordered import Ordered
 from artist.policies.placement import PlacementName
@@ -97,6 +98,29 @@ class TestGandivaThatPacks(PolicyConformance):
         packed = [e for e in events if isinstance(e, Start) and e.allocation.group]
         assert len(packed) > 3
         assert result.columns["resizes"].sum() > 3
+
+
+class TestAntManThatShares(PolicyConformance):
+    """Jobs of several GPUs leave them idle for two thirds of the time, and others join them."""
+
+    @pytest.fixture(autouse=True, params=[False, True], ids=["in_order", "backfill"])
+    def _backfill(self, request: pytest.FixtureRequest) -> None:
+        self.backfill: bool = request.param
+
+    def make_policy(self) -> Policy:
+        return AntMan(backfill=self.backfill)
+
+    def make_performance(self) -> Performance:
+        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile)
+
+    def test_jobs_of_both_kinds_share(self) -> None:
+        """The suite would show nothing if nobody ever shared: here some do, and nobody is stopped."""
+        jobs = [replace(spec, model="any", guaranteed=i % 3 > 0) for i, spec in enumerate(generated_jobs(0))]
+        result, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
+        shared = [e for e in events if isinstance(e, Start) and e.allocation.group]
+        assert len(shared) > 3
+        assert {e.allocation.opportunistic for e in shared} == {True, False}
+        assert result.columns["preemptions"].sum() == result.columns["migrations"].sum() == 0
 
 
 class _ThirdBusy:
