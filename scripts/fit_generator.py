@@ -2,11 +2,11 @@
 
     python scripts/fit_generator.py --traces ../shared/traces --out traces
 
-Reads the recovered Venus and Philly files, and the two job files of the Dally authors' program, and writes, for
-each, the probability of every GPU count, duration quantiles by size class, and relative rates of arrivals by
-hour and weekday. The periods of Venus and Philly are those of the published fits (distributions.json), so that
-the two can be compared. Durations of the Dally files are computing only, with n iterations of one GPU done by n
-GPUs at once, as their program does it; their hours mean nothing, so all are alike.
+Reads the recovered Venus and Philly files, and the two job files of the Dally authors' program, and writes,
+for each, the probability of every GPU count, duration quantiles by size class, and relative rates of arrivals
+by hour and weekday. The periods of Venus and Philly are those of the published fits (distributions.json), so
+that the two can be compared. Durations of the Dally files are computing only, with n iterations of one GPU
+done by n GPUs at once, as their program does it; their hours mean nothing, so all are alike.
 """
 
 import argparse

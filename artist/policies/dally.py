@@ -68,7 +68,7 @@ class Dally:
     Attributes
     ----------
     series
-        The timers over time: (time in ns, name, seconds).
+        The timers over time: (time in ns, name, hours).
     """
 
     on_events = True

@@ -13,6 +13,7 @@ from typing import Literal
 
 from artist.units import ns_to_seconds
 
+_HOUR_S = 3600
 WaitTier = Literal["machine", "rack"]
 
 
@@ -27,7 +28,7 @@ class Timers:
     history_ns
         How long an accepted wait counts; None for timers that are never tuned.
     series
-        (time in ns, "machine timer, 8 GPUs", seconds) whenever a tuned timer got another value.
+        (time in ns, "machine timer, 8 GPUs (h)", hours) whenever a tuned timer got another value.
     """
 
     default_ns: dict[WaitTier, int]
@@ -52,7 +53,7 @@ class Timers:
             timer = self.default_ns[tier]
         if self._last.get((tier, gpus)) != timer:
             self._last[tier, gpus] = timer
-            self.series.append((now, f"{tier} timer, {gpus} GPUs", ns_to_seconds(timer)))
+            self.series.append((now, f"{tier} timer, {gpus} GPUs (h)", ns_to_seconds(timer) / _HOUR_S))
         return timer
 
 

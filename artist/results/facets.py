@@ -8,7 +8,7 @@ from artist.results.compare import Replicates
 from artist.results.looks import group_texts, looks, marked_look, point_looks, points
 from artist.results.scenarios import Contest
 
-MOST_PANELS = 8
+MOST_PANELS = 12
 MOST_LINES = 6  # in each of several panels
 
 

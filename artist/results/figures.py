@@ -68,7 +68,7 @@ _OCCUPANCY = (
     "averaged."
 )
 _NOTED = (
-    "Values that a policy kept of itself over time, such as the timers of delay scheduling in seconds; each "
+    "Values that a policy kept of itself over time, such as the timers of delay scheduling; each "
     "holds until the next one."
 )
 
@@ -110,7 +110,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         caption = text + _of_gauge(digests, name, contest) + first
         return Drawing(name, title, caption, partial(plots.over_time, digests, name, contest))
 
-    swept = sweepplots.along(comparison)
+    swept = sweepplots.along(comparison, contest)
     along = (
         []
         if swept is None

@@ -50,7 +50,7 @@ def short_values(key: str, values: Sequence[str]) -> list[str]:
 
 
 def labels(keys: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a name for each row of short values, unlike the others', without what is empty if possible."""
+    """Return a name for each row of short values, unlike those of other values, brief if possible."""
     last = [short_key(key).rsplit(".", 1)[-1] for key in keys]
     names = [name if last.count(name) == 1 else short_key(key) for name, key in zip(last, keys, strict=True)]
     speaking = [key.rsplit(".", 1)[-1] in _SPEAKING for key in keys]
@@ -62,7 +62,7 @@ def labels(keys: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
             if value not in ("", "none")
         ]
         brief.append(", ".join([row[0], *details]))
-    if len(set(brief)) == len(brief):
+    if len(set(brief)) == len(set(map(tuple, rows))):
         return brief
     pairs = [[_pair(*parts) for parts in zip(keys, names, row, strict=True)][1:] for row in rows]
     return [", ".join([row[0], *details]) for row, details in zip(rows, pairs, strict=True)]

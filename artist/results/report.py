@@ -20,7 +20,8 @@ from artist.results.tables import comparison_csv, comparison_grid
 
 if TYPE_CHECKING:
     from artist.results.digest import Digest
-    from artist.results.page import Section
+    from artist.results.figures import Drawing
+    from artist.results.page import PageFigure, Section
 
 ERROR = "error.json"
 SUCCESS, BAD_INPUT = 0, 2
@@ -52,6 +53,7 @@ _CODE = (
 )
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
 _MOST_VALUES, _MOST_CHARS = 8, 90
+_FEW = 12  # rows whose figures are drawn before other processes have started
 _MEMBERS = (
     "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs."
 )
@@ -174,7 +176,7 @@ def _files(
     traces: Sequence[str],
 ) -> dict[str, bytes]:
     from artist.results.digest import GAUGES, digest
-    from artist.results.figures import drawings, drawn
+    from artist.results.figures import drawings
     from artist.results.findings import findings
     from artist.results.jobcolumns import PARTS
     from artist.results.page import report_page
@@ -190,8 +192,7 @@ def _files(
     if judged is not None:
         files["claims.csv"] = claims_csv(judged).encode()
     figures = []
-    for drawing in drawings(digests, comparison, competing):
-        figure, images = drawn(drawing, note)
+    for figure, images in _all_drawn(drawings(digests, comparison, competing), note, many=len(groups) > _FEW):
         figures.append(figure)
         files |= images
     pairs = zip(traces, comparison.groups, strict=False)
@@ -225,6 +226,19 @@ def _table_section(comparison: Comparison, competing: Contest) -> "Section":
 
     table = comparison_table(comparison, competing)
     return Section("comparison", "Comparison", table, tuple(_notes(comparison, competing)), (_MORE,))
+
+
+def _all_drawn(
+    drawings: "Sequence[Drawing]", note: str, *, many: bool
+) -> "list[tuple[PageFigure, dict[str, bytes]]]":
+    """Draw the figures; of many rows on all cores, for that takes half a minute on one."""
+    from joblib import Parallel, delayed
+
+    from artist.results.figures import drawn
+
+    if not many:
+        return [drawn(drawing, note) for drawing in drawings]
+    return list(Parallel(n_jobs=-1)(delayed(drawn)(drawing, note) for drawing in drawings))
 
 
 def _most_drawn(competing: Contest) -> int:

@@ -98,13 +98,17 @@ def _scenarios(comparison: Comparison, at_policy: Sequence[int]) -> tuple[Scenar
     for row, group in enumerate(comparison.groups):
         rows.setdefault(_picked(group.values, others), []).append(row)
     keys = _picked(comparison.keys, others)
-    found = []
+    parts = []
     for members in rows.values():
         values = _picked(comparison.groups[members[0]].shown, others)
-        parts = tuple((key, value) for key, value in zip(keys, values, strict=True) if value)
-        name = ", ".join(spoken(key, [value]) for key, value in parts)
-        found.append(Scenario(name, tuple(members), parts))
-    return tuple(found)
+        parts.append(tuple((key, value) for key, value in zip(keys, values, strict=True) if value))
+    brief = [tuple(part for part in each if part[1] != "none") for each in parts]
+    told = brief if all(brief) and len(set(brief)) == len(brief) else parts
+    names = [", ".join(spoken(key, [value]) for key, value in each) for each in told]
+    return tuple(
+        Scenario(name, tuple(members), each)
+        for name, members, each in zip(names, rows.values(), told, strict=True)
+    )
 
 
 def _picked(values: Sequence[str], at: Sequence[int]) -> tuple[str, ...]:

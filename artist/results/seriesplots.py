@@ -27,7 +27,9 @@ def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> "
     frames = [group.runs[0].table(SERIES.removesuffix(".parquet")) for group in groups]
     ends_s = [float(group.runs[0].timeline["time_s"].iloc[-1]) for group in groups]
     with style():
-        figure, places = panels(len(groups), 2.6, key_texts(groups), width_in=width_in, most_columns=1)
+        figure, places = panels(
+            len(groups), 2.8, key_texts(groups), shared=False, width_in=width_in, most_columns=1
+        )
         for axes, group, frame, end_s in zip(places, groups, frames, ends_s, strict=True):
             scale, unit = time_unit(end_s)
             for number, (name, lines) in enumerate(_lines(frame)):
@@ -40,7 +42,9 @@ def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> "
                 )
             axes.set(xlim=(0, end_s / scale), ylim=(0, None), xlabel=f"time ({unit})", ylabel="value")
             axes.set_title(title(group), fontsize=9, loc="left")
-            axes.legend(fontsize=7.5, ncols=2, loc="upper left")
+            axes.legend(
+                fontsize=7.5, loc="upper left", bbox_to_anchor=(1, 1) if width_in == WIDTH_IN else None
+            )
         return figure
 
 

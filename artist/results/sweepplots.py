@@ -18,7 +18,7 @@ from artist.results.looks import (
 )
 from artist.results.measures import BY_NAME, Estimate, Metric, column_unit, estimate
 from artist.results.names import clip, labels, short_key, spoken
-from artist.results.scenarios import of_policy
+from artist.results.scenarios import Contest, of_policy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,8 +51,8 @@ class Along:
         What was swept over.
     at
         Its values, ascending, as texts.
-    lines
-        Names of the contenders.
+    lines, numbers
+        Names of the contenders, and the number of the look that each has in other figures.
     sets
         What else differs, in words, and the row of each contender at each value, (n_lines, n_values); -1 for
         none.
@@ -61,10 +61,11 @@ class Along:
     key: str
     at: tuple[str, ...]
     lines: tuple[str, ...]
+    numbers: tuple[int, ...]
     sets: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
 
 
-def along(comparison: Comparison) -> Along | None:
+def along(comparison: Comparison, contest: Contest) -> Along | None:
     """Return the rows along the first number that was swept over; None if there is none, or too much else."""
     groups = comparison.groups
     others = [i for i, key in enumerate(comparison.keys) if not of_policy(key)]
@@ -101,7 +102,9 @@ def along(comparison: Comparison) -> Along | None:
         for kind, found in rows.items()
     )
     shown = {group.values[swept]: group.shown[swept] for group in groups}
-    return Along(comparison.keys[swept], tuple(shown[value] for value in at), lines, sets)
+    known = list(dict.fromkeys(contest.contenders))
+    numbers = tuple(known.index(line) if line in known else i for i, line in enumerate(lines))
+    return Along(comparison.keys[swept], tuple(shown[value] for value in at), lines, numbers, sets)
 
 
 def metrics_along(groups: Sequence[Replicates], found: Along, width_in: float = WIDTH_IN) -> "Figure":
@@ -114,18 +117,24 @@ def metrics_along(groups: Sequence[Replicates], found: Along, width_in: float = 
         )  # fmt: skip
         pairs = [(name, rows, metric) for name, rows in found.sets for metric in chosen]
         for axes, (name, rows, metric) in zip(places, pairs, strict=True):
-            _draw(axes, groups, rows, metric)
+            _draw(axes, groups, rows, found.numbers, metric)
             title = ", ".join(filter(None, (_TITLES[metric.name], name)))
             room = int(_TITLE_CHARS_PER_IN * width_in / columns(places)) + 6
             axes.set_title(clip(title, room), fontsize=8.5, loc="left")
             axes.set_xticks(range(len(found.at)), found.at)
             if axes in places[-columns(places) :]:
                 axes.set_xlabel(short_key(found.key).rsplit(".", 1)[-1])
-        legend(figure, found.lines, [_example(i) for i in range(len(found.lines))])
+        legend(figure, found.lines, list(map(_example, found.numbers)))
         return figure
 
 
-def _draw(axes: "Axes", groups: Sequence[Replicates], rows: Sequence[Sequence[int]], metric: Metric) -> None:
+def _draw(
+    axes: "Axes",
+    groups: Sequence[Replicates],
+    rows: Sequence[Sequence[int]],
+    numbers: Sequence[int],
+    metric: Metric,
+) -> None:
     estimates = [
         [
             Estimate() if row < 0 else estimate(metric, [run.summary for run in groups[row].runs])
@@ -139,7 +148,7 @@ def _draw(axes: "Axes", groups: Sequence[Replicates], rows: Sequence[Sequence[in
         x = np.arange(len(line)) + _ASIDE * (number - (len(estimates) - 1) / 2)
         mean, low, high = scale * np.array(line, dtype=np.float64).T  # NaN for None
         whiskers = np.nan_to_num([mean - low, high - mean])
-        axes.errorbar(x, mean, yerr=np.maximum(whiskers, 0.0), **_look(number))
+        axes.errorbar(x, mean, yerr=np.maximum(whiskers, 0.0), **_look(numbers[number]))
     positive = [mean for mean in means if mean > 0]
     if positive and len(positive) == len(means) and max(positive) > _WIDE * min(positive):
         axes.set_yscale("log")

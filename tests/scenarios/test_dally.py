@@ -268,13 +268,13 @@ def test_manual_timers_never_move():
 
 
 def test_the_series_tells_when_a_timer_moved():
-    """For Fig. 5: time, which timer, seconds."""
+    """For Fig. 5: time, which timer, hours."""
     tuned = timers()
     for wait in (NS_PER_S, 3 * NS_PER_S):
         tuned.accepted("rack", 8, wait, 0)
     for now in (5, 6):
         tuned.timer_ns("rack", 8, now)
-    assert tuned.series == [(5, "rack timer, 8 GPUs", pytest.approx(2 + 2 * 2**0.5))]
+    assert tuned.series == [(5, "rack timer, 8 GPUs (h)", pytest.approx((2 + 2 * 2**0.5) / HOUR))]
 
 
 def test_accepted_waits_tune_the_timers_of_later_jobs():

@@ -150,10 +150,8 @@ def ours_text(result: Result) -> str:
 
 
 def _with_interval(ours: Estimate, *, signed: bool) -> str:
-    text = f"{_number(ours.mean, signed=signed)} %"
-    if ours.low is None or ours.high is None or ours.low == ours.high:
-        return text
-    return f"{text} [{_number(ours.low, signed=signed)}, {_number(ours.high, signed=signed)}]"
+    text, low, high = (_number(part, signed=signed) for part in ours)
+    return f"{text} %" if low == high else f"{text} % [{low}, {high}]"
 
 
 def _number(part: float | None, *, signed: bool) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 import hydra
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf, open_dict
 
 from artist.build import build, check_config, input_files
@@ -33,10 +32,11 @@ def corners(params):
     parsed = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in params.items()])
     ends = []
     for each in parsed:
-        assert isinstance(each, Override)
-        values = [f"{each.get_key_element()}={value}" for value in each.sweep_string_iterator()] or [
-            f"{each.get_key_element()}={each.get_value_element_as_str()}"
-        ]
+        key = each.get_key_element()
+        swept = (
+            each.sweep_string_iterator() if each.is_sweep_override() else [each.get_value_element_as_str()]
+        )
+        values = [f"{key}={value}" for value in swept]
         ends.append(dict.fromkeys((values[0], values[-1])))
     return [list(point) for point in product(*ends)]
 

@@ -39,6 +39,12 @@ def test_labels_leave_out_what_is_empty() -> None:
     assert labels(keys[:2], [("fifo", "none"), ("fifo", "")]) == ["fifo, racks=none", "fifo, racks="]
 
 
+def test_rows_that_come_again_have_the_same_brief_label() -> None:
+    """Two equal rows are no reason to spell out what a third has not."""
+    rows = [("fifo", "random"), ("las", ""), ("las", "")]
+    assert labels(("policy", "policy.placement"), rows) == ["fifo, placement=random", "las", "las"]
+
+
 def test_heads_and_letters() -> None:
     """A class is the choice of its section; after Z comes AA."""
     assert short_key("network.model._target_") == "network.model"

@@ -11,6 +11,8 @@ from artist.results.compare import Comparison, compare
 from artist.results.folder import read_run
 from artist.results.scenarios import contest
 
+Maker = Callable[..., Path]
+
 
 @pytest.fixture
 def comparison(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[..., Comparison]:
@@ -37,6 +39,22 @@ def test_policies_compete_at_each_cluster_size(comparison: Callable[..., Compari
     assert found.contenders == ("fifo", "fifo", "srtf", "srtf")
     assert found.baseline == (0, 1, 0, 1)
     assert found.scenario_of(3).name == "2 racks"
+
+
+def test_what_a_scenario_has_not_is_told_only_if_it_must(run_folder: Maker, tmp_path: Path) -> None:
+    """Racks or a name tell scenarios apart, so the missing ones are not told; racks alone would not do."""
+
+    def names(clusters: Sequence[dict[str, Any]]) -> list[str]:
+        runs = []
+        for policy in ("fifo", "srtf"):
+            for cluster in clusters:
+                config = {"policy": {"name": policy}, "cluster": cluster, "seed": 0}
+                runs.append(read_run(run_folder(tmp_path / f"{policy}{cluster}", config)))
+        return [each.name for each in contest(compare(runs)).scenarios]
+
+    three = [{"racks": 1, "name": None}, {"racks": 2, "name": None}, {"racks": None, "name": "small"}]
+    assert names(three) == ["1 rack", "2 racks", "small"]
+    assert names([{"racks": 2}, {"racks": None}]) == ["2 racks", "cluster.racks=none"]
 
 
 def test_settings_of_a_policy_compete_too(comparison: Callable[..., Comparison]) -> None:

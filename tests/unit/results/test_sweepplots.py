@@ -8,6 +8,7 @@ import pytest
 
 from artist.results.compare import Comparison, compare
 from artist.results.folder import read_run
+from artist.results.scenarios import contest
 from artist.results.sweepplots import METRICS, along, metrics_along
 
 Point = tuple[str, object, int, str, float]  # policy, racks, seed, preset, mean JCT
@@ -41,7 +42,7 @@ def test_rows_are_sorted_by_the_number_and_what_else_differs(compared: Callable[
         for preset in ("batch", "week")
     ]
     comparison = compared(points[:-1])
-    found = along(comparison)
+    found = along(comparison, contest(comparison))
     assert found is not None
     assert (found.key, found.at, found.lines) == ("cluster.racks", ("2", "8", "16"), ("fifo", "srtf"))
     assert [name for name, _ in found.sets] == ["batch", "week"]
@@ -57,7 +58,7 @@ def test_whiskers_end_at_the_interval(compared: Callable[..., Comparison]) -> No
         ("fifo", racks, seed, "batch", 10.0 + 4.0 * seed) for racks in (2, 4) for seed in (0, 1)
     ]
     comparison = compared(points)
-    found = along(comparison)
+    found = along(comparison, contest(comparison))
     assert found is not None
     axes = metrics_along(comparison.groups, found).axes[METRICS.index("jct_mean_s")]
     line, _, (bars,) = axes.containers[0]  # type: ignore[misc]
@@ -70,7 +71,7 @@ def test_numbers_far_apart_stand_on_a_logarithmic_scale(compared: Callable[..., 
     """1 and 100 s are a factor of 100 apart."""
     points: list[Point] = [("fifo", 2, 0, "batch", 100.0), ("fifo", 4, 0, "batch", 1.0)]
     comparison = compared(points)
-    found = along(comparison)
+    found = along(comparison, contest(comparison))
     assert found is not None
     axes = metrics_along(comparison.groups, found).axes[METRICS.index("jct_mean_s")]
     assert axes.get_yscale() == "log"
@@ -82,4 +83,4 @@ def test_no_figure_without_a_swept_number(
 ) -> None:
     """Words, one number, a number and none."""
     comparison = compared([(f"p{i}", value, 0, "batch", 1.0) for i, value in enumerate(values)])
-    assert along(comparison) is None
+    assert along(comparison, contest(comparison)) is None

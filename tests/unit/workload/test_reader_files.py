@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-YAMLS = sorted((ROOT / "conf/workload").glob("*.yaml"))
+# Presets of another file, which they name in `defaults`, list what they change of it.
+YAMLS = sorted(p for p in (ROOT / "conf/workload").glob("*.yaml") if "_target_" in p.read_text())
 HYDRAS_OWN = {"_target_", "_convert_"}
 
 
