@@ -32,7 +32,7 @@ def test_an_opportunistic_job_is_slowed_down_first():
 def test_the_least_busy_gpu_is_joined():
     """A shows 0.6, b 0.3; c wants 0.5 and finds 0.7 idle with b, so nobody waits; with a it would."""
     jobs = [guaranteed("a", 1, 10, 0.6), guaranteed("b", 1, 10, 0.3), other("c", 1, 10, 0.5)]
-    result, _ = run(jobs, gpus=2)
+    result, _ = run(jobs, machines=2)
     assert seconds(result, "finish_ns") == [10, 10, 10]
 
 
@@ -45,9 +45,10 @@ def test_busy_gpus_are_not_joined():
 
 
 def test_one_opportunistic_job_a_gpu():
-    """A leaves room for both b and c; c comes after b all the same."""
-    result, _ = run([guaranteed("a", 1, 20, 0.1), other("b", 1, 5, 0.1), other("c", 1, 5, 0.1)])
-    assert seconds(result, "first_start_ns") == [0, 0, 5]
+    """A leaves room for b, c and d (5 s each); they come one after another all the same."""
+    others = [other("b", 1, 5, 0.1), other("c", 1, 5, 0.1), other("d", 1, 5, 0.1, at=2)]
+    result, _ = run([guaranteed("a", 1, 20, 0.1), *others])
+    assert seconds(result, "first_start_ns") == [0, 0, 5, 10]
 
 
 def test_an_opportunistic_job_makes_room_but_stays():
@@ -84,17 +85,18 @@ def test_who_has_joined_is_guaranteed_in_its_turn():
 def test_the_first_in_order_takes_idle_gpus_from_those_behind():
     """Two GPUs; a (0.9) has one until 10. H waits for both; g, behind it, may use the other meanwhile.
 
-    At 10 h takes both, busy for half, and g stays beside it: 0.5 of its GPU is idle, and it wants 0.25. G
-    ends at 22, h at 20. With backfill g has its GPU for itself, and h waits for it until 22.
+    At 10 h takes both and keeps them busy for 0.9; g stays and gets 0.1 of the time for the 0.25 that it
+    wants, 2.5 s an iteration: 8 done at 10, 12 at 20, when h ends, 20 at 28. With backfill g has a GPU for
+    itself, and h waits for it until 22.
     """
     jobs = [
         guaranteed("a", 1, 10, 0.9),
-        guaranteed("h", 2, 10, 0.5, at=1),
+        guaranteed("h", 2, 10, 0.9, at=1),
         guaranteed("g", 1, 20, 0.25, at=2),
     ]
     result, _ = run(jobs, gpus=2)
     assert seconds(result, "first_start_ns") == [0, 10, 2]
-    assert seconds(result, "finish_ns") == [10, 20, 22]
+    assert seconds(result, "finish_ns") == [10, 20, 28]
     late, _ = run(jobs, gpus=2, backfill=True, waiting_join=False)
     assert seconds(late, "first_start_ns") == [0, 22, 2]
 

@@ -1,8 +1,11 @@
 """Themis: who is worst off, who may bid, who wins, what leases are for. Iterations of 1 s, leases of 10 s."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
-from artist.policies.themis import Themis
+from artist.policies.themis import Crowd, Themis
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 
 
@@ -34,13 +37,14 @@ def test_a_lease_lasts_to_its_end():
 
 
 def test_what_comes_free_in_between_breaks_no_lease():
-    """Two GPUs; x ends at 5. B, who wants two and is worst off, cannot have a's; c has the free one at once.
+    """Two GPUs; x ends at 5. B wants two for 1 s and is worst off, but may not have a's; c has the free one.
 
-    At 10 a (100 s in all) and c are worse off than b; at 20 c is gone, and b has 29 s / 28.9 s.
+    There were 3 jobs from 1 to 2 and 4 to 5, 3.75 on average: b would end after 5 s, alone after 3.75. At 10
+    both GPUs are on offer.
     """
-    jobs = [job("a", 1, 100), job("x", 1, 5), job("b", 2, 10, at=1), job("c", 1, 10, at=2)]
+    jobs = [job("a", 1, 100), job("x", 1, 5), job("b", 2, 1, at=1), job("c", 1, 10, at=2)]
     result, _ = run(jobs, gpus=2)
-    assert seconds(result, "first_start_ns") == [0, 0, 20, 5]
+    assert seconds(result, "first_start_ns") == [0, 0, 10, 5]
 
 
 FOUR = [job("x", 4, 10), job("c", 4, 10), job("d", 2, 10, at=10), job("e", 2, 10, at=10)]
@@ -56,6 +60,29 @@ def test_the_auction_is_among_the_worst_off(knob, starts):
     """
     result, _ = run(FOUR, gpus=4, fairness_knob=knob)
     assert seconds(result, "first_start_ns") == starts
+
+
+def test_a_short_job_gains_more_from_winning():
+    """X ends at 10; c (4 GPUs, 5 s) and d, e (2 each, 40 s) come. C gains log(15/5) = 1.10, they 0.22 each.
+
+    D and e are worse off (40 / 60, c 5 / 15) and more, but the product is larger if c goes first.
+    """
+    jobs = [job("x", 4, 10), job("c", 4, 5, at=10), job("d", 2, 40, at=10), job("e", 2, 40, at=10)]
+    result, _ = run(jobs, gpus=4, fairness_knob=0)
+    assert seconds(result, "first_start_ns") == [0, 10, 15, 15]
+
+
+def test_the_crowd_is_an_average_over_the_stay():
+    """One job from 0, three from 10, two from 20: until 30 (10 + 30 + 20) / 30 = 2 for a, 50 / 20 for b.
+
+    C has just come: two.
+    """
+    crowd = Crowd()
+    for jobs, at in ((1, 0), (3, 10), (2, 20), (2, 30)):
+        crowd.count(jobs, at)
+        crowd.enter(at // 10)
+    columns = SimpleNamespace(job=np.array([0, 1, 3]), submit_ns=np.array([0, 10, 30]))
+    assert crowd.mean(columns, 30).tolist() == [2, 2.5, 2]
 
 
 def test_what_the_auction_leaves_goes_to_the_others():
