@@ -202,12 +202,7 @@ SAMPLES: dict[str, Sample] = {
         "job_id,num_gpu,submit_time,iterations,model_name,duration,iteration_time,"
         "resource_time_0,resource_time_1,resource_time_2\n"
         "0,8,0,1000,bert,210000,200,0.5,140,50\n1,1,28000,10,vgg16,2140,214,82,75,0\n",
-        may=_ZERO
-        | {
-            "work": ("iterations", "duration"),
-            "network": ("keep", "subtract"),
-            "gpu_stage": ("use", "ignore"),
-        },
+        may=_ZERO | {"work": ("iterations", "duration"), "network": ("keep", "subtract")},
     ),
     "tiresias": Sample(
         TiresiasCsv,

@@ -54,7 +54,7 @@ class MuriCsv:
       so that a job alone runs as long as in Muri, and communication comes on top; `network=subtract`
       takes resource_time_2 off first.
     - The GPUs are busy in the GPU stage: gpu_utilization is the share of resource_time_1 in the compute time,
-      1 at most. `gpu_stage=ignore` takes them to be busy all the time.
+      1 at most or if the file has no number.
     - A job of priority 0 is guaranteed, any other is not; without that column all are.
     - Models are renamed by `model_names`. Muri's `bert` is BERT-base; we have BERT-large, whose share of
       communication it gets. null: drawn by `models`.
@@ -67,7 +67,6 @@ class MuriCsv:
 
         work: Literal["iterations", "duration"] = "iterations"
         network: Literal["keep", "subtract"] = "keep"
-        gpu_stage: Literal["use", "ignore"] = "use"
         zero_duration: rules.ZeroDuration = "drop"
         model_names: dict[str, str | None] = MODEL_NAMES
 
@@ -95,11 +94,9 @@ class MuriCsv:
                    "leaves no time to compute", "less than iteration_time")  # fmt: skip
             share = left_s / table["compute_s"]
             table = table.assign(compute_s=left_s, duration_s=table["duration_s"] * share)
-        if chosen.gpu_stage == "use":
-            busy_s = to_numbers(raw["resource_time_1"].reindex(table.index)) / _MS_PER_S
-            refuse(raw.reindex(table.index), ~(busy_s > 0), str(path), "resource_time_1",
-                   "keeps no GPU busy", "above 0, or gpu_stage=ignore")  # fmt: skip
-            table = table.assign(gpu_utilization=np.minimum(busy_s / table["compute_s"], 1.0))
+        busy_s = to_numbers(raw["resource_time_1"].reindex(table.index)) / _MS_PER_S
+        busy = np.clip(busy_s / table["compute_s"].to_numpy(float), 1e-6, 1.0)
+        table = table.assign(gpu_utilization=np.where(np.isnan(busy), 1.0, busy))
         if "priority" in raw:
             guaranteed = to_numbers(raw["priority"].reindex(table.index)) == 0
             table = table.assign(guaranteed=guaranteed.astype(np.int64))

@@ -52,23 +52,16 @@ def test_the_rules_of_muri(write: Write) -> None:
 def test_the_gpu_stage_and_the_class(write: Write) -> None:
     """GPUs are busy for 140 of 200 ms, for 140 of 150 without the network stage, and for 75 of 214.
 
-    Priority 0 is guaranteed, and so are all jobs of a file without priorities.
+    Priority 0 is guaranteed, and so are all jobs of a file without priorities. No GPU stage: all of the time.
     """
     table = MuriCsv(path=write(MURI)).table()
     assert table["gpu_utilization"].tolist() == pytest.approx([0.7, 75 / 214])
     assert table["guaranteed"].tolist() == [1, 0]
     alone = MuriCsv(path=write(MURI), network="subtract", work="duration").table()
     assert alone["gpu_utilization"].tolist() == pytest.approx([140 / 150, 75 / 214])
-    unnamed = MuriCsv(path=write(MURI.replace(",priority", ",x")), gpu_stage="ignore").table()
-    assert unnamed["gpu_utilization"].tolist() == unnamed["guaranteed"].tolist() == [1, 1]
-
-
-def test_a_job_without_a_gpu_stage(write: Write) -> None:
-    """A job that never uses its GPUs cannot be packed with others by how busy it keeps them."""
-    idle = MURI.replace(",140,50,", ",0,50,")
-    with pytest.raises(InputError, match="line 2: resource_time_1 keeps no GPU busy"):
-        MuriCsv(path=write(idle)).table()
-    assert len(MuriCsv(path=write(idle), gpu_stage="ignore").table()) == 2
+    unnamed = MuriCsv(path=write(MURI.replace(",priority", ",x").replace(",140,50,", ",,50,"))).table()
+    assert unnamed["guaranteed"].tolist() == [1, 1]
+    assert unnamed["gpu_utilization"].iloc[0] == 1
 
 
 def test_tiresias_seconds(write: Write) -> None:
