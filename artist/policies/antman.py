@@ -159,13 +159,13 @@ class AntMan:
 
     def _loads(self, view: ClusterView, sharers: Sharers, unmeasured: Collection[int]) -> Ints:
         """Return the load of each GPU in steps, 0 if empty, `_FULL` if closed; shape of `Sharers.owner`."""
-        owners = [job for job in sharers.owners() if job not in unmeasured]
+        owners = sorted(sharers.owners())
         busy = view.columns(owners).observed_gpu_utilization
-        steps = np.where(busy <= self.parameters.utilization, np.ceil(busy * _STEPS - 1e-9), _FULL)
-        loads = np.where(sharers.owned | sharers.visited, _FULL, 0)
-        for job, step in zip(owners, steps.astype(np.int64).tolist(), strict=True):
-            for m, gpus in sharers.gpus_of(job).items():
-                loads[m, gpus] = step
+        may = (busy <= self.parameters.utilization) & ~np.isin(owners, list(unmeasured))
+        steps = np.where(may, np.ceil(busy * _STEPS - 1e-9), _FULL).astype(np.int64)
+        loads = np.where(sharers.owned, _FULL, 0)
+        taken = sharers.owner >= 0
+        loads[taken] = steps[np.searchsorted(owners, sharers.owner[taken])]
         loads[sharers.visited] = _FULL
         return loads
 

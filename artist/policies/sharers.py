@@ -5,7 +5,7 @@ machine are interchangeable, and so they are here within a group: what its membe
 is shared by all of its opportunistic members there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ class Sharers:
         self.guest = self.owner.copy()
         self._held: dict[int, Allocation] = {}  # as chosen, without a group
         self._on: dict[int, dict[int, Ints]] = {}  # GPUs by machine, by job
+        self._owners: dict[int, None] = {}
+        self._ownerless: set[int] = set()  # guests on GPUs without owner
         self._touched: dict[int, None] = {}  # jobs whose neighbours changed
 
     @property
@@ -52,18 +54,13 @@ class Sharers:
         """Tell whether a job runs here."""
         return job in self._on
 
-    def gpus_of(self, job: int) -> Mapping[int, Ints]:
-        """Return the GPUs of a job by machine."""
-        return self._on[job]
-
     def owns(self, job: int) -> bool:
         """Tell whether a running job is guaranteed its GPUs now."""
-        machine, gpus = next(iter(self._on[job].items()))
-        return bool(self.owner[machine, gpus[0]] == job)
+        return job in self._owners
 
     def owners(self) -> list[int]:
         """Return the jobs that are guaranteed their GPUs now."""
-        return [job for job in self._on if self.owns(job)]
+        return list(self._owners)
 
     def put(self, job: int, allocation: Allocation, rank: Ints, *, guaranteed: bool) -> None:
         """Let a job start on the machines of an allocation, on the GPUs of each that have the least rank.
@@ -79,26 +76,32 @@ class Sharers:
             on[machine] = np.argsort(rank[machine], kind="stable")[:gpus]
             places[machine, on[machine]] = job
         self._held[job], self._on[job] = allocation, on
+        if guaranteed:
+            self._owners[job] = None
         self._touch(job)
 
     def promote(self, job: int) -> bool:
         """Guarantee a guest its GPUs if they have no owner; tell whether they had none."""
-        on = self._on[job]
-        if any((self.owner[m, gpus] != _NOBODY).any() for m, gpus in on.items()):
+        if job not in self._ownerless:
             return False
-        for m, gpus in on.items():
+        for m, gpus in self._on[job].items():
             self.owner[m, gpus], self.guest[m, gpus] = job, _NOBODY
+        self._owners[job] = None
         self._touch(job)
         return True
 
     def remove(self, job: int) -> None:
         """Free the places of a job."""
-        self._touch(job)
-        del self._touched[job]
+        neighbours = list(self._neighbours(job))
         places = self.owner if self.owns(job) else self.guest
         for m, gpus in self._on.pop(job).items():
             places[m, gpus] = _NOBODY
         del self._held[job]
+        self._owners.pop(job, None)
+        self._touched.pop(job, None)
+        self._ownerless.discard(job)
+        for other in neighbours:
+            self._look_at(other)
 
     def changes(self) -> dict[int, Allocation]:
         """Return the allocations of all jobs whose group may have changed since the last call."""
@@ -112,12 +115,26 @@ class Sharers:
     # --- groups
 
     def _touch(self, job: int) -> None:
-        self._touched.update(dict.fromkeys((job, *self._neighbours(job))))
+        for other in (job, *self._neighbours(job)):
+            self._look_at(other)
+
+    def _look_at(self, job: int) -> None:
+        """Take note of a job that has other neighbours now."""
+        self._touched[job] = None
+        on = self._on[job].items()
+        if self.owns(job) or any((self.owner[m, gpus] != _NOBODY).any() for m, gpus in on):
+            self._ownerless.discard(job)
+        else:
+            self._ownerless.add(job)
 
     def _neighbours(self, job: int) -> Iterable[int]:
-        for m, gpus in self._on[job].items():
-            for places in (self.owner, self.guest):
-                yield from (other for other in places[m, gpus].tolist() if other not in (job, _NOBODY))
+        """Return the jobs on the GPUs of a job that are of the other kind."""
+        places = self.guest if self.owns(job) else self.owner
+        found = dict.fromkeys(
+            other for m, gpus in self._on[job].items() for other in places[m, gpus].tolist()
+        )
+        found.pop(_NOBODY, None)
+        return found
 
     def _group(self, first: int) -> dict[int, Allocation]:
         """Return the allocations of all jobs that share GPUs with a job, directly or through others."""
