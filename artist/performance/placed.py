@@ -72,17 +72,16 @@ class PlacedPerformance:
             if (before is not None and before.group) or (after is not None and after.group):
                 break
             if after is not None:
-                prices[job] = self._parts(running.spec(job), after, running)
+                prices[job] = self._alone(running.spec(job), after, running.cluster)
         else:
             return prices
         jobs = with_group_members(changed, running)
-        return {job: self._parts(running.spec(job), running.allocation(job), running) for job in jobs}
-
-    def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:
-        alone = self._alone(spec, allocation, running.cluster)
-        return (
-            alone if allocation.group is None else self._packed(alone, allocation, allocation.group, running)
-        )
+        held = {job: running.allocation(job) for job in jobs}
+        alone = {job: self._alone(running.spec(job), held[job], running.cluster) for job in jobs}
+        return {
+            job: alone[job] if its.group is None else self._packed(job, its.group, alone, running)
+            for job, its in held.items()
+        }
 
     def _alone(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> IterationParts:
         """Return the parts of an iteration with nobody else on its GPUs."""
@@ -93,14 +92,15 @@ class PlacedPerformance:
         return IterationParts(compute, interference_ns=interference, exposed_ns=exposed)
 
     def _packed(
-        self, alone: IterationParts, allocation: Allocation, group: Group, running: Running
+        self, job: int, group: Group, all_alone: Mapping[int, IterationParts], running: Running
     ) -> IterationParts:
         """Return the parts of an iteration among the other members of a group."""
+        allocation, alone = running.allocation(job), all_alone[job]
         busy: dict[int, tuple[list[float], list[float]]] = {}  # GPUs that each would keep busy, by machine
         held: dict[int, int] = {}
         for member in running.members(group.name):
             spec, its = running.spec(member), running.allocation(member)
-            parts = self._alone(spec, its, running.cluster)
+            parts = all_alone[member]
             share = busy_share(parts.compute_ns, sum(parts), spec.gpu_utilization)
             for s in its.slices:
                 busy.setdefault(s.machine, ([], []))[its.opportunistic].append(share * s.gpus)
