@@ -76,12 +76,14 @@ class PlacedPerformance:
         else:
             return prices
         jobs = with_group_members(changed, running)
-        held = {job: running.allocation(job) for job in jobs}
-        alone = {job: self._alone(running.spec(job), held[job], running.cluster) for job in jobs}
-        return {
-            job: alone[job] if its.group is None else self._packed(job, its.group, alone, running)
-            for job, its in held.items()
+        alone = {
+            job: self._alone(running.spec(job), running.allocation(job), running.cluster) for job in jobs
         }
+        packed: dict[int, IterationParts] = {}
+        for group in dict.fromkeys(running.allocation(job).group for job in jobs):
+            if group is not None:
+                packed.update(self._packed(group, alone, running))
+        return {job: packed.get(job, alone[job]) for job in jobs}
 
     def _alone(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> IterationParts:
         """Return the parts of an iteration with nobody else on its GPUs."""
@@ -92,28 +94,29 @@ class PlacedPerformance:
         return IterationParts(compute, interference_ns=interference, exposed_ns=exposed)
 
     def _packed(
-        self, job: int, group: Group, all_alone: Mapping[int, IterationParts], running: Running
-    ) -> IterationParts:
-        """Return the parts of an iteration among the other members of a group."""
-        allocation, alone = running.allocation(job), all_alone[job]
+        self, group: Group, alone: Mapping[int, IterationParts], running: Running
+    ) -> dict[int, IterationParts]:
+        """Return the parts of an iteration of each member of a group among the others."""
+        members = {job: running.allocation(job) for job in running.members(group.name)}
         busy: dict[int, tuple[list[float], list[float]]] = {}  # GPUs that each would keep busy, by machine
         held: dict[int, int] = {}
-        for member in running.members(group.name):
-            spec, its = running.spec(member), running.allocation(member)
-            parts = all_alone[member]
-            share = busy_share(parts.compute_ns, sum(parts), spec.gpu_utilization)
+        for job, its in members.items():
+            parts = alone[job]
+            share = busy_share(parts.compute_ns, sum(parts), running.spec(job).gpu_utilization)
             for s in its.slices:
                 busy.setdefault(s.machine, ([], []))[its.opportunistic].append(share * s.gpus)
                 held[s.machine] = held.get(s.machine, 0) + s.gpus
-        own = dict(group.gpus)
-        here = [s.machine for s in allocation.slices if s.gpus]
-        mine = allocation.opportunistic
-        slower = max((slowdowns(*busy[m], own[m])[mine] for m in here), default=1.0)
-        sharing = round(sum(alone) * (slower - 1))
-        interference = alone.interference_ns
-        if self._packing_interference and any(held[m] > own[m] for m in here):
-            interference += round((sum(alone) + sharing) * self._packing_interference)
-        return alone._replace(interference_ns=interference, sharing_ns=sharing)
+        slower = {m: slowdowns(*busy[m], gpus) for m, gpus in group.gpus if m in busy}
+        crowded = {m for m, gpus in group.gpus if held.get(m, 0) > gpus}
+        prices: dict[int, IterationParts] = {}
+        for job, its in members.items():
+            parts, here = alone[job], [s.machine for s in its.slices if s.gpus]
+            times = max((slower[m][its.opportunistic] for m in here), default=1.0)
+            sharing, interference = round(sum(parts) * (times - 1)), parts.interference_ns
+            if self._packing_interference and not crowded.isdisjoint(here):
+                interference += round((sum(parts) + sharing) * self._packing_interference)
+            prices[job] = parts._replace(interference_ns=interference, sharing_ns=sharing)
+        return prices
 
     def _compute(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> tuple[int, float]:
         """Return compute time and its factor over the trace's."""

@@ -126,7 +126,8 @@ class AntMan:
                 new.add(job)
             elif not self.parameters.backfill:
                 break
-        self._promised = [job for job in self._promised if job not in new]
+        if new:
+            self._promised = [job for job in self._promised if job not in new]
         return new
 
     def _start_others(
