@@ -124,6 +124,8 @@ class JobSpec:
         Share of its compute time in which it keeps its GPUs busy, in (0, 1].
     stages
         Stages of an iteration on `demand.gpus` GPUs as the trace measured them; None if it did not.
+    guaranteed
+        Whether it was promised its GPUs; otherwise it takes what others leave idle (AntMan).
     """
 
     job_id: str
@@ -138,6 +140,7 @@ class JobSpec:
     on_stop: OnStop | None = None
     gpu_utilization: float = 1.0
     stages: Stages | None = None
+    guaranteed: bool = True
 
     @property
     def ideal_ns(self) -> int:

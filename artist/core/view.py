@@ -91,6 +91,10 @@ class JobColumns(Protocol):
         """Virtual cluster."""
 
     @property
+    def guaranteed(self) -> Bools:
+        """Whether a job was promised its GPUs; the others take what is left idle."""
+
+    @property
     def iterations(self) -> Ints:
         """Iterations asked for (`knows_iterations`)."""
 

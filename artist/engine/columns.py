@@ -55,6 +55,11 @@ class Known:
         return _objects([s.vc for s in self._specs])
 
     @cached_property
+    def guaranteed(self) -> Bools:
+        """Class of every job."""
+        return np.array([s.guaranteed for s in self._specs], dtype=np.bool_)
+
+    @cached_property
     def model(self) -> npt.NDArray[np.object_]:
         """Model of every job."""
         return _objects([s.model for s in self._specs])
@@ -167,6 +172,10 @@ class Columns:
     @property
     def vc(self) -> npt.NDArray[np.object_]:
         return self._known.vc[self.job]
+
+    @property
+    def guaranteed(self) -> Bools:
+        return self._known.guaranteed[self.job]
 
     @lazy
     def iterations(self) -> Ints:

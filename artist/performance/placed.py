@@ -99,13 +99,10 @@ class PlacedPerformance:
         return Stages(storage, cpu, gpu, network)
 
     def _together(self, group: Group, running: Running) -> dict[int, IterationParts]:
-        """Return the parts of all members of a group."""
-        members = {
-            job: self._member(running.spec(job), running.allocation(job), running.cluster)
-            for job in running.members(group.name)
-        }
-        everybody = tuple(members.values())
-        return {job: self._sharing.parts(own, everybody, group) for job, own in members.items()}
+        """Return the parts of all members of a group, priced at once: a group may have a hundred."""
+        jobs = running.members(group.name)
+        members = [self._member(running.spec(j), running.allocation(j), running.cluster) for j in jobs]
+        return dict(zip(jobs, self._sharing.parts(members, group), strict=True))
 
     def _member(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Member:
         alone, stages = self._alone(spec, allocation, cluster), self.stages(spec, allocation, cluster)

@@ -50,6 +50,7 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
             repeat(None),  # on_stop
             _one_of_equals(ordered["gpu_utilization"].tolist()),
             _stages(ordered),
+            ordered["guaranteed"].astype(bool).tolist(),
         )
     )
 

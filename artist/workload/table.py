@@ -16,6 +16,7 @@ memory_bytes     int64        for the whole job; 0 if not known
 min_gpus         int64        bounds of an elastic job; both 0 if not elastic
 max_gpus         int64
 gpu_utilization  float64      share of its compute time in which it keeps its GPUs busy, above 0 to 1
+guaranteed       int64        1 for a job that was promised its GPUs, 0 for one that takes what is left idle
 submit_date      datetime64   optional: wall clock of the arrival, without time zone
 storage_s        float64      optional, all four: how long an iteration uses each resource, 0 or more;
 cpu_s                         NaN if not known
@@ -79,6 +80,7 @@ _NUMBERS = (
     _Number("min_gpus", 0, 1e6, whole=True, default=0),
     _Number("max_gpus", 0, 1e6, whole=True, default=0),
     _Number("gpu_utilization", 0, 1, above=True, default=1),
+    _Number("guaranteed", 0, 1, whole=True, default=1),
 )
 _STAGES = tuple(
     _Number(name, 0, MAX_S, default=np.nan) for name in ("storage_s", "cpu_s", "gpu_s", "network_s")
@@ -87,7 +89,7 @@ STAGE_COLUMNS = tuple(number.field for number in _STAGES)
 REQUIRED = ("job_id", "submit_s", "gpus")
 COLUMNS = (
     *("job_id", "submit_s", "gpus", "duration_s", "iterations", "compute_s", "model", "user", "vc"),
-    *("cpus", "memory_bytes", "min_gpus", "max_gpus", "gpu_utilization"),
+    *("cpus", "memory_bytes", "min_gpus", "max_gpus", "gpu_utilization", "guaranteed"),
 )
 OPTIONAL_COLUMNS = ("submit_date", *STAGE_COLUMNS)
 

@@ -52,6 +52,7 @@ POLICY_PARTS = tuple(
     for name in (
         *("orders", "placement", "preemption", "queueing", "gittins", "timers", "pairs", "growth"),
         *("matching", "matching_search", "grouping", "seating"),
+        *("auction", "sharers"),
     )
 )
 POLICIES_MAY = ("artist.core", *BASIC, *POLICY_PARTS, "artist.policies.parts")

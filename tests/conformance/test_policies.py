@@ -23,6 +23,7 @@ from artist.errors import StuckError
 from artist.performance.api import Performance
 from artist.performance.placed import PlacedPerformance
 from artist.performance.sharing import Interleaved, Packed
+from artist.policies.antman import AntMan
 from artist.policies.gandiva import Gandiva
 from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
@@ -143,6 +144,29 @@ class _OneResourceEach(PlacedPerformance):
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
         main = int(spec.user[1:] or 3)
         return Stages(*(spec.compute_ns * (7 if r == main else 1) // 10 for r in range(4)))
+
+
+class TestAntManThatShares(PolicyConformance):
+    """Jobs of several GPUs leave them idle for two thirds of the time, and others join them."""
+
+    @pytest.fixture(autouse=True, params=[False, True], ids=["in_order", "backfill"])
+    def _backfill(self, request: pytest.FixtureRequest) -> None:
+        self.backfill: bool = request.param
+
+    def make_policy(self) -> Policy:
+        return AntMan(backfill=self.backfill)
+
+    def make_performance(self) -> Performance:
+        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile)
+
+    def test_jobs_of_both_kinds_share(self) -> None:
+        """The suite would show nothing if nobody ever shared: here some do, and nobody is stopped."""
+        jobs = [replace(spec, model="any", guaranteed=i % 3 > 0) for i, spec in enumerate(generated_jobs(0))]
+        result, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
+        shared = [e for e in events if isinstance(e, Start) and e.allocation.group]
+        assert len(shared) > 3
+        assert {e.allocation.opportunistic for e in shared} == {True, False}
+        assert result.columns["preemptions"].sum() == result.columns["migrations"].sum() == 0
 
 
 class _ThirdBusy:

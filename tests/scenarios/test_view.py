@@ -9,7 +9,7 @@ from artist.performance.estimates import Exact
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 
-JOBS = [job("a", 2, 10), job("b", 1, 6, at=1), job("c", 1, 5, at=2)]
+JOBS = [job("a", 2, 10), job("b", 1, 6, at=1, guaranteed=False), job("c", 1, 5, at=2)]
 
 
 def look(at, **knows):
@@ -53,6 +53,7 @@ def test_columns_tell_the_state_at_the_instant():
     assert jobs.waiting_since_ns.tolist() == [-1, seconds_to_ns(1), seconds_to_ns(2)]
     assert jobs.observed_iteration_ns.tolist() == [NS_PER_S, 0, 0]
     assert jobs.observed_gpu_utilization.tolist() == [1, 0, 0]
+    assert jobs.guaranteed.tolist() == [True, False, True]
 
 
 def test_remaining_time_counts_the_open_iteration():

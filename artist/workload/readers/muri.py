@@ -77,13 +77,15 @@ class MuriCsv:
       takes resource_time_2 off first.
     - The resource times are the stages of an iteration. The first spans two, storage and CPU:
       `storage_shares` says by the file's name of the model how much of it is storage, 0.5 where it says
-      nothing. The GPUs are busy for the GPU's share of an iteration.
+      nothing. The GPUs are busy for the GPU's share of the iteration that was measured, 1 at most or if the
+      file has no number.
     - Muri groups jobs of a power of two of GPUs: other demands are rounded up with `odd_gpus=round_up`, and
       counted.
+    - A job of priority 0 is guaranteed, any other is not; without that column all are.
     - Models are renamed by `model_names`. Muri's `bert` is BERT-base; we have BERT-large, whose share of
       communication it gets. null: drawn by `models`.
     - A job of duration 0 goes by `zero_duration`; one without GPUs is left out, since the file names no
-      CPUs. batch_size, priority (AntMan's) and interval are not used.
+      CPUs. batch_size and interval are not used.
     """
 
     class Parameters(FileParameters):
@@ -120,9 +122,12 @@ class MuriCsv:
                    "leaves no time to compute", "less than iteration_time")  # fmt: skip
             share = left_s / table["compute_s"]
             table = table.assign(compute_s=left_s, duration_s=table["duration_s"] * share)
+        table = self._with_stages(table, raw.reindex(table.index))
+        if "priority" in raw:
+            guaranteed = to_numbers(raw["priority"].reindex(table.index)) == 0
+            table = table.assign(guaranteed=guaranteed.astype(np.int64))
         if chosen.work == "duration":
             table = table.assign(compute_s=table["duration_s"] / table["iterations"])
-        table = self._with_stages(table, raw.reindex(table.index))
         if chosen.odd_gpus == "round_up":
             table = rules.power_of_two_gpus(table, path)
         rules.note_order(table, path)

@@ -148,6 +148,14 @@ def test_a_busy_and_an_idle_member_are_slowed_down_alike():
     assert price(busy, idle) == [IterationParts(1000, sharing_ns=250), IterationParts(4000, sharing_ns=1000)]
 
 
+def test_an_opportunistic_member_fills_what_is_left_of_the_fullest_machine():
+    """A (u = 1 / 2.6 on m0 and m3) is not slowed down; b on m3, u = 1, gets 1.6 / 2.6 of it: 1625 ns."""
+    group = Group("g", ((0, 2), (3, 2)))
+    a = spec(4), on((0, 2), (3, 2), group=group)
+    b = spec(2, model=""), on((3, 2), group=group, opportunistic=True)
+    assert [sum(parts) for parts in price(a, b)] == [2600, 1625]
+
+
 def test_a_stall_leaves_the_gpus_idle():
     """A cap of 0.5: 1000 of 2000 ns busy, u = 0.5; two of them fit."""
     capped = spec(1), on((0, 1), cap=0.5, group=Group("g", ((0, 1),)))

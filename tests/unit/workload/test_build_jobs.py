@@ -99,6 +99,13 @@ def test_the_share_in_which_gpus_are_busy() -> None:
     assert to_jobs(table(duration_s=[1.0]), compute_ns)[0].gpu_utilization == 1
 
 
+def test_the_class_of_a_job() -> None:
+    """Promised its GPUs, unless the trace says otherwise."""
+    given = [to_jobs(table(duration_s=[1.0], guaranteed=[value]), compute_ns)[0] for value in (0, 1)]
+    assert [job.guaranteed for job in given] == [False, True]
+    assert to_jobs(table(duration_s=[1.0]), compute_ns)[0].guaranteed
+
+
 @pytest.mark.parametrize("columns", [{"duration_s": [1.0]}, {"iterations": [1], "compute_s": [1.0]}])
 def test_an_unknown_model_is_named(columns: dict[str, object]) -> None:
     """Also where the job brings its own times: the network has to know its gradients."""

@@ -65,6 +65,21 @@ def test_muris_stages(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     assert kept["storage_s"].tolist() == kept["cpu_s"].tolist() == pytest.approx([0.25e-3, 41e-3])
 
 
+def test_the_gpu_stage_and_the_class(write: Write) -> None:
+    """GPUs are busy for 140 of 200 ms, for 140 of 150 without the network stage, and for 75 of 214.
+
+    Priority 0 is guaranteed, and so are all jobs of a file without priorities. No GPU stage: all of the time.
+    """
+    table = MuriCsv(path=write(MURI)).table()
+    assert table["gpu_utilization"].tolist() == pytest.approx([0.7, 75 / 214])
+    assert table["guaranteed"].tolist() == [1, 0]
+    alone = MuriCsv(path=write(MURI), network="subtract", work="duration").table()
+    assert alone["gpu_utilization"].tolist() == pytest.approx([140 / 150, 75 / 214])
+    unnamed = MuriCsv(path=write(MURI.replace(",priority", ",x").replace(",140,50,", ",,50,"))).table()
+    assert unnamed["guaranteed"].tolist() == [1, 1]
+    assert unnamed["gpu_utilization"].iloc[0] == 1
+
+
 def test_tiresias_seconds(write: Write) -> None:
     """600 iterations share 150 s; job 1 ran 0 s; a name without a rule stays, for the profiles to judge."""
     table = TiresiasCsv(path=write(TIRESIAS)).table()
