@@ -263,3 +263,26 @@ def test_stages_follow_the_gpus():
     performance = PlacedPerformance(Network(), FABRIC, FABRIC.system, {"toy": PROFILE}.__getitem__)
     elastic = spec(4, min_gpus=2, max_gpus=4, stages=LOADS)
     assert performance.stages(elastic, on((4, 2)), CLUSTER) == (2400, 0, 1600, 1600)  # 40 % of 4000 sent
+
+
+def test_interleaved_members_are_all_guaranteed():
+    """One clock leaves no time idle for others: the prices are the same, whoever of them is opportunistic."""
+    single = Group("g", ((0, 1),))
+    first, second = member(1, single, stages=LOADS), member(1, single, stages=COMPUTES, compute_ns=800)
+    opportunistic = second[0], on((0, 1), group=single, opportunistic=True)
+    assert price(first, opportunistic, sharing=FORMULA) == price(first, second, sharing=FORMULA)
+
+
+def test_a_group_is_priced_at_once():
+    """AntMan's groups have a hundred members: priced once a member, a change would cost their square."""
+
+    class Counting(Packed):
+        asked = 0
+
+        def parts(self, members, group):
+            self.asked += 1
+            return super().parts(members, group)
+
+    counting, group = Counting(), Group("g", ((0, 2),))
+    parts = price(*[member(1, group, gpu_utilization=0.5) for _ in range(8)], sharing=counting)
+    assert (counting.asked, {sum(each) for each in parts}) == (1, {2000})  # 8 x 0.5 on 2 GPUs
