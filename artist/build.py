@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from artist.blame import own_lines
 from artist.capacity import build_cluster
-from artist.config import Config, NetworkConfig
+from artist.config import Config, NetworkConfig, PerformanceConfig
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
 from artist.core.job import JobSpec
@@ -29,6 +29,7 @@ from artist.engine.stopping import StopRule
 from artist.errors import InputError
 from artist.explain import chain, checked, from_call, from_validation
 from artist.performance.placed import PlacedPerformance
+from artist.performance.sharing import Interleaved, Packed, Sharing
 from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
 from netmodels.analytical import AnalyticalModel
@@ -125,8 +126,9 @@ def build(config: Config) -> Simulation:
     jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
-    interference = config.performance.packing_interference
-    performance = PlacedPerformance(network, topology.fabric, system, profiles, interference)
+    sharing = sharing_of(config.performance, policy)
+    stage = config.performance.network_stage
+    performance = PlacedPerformance(network, topology.fabric, system, profiles, sharing, stage)
     return Simulation(
         config, jobs, cluster, capacity_events, policy, network, performance, overheads, estimates, stop
     )
@@ -246,6 +248,14 @@ def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSetting
     except InputError as error:
         where = f"network.{error.where}"
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
+
+
+def sharing_of(config: PerformanceConfig, policy: object) -> Sharing:
+    """Return how groups share GPUs: as the configuration says, else as the policy runs its groups."""
+    how = config.sharing or getattr(policy, "sharing", "packed")
+    if how == "interleaved":
+        return Interleaved(config.contention, config.ordering)
+    return Packed(config.packing_interference)
 
 
 def _stop(config: Config, n_jobs: int) -> StopRule:

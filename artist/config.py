@@ -6,11 +6,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from artist.performance.interleaving import MEASURED_CONTENTION, Ordering
+from artist.performance.placed import NetworkStage
+
 DEFAULT_RACKS = 2
 MOST_MACHINES = 100_000  # built in a second and 200 MB; more is a slip, and would eat all memory
 MOST_S = 4e9  # as of a trace (artist.workload.table): beyond, sums leave the 64 bits of nanoseconds
 _MOST_DAYS = 36_500.0
 
+Factor = Annotated[float, Field(ge=1, le=100)]
 Count = Annotated[int, Field(gt=0, le=MOST_MACHINES, strict=True)]
 NAME_RULE = "letters, digits, `_`, `.` and `-`, not beginning with `.` or `-`; such as first"
 
@@ -181,10 +185,23 @@ class PerformanceConfig(Frame):
     Attributes
     ----------
     packing_interference
-        By what share of its iteration a job that shares its GPUs gets slower, beyond waiting for them.
+        By what share of its iteration a job that is packed on shared GPUs gets slower, beyond waiting.
+    sharing
+        How members of a group share its GPUs: packed, each at its own rate, or interleaved under one clock.
+        None for what the policy does with its groups.
+    contention
+        By how much interleaved groups of 2, 3, 4 jobs take longer than the formula says.
+    ordering
+        The order of the stages that interleaved groups run in.
+    network_stage
+        Where the network stage of an interleaved job comes from: the network model, or trace and table.
     """
 
     packing_interference: float = Field(0.0, ge=0, le=100)
+    sharing: Literal["packed", "interleaved"] | None = None
+    contention: tuple[Factor, Factor, Factor] = MEASURED_CONTENTION
+    ordering: Ordering = "best"
+    network_stage: NetworkStage = "model"
 
 
 class StopConfig(Frame):

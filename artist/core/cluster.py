@@ -179,11 +179,15 @@ class Allocation:
         Share of its memory bandwidth that the job may use, in (0, 1].
     group
         The group whose GPUs it shares, or None if its GPUs are its own.
+    opportunistic
+        Whether it makes do with the time in which the other members of its group leave the GPUs idle, as far
+        as those are not opportunistic, too; where jobs are packed (AntMan).
     """
 
     slices: tuple[Slice, ...]
     bandwidth_cap: float = 1.0
     group: Group | None = None
+    opportunistic: bool = False
 
     @property
     def gpus(self) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 OnStop = Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"]
 _TOLERANCE = 1e-9  # relative speeds such as 1/3 are not exact in binary
@@ -89,6 +89,15 @@ class Demand:
         )
 
 
+class Stages(NamedTuple):
+    """How long an iteration uses each resource, in ns; one resource at a time."""
+
+    storage_ns: int
+    cpu_ns: int
+    gpu_ns: int
+    network_ns: int
+
+
 @dataclass(frozen=True, slots=True)
 class JobSpec:
     """One training run of a trace, as it is known before it starts.
@@ -113,6 +122,10 @@ class JobSpec:
         What a stop loses of this job; None for what the run says.
     gpu_utilization
         Share of its compute time in which it keeps its GPUs busy, in (0, 1].
+    stages
+        Stages of an iteration on `demand.gpus` GPUs as the trace measured them; None if it did not.
+    guaranteed
+        Whether it was promised its GPUs; otherwise it takes what others leave idle (AntMan).
     """
 
     job_id: str
@@ -126,6 +139,8 @@ class JobSpec:
     delays_ns: Mapping[str, int] | None = None
     on_stop: OnStop | None = None
     gpu_utilization: float = 1.0
+    stages: Stages | None = None
+    guaranteed: bool = True
 
     @property
     def ideal_ns(self) -> int:

@@ -91,6 +91,10 @@ class JobColumns(Protocol):
         """Virtual cluster."""
 
     @property
+    def guaranteed(self) -> Bools:
+        """Whether a job was promised its GPUs; the others take what is left idle."""
+
+    @property
     def iterations(self) -> Ints:
         """Iterations asked for (`knows_iterations`)."""
 
@@ -117,6 +121,17 @@ class JobColumns(Protocol):
     @property
     def skew(self) -> Floats:
         """Largest tensor / size of the model (`knows_models`)."""
+
+    @property
+    def stage_ns(self) -> Ints:
+        """Profiled time of an iteration on storage, CPU, GPU and network, shape (n, 4) (`knows_stages`).
+
+        On GPUs as close together as can be, as is `alone_ns`.
+        """
+
+    @property
+    def alone_ns(self) -> Ints:
+        """Profiled iteration time alone (`knows_stages`)."""
 
 
 class BeliefPerformance(Protocol):
@@ -222,11 +237,12 @@ class Policy(Protocol):
     interval_s
         Also (or only) call it at the multiples of this many seconds while jobs are unfinished. Ticks do not
         keep a run alive: a policy that waits for something else while nothing runs asks to be woken.
-    knows_durations, knows_iterations, knows_models, knows_performance
+    knows_durations, knows_iterations, knows_models, knows_performance, knows_stages
         What it may look at; the columns beyond raise.
 
-    A policy may also have `series`, a list of (time in ns, name, value) that it appends to, such as values
-    of its timers: a run folder keeps it as policy.parquet, and the report draws it.
+    A policy may also have `sharing`, how it runs its groups if the configuration leaves that open: "packed",
+    as without it, or "interleaved"; and `series`, a list of (time in ns, name, value) that it appends to,
+    such as values of its timers: a run folder keeps it as policy.parquet, and the report draws it.
     """
 
     on_events: bool = True
@@ -235,6 +251,7 @@ class Policy(Protocol):
     knows_iterations: bool = False
     knows_models: bool = False
     knows_performance: bool = False
+    knows_stages: bool = False
 
     def decide(self, view: ClusterView) -> Plan:
         """Return what should change now."""

@@ -33,6 +33,9 @@ def check_jobs(
         if not 0 < spec.gpu_utilization <= 1:
             found = f"GPU utilization {spec.gpu_utilization}"
             raise InputError("not a sound job", where=where, found=found, allowed="above 0 to 1")
+        if spec.stages is not None and min(spec.stages) < 0:
+            found = f"stages {tuple(spec.stages)} ns"
+            raise InputError("not a sound job", where=where, found=found, allowed="stages of 0 ns or more")
         demand = spec.demand
         if spec.ideal_ns * max(demand.gpus, 1) > _MOST_GPU_NS or spec.submit_ns > _MOST_GPU_NS:
             found = f"{demand.gpus} GPUs for {spec.ideal_ns / 3.6e12:.0f} h"

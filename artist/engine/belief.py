@@ -37,27 +37,34 @@ class Belief:
         return np.array([max(1, round(sum(parts[j]) * self._factors[j])) for j in jobs], dtype=np.int64)
 
     def at_gpus(self, job: int, counts: Sequence[int]) -> Ints:
-        return self.alone([job] * len(counts), [self._consolidated(n) for n in counts])
+        return self.alone([job] * len(counts), [consolidated(self._cluster, n) for n in counts])
 
-    def _consolidated(self, gpus: int) -> Allocation:
-        """Fill whole machines of the first rack that is large enough, else of the cluster."""
-        machines = self._cluster.machines
-        order = sorted(range(len(machines)), key=lambda m: (machines[m].rack, m))
-        racks = sorted({m.rack for m in machines})
-        sets = [[m for m in order if machines[m].rack == rack] for rack in racks]
-        sets += [order]
-        for chosen in sets:
-            if sum(machines[m].gpus for m in chosen) < gpus:
-                continue
-            single = [m for m in chosen if machines[m].gpus >= gpus]
-            slices, left = [], gpus
-            for m in single[:1] or sorted(chosen, key=lambda m: -machines[m].gpus):
-                take = min(left, machines[m].gpus)
-                if take:
-                    slices.append(Slice(m, take, *machines[m].share(take)))
-                    left -= take
-            return Allocation(tuple(sorted(slices)))
-        raise PlanError(f"{gpus} GPUs are more than the cluster has")
+
+def consolidated(cluster: Cluster, gpus: int) -> Allocation:
+    """Return whole machines of the first rack that is large enough, else of the cluster.
+
+    Raises
+    ------
+    PlanError
+        If the cluster is too small.
+    """
+    machines = cluster.machines
+    order = sorted(range(len(machines)), key=lambda m: (machines[m].rack, m))
+    racks = sorted({m.rack for m in machines})
+    sets = [[m for m in order if machines[m].rack == rack] for rack in racks]
+    sets += [order]
+    for chosen in sets:
+        if sum(machines[m].gpus for m in chosen) < gpus:
+            continue
+        single = [m for m in chosen if machines[m].gpus >= gpus]
+        slices, left = [], gpus
+        for m in single[:1] or sorted(chosen, key=lambda m: -machines[m].gpus):
+            take = min(left, machines[m].gpus)
+            if take:
+                slices.append(Slice(m, take, *machines[m].share(take)))
+                left -= take
+        return Allocation(tuple(sorted(slices)))
+    raise PlanError(f"{gpus} GPUs are more than the cluster has")
 
 
 class Hypothetical:

@@ -10,6 +10,7 @@ from artist.core.job import JobSpec
 from artist.engine import progress
 from artist.engine.jobs import RUNNING, JobTable
 from artist.engine.lazy import lazy
+from artist.engine.profiled import Profiled
 from artist.errors import PlanError
 from artist.performance.api import Performance
 
@@ -22,12 +23,18 @@ class Known:
     """What one policy may see that never changes: names, beliefs, and what it declared to know."""
 
     def __init__(
-        self, policy: object, specs: Sequence[JobSpec], performance: Performance, factors: Floats
+        self,
+        policy: object,
+        specs: Sequence[JobSpec],
+        performance: Performance,
+        factors: Floats,
+        profiled: Profiled,
     ) -> None:
-        kinds = ("durations", "iterations", "models", "performance")
+        kinds = ("durations", "iterations", "models", "performance", "stages")
         self.declared = frozenset(kind for kind in kinds if getattr(policy, f"knows_{kind}", False))
         self.policy = type(policy).__name__
         self.factors = factors
+        self.profiled = profiled
         self.exact = bool((factors == 1.0).all())
         self._specs = specs
         self._performance = performance
@@ -46,6 +53,11 @@ class Known:
     def vc(self) -> npt.NDArray[np.object_]:
         """Virtual cluster of every job."""
         return _objects([s.vc for s in self._specs])
+
+    @cached_property
+    def guaranteed(self) -> Bools:
+        """Class of every job."""
+        return np.array([s.guaranteed for s in self._specs], dtype=np.bool_)
 
     @cached_property
     def model(self) -> npt.NDArray[np.object_]:
@@ -161,6 +173,10 @@ class Columns:
     def vc(self) -> npt.NDArray[np.object_]:
         return self._known.vc[self.job]
 
+    @property
+    def guaranteed(self) -> Bools:
+        return self._known.guaranteed[self.job]
+
     @lazy
     def iterations(self) -> Ints:
         self._known.require("iterations")
@@ -205,3 +221,13 @@ class Columns:
     def skew(self) -> Floats:
         self._known.require("models")
         return self._known.skew[self.job]
+
+    @property
+    def stage_ns(self) -> Ints:
+        self._known.require("stages")
+        return self._known.profiled.stage_ns[self.job]
+
+    @property
+    def alone_ns(self) -> Ints:
+        self._known.require("stages")
+        return self._known.profiled.alone_ns[self.job]

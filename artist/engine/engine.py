@@ -25,6 +25,7 @@ from artist.engine.columns import Known
 from artist.engine.jobs import RUNNING, JobTable
 from artist.engine.machines import MachineTable
 from artist.engine.overheads import Overheads
+from artist.engine.profiled import Profiled
 from artist.engine.running import RunningJobs
 from artist.engine.stopping import StopRule
 from artist.engine.story import stuck_error
@@ -93,7 +94,8 @@ class Engine:
         self._on_events, self._interval = _when_called(policy)
         self._check = PlanCheck(self.jobs, self.machines)
         factors = (estimates or Exact()).factors(specs)
-        known = Known(policy, specs, performance, factors)
+        profiled = Profiled(specs, cluster, performance)
+        known = Known(policy, specs, performance, factors, profiled)
         belief = Belief(specs, cluster, performance, factors)
         self._state = State(self.jobs, self.machines, known, belief, signals or {})
         self._time_limit, self._window = _limits(stop or StopRule(), len(specs))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from artist.core.cluster import Allocation, Cluster
-from artist.core.job import JobSpec
+from artist.core.job import JobSpec, Stages
 
 
 class IterationParts(NamedTuple):
@@ -68,6 +68,9 @@ class Performance(Protocol):
 
     def skew(self, spec: JobSpec) -> float:
         """Return largest tensor / size of a job's model, 0 where it has none."""
+
+    def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
+        """Return how long an iteration of a job uses each resource where it is placed."""
 
 
 def with_group_members(changed: Sequence[Changed], running: Running) -> list[int]:

@@ -6,25 +6,25 @@ scaled by the same factor as the job's before it is asked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 from artist.core.cluster import Allocation, Cluster, Group
-from artist.core.job import JobSpec
+from artist.core.job import JobSpec, Stages
 from artist.performance.api import Changed, IterationParts, Running, with_group_members
-from artist.performance.packing import busy_share, slowdown
+from artist.performance.sharing import Member, Packed, Sharing
+from artist.performance.stages import stages_of
 from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, shape_of
+
+NetworkStage = Literal["model", "table"]
 
 
 class PlacedPerformance:
-    """Compute scaled to the GPUs, communication by placement, jobs of a group packed on its GPUs.
+    """Compute scaled to the GPUs, communication by placement, jobs of a group sharing its GPUs.
 
     - compute: the trace's, times GPUs asked / (GPUs held x speed of the slowest); for CPU-only jobs
       times CPUs asked / CPUs held.
     - interference: a bandwidth cap c stretches compute by 1 / c, as for a job that is bound by memory.
-    - sharing: members of a group fill each other's idle time (`artist.performance.packing`); where they
-      would keep more GPUs busy than the group has on some machine, all iterations take longer by that ratio.
-      Members that never leave a GPU idle take turns without loss.
-    - interference of packing: where members hold more GPUs than the group has, iterations take
-      1 + `packing_interference` times as long on top.
+    - sharing: members of a group wait for each other, packed or interleaved (`artist.performance.sharing`).
 
     Parameters
     ----------
@@ -34,8 +34,11 @@ class PlacedPerformance:
         What the network model is asked about.
     profile
         Profile of a model by name.
-    packing_interference
-        What packed jobs lose to each other in caches and memory, as a share of their iteration.
+    sharing
+        How members of a group share its GPUs; packed by default.
+    network_stage
+        Whether the network stage of an iteration is the full communication that the network model says
+        for the placement, or what the trace or the table of stages says.
     """
 
     def __init__(
@@ -44,20 +47,22 @@ class PlacedPerformance:
         fabric: Fabric,
         system: SystemSettings,
         profile: Callable[[str], Profile],
-        packing_interference: float = 0.0,
+        sharing: Sharing | None = None,
+        network_stage: NetworkStage = "model",
     ) -> None:
         self._network = network
         self._fabric = fabric
         self._system = system
         self._profile = profile
-        self._packing_interference = packing_interference
-        self._exposed: dict[tuple[str, int, Shape], tuple[int, int]] = {}  # exposed, compute
+        self._sharing = sharing or Packed()
+        self._network_stage = network_stage
+        self._answers: dict[tuple[str, int, Shape], tuple[int, int, int]] = {}  # exposed, full, compute
         self._single: dict[tuple[str, int], Shape] = {}
 
     @property
     def asked(self) -> int:
         """Number of distinct (model, GPUs asked, shape) that were priced."""
-        return len(self._exposed)
+        return len(self._answers)
 
     def skew(self, spec: JobSpec) -> float:
         """Return largest tensor / size of a job's model, 0 where it has none."""
@@ -70,47 +75,46 @@ class PlacedPerformance:
             if (before is not None and before.group) or (after is not None and after.group):
                 break
             if after is not None:
-                prices[job] = self._parts(running.spec(job), after, running)
+                prices[job] = self._alone(running.spec(job), after, running.cluster)
         else:
             return prices
-        jobs = with_group_members(changed, running)
-        return {job: self._parts(running.spec(job), running.allocation(job), running) for job in jobs}
+        for job in with_group_members(changed, running):
+            held = running.allocation(job)
+            if held.group is None:
+                prices[job] = self._alone(running.spec(job), held, running.cluster)
+            elif job not in prices:
+                prices |= self._together(held.group, running)
+        return prices
 
-    def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:
-        alone = self._alone(spec, allocation, running.cluster)
-        return (
-            alone if allocation.group is None else self._packed(alone, allocation, allocation.group, running)
-        )
+    def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
+        """Return how long an iteration of a job uses each resource where it is placed."""
+        measured = stages_of(spec)
+        if not spec.demand.gpus:
+            return measured
+        compute, factor = self._compute(spec, allocation, cluster)
+        storage, cpu, gpu = measured[:3] if factor == 1.0 else (round(t * factor) for t in measured[:3])
+        network = measured.network_ns
+        if self._network_stage == "model":
+            network = self._network_ns(spec, allocation, cluster, compute, factor)[1]
+        return Stages(storage, cpu, gpu, network)
+
+    def _together(self, group: Group, running: Running) -> dict[int, IterationParts]:
+        """Return the parts of all members of a group, priced at once: a group may have a hundred."""
+        jobs = running.members(group.name)
+        members = [self._member(running.spec(j), running.allocation(j), running.cluster) for j in jobs]
+        return dict(zip(jobs, self._sharing.parts(members, group), strict=True))
+
+    def _member(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Member:
+        alone, stages = self._alone(spec, allocation, cluster), self.stages(spec, allocation, cluster)
+        return Member(allocation, alone, stages, spec.gpu_utilization)
 
     def _alone(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> IterationParts:
         """Return the parts of an iteration with nobody else on its GPUs."""
         compute, factor = self._compute(spec, allocation, cluster)
-        exposed = self._exposed_ns(spec, allocation, cluster, compute, factor)
+        exposed = self._network_ns(spec, allocation, cluster, compute, factor)[0]
         cap = allocation.bandwidth_cap
         interference = 0 if cap == 1.0 else round(compute * (1 / cap - 1))
         return IterationParts(compute, interference_ns=interference, exposed_ns=exposed)
-
-    def _packed(
-        self, alone: IterationParts, allocation: Allocation, group: Group, running: Running
-    ) -> IterationParts:
-        """Return the parts of an iteration among the other members of a group."""
-        busy: dict[int, list[float]] = {}  # GPUs that each member would keep busy, by machine
-        held: dict[int, int] = {}
-        for member in running.members(group.name):
-            spec, its = running.spec(member), running.allocation(member)
-            parts = self._alone(spec, its, running.cluster)
-            share = busy_share(parts.compute_ns, sum(parts), spec.gpu_utilization)
-            for s in its.slices:
-                busy.setdefault(s.machine, []).append(share * s.gpus)
-                held[s.machine] = held.get(s.machine, 0) + s.gpus
-        own = dict(group.gpus)
-        here = [s.machine for s in allocation.slices if s.gpus]
-        slower = max((slowdown(busy[m], own[m]) for m in here), default=1.0)
-        sharing = round(sum(alone) * (slower - 1))
-        interference = alone.interference_ns
-        if self._packing_interference and any(held[m] > own[m] for m in here):
-            interference += round((sum(alone) + sharing) * self._packing_interference)
-        return alone._replace(interference_ns=interference, sharing_ns=sharing)
 
     def _compute(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> tuple[int, float]:
         """Return compute time and its factor over the trace's."""
@@ -126,22 +130,24 @@ class PlacedPerformance:
             factor = asked / (allocation.gpus * slowest)
         return (spec.compute_ns if factor == 1.0 else max(1, round(spec.compute_ns * factor))), factor
 
-    def _exposed_ns(
+    def _network_ns(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute: int, factor: float
-    ) -> int:
+    ) -> tuple[int, int]:
+        """Return the exposed and the full communication of an iteration."""
         if allocation.gpus < 2 or not spec.model:
-            return 0
+            return 0, 0
         shape = self._shape(allocation, cluster)
         key = (spec.model, spec.demand.gpus, shape)
-        known = self._exposed.get(key)
+        known = self._answers.get(key)
         if known is None:
             profile = self._profile(spec.model)
             if factor != 1.0:
                 profile = profile.scaled(factor)
             answer = self._network.iteration(profile, shape, self._fabric, self._system)
-            known = self._exposed[key] = (answer.exposed_ns, max(answer.compute_ns, 1))
-        exposed, of_compute = known
-        return (2 * compute * exposed + of_compute) // (2 * of_compute)  # rounded to the nearest
+            known = (answer.exposed_ns, answer.comm_ns, max(answer.compute_ns, 1))
+            self._answers[key] = known
+        exposed, full, of = known
+        return (2 * compute * exposed + of) // (2 * of), (2 * compute * full + of) // (2 * of)  # rounded
 
     def _shape(self, allocation: Allocation, cluster: Cluster) -> Shape:
         slices, machines = allocation.slices, cluster.machines

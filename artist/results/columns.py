@@ -66,6 +66,7 @@ def allocation_text(allocation: Allocation | tuple[Slice, ...], cluster: Cluster
     if isinstance(allocation, Allocation):
         if allocation.group is not None:
             text += f" g={allocation.group.name}"
+            text += " opportunistic" if allocation.opportunistic else ""
         if allocation.bandwidth_cap != 1.0:
             text += f" cap={allocation.bandwidth_cap!r}"
     return text

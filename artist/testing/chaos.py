@@ -147,7 +147,7 @@ class Chaos:
         kind = rng.random()
         if now is not None and kind < 0.25:  # retune, or leave the group
             slices = [s._replace(cpus=rng.randint(1 - bool(demand.gpus), 2)) for s in now.slices]
-            return Allocation(tuple(slices), cap, rng.choice((now.group, None)))
+            return Allocation(tuple(slices), cap, rng.choice((now.group, None)), rng.random() < 0.3)
         if now is not None and now.group is None and demand.gpus and kind < 0.4:  # found a group where it is
             self._names += 1
             own = tuple((s.machine, min(GPUS, s.gpus + rng.randint(0, 1))) for s in now.slices)
@@ -171,7 +171,7 @@ class Chaos:
             if take:
                 slices.append(Slice(m, take, rng.randint(0, 2), rng.choice((0, MEMORY // 3))))
                 need -= take
-        return Allocation(tuple(sorted(slices)), cap, group)
+        return Allocation(tuple(sorted(slices)), cap, group, rng.random() < 0.3)
 
     def _calm(self, view: ClusterView, before: Held) -> Held:
         """Keep what runs; start the others in order, wherever there is room."""

@@ -127,9 +127,10 @@ class _History:
         groups = [a.group for a in self.held.values() if a.group and a.gpus == demand.gpus]
         if groups and rng.random() < 0.6:
             group = rng.choice(groups)
-            self.held[job] = Allocation(tuple(Slice(m, gpus) for m, gpus in group.gpus), cap, group)
+            slices = [Slice(m, gpus) for m, gpus in group.gpus]
+            self.held[job] = Allocation(tuple(slices), cap, group, rng.random() < 0.3)
             return
-        need, slices = demand.gpus, []
+        need, slices = demand.gpus, list[Slice]()
         for m in rng.sample(range(3), 3):
             take = min(need, free[m])
             if take:

@@ -9,13 +9,14 @@ import numpy as np
 
 from artist.core.cluster import Allocation, Cluster, Group, Machine, Slice
 from artist.core.events import Event, Gauges
-from artist.core.job import Demand, JobSpec
+from artist.core.job import Demand, JobSpec, Stages
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.result import RunResult
 from artist.core.view import ClusterView, Policy
 from artist.engine.engine import Engine
 from artist.performance.api import Changed, IterationParts, Running, with_group_members
-from artist.performance.packing import busy_share, slowdown
+from artist.performance.opportunistic import slowdowns
+from artist.performance.packing import busy_share
 from artist.units import NS_PER_S, seconds_to_ns
 
 
@@ -39,6 +40,7 @@ def job(
     *,
     iteration_s: float = 1,
     gpu_utilization: float = 1,
+    guaranteed: bool = True,
     **demand: object,
 ) -> JobSpec:
     """Return a job of `seconds` on its GPUs, in iterations of `iteration_s`; the rest goes to `Demand`."""
@@ -49,12 +51,15 @@ def job(
         iterations=max(1, round(seconds / iteration_s)),
         compute_ns=seconds_to_ns(iteration_s),
         gpu_utilization=gpu_utilization,
+        guaranteed=guaranteed,
     )
 
 
-def on(*slices: tuple[int, ...], cap: float = 1.0, group: Group | None = None) -> Allocation:
+def on(
+    *slices: tuple[int, ...], cap: float = 1.0, group: Group | None = None, opportunistic: bool = False
+) -> Allocation:
     """Return an allocation of (machine, GPUs[, CPUs[, memory bytes]])."""
-    return Allocation(tuple(Slice(*s) for s in slices), cap, group)
+    return Allocation(tuple(Slice(*s) for s in slices), cap, group, opportunistic)
 
 
 class PlainPerformance:
@@ -71,6 +76,10 @@ class PlainPerformance:
         """Return the skew that the model's name says: "skewed" has 1, others 0."""
         return 1.0 if spec.model == "skewed" else 0.0
 
+    def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
+        """Return the job's own stages, else compute on the GPUs and nothing else."""
+        return spec.stages or Stages(0, 0, spec.compute_ns, 0)
+
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return parts of the changed jobs and of their groups."""
         jobs = with_group_members(changed, running)
@@ -80,11 +89,13 @@ class PlainPerformance:
         alone = self._alone(spec, allocation)
         if allocation.group is None:
             return alone
-        busy = []
+        busy: tuple[list[float], list[float]] = ([], [])
         for member in running.members(allocation.group.name):
-            its, parts = running.spec(member), self._alone(running.spec(member), running.allocation(member))
-            busy.append(busy_share(parts.compute_ns, sum(parts), its.gpu_utilization))
-        return alone._replace(sharing_ns=round(sum(alone) * (slowdown(busy) - 1)))
+            its, held = running.spec(member), running.allocation(member)
+            parts = self._alone(its, held)
+            busy[held.opportunistic].append(busy_share(parts.compute_ns, sum(parts), its.gpu_utilization))
+        slower = slowdowns(*busy)[allocation.opportunistic]
+        return alone._replace(sharing_ns=round(sum(alone) * (slower - 1)))
 
     def _alone(self, spec: JobSpec, allocation: Allocation) -> IterationParts:
         gpus = allocation.gpus

@@ -7,10 +7,10 @@ from sys import intern
 import numpy as np
 import pandas as pd
 
-from artist.core.job import Demand, JobSpec
+from artist.core.job import Demand, JobSpec, Stages
 from artist.errors import InputError
 from artist.units import NS_PER_S
-from artist.workload.table import row_name
+from artist.workload.table import STAGE_COLUMNS, row_name
 
 _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
 
@@ -49,6 +49,8 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
             repeat(None),  # delays_ns
             repeat(None),  # on_stop
             _one_of_equals(ordered["gpu_utilization"].tolist()),
+            _stages(ordered),
+            ordered["guaranteed"].astype(bool).tolist(),
         )
     )
 
@@ -104,6 +106,21 @@ def _demands(table: pd.DataFrame) -> list[Demand]:
             known[key] = demand
         demands.append(demand)
     return demands
+
+
+def _stages(table: pd.DataFrame) -> Iterable[Stages | None]:
+    """Return the stages of each job, None where one of them is not known; equal ones are one object."""
+    if STAGE_COLUMNS[0] not in table:
+        return repeat(None)
+    known: dict[tuple[float, ...], Stages] = {}
+    stages: list[Stages | None] = []
+    for row in (table[list(STAGE_COLUMNS)].to_numpy(float) * NS_PER_S).tolist():
+        key = tuple(row)
+        if any(np.isnan(row)):
+            stages.append(None)
+        else:
+            stages.append(known.setdefault(key, Stages(*map(round, row))))
+    return stages
 
 
 def _one_of_equals(values: list[float]) -> Iterable[float]:

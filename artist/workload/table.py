@@ -16,7 +16,12 @@ memory_bytes     int64        for the whole job; 0 if not known
 min_gpus         int64        bounds of an elastic job; both 0 if not elastic
 max_gpus         int64
 gpu_utilization  float64      share of its compute time in which it keeps its GPUs busy, above 0 to 1
+guaranteed       int64        1 for a job that was promised its GPUs, 0 for one that takes what is left idle
 submit_date      datetime64   optional: wall clock of the arrival, without time zone
+storage_s        float64      optional, all four: how long an iteration uses each resource, 0 or more;
+cpu_s                         NaN if not known
+gpu_s
+network_s
 ===============  ===========  ==========================================================================
 
 Each row says how much work it is: iterations and compute_s, or duration_s (alone or with one of the two).
@@ -75,13 +80,18 @@ _NUMBERS = (
     _Number("min_gpus", 0, 1e6, whole=True, default=0),
     _Number("max_gpus", 0, 1e6, whole=True, default=0),
     _Number("gpu_utilization", 0, 1, above=True, default=1),
+    _Number("guaranteed", 0, 1, whole=True, default=1),
 )
+_STAGES = tuple(
+    _Number(name, 0, MAX_S, default=np.nan) for name in ("storage_s", "cpu_s", "gpu_s", "network_s")
+)
+STAGE_COLUMNS = tuple(number.field for number in _STAGES)
 REQUIRED = ("job_id", "submit_s", "gpus")
 COLUMNS = (
     *("job_id", "submit_s", "gpus", "duration_s", "iterations", "compute_s", "model", "user", "vc"),
-    *("cpus", "memory_bytes", "min_gpus", "max_gpus", "gpu_utilization"),
+    *("cpus", "memory_bytes", "min_gpus", "max_gpus", "gpu_utilization", "guaranteed"),
 )
-OPTIONAL_COLUMNS = ("submit_date",)
+OPTIONAL_COLUMNS = ("submit_date", *STAGE_COLUMNS)
 
 
 def typed(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -111,10 +121,12 @@ def typed(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = No
     columns: dict[str, Any] = {name: _text(table, name) for name in _TEXTS}
     for number in _NUMBERS:
         columns[number.field] = _numbers(table, number, where, fields)
-    kept = [name for name in OPTIONAL_COLUMNS if name in table]
-    return pd.DataFrame(
-        {name: columns[name] for name in COLUMNS} | {name: table[name] for name in kept}, index=table.index
-    )
+    made = {name: columns[name] for name in COLUMNS}
+    if "submit_date" in table:
+        made["submit_date"] = table["submit_date"]
+    if any(name in table for name in STAGE_COLUMNS):
+        made |= {number.field: _numbers(table, number, where, fields) for number in _STAGES}
+    return pd.DataFrame(made, index=table.index)
 
 
 def check(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -138,6 +150,8 @@ def check(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = No
         if number.whole:
             has_gaps = number.default is not None and np.isnan(number.default)
             result[number.field] = result[number.field].astype("Int64" if has_gaps else "int64")
+    for number in _STAGES if STAGE_COLUMNS[0] in result else ():
+        _check_range(result, number, where, fields)
     _check_ids(result, where, fields)
     _check_sense(result, where, fields)
     return result

@@ -49,7 +49,11 @@ COMMANDS = (
 # Shared parts of the policies; every other file in policies/ is one policy.
 POLICY_PARTS = tuple(
     f"artist.policies.{name}"
-    for name in ("orders", "placement", "preemption", "queueing", "gittins", "timers", "pairs", "growth")
+    for name in (
+        *("orders", "placement", "preemption", "queueing", "gittins", "timers", "pairs", "growth"),
+        *("matching", "matching_search", "grouping", "seating"),
+        *("auction", "sharers"),
+    )
 )
 POLICIES_MAY = ("artist.core", *BASIC, *POLICY_PARTS, "artist.policies.parts")
 PURE_FORMULAS = tuple(

@@ -6,6 +6,7 @@ import pytest
 
 from artist.performance.api import Changed, IterationParts, Performance, Running
 from artist.performance.placed import PlacedPerformance
+from artist.performance.sharing import Interleaved, Packed
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import PlainPerformance
 from netmodels.api import IterationTime
@@ -45,7 +46,14 @@ class TestPackedWithInterference(PerformanceConformance):
     models = ("", "net", "other")
 
     def make_performance(self) -> Performance:
-        return PlacedPerformance(Network(), None, None, lambda model: Profile(), packing_interference=0.2)
+        return PlacedPerformance(Network(), None, None, lambda model: Profile(), Packed(0.2))
+
+
+class TestInterleaved(PerformanceConformance):
+    models = ("", "net", "VGG16", "A2C")
+
+    def make_performance(self) -> Performance:
+        return PlacedPerformance(Network(), None, None, lambda model: Profile(), Interleaved())
 
 
 def test_suite_catches_a_forgotten_neighbour() -> None:

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,26 +14,34 @@ import numpy as np
 import pytest
 import yaml
 
-from artist.core.events import Start
-from artist.core.job import Demand
+from artist.core.cluster import Allocation, Cluster
+from artist.core.events import Change, Start
+from artist.core.job import Demand, JobSpec, Stages
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
 from artist.performance.api import Performance
 from artist.performance.placed import PlacedPerformance
+from artist.performance.sharing import Interleaved, Packed
+from artist.policies.antman import AntMan
 from artist.policies.gandiva import Gandiva
+from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
 from artist.policies.placement import PlacementName
 from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import tiny_cluster
 from netmodels.api import IterationTime
+from netmodels.zero import ZeroModel
 
 CONF = Path(__file__).parents[2] / "conf" / "policy"
 FILES = sorted(CONF.glob("*.yaml"))
 
 
+CONFIG = yaml.safe_load((CONF.parent / "config.yaml").read_text(encoding="utf-8"))
+
+
 def build(node: Any) -> Any:
-    """Return what a YAML node says: `_target_` called with the other keys, `${seed}` as 0."""
+    """Return what a YAML node says: `_target_` called with the other keys, `${a.b}` as in config.yaml."""
     if isinstance(node, dict):
         values = {key: build(value) for key, value in node.items()}
         if "_target_" not in values:
@@ -41,7 +50,9 @@ def build(node: Any) -> Any:
         return getattr(import_module(module), name)(**values)
     if isinstance(node, list):
         return [build(value) for value in node]
-    return 0 if node == "${seed}" else node
+    if isinstance(node, str) and node.startswith("${"):
+        return reduce(lambda values, key: values[key], node[2:-1].split("."), CONFIG)
+    return node
 
 
 class TestShippedPolicies(PolicyConformance):
@@ -84,7 +95,7 @@ class TestGandivaThatPacks(PolicyConformance):
         return Gandiva(**parts, quantum_s=3, profile_s=1, grow_after_s=0.5)
 
     def make_performance(self) -> Performance:
-        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile, self.interference)
+        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile, Packed(self.interference))
 
     def test_jobs_are_packed_grown_and_parted(self) -> None:
         """The suite would show nothing if nobody were ever packed: here some are, and grow and shrink."""
@@ -99,6 +110,65 @@ class TestGandivaThatPacks(PolicyConformance):
         assert result.columns["resizes"].sum() > 3
 
 
+class TestMuriThatGroups(PolicyConformance):
+    """Muri at the pace of the suite, with jobs that use a resource each: they are grouped all the time."""
+
+    @pytest.fixture(
+        autouse=True, params=[("srsf", "blossom", 4), ("las2d", "blossom", 3), ("las2d", "priority", 4)]
+    )
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.order, self.matching, self.most_jobs = request.param
+
+    def make_policy(self) -> Policy:
+        how = {"order": self.order, "matching": self.matching, "most_jobs": self.most_jobs}
+        return Muri(**how, on_events=True, interval_s=3, profiling_noise=0.2)
+
+    def make_performance(self) -> Performance:
+        return _OneResourceEach()
+
+    def test_jobs_are_grouped(self) -> None:
+        """The suite would show nothing if nobody were ever grouped: here some are, in groups of all sizes."""
+        jobs = [replace(spec, submit_ns=0) for spec in generated_jobs(0, 48)]
+        _, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
+        held = [event.allocation for event in events if isinstance(event, Start | Change)]
+        sizes = {allocation.group.name.count("+") + 1 for allocation in held if allocation.group}
+        assert {2, self.most_jobs} <= sizes <= set(range(2, self.most_jobs + 1))
+
+
+class _OneResourceEach(PlacedPerformance):
+    """Interleaved groups; which resource a job uses most of all goes by its user."""
+
+    def __init__(self) -> None:
+        super().__init__(ZeroModel(), None, None, _no_profile, Interleaved(), "table")
+
+    def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
+        main = int(spec.user[1:] or 3)
+        return Stages(*(spec.compute_ns * (7 if r == main else 1) // 10 for r in range(4)))
+
+
+class TestAntManThatShares(PolicyConformance):
+    """Jobs of several GPUs leave them idle for two thirds of the time, and others join them."""
+
+    @pytest.fixture(autouse=True, params=[False, True], ids=["in_order", "backfill"])
+    def _backfill(self, request: pytest.FixtureRequest) -> None:
+        self.backfill: bool = request.param
+
+    def make_policy(self) -> Policy:
+        return AntMan(backfill=self.backfill)
+
+    def make_performance(self) -> Performance:
+        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile)
+
+    def test_jobs_of_both_kinds_share(self) -> None:
+        """The suite would show nothing if nobody ever shared: here some do, and nobody is stopped."""
+        jobs = [replace(spec, model="any", guaranteed=i % 3 > 0) for i, spec in enumerate(generated_jobs(0))]
+        result, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
+        shared = [e for e in events if isinstance(e, Start) and e.allocation.group]
+        assert len(shared) > 3
+        assert {e.allocation.opportunistic for e in shared} == {True, False}
+        assert result.columns["preemptions"].sum() == result.columns["migrations"].sum() == 0
+
+
 class _ThirdBusy:
     """A network that exposes twice the compute: jobs of several GPUs keep them busy for a third."""
 
@@ -107,7 +177,7 @@ class _ThirdBusy:
 
 
 def _no_profile(model: str) -> SimpleNamespace:
-    return SimpleNamespace(skew=0.0, scaled=lambda factor: None)
+    return SimpleNamespace(skew=0.0, compute_ns=1000, scaled=lambda factor: _no_profile(model))
 
 
 def test_there_are_policies_to_test() -> None:

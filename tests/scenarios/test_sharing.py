@@ -55,6 +55,39 @@ def test_packed_jobs_fill_each_other_s_idle_time():
     assert (result.group_gpu_ns, result.compute_gpu_ns) == (seconds_to_ns(14), seconds_to_ns(12))
 
 
+def test_an_opportunistic_job_makes_do_with_idle_time():
+    """A (0.75 busy) as if alone: 4 s. B (0.5) gets the quarter that a leaves idle: 2 s an iteration.
+
+    B: 2 of 6 iterations done at 4, then alone: 4 more, ends at 8. Sharing: only b, 2 s.
+    """
+
+    def act(v, p):
+        p.place(0, on((0, 2), group=PAIR))
+        p.place(1, on((0, 2), group=PAIR, opportunistic=True))
+
+    jobs = [job("a", 2, 4, gpu_utilization=0.75), job("b", 2, 6, gpu_utilization=0.5)]
+    result, _ = run_checked(jobs, tiny_cluster(1), Scripted({0: act}))
+    assert seconds(result, "finish_ns") == [4, 8]
+    assert seconds(result, "sharing_ns") == [0, 2]
+
+
+def test_an_opportunistic_job_may_get_its_turn():
+    """As above; at 2 b is promised the GPUs, too, at no cost: both 1.25 s an iteration.
+
+    A: 2 done, 2 more take 2.5 s: 4.5. B: 1 done at 2, 2 more at 4.5, then 3 alone: 7.5.
+    """
+
+    def act(v, p):
+        p.place(0, on((0, 2), group=PAIR))
+        p.place(1, on((0, 2), group=PAIR, opportunistic=True))
+
+    later = {2: lambda v, p: p.place(1, on((0, 2), group=PAIR))}
+    jobs = [job("a", 2, 4, gpu_utilization=0.75), job("b", 2, 6, gpu_utilization=0.5)]
+    result, log = run_checked(jobs, tiny_cluster(1), Scripted({0: act, **later}))
+    assert seconds(result, "finish_ns") == [4.5, 7.5]
+    assert [(e.job, e.how) for e in log if isinstance(e, Change)] == [(1, "retune")]
+
+
 def test_a_gpu_utilization_beyond_0_to_1_is_refused():
     """Nobody keeps a GPU busy for more than all of the time, or runs without ever using it."""
     for share in (0, 1.5, float("nan")):

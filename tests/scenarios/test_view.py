@@ -9,7 +9,7 @@ from artist.performance.estimates import Exact
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 
-JOBS = [job("a", 2, 10), job("b", 1, 6, at=1), job("c", 1, 5, at=2)]
+JOBS = [job("a", 2, 10), job("b", 1, 6, at=1, guaranteed=False), job("c", 1, 5, at=2)]
 
 
 def look(at, **knows):
@@ -53,6 +53,7 @@ def test_columns_tell_the_state_at_the_instant():
     assert jobs.waiting_since_ns.tolist() == [-1, seconds_to_ns(1), seconds_to_ns(2)]
     assert jobs.observed_iteration_ns.tolist() == [NS_PER_S, 0, 0]
     assert jobs.observed_gpu_utilization.tolist() == [1, 0, 0]
+    assert jobs.guaranteed.tolist() == [True, False, True]
 
 
 def test_remaining_time_counts_the_open_iteration():
@@ -97,6 +98,8 @@ def test_those_that_wait_are_a_part_of_all():
         ("compute_ns", "iterations"),
         ("model", "models"),
         ("skew", "models"),
+        ("stage_ns", "stages"),
+        ("alone_ns", "stages"),
     ],
 )
 def test_what_a_policy_did_not_declare_raises(column, flag):
@@ -149,6 +152,23 @@ def test_beliefs_are_the_truth_times_the_estimate():
     # 1, 2 and 4 GPUs: 2 s, 1 s, 0.5 s an iteration, believed doubled
     assert seen["at"] == [4 * NS_PER_S, 2 * NS_PER_S, NS_PER_S]
     assert result.columns["finish_ns"].tolist() == [seconds_to_ns(10)]
+
+
+def test_profiles_are_of_gpus_close_together():
+    """Four GPUs of two machines, as asked: all of the second on the GPU, unless the job says otherwise."""
+    seen = {}
+
+    class Asking:
+        knows_stages = True
+
+        def decide(self, view):
+            seen["stages"], seen["alone"] = view.jobs.stage_ns.tolist(), view.jobs.alone_ns.tolist()
+            plan = view.plan()
+            plan.place(0, on((0, 2), (1, 2)))
+            return plan.done()
+
+    run_checked([job("a", 4, 10)], tiny_cluster(), Asking())
+    assert seen == {"stages": [[0, 0, NS_PER_S, 0]], "alone": [NS_PER_S]}
 
 
 def test_a_proposed_group_is_priced_before_it_runs():

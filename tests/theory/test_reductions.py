@@ -9,6 +9,7 @@ from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.core.view import Policy
 from artist.engine.overheads import Overheads
+from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
 from artist.policies.tiresias import Tiresias
 from artist.testing.conformance import generated_jobs
@@ -68,6 +69,18 @@ def test_continuous_tiresias_is_2d_las(seed: int) -> None:
     jobs = generated_jobs(seed, 40)
     las2d = Ordered(order="las2d", preemptive=True, backfill=True, placement="best_fit", interval_s=3)
     assert finish_ns(one_queue(continuous=True, interval_s=3), jobs) == finish_ns(las2d, jobs)
+
+
+@SEEDS
+@pytest.mark.parametrize("order", ["srsf", "las2d", "fifo"])
+def test_muri_with_groups_of_one_is_its_base_order(order: str, seed: int) -> None:
+    """Nobody shares, the first that fit run: at equal interval and placement, on one machine, the order."""
+    jobs, machine = generated_jobs(seed, 40), tiny_cluster(1, 12)
+    how = {"order": order, "placement": "best_fit", "interval_s": 3}
+    base = Ordered(**how, preemptive=True, backfill=True)
+    assert finish_ns(Muri(**how, most_jobs=1, on_events=True), jobs, machine) == finish_ns(
+        base, jobs, machine
+    )
 
 
 @SEEDS

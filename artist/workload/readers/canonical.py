@@ -11,7 +11,7 @@ from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.parameters import validated
 from artist.workload.readers import rules
-from artist.workload.table import COLUMNS, check
+from artist.workload.table import COLUMNS, OPTIONAL_COLUMNS, check
 
 
 class CanonicalCsv:
@@ -33,7 +33,7 @@ class CanonicalCsv:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         raw = read_csv(path)
-        known = (*COLUMNS, "submit_date")
+        known = (*COLUMNS, *OPTIONAL_COLUMNS)
         for column in raw.columns:
             if column not in known:
                 close = get_close_matches(column, known, n=1)

@@ -54,6 +54,7 @@ class ColumnMap(Strict):
     min_gpus: Name = None
     max_gpus: Name = None
     gpu_utilization: Name = None
+    guaranteed: Name = None
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """Return the columns that the file has: ours, and its own."""

@@ -1,9 +1,11 @@
 """Reader of the job files of Muri, Zhao et al., SIGCOMM'22 (Rivendile/Muri)."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
@@ -24,6 +26,12 @@ _FIELDS = {
     "compute_s": "iteration_time",
     "model": "model_name",
 }
+_STAGE_FIELDS = {
+    "storage_s": "resource_time_0",
+    "cpu_s": "resource_time_0",
+    "gpu_s": "resource_time_1",
+    "network_s": "resource_time_2",
+}
 _MS_PER_S = 1000.0
 MODEL_NAMES: dict[str, str | None] = {
     "vgg16": "VGG16",
@@ -37,11 +45,26 @@ MODEL_NAMES: dict[str, str | None] = {
 }
 
 
+STORAGE_SHARES = {
+    "shufflenet_v2_x1_0": 0.769,  # 60 : 18
+    "resnet18": 0.769,
+    "vgg19": 0.857,  # 24 : 4
+    "vgg16": 0.857,
+    "gpt2": 0.667,  # 0.06 : 0.03
+    "bert": 0.667,
+    "a2c": 0.0,  # 0 : 91
+    "dqn": 0.0,
+}
+"""Loading : preprocessing by the paper's Table 1; of a model not in it, that of the listed model with the
+same bottleneck in Table 3."""
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
 class MuriCsv:
     """Jobs of a CSV file in the columns of Tiresias and more; all times in MILLISECONDS.
 
-    Read are job_id, num_gpu, submit_time, iterations, model_name, duration, iteration_time and, of
-    resource_time_0 (data loading and CPU), _1 (GPU) and _2 (network), the last.
+    Read are job_id, num_gpu, submit_time, iterations, model_name, duration, iteration_time and
+    resource_time_0 (data loading and preprocessing), _1 (GPU) and _2 (network).
 
     Rules:
 
@@ -52,10 +75,17 @@ class MuriCsv:
     - iteration_time was measured with communication. `network=keep` (default) takes it as compute time,
       so that a job alone runs as long as in Muri, and communication comes on top; `network=subtract`
       takes resource_time_2 off first.
+    - The resource times are the stages of an iteration. The first spans two, storage and CPU:
+      `storage_shares` says by the file's name of the model how much of it is storage, 0.5 where it says
+      nothing. The GPUs are busy for the GPU's share of the iteration that was measured, 1 at most or if the
+      file has no number.
+    - Muri groups jobs of a power of two of GPUs: other demands are rounded up with `odd_gpus=round_up`, and
+      counted.
+    - A job of priority 0 is guaranteed, any other is not; without that column all are.
     - Models are renamed by `model_names`. Muri's `bert` is BERT-base; we have BERT-large, whose share of
       communication it gets. null: drawn by `models`.
     - A job of duration 0 goes by `zero_duration`; one without GPUs is left out, since the file names no
-      CPUs. batch_size, priority (AntMan's) and interval are not used.
+      CPUs. batch_size and interval are not used.
     """
 
     class Parameters(FileParameters):
@@ -64,6 +94,8 @@ class MuriCsv:
         work: Literal["iterations", "duration"] = "iterations"
         network: Literal["keep", "subtract"] = "keep"
         zero_duration: rules.ZeroDuration = "drop"
+        odd_gpus: Literal["round_up", "keep"] = "round_up"
+        storage_shares: dict[str, Share] = STORAGE_SHARES
         model_names: dict[str, str | None] = MODEL_NAMES
 
     def __init__(self, **parameters: Any) -> None:
@@ -90,7 +122,26 @@ class MuriCsv:
                    "leaves no time to compute", "less than iteration_time")  # fmt: skip
             share = left_s / table["compute_s"]
             table = table.assign(compute_s=left_s, duration_s=table["duration_s"] * share)
+        table = self._with_stages(table, raw.reindex(table.index))
+        if "priority" in raw:
+            guaranteed = to_numbers(raw["priority"].reindex(table.index)) == 0
+            table = table.assign(guaranteed=guaranteed.astype(np.int64))
         if chosen.work == "duration":
             table = table.assign(compute_s=table["duration_s"] / table["iterations"])
+        if chosen.odd_gpus == "round_up":
+            table = rules.power_of_two_gpus(table, path)
         rules.note_order(table, path)
-        return rules.renamed_models(check(table, str(path), _FIELDS), chosen.model_names)
+        return rules.renamed_models(check(table, str(path), _FIELDS | _STAGE_FIELDS), chosen.model_names)
+
+    def _with_stages(self, table: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
+        """Return the table with the stages of an iteration, and the share in which the GPUs are busy."""
+        loading, gpu, network = (to_numbers(raw[f"resource_time_{n}"]) / _MS_PER_S for n in range(3))
+        of_loading = table["model"].map(self.parameters.storage_shares).fillna(0.5).to_numpy(float)
+        busy = np.clip(gpu / table["compute_s"].to_numpy(float), 1e-6, 1.0)
+        return table.assign(
+            storage_s=loading * of_loading,
+            cpu_s=loading * (1 - of_loading),
+            gpu_s=gpu,
+            network_s=network,
+            gpu_utilization=np.where(np.isnan(busy), 1.0, busy),
+        )

@@ -169,6 +169,18 @@ def whole_gpus(table: pd.DataFrame, rule: FractionalGpus, path: Path) -> pd.Data
     return table.assign(gpus=np.where(shared, np.ceil(gpus), gpus))
 
 
+def power_of_two_gpus(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Round demands of a typed table up to the next power of two, and say how many jobs it concerns."""
+    gpus = table["gpus"].to_numpy(float)
+    rounded = np.where(gpus > 0, 2.0 ** np.ceil(np.log2(np.maximum(gpus, 1))), gpus)
+    odd = np.isfinite(gpus) & (rounded != gpus)
+    if odd.any():
+        _log.warning(
+            "%s: %d of %d jobs get more GPUs: the next power of two", path, int(odd.sum()), len(table)
+        )
+    return table.assign(gpus=rounded)
+
+
 def apply_cpu_jobs(table: pd.DataFrame, rule: CpuJobs, path: Path) -> pd.DataFrame:
     """Apply the rule for jobs without GPUs to a typed table."""
     if rule == "keep":

@@ -1,8 +1,9 @@
-"""The two formulas of packed jobs."""
+"""The formulas of packed jobs."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from artist.performance.opportunistic import LEAST_SHARE, slowdowns
 from artist.performance.packing import busy_share, slowdown
 
 SHARES = st.lists(st.floats(0.001, 1.0), min_size=1, max_size=8)
@@ -32,3 +33,27 @@ def test_the_order_of_the_members_does_not_matter(shares, rng):
     """A plain sum of floats would depend on it, and with it the results."""
     shuffled = rng.sample(shares, len(shares))
     assert slowdown(shuffled) == slowdown(shares)
+
+
+def test_opportunistic_jobs_share_what_is_left():
+    """0.6 of two GPUs busy leave 1.4 for 2.8: twice as long; a job that never pauses leaves 0.01 of one."""
+    assert slowdowns([0.6], [1.4, 1.4], gpus=2) == (1, 2)
+    assert slowdowns([0.5], [0.5]) == (1, 1)
+    guaranteed, opportunistic = slowdowns([1.0], [0.5])
+    assert guaranteed == 1 / 0.99
+    assert abs(opportunistic - 0.5 / 0.01) < 1e-9
+
+
+@given(SHARES)
+def test_without_opportunistic_jobs_nothing_changes(shares):
+    """And with nobody else, opportunistic jobs are as any."""
+    assert slowdowns(shares, []) == (slowdown(shares), 1)
+    assert slowdowns([], shares) == (1, slowdown(shares))
+
+
+@given(SHARES, SHARES)
+def test_opportunistic_jobs_cost_the_others_next_to_nothing(guaranteed, opportunistic):
+    """At most the least share; and the GPUs are never busy for more than all of the time."""
+    first, second = slowdowns(guaranteed, opportunistic)
+    assert slowdown(guaranteed) <= first <= slowdown(guaranteed) / (1 - LEAST_SHARE) + 1e-12
+    assert sum(guaranteed) / first + sum(opportunistic) / second <= 1 + 1e-9

@@ -3,10 +3,12 @@
 import pytest
 
 from artist.core.cluster import Cluster, Group, Machine
-from artist.core.job import Demand, JobSpec
+from artist.core.job import Demand, JobSpec, Stages
 from artist.engine.belief import Hypothetical
 from artist.performance.api import Changed, IterationParts
 from artist.performance.placed import PlacedPerformance
+from artist.performance.sharing import Interleaved, Packed
+from artist.performance.stages import measured_shares, stages_of
 from artist.testing.tiny import on
 from netmodels.api import Dimension, Fabric, IterationTime, Layer, Profile, SystemSettings
 
@@ -36,15 +38,16 @@ class Network:
         return IterationTime(profile.compute_ns, exposed, exposed)
 
 
-def spec(gpus, compute_ns=1000, model="toy", gpu_utilization=1.0, **demand):
+def spec(gpus, compute_ns=1000, model="toy", gpu_utilization=1.0, stages=None, **demand):
     demand = Demand(gpus, **demand)
-    return JobSpec("j", 0, demand, 10, compute_ns, model, gpu_utilization=gpu_utilization)
+    stages = Stages(*stages) if stages else None
+    return JobSpec("j", 0, demand, 10, compute_ns, model, gpu_utilization=gpu_utilization, stages=stages)
 
 
-def price(*held, network=None, interference=0.0):
+def price(*held, network=None, interference=0.0, sharing=None, stage="model"):
     """Return the parts of jobs that run together, in order."""
-    profiles = {"toy": PROFILE}.__getitem__
-    performance = PlacedPerformance(network or Network(), FABRIC, FABRIC.system, profiles, interference)
+    profiles, sharing = {"toy": PROFILE}.__getitem__, sharing or Packed(interference)
+    performance = PlacedPerformance(network or Network(), FABRIC, FABRIC.system, profiles, sharing, stage)
     running = Hypothetical([s for s, _ in held], CLUSTER, {i: a for i, (_, a) in enumerate(held)})
     parts = performance.reprice([Changed(i, None, a) for i, (_, a) in enumerate(held)], running)
     return [parts[i] for i in range(len(held))]
@@ -145,6 +148,14 @@ def test_a_busy_and_an_idle_member_are_slowed_down_alike():
     assert price(busy, idle) == [IterationParts(1000, sharing_ns=250), IterationParts(4000, sharing_ns=1000)]
 
 
+def test_an_opportunistic_member_fills_what_is_left_of_the_fullest_machine():
+    """A (u = 1 / 2.6 on m0 and m3) is not slowed down; b on m3, u = 1, gets 1.6 / 2.6 of it: 1625 ns."""
+    group = Group("g", ((0, 2), (3, 2)))
+    a = spec(4), on((0, 2), (3, 2), group=group)
+    b = spec(2, model=""), on((3, 2), group=group, opportunistic=True)
+    assert [sum(parts) for parts in price(a, b)] == [2600, 1625]
+
+
 def test_a_stall_leaves_the_gpus_idle():
     """A cap of 0.5: 1000 of 2000 ns busy, u = 0.5; two of them fit."""
     capped = spec(1), on((0, 1), cap=0.5, group=Group("g", ((0, 1),)))
@@ -182,3 +193,96 @@ def test_skew_comes_from_the_profile():
     performance = PlacedPerformance(Network(), FABRIC, FABRIC.system, {"toy": PROFILE}.__getitem__)
     assert performance.skew(spec(2)) == 1.0
     assert performance.skew(spec(0, cpus=1, model="")) == 0.0
+
+
+LOADS = (600, 0, 400, 0)  # storage, CPU, GPU, network
+COMPUTES = (100, 0, 700, 300)
+FORMULA = Interleaved((1, 1, 1))
+
+
+def test_interleaved_members_have_one_clock():
+    """One GPU each, alone 1000 and 800 ns: storage 600 beside GPU 700, then GPU 400 beside storage 100.
+
+    T = 700 + 400 + 0 + 0: one GPU does not use the network, whatever the trace's stage of 300 says.
+    """
+    single = Group("g", ((0, 1),))
+    pair = [member(1, single, stages=LOADS), member(1, single, stages=COMPUTES, compute_ns=800)]
+    assert price(*pair, sharing=FORMULA) == [
+        IterationParts(1000, sharing_ns=100),
+        IterationParts(800, sharing_ns=300),
+    ]
+
+
+def test_the_network_stage_is_all_of_the_communication_or_the_trace_s():
+    """Two GPUs, alone 1000 + 400 exposed. By the model both send for 400, by the trace for 0 and 300.
+
+    LOADS 600 0 400 n shifted by two against COMPUTES 100 0 700 m: max(600, 700) + max(0, m) + max(400, 100)
+    + max(n, 0) = 1100 + m + n: by the trace 1400. By one: 600 + 700 + max(400, m) + max(n, 100) with m = n =
+    400 from the model is 2100; by two 1900; by three max(600, m) + max(0, 100) + 400 + max(n, 700) = 1800.
+    """
+    pair = [member(stages=LOADS), member(stages=COMPUTES)]
+    by_model, by_trace = (price(*pair, sharing=FORMULA, stage=stage) for stage in ("model", "table"))
+    assert [sum(parts) for parts in by_model] == [1800, 1800]
+    assert [sum(parts) for parts in by_trace] == [1400, 1400]
+    assert by_trace[0] == IterationParts(1000, exposed_ns=400)
+
+
+def test_no_member_is_faster_than_the_slowest_alone():
+    """Stages of 300 in all were measured for an iteration of 1000 ns: T would be 300, both take 1000."""
+    short = spec(1, 1000, stages=(0, 0, 300, 0)), on((0, 1), group=Group("g", ((0, 1),)))
+    other = spec(1, 500, stages=(0, 100, 0, 0)), short[1]
+    assert [sum(parts) for parts in price(short, other, sharing=FORMULA)] == [1000, 1000]
+
+
+def test_contention_and_the_worst_ordering_stretch_the_clock():
+    """CPU 1000, GPU 1000: shifted by one 1000 each, by two all four in turn; both times 1.33."""
+    both = member(1, Group("g", ((0, 1),)), stages=(0, 1000, 1000, 0), compute_ns=2000)
+    best, worst = (Interleaved(ordering=ordering) for ordering in ("best", "worst"))
+    assert [sum(p) for p in price(both, both, sharing=best)] == [3990, 3990]
+    assert [sum(p) for p in price(both, both, sharing=worst)] == [5320, 5320]
+
+
+def test_an_interleaved_group_of_one_takes_its_measured_time():
+    """The sum of its stages, 1100, is not what was measured: 800 compute, 400 x 800 / 1000 exposed."""
+    assert price(member(stages=COMPUTES, compute_ns=800), sharing=FORMULA) == [
+        IterationParts(800, exposed_ns=320)
+    ]
+
+
+def test_stages_are_the_trace_s_or_the_model_s_or_all_on_the_gpu():
+    """VGG16 on 8 V100: 70.29, 11.71, 75 and 66 of 214 ms; on 12 the same. One not measured: GPU only."""
+    toy, vgg = spec(2), spec(12, 214_000, "VGG16")
+    assert stages_of(spec(2, stages=LOADS)) == LOADS
+    assert stages_of(toy) == (0, 0, 1000, 0)
+    assert stages_of(vgg) == (70_290, 11_710, 75_000, 66_000)
+    assert all(sum(shares) > 0.7 for by_gpus in measured_shares().values() for shares in by_gpus.values())
+
+
+def test_stages_follow_the_gpus():
+    """Half the GPUs of half the speed: all that is done by the job itself takes four times as long."""
+    performance = PlacedPerformance(Network(), FABRIC, FABRIC.system, {"toy": PROFILE}.__getitem__)
+    elastic = spec(4, min_gpus=2, max_gpus=4, stages=LOADS)
+    assert performance.stages(elastic, on((4, 2)), CLUSTER) == (2400, 0, 1600, 1600)  # 40 % of 4000 sent
+
+
+def test_interleaved_members_are_all_guaranteed():
+    """One clock leaves no time idle for others: the prices are the same, whoever of them is opportunistic."""
+    single = Group("g", ((0, 1),))
+    first, second = member(1, single, stages=LOADS), member(1, single, stages=COMPUTES, compute_ns=800)
+    opportunistic = second[0], on((0, 1), group=single, opportunistic=True)
+    assert price(first, opportunistic, sharing=FORMULA) == price(first, second, sharing=FORMULA)
+
+
+def test_a_group_is_priced_at_once():
+    """AntMan's groups have a hundred members: priced once a member, a change would cost their square."""
+
+    class Counting(Packed):
+        asked = 0
+
+        def parts(self, members, group):
+            self.asked += 1
+            return super().parts(members, group)
+
+    counting, group = Counting(), Group("g", ((0, 2),))
+    parts = price(*[member(1, group, gpu_utilization=0.5) for _ in range(8)], sharing=counting)
+    assert (counting.asked, {sum(each) for each in parts}) == (1, {2000})  # 8 x 0.5 on 2 GPUs

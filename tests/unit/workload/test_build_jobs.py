@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from artist.core.job import Demand
+from artist.core.job import Demand, Stages
 from artist.errors import InputError
 from artist.workload.build_jobs import to_jobs
 from artist.workload.table import check
@@ -52,6 +52,16 @@ def test_a_duration_with_one_of_the_two() -> None:
     assert (by_compute.iterations, by_compute.compute_ns) == (2, 5 * S)
 
 
+def test_stages_become_nanoseconds() -> None:
+    """0.1 + 0.2 + 0.3 + 0 s; a job that lacks one has none, and so has every job of a table without them."""
+    stages = {"storage_s": [0.1], "cpu_s": [0.2], "gpu_s": [0.3], "network_s": [0]}
+    (known,) = to_jobs(table(duration_s=[10.0], **stages), compute_ns)
+    assert known.stages == Stages(S // 10, S // 5, 3 * S // 10, 0)
+    (lacks,) = to_jobs(table(duration_s=[10.0], **{**stages, "cpu_s": [None]}), compute_ns)
+    assert lacks.stages is None
+    assert to_jobs(table(duration_s=[10.0]), compute_ns)[0].stages is None
+
+
 def test_a_cpu_only_job_needs_no_profile() -> None:
     """It advances by about a second: 10.4 s are 10 iterations of 1.04 s."""
     job = to_jobs(table(gpus=[0], cpus=[8], model=[""], duration_s=[10.4]), compute_ns)[0]
@@ -87,6 +97,13 @@ def test_the_share_in_which_gpus_are_busy() -> None:
     """0.4 as given; all of the time where the trace says nothing."""
     assert to_jobs(table(duration_s=[1.0], gpu_utilization=[0.4]), compute_ns)[0].gpu_utilization == 0.4
     assert to_jobs(table(duration_s=[1.0]), compute_ns)[0].gpu_utilization == 1
+
+
+def test_the_class_of_a_job() -> None:
+    """Promised its GPUs, unless the trace says otherwise."""
+    given = [to_jobs(table(duration_s=[1.0], guaranteed=[value]), compute_ns)[0] for value in (0, 1)]
+    assert [job.guaranteed for job in given] == [False, True]
+    assert to_jobs(table(duration_s=[1.0]), compute_ns)[0].guaranteed
 
 
 @pytest.mark.parametrize("columns", [{"duration_s": [1.0]}, {"iterations": [1], "compute_s": [1.0]}])

@@ -49,6 +49,37 @@ def test_the_rules_of_muri(write: Write) -> None:
     assert unnamed["model"].tolist() == ["", "vgg16"]
 
 
+def test_muris_stages(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    """Bert: 0.5 ms of loading, 2/3 storage; the GPU 140 of 200 ms. vgg16: 24 : 4 of 82 ms; 75 of 214 ms.
+
+    2 GPUs more than 6 are a power of two.
+    """
+    table = MuriCsv(path=write(MURI.replace("0,8,0,", "0,6,0,"))).table()
+    stages = ["storage_s", "cpu_s", "gpu_s", "network_s", "gpu_utilization"]
+    assert table[stages].iloc[0].tolist() == pytest.approx([0.3335e-3, 0.1665e-3, 0.14, 0.05, 0.7])
+    assert table[stages].iloc[1].tolist() == pytest.approx([70.274e-3, 11.726e-3, 0.075, 0, 75 / 214])
+    assert table["gpus"].tolist() == [8, 1]
+    assert "1 of 2 jobs get more GPUs: the next power of two" in caplog.text
+    kept = MuriCsv(path=write(MURI.replace("0,8,0,", "0,6,0,")), odd_gpus="keep", storage_shares={}).table()
+    assert kept["gpus"].tolist() == [6, 1]
+    assert kept["storage_s"].tolist() == kept["cpu_s"].tolist() == pytest.approx([0.25e-3, 41e-3])
+
+
+def test_the_gpu_stage_and_the_class(write: Write) -> None:
+    """GPUs are busy for 140 of 200 ms, for 140 of 150 without the network stage, and for 75 of 214.
+
+    Priority 0 is guaranteed, and so are all jobs of a file without priorities. No GPU stage: all of the time.
+    """
+    table = MuriCsv(path=write(MURI)).table()
+    assert table["gpu_utilization"].tolist() == pytest.approx([0.7, 75 / 214])
+    assert table["guaranteed"].tolist() == [1, 0]
+    alone = MuriCsv(path=write(MURI), network="subtract", work="duration").table()
+    assert alone["gpu_utilization"].tolist() == pytest.approx([140 / 150, 75 / 214])
+    unnamed = MuriCsv(path=write(MURI.replace(",priority", ",x").replace(",140,50,", ",,50,"))).table()
+    assert unnamed["guaranteed"].tolist() == [1, 1]
+    assert unnamed["gpu_utilization"].iloc[0] == 1
+
+
 def test_tiresias_seconds(write: Write) -> None:
     """600 iterations share 150 s; job 1 ran 0 s; a name without a rule stays, for the profiles to judge."""
     table = TiresiasCsv(path=write(TIRESIAS)).table()
@@ -76,6 +107,7 @@ def test_a_file_of_muri_is_not_read_in_seconds(write: Write) -> None:
         (MURI.replace("28000,10,", "28000,1.5,"), "line 3: iterations is not a whole number"),
         (MURI.replace("\n1,", "\n0,"), "line 3: job_id is a duplicate"),
         (MURI.replace("210000", "-1"), "line 2: duration is negative"),
+        (MURI.replace(",140,", ",-140,"), "line 2: resource_time_1 is negative"),
     ],
 )
 def test_bad_files(write: Write, text: str, words: str) -> None:

@@ -62,6 +62,7 @@ def test_a_checked_table_passes_again() -> None:
         ("min_gpus", 2, "does not fit"),
         ("gpu_utilization", 0, "is zero"),
         ("gpu_utilization", 40, "is too large"),
+        ("guaranteed", 0.5, "is not a whole number"),
         ("job_id", "", "is missing"),
         ("job_id", "a", "is a duplicate"),
     ],

@@ -1,0 +1,61 @@
+"""What was profiled of every job before it starts: stages and iteration time, on GPUs close together."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Allocation, Cluster
+from artist.core.job import JobSpec
+from artist.engine.belief import Hypothetical, consolidated
+from artist.performance.api import Changed, Performance
+
+Ints = npt.NDArray[np.int64]
+
+
+class Profiled:
+    """Profiles of all jobs of a run, made when a policy first asks; equal jobs are profiled once.
+
+    Parameters
+    ----------
+    specs
+        All jobs.
+    cluster, performance
+        Where they would run, and what comes of it.
+    """
+
+    def __init__(self, specs: Sequence[JobSpec], cluster: Cluster, performance: Performance) -> None:
+        self._specs = specs
+        self._cluster = cluster
+        self._performance = performance
+
+    @property
+    def stage_ns(self) -> Ints:
+        """Time of an iteration on each resource, shape (n_jobs, 4)."""
+        return self._rows[:, :4]
+
+    @property
+    def alone_ns(self) -> Ints:
+        """Iteration time alone, shape (n_jobs,)."""
+        return self._rows[:, 4]
+
+    @cached_property
+    def _rows(self) -> Ints:
+        known: dict[tuple[object, ...], tuple[int, ...]] = {}
+        rows = np.zeros((len(self._specs), 5), dtype=np.int64)
+        for row, spec in enumerate(self._specs):
+            key = (spec.model, spec.demand, spec.compute_ns, spec.stages)
+            if key not in known:
+                known[key] = self._profile(spec)
+            rows[row] = known[key]
+        return rows
+
+    def _profile(self, spec: JobSpec) -> tuple[int, ...]:
+        gpus = min(spec.demand.gpus, self._cluster.gpus_of_largest[-1])
+        if not gpus:
+            return 0, 0, 0, 0, spec.compute_ns
+        allocation: Allocation = consolidated(self._cluster, gpus)
+        running = Hypothetical([spec], self._cluster, {0: allocation})
+        parts = self._performance.reprice([Changed(0, None, allocation)], running)[0]
+        return *self._performance.stages(spec, allocation, self._cluster), sum(parts)

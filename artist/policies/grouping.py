@@ -1,0 +1,250 @@
+"""Which jobs share GPUs: rounds of matching by interleaving efficiency. For Muri.
+
+In plain words: only jobs with the same demand share. Of each demand the jobs are paired so that the sum of
+the pairs' efficiencies is as large as can be; in a second round pairs are paired with pairs. Of a matching,
+the most efficient pairs are merged first, and only as long as the jobs together ask for more GPUs than there
+are. A group whose iteration takes no less than those of its members one after another is taken apart.
+
+Paper: Zhao et al., Muri, SIGCOMM 2022, section 4.2, Algorithm 1. What it leaves open:
+
+- Groups of at most three: the first round makes pairs of two thirds of the jobs, the second adds singles.
+- A job that finds no partner stays alone; more pairs come before heavier ones.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.performance.interleaving import Ordering, contention_of, efficiencies, group_ns, periods
+from artist.policies.matching import Pairs, heaviest_pairs
+
+Floats = npt.NDArray[np.float64]
+Kinds = tuple[int, ...]  # of the members of a group, sorted
+_MOST_REMEMBERED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingRule:
+    """How jobs are grouped.
+
+    Attributes
+    ----------
+    most_jobs
+        Of a group, 1 to 4.
+    matching
+        blossom: pairs by efficiency; priority: neighbours in order of priority.
+    ordering
+        In which a group runs.
+    contention
+        By how much groups of 2, 3, 4 jobs take longer than the formula says.
+    """
+
+    most_jobs: int = 4
+    matching: Literal["blossom", "priority"] = "blossom"
+    ordering: Ordering = "best"
+    contention: Sequence[float] = ()
+
+
+class Candidate(NamedTuple):
+    """A job that may be grouped.
+
+    Attributes
+    ----------
+    rank
+        Place in the order of priority.
+    bucket
+        Only jobs of one bucket share.
+    kind
+        Number of its profile in `Grouping`.
+    unit
+        Those who share GPUs now have the same; None while waiting.
+    """
+
+    rank: int
+    job: int
+    gpus: int
+    bucket: Hashable
+    kind: int
+    unit: int | None = None
+
+
+class Shared(NamedTuple):
+    """Jobs of one bucket that run together, or one alone, by priority."""
+
+    members: tuple[Candidate, ...]
+
+    @property
+    def rank(self) -> int:
+        """Place of the best member."""
+        return self.members[0].rank
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that they hold together."""
+        return self.members[0].gpus
+
+    @property
+    def jobs(self) -> tuple[int, ...]:
+        """Their jobs."""
+        return tuple(member.job for member in self.members)
+
+    @property
+    def kinds(self) -> Kinds:
+        """Their profiles."""
+        return tuple(sorted(member.kind for member in self.members))
+
+    @property
+    def unit(self) -> int | None:
+        """Where they share GPUs now, None if they do not."""
+        units = {member.unit for member in self.members}
+        return units.pop() if len(units) == 1 else None
+
+
+class Grouping:
+    """Groups jobs by profile, and remembers matchings of equal profiles.
+
+    Parameters
+    ----------
+    rule
+        How.
+    """
+
+    def __init__(self, rule: GroupingRule) -> None:
+        self._rule = rule
+        self._stages: list[tuple[int, ...]] = []  # by kind
+        self._alone_ns: list[int] = []
+        self._weights: dict[tuple[Kinds, Kinds], float] = {}
+        self._pays: dict[Kinds, bool] = {}
+        self._matchings: dict[tuple[object, ...], list[Pairs]] = {}
+
+    def new_kind(self, stage_ns: Sequence[int], alone_ns: int) -> int:
+        """Return the number of a new profile: time on each resource, and iteration time alone."""
+        self._stages.append(tuple(stage_ns))
+        self._alone_ns.append(alone_ns)
+        return len(self._stages) - 1
+
+    def group(self, jobs: Iterable[Candidate], capacity: int) -> list[Shared]:
+        """Return jobs grouped as far as they ask for more than `capacity` GPUs, by priority.
+
+        Parameters
+        ----------
+        jobs
+            By priority.
+        capacity
+            GPUs that there are.
+        """
+        nodes = [Shared((job,)) for job in jobs]
+        for round_ in range((0, 0, 1, 2, 2)[self._rule.most_jobs]):
+            excess = sum(node.gpus for node in nodes) - capacity
+            if excess <= 0:
+                break
+            nodes = self._merge(nodes, excess, round_)
+        kept = (part for node in nodes for part in self._taken_apart(node))
+        return sorted(kept)
+
+    def _merge(self, nodes: Sequence[Shared], excess: int, round_: int) -> list[Shared]:
+        """Merge pairs until the excess of GPUs is gone, the most efficient first."""
+        buckets: dict[Hashable, list[Shared]] = {}
+        for node in nodes:
+            buckets.setdefault(node.members[0].bucket, []).append(node)
+        pair = self._by_efficiency if self._rule.matching == "blossom" else self._by_priority
+        proposed = [found for bucket in buckets.values() for found in pair(bucket, round_)]
+        left = {node.rank: node for node in nodes}
+        for _, a, b in sorted(proposed, key=lambda found: (-found[0], found[1].rank)):
+            if excess <= 0:
+                break
+            excess -= a.gpus
+            del left[a.rank], left[b.rank]
+            merged = Shared(tuple(sorted((*a.members, *b.members))))
+            left[merged.rank] = merged
+        return sorted(left.values())
+
+    def _by_priority(self, bucket: Sequence[Shared], round_: int) -> list[tuple[float, Shared, Shared]]:
+        """Return neighbours in order of priority, with no weight."""
+        step = 3 if self._rule.most_jobs == 3 and not round_ else 2
+        firsts = range(0, len(bucket) - 1, step)
+        pairs = [(0.0, bucket[i], bucket[i + 1]) for i in firsts]
+        most = self._rule.most_jobs
+        return [pair for pair in pairs if len(pair[1].members) + len(pair[2].members) <= most]
+
+    def _by_efficiency(self, bucket: Sequence[Shared], round_: int) -> list[tuple[float, Shared, Shared]]:
+        """Return the pairs of the heaviest matching, with their weights."""
+        by_kinds: dict[Kinds, list[Shared]] = {}
+        for node in bucket:
+            by_kinds.setdefault(node.kinds, []).append(node)
+        kinds = sorted(by_kinds)
+        counts = tuple(len(by_kinds[each]) for each in kinds)
+        most = len(bucket) // 3 if self._rule.most_jobs == 3 and not round_ else None
+        found = []
+        for a, b, times in self._matching(tuple(kinds), counts, most):
+            weight = self._weight(kinds[a], kinds[b])
+            ones, others = by_kinds[kinds[a]], by_kinds[kinds[b]]
+            found += [(weight, one, other) for one, other in _take_pairs(ones, others, times)]
+        return found
+
+    def _matching(self, kinds: tuple[Kinds, ...], counts: tuple[int, ...], most: int | None) -> list[Pairs]:
+        key = (kinds, counts, most)
+        known = self._matchings.get(key)
+        if known is None:
+            self._weigh(kinds)
+            weights = np.array([[self._weight(a, b) for b in kinds] for a in kinds])
+            if len(self._matchings) >= _MOST_REMEMBERED:
+                self._matchings.clear()
+            known = self._matchings[key] = heaviest_pairs(counts, weights, most)
+        return known
+
+    # --- what a group is worth
+
+    def _weight(self, a: Kinds, b: Kinds) -> float:
+        """Return the efficiency of two groups merged; NaN if they are too many."""
+        return self._weights[(a, b) if a <= b else (b, a)]
+
+    def _weigh(self, kinds: Sequence[Kinds]) -> None:
+        """Compute the weights of pairs of kinds that are not known yet, all of one size at once."""
+        by_size: dict[int, list[tuple[Kinds, Kinds]]] = {}
+        for i, a in enumerate(kinds):
+            for b in kinds[i:]:
+                if (a, b) in self._weights:
+                    continue
+                if len(a) + len(b) > self._rule.most_jobs:
+                    self._weights[a, b] = float("nan")
+                else:
+                    by_size.setdefault(len(a) + len(b), []).append((a, b))
+        for size, pairs in by_size.items():
+            stages = np.array([[self._stages[kind] for kind in (*a, *b)] for a, b in pairs], dtype=np.int64)
+            factor = contention_of(size, self._rule.contention)
+            clock: Floats = periods(stages, self._rule.ordering).astype(np.float64) * factor
+            self._weights.update(zip(pairs, efficiencies(stages, clock).tolist(), strict=True))
+
+    def _taken_apart(self, node: Shared) -> list[Shared]:
+        """Return a group as it is, or its members if they are no slower one after another."""
+        if len(node.members) == 1 or self._gains(node.kinds):
+            return [node]
+        return [Shared((member,)) for member in node.members]
+
+    def _gains(self, kinds: Kinds) -> bool:
+        if kinds not in self._pays:
+            stages = [self._stages[kind] for kind in kinds]
+            together = group_ns(stages, self._rule.contention, self._rule.ordering)
+            self._pays[kinds] = together < sum(self._alone_ns[kind] for kind in kinds)
+        return self._pays[kinds]
+
+
+def _take_pairs(ones: list[Shared], others: list[Shared], times: int) -> list[tuple[Shared, Shared]]:
+    """Take pairs out of two lists, or out of one: those who share GPUs now first, then by priority."""
+    pairs: list[tuple[Shared, Shared]] = []
+    for one in [node for node in ones if node.unit is not None]:
+        if len(pairs) == times:
+            return pairs
+        beside = (node for node in others if node.unit == one.unit and node is not one)
+        other = next(beside, None)
+        if one in ones and other is not None:
+            ones.remove(one)
+            others.remove(other)
+            pairs.append((one, other))
+    while len(pairs) < times:
+        pairs.append((ones.pop(0), others.pop(0)))
+    return pairs

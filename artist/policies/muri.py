@@ -1,0 +1,222 @@
+"""Muri: jobs that use different resources share GPUs, stage by stage, while the cluster is short of them.
+
+In plain words: jobs are ranked by remaining service (Muri-S, which knows durations) or by attained service
+(Muri-L, which does not). If they all fit the cluster, each runs alone. Otherwise the first ones are taken
+that fill it in groups of `most_jobs`: for each place of a number of GPUs as many jobs of that demand. They
+are grouped (`artist.policies.grouping`) as far as their demand exceeds the cluster, and placed by descending
+demand on the fewest machines (`artist.policies.seating`). Whoever is not among them is stopped.
+
+Members of a group share its GPUs and one clock: all their iterations take the same time
+(`artist.performance.interleaving`). Profiles are known: the time on each resource, and the time alone.
+
+- `matching=priority` groups neighbours in the ranking: the paper's Muri without Blossom.
+- `ordering=worst` groups for the worst ordering; the jobs run in it if `performance.ordering` says so, too.
+- `profiling_noise` n multiplies each stage of each profile by a factor uniform in [1 - n, 1 + n].
+
+Paper: Zhao et al., Multi-Resource Interleaving for Deep Learning Training, SIGCOMM 2022, sections 4.2 and 5.
+
+Differs from the paper: it makes all placements anew each time; here a group stays where it is unless somebody
+would not fit. With `contention` groups are judged by what they really take; the paper's formula has none.
+Jobs that may change or choose their number of GPUs share with nobody; CPU-only jobs start where CPUs are
+free, and are never stopped. Jobs on a machine that is about to leave stay as they are.
+"""
+
+from collections.abc import Hashable, Sequence
+from itertools import chain
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+from artist.core.events import Arrival, Finish, Wake
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView, JobColumns
+from artist.performance.interleaving import MEASURED_CONTENTION, Ordering
+from artist.policies.grouping import Candidate, Grouping, GroupingRule, Shared
+from artist.policies.orders import ORDERS, OrderName, ranking
+from artist.policies.placement import Chooser, Packing, PlacementName, chooser
+from artist.policies.preemption import take_first
+from artist.policies.seating import Unit, running_units, seat
+from artist.randomness import child_generator
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Factor = Annotated[float, Field(ge=1, le=100)]
+
+
+class MuriParameters(BaseModel):
+    """Parameters of `Muri`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    order: OrderName
+    most_jobs: int = Field(4, ge=1, le=4)
+    matching: Literal["blossom", "priority"] = "blossom"
+    ordering: Ordering = "best"
+    contention: tuple[Factor, Factor, Factor] = MEASURED_CONTENTION
+    profiling_noise: float = Field(0.0, ge=0, le=1)
+    placement: PlacementName = "consolidate_machine"
+    on_events: bool = False
+    interval_s: float | None = Field(360, ge=0.001, le=4e9)
+    seed: int = Field(0, ge=0)
+
+
+class Muri:
+    """Groups of interleaved jobs, by an order."""
+
+    knows_stages = True
+    sharing = "interleaved"
+
+    def __init__(self, **parameters: object) -> None:
+        self.parameters = p = MuriParameters.model_validate(parameters)
+        self.on_events, self.interval_s = p.on_events, p.interval_s
+        self._order = ORDERS[p.order]
+        self.knows_durations = self._order.knows_durations
+        self._chooser = chooser(p.placement, p.seed)
+        self._grouping = Grouping(GroupingRule(p.most_jobs, p.matching, p.ordering, p.contention))
+        self._noise = child_generator(p.seed, "profiling")
+        self._kinds: dict[tuple[int, ...], int] = {}
+        self._kind: dict[int, int] = {}  # by job
+        self._bucket: dict[int, Hashable] = {}
+        self._last: list[int] = []  # jobs that were taken, by priority
+        self._all_ran = False  # all of them were given GPUs
+        self._shared = False  # some share GPUs
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Rank, take, group and place, if something changed."""
+        plan = view.plan()
+        news = self._hear(view)
+        if not view.n_waiting and not self._shared:
+            return plan.done()
+        pinned = _pinned(view)
+        jobs, capacity = view.jobs, _capacity(view, pinned)
+        rows = ranking(self._order.key(jobs))
+        if pinned:
+            rows = rows[~np.isin(jobs.job[rows], pinned)]
+        gpus = _gpus(jobs, capacity)[rows]
+        taken = self._taken(jobs.job[rows], gpus, capacity)
+        if news or self._differ(jobs.job[rows[taken]].tolist()):
+            units = running_units(view, jobs.job[np.sort(rows[jobs.running[rows]])].tolist())
+            free = self._place(view, plan, units, jobs.job[rows], gpus, taken, capacity)
+            waiting = rows[(jobs.gpus[rows] == 0) & ~jobs.running[rows]]
+            _start_cpu_jobs(view, plan, free, jobs.job[waiting].tolist(), self._chooser)
+        return plan.done()
+
+    def _differ(self, taken: list[int]) -> bool:
+        """Tell whether those who are taken now ask for another plan than the last ones."""
+        return sorted(taken) != sorted(self._last) if self._all_ran else taken != self._last
+
+    def _place(
+        self,
+        view: ClusterView,
+        plan: PlanBuilder,
+        units: Sequence[Unit],
+        jobs: Ints,
+        gpus: Ints,
+        taken: Bools,
+        capacity: int,
+    ) -> Free:
+        """Group those who were taken and place them; offer what is left to the others."""
+        unit_of = {job: unit.jobs[0] for unit in units if len(unit.jobs) > 1 for job in unit.jobs}
+
+        def candidate(rank: int) -> Candidate:
+            job = int(jobs[rank])
+            bucket, kind = self._bucket[job], self._kind[job]
+            return Candidate(rank, job, int(gpus[rank]), bucket, kind, unit_of.get(job))
+
+        groups = self._grouping.group(map(candidate, np.flatnonzero(taken).tolist()), capacity)
+        needs = np.array([group.gpus for group in groups], dtype=np.int64)
+        fits = take_first(needs, capacity, skip=True).tolist()
+        chosen = [group for group, fit in zip(groups, fits, strict=True) if fit]
+        too_many = [group for group, fit in zip(groups, fits, strict=True) if not fit]
+        rest = (Shared((candidate(rank),)) for rank in np.flatnonzero(~taken & (gpus > 0)).tolist())
+        self._last = jobs[taken].tolist()
+        self._all_ran = not too_many
+        self._shared = any(len(group.members) > 1 for group in groups)
+        return seat(view, plan, units, chosen, chain(too_many, rest), self._chooser)
+
+    def _hear(self, view: ClusterView) -> bool:
+        """Learn the profiles of new jobs; tell whether anything but the ranking can call for a new plan."""
+        arrived = [event.job for event in view.news if isinstance(event, Arrival)]
+        if arrived:
+            jobs = view.columns(arrived)
+            for job, stages, alone in zip(
+                arrived, jobs.stage_ns.tolist(), jobs.alone_ns.tolist(), strict=True
+            ):
+                self._kind[job] = self._kind_of((*stages, alone))
+                self._bucket[job] = _bucket(job, view.demand(job))
+        for event in view.news:
+            if isinstance(event, Finish):
+                del self._kind[event.job], self._bucket[event.job]
+        if arrived and view.free_gpus:
+            return True
+        return any(not isinstance(event, Arrival | Wake) for event in view.news)
+
+    def _kind_of(self, profile: tuple[int, ...]) -> int:
+        """Return the number of a profile; a new one is measured, with noise."""
+        kind = self._kinds.get(profile)
+        if kind is None:
+            n = self.parameters.profiling_noise
+            factors = self._noise.uniform(1 - n, 1 + n, len(profile) - 1) if n else np.ones(len(profile) - 1)
+            measured = np.rint(np.array(profile[:-1]) * factors).astype(np.int64)
+            kind = self._kinds[profile] = self._grouping.new_kind(measured.tolist(), profile[-1])
+        return kind
+
+    def _taken(self, jobs: Ints, gpus: Ints, capacity: int) -> Bools:
+        """Tell which ranked jobs would fill the cluster in whole groups, shape (n,)."""
+        most = self.parameters.most_jobs
+        if int(gpus.sum()) <= capacity or most == 1:
+            return take_first(gpus, capacity, skip=True) & (gpus > 0)
+        places: dict[Hashable, int] = {}  # free places of the last group of each bucket
+        taken = np.zeros(len(gpus), dtype=np.bool_)
+        for row, (job, need) in enumerate(zip(jobs.tolist(), gpus.tolist(), strict=True)):
+            bucket = self._bucket[job]
+            if places.get(bucket):
+                places[bucket] -= 1
+            elif 0 < need <= capacity:
+                capacity -= need
+                places[bucket] = most - 1
+            else:
+                continue
+            taken[row] = True
+        return taken
+
+
+def _bucket(job: int, demand: Demand) -> Hashable:
+    """Return what jobs must have in common to share GPUs."""
+    if demand.elastic or demand.fungible:
+        return job
+    return demand.gpus, demand.gpu_types, demand.mixed_types, demand.max_machines
+
+
+def _gpus(jobs: JobColumns, capacity: int) -> Ints:
+    """Return the GPUs to count for each job, shape (n,): those it holds, asks for, or can do with."""
+    asked = np.where(jobs.gpus > capacity, jobs.least_gpus, jobs.gpus)
+    return np.where(jobs.running, jobs.held_gpus, asked)
+
+
+def _start_cpu_jobs(
+    view: ClusterView, plan: PlanBuilder, free: Free, jobs: Sequence[int], choose: Chooser
+) -> None:
+    """Start CPU-only jobs where CPUs are free."""
+    packing = Packing(free)
+    for job in jobs:
+        allocation = packing.place(view.demand(job), choose)
+        if allocation is not None:
+            plan.place(job, allocation)
+
+
+def _pinned(view: ClusterView) -> list[int]:
+    """Return the jobs on machines that take no new work."""
+    closed = np.flatnonzero(~view.accepts).tolist()
+    return sorted({job for machine in closed for job in view.jobs_on(machine)})
+
+
+def _capacity(view: ClusterView, pinned: Sequence[int]) -> int:
+    """Return the GPUs of machines that take new work, without what pinned jobs hold there."""
+    accepts = view.accepts
+    held = (s for unit in running_units(view, pinned) for s in unit.held.slices if accepts[s.machine])
+    return int(view.cluster.gpus[accepts].sum()) - sum(s.gpus for s in held)

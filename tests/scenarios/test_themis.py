@@ -1,0 +1,105 @@
+"""Themis: who is worst off, who may bid, who wins, what leases are for. Iterations of 1 s, leases of 10 s."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from artist.policies.themis import Crowd, Themis
+from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
+
+
+def run(jobs, gpus=1, machines=1, performance=None, **parameters):
+    """Run jobs under leases of 10 s, unless said otherwise."""
+    policy = Themis(**({"lease_s": 10} | parameters))
+    return run_checked(jobs, tiny_cluster(machines, gpus), policy, performance)
+
+
+def test_the_worst_off_runs_next():
+    """One GPU, a of 100 s, b of 10 s, both at 0; alone on half of it they would take 200 and 20 s.
+
+    At 0 both have 100/200 = 10/20 = 0.5, and a is first. At 10 a would end at 100: still 0.5; b, at 20: 1.0.
+    B runs 10-20, then a for the 90 s that it lacks. First come, first served would give 100 and 110.
+    """
+    result, _ = run([job("a", 1, 100), job("b", 1, 10)])
+    assert seconds(result, "finish_ns") == [110, 20]
+
+
+def test_a_lease_lasts_to_its_end():
+    """B comes at 5 and is worse off than a at once, but a has the GPU until 10.
+
+    Then b's 10 s end 15 s after it came; for its 5 s there were 2 jobs, alone 20 s: 0.75. A: 100 s; there
+    were 1, then 2 jobs, 1.5 on average: 100 / 150 = 0.67.
+    """
+    result, _ = run([job("a", 1, 100), job("b", 1, 10, at=5)])
+    assert seconds(result, "first_start_ns") == [0, 10]
+    assert seconds(result, "finish_ns") == [110, 20]
+
+
+def test_what_comes_free_in_between_breaks_no_lease():
+    """Two GPUs; x ends at 5. B wants two for 1 s and is worst off, but may not have a's; c has the free one.
+
+    There were 3 jobs from 1 to 2 and 4 to 5, 3.75 on average: b would end after 5 s, alone after 3.75. At 10
+    both GPUs are on offer.
+    """
+    jobs = [job("a", 1, 100), job("x", 1, 5), job("b", 2, 1, at=1), job("c", 1, 10, at=2)]
+    result, _ = run(jobs, gpus=2)
+    assert seconds(result, "first_start_ns") == [0, 0, 10, 5]
+
+
+FOUR = [job("x", 4, 10), job("c", 4, 10), job("d", 2, 10, at=10), job("e", 2, 10, at=10)]
+
+
+@pytest.mark.parametrize(("knob", "starts"), [(0.8, [0, 10, 20, 20]), (0, [0, 20, 10, 10])])
+def test_the_auction_is_among_the_worst_off(knob, starts):
+    """Four GPUs; x ends at 10, where c (4 GPUs) has waited and d, e (2 each) come. All take 10 s.
+
+    C: 20 s, with 2 jobs in turns alone also 20: 1.0. D, e: 10 s; 2 of a share of 4/3 GPUs are 1.5 turns:
+    10/15. A fifth of three jobs is one bidder, c. If all may bid, c gains log(30/20) = 0.41 by winning now
+    rather than a lease later, d and e log(20/10) = 0.69 each: the product is largest if they win.
+    """
+    result, _ = run(FOUR, gpus=4, fairness_knob=knob)
+    assert seconds(result, "first_start_ns") == starts
+
+
+def test_a_short_job_gains_more_from_winning():
+    """X ends at 10; c (4 GPUs, 5 s) and d, e (2 each, 40 s) come. C gains log(15/5) = 1.10, they 0.22 each.
+
+    D and e are worse off (40 / 60, c 5 / 15) and more, but the product is larger if c goes first.
+    """
+    jobs = [job("x", 4, 10), job("c", 4, 5, at=10), job("d", 2, 40, at=10), job("e", 2, 40, at=10)]
+    result, _ = run(jobs, gpus=4, fairness_knob=0)
+    assert seconds(result, "first_start_ns") == [0, 10, 15, 15]
+
+
+def test_the_crowd_is_an_average_over_the_stay():
+    """One job from 0, three from 10, two from 20: until 30 (10 + 30 + 20) / 30 = 2 for a, 50 / 20 for b.
+
+    C has just come: two.
+    """
+    crowd = Crowd()
+    for jobs, at in ((1, 0), (3, 10), (2, 20), (2, 30)):
+        crowd.count(jobs, at)
+        crowd.enter(at // 10)
+    columns = SimpleNamespace(job=np.array([0, 1, 3]), submit_ns=np.array([0, 10, 30]))
+    assert crowd.mean(columns, 30).tolist() == [2, 2.5, 2]
+
+
+def test_what_the_auction_leaves_goes_to_the_others():
+    """As above on three GPUs with c for 2 and e for 1: c wins; of the one left over e makes use, d cannot."""
+    jobs = [job("x", 3, 10), job("c", 2, 10, at=1), job("d", 2, 10, at=10), job("e", 1, 10, at=10)]
+    result, _ = run(jobs, gpus=3)
+    assert seconds(result, "first_start_ns") == [0, 10, 20, 10]
+
+
+def test_a_bad_placement_makes_a_job_worse_off():
+    """S, u (1 GPU, 1000 s) and a (2 GPUs, 40 iterations) fill two machines; a is spread, 2 s an iteration.
+
+    At 20 c (2 GPUs, 10 s) has waited for 10: 20 s / 20 s = 1.0, as s and u have. A has done 10 iterations;
+    20 s and 30 x 2 s = 80 s; alone, with 3.5 jobs on average, 40 s x 1.75 = 70 s: 1.14. A keeps its GPUs.
+    Measured at 1 s an iteration it would have 50 / 70, and lose them to c. At 40 c has 40 / 20, a 80 / 75.
+    """
+    jobs = [job("s", 1, 1000), job("u", 1, 1000), job("a", 2, 40), job("c", 2, 10, at=10)]
+    spread = PlainPerformance(lambda spec, allocation: len(allocation.slices))
+    result, _ = run(jobs, 2, 2, spread, lease_s=20, placement="spread")
+    assert seconds(result, "first_start_ns") == [0, 0, 0, 40]
