@@ -130,12 +130,12 @@ def test_no_model_is_named_too() -> None:
 
 
 def test_as_many_jobs_as_venus_take_less_than_a_second() -> None:
-    """77,574 jobs; measured 0.2 s. A loop over pandas rows would take four."""
+    """77,574 jobs; measured 0.3 s of the processor. A loop over pandas rows would take four."""
     count = 77_574
     numbers = np.arange(count)
     ids = [f"{n:06d}" for n in numbers]
     columns = {"submit_s": numbers * 150.0, "gpus": 1 + numbers % 8, "duration_s": 1.0 + numbers % 9999}
     jobs = check(pd.DataFrame({"job_id": ids, **columns, "model": "M"}), "t")
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(to_jobs(jobs, compute_ns)) == count
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
