@@ -25,10 +25,8 @@ def search(counts: Sequence[int], weights: Floats, singles: int) -> dict[tuple[i
 
     Parameters
     ----------
-    counts
-        Jobs of each kind.
-    weights
-        Weight of a pair by kinds, shape (n_kinds, n_kinds), symmetric; NaN forbids a pair.
+    counts, weights
+        As of `matching.heaviest_pairs`.
     singles
         How many jobs stay single; as many as the others have an even number. More may only where that
         cannot be helped.

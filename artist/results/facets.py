@@ -9,6 +9,7 @@ from artist.results.looks import group_texts, looks, marked_look, point_looks, p
 from artist.results.scenarios import Contest
 
 MOST_PANELS = 12
+MOST_GROUPS = 20  # more lines than this in one panel cannot be told apart
 MOST_LINES = 6  # in each of several panels
 
 
@@ -58,3 +59,9 @@ def scenario_rows(n_rows: int, contest: Contest) -> tuple[tuple[str, tuple[int, 
     """Return name and rows of each scenario, of the first rows of a comparison."""
     sets = [(each.name, tuple(row for row in each.rows if row < n_rows)) for each in contest.scenarios]
     return tuple((name, rows) for name, rows in sets if rows)
+
+
+def most_drawn(contest: Contest) -> int:
+    """Return how many rows can be drawn so that they can be told apart."""
+    few = 1 < len(contest.scenarios) <= MOST_PANELS and 1 < len(set(contest.contenders)) <= MOST_LINES
+    return MOST_PANELS * MOST_LINES if few else MOST_GROUPS

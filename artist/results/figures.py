@@ -16,6 +16,7 @@ from artist.results.scenarios import Contest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_FEW = 12  # rows whose figures are drawn before other processes have started
 _POOLED = " Replicates are pooled."
 _FIRST = " Of replicates, the one with the lowest seed is shown."
 _UNFINISHED = " A line that ends below 1 belongs to a run with unfinished jobs."
@@ -166,6 +167,15 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
                     partial(seriesplots.policy_series, noted))
         ] if noted else []),
     ]  # fmt: skip
+
+
+def all_drawn(drawings: Sequence[Drawing], note: str, rows: int) -> list[tuple[PageFigure, dict[str, bytes]]]:
+    """Draw figures; those of many rows on all cores, for that takes half a minute on one."""
+    if rows <= _FEW:
+        return [drawn(drawing, note) for drawing in drawings]
+    from joblib import Parallel, delayed
+
+    return list(Parallel(n_jobs=-1)(delayed(drawn)(drawing, note) for drawing in drawings))
 
 
 def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_GROUPS = 20  # more lines than this cannot be told apart
 _BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
 _OVERLAID = 6  # queues of more rows get a panel each
 _BARS = 30  # of a histogram

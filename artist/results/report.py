@@ -20,8 +20,7 @@ from artist.results.tables import comparison_csv, comparison_grid
 
 if TYPE_CHECKING:
     from artist.results.digest import Digest
-    from artist.results.figures import Drawing
-    from artist.results.page import PageFigure, Section
+    from artist.results.page import Section
 
 ERROR, CLAIMS = "error.json", "claims.csv"
 SUCCESS, BAD_INPUT = 0, 2
@@ -53,7 +52,6 @@ _CODE = (
 )
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
 _MOST_VALUES, _MOST_CHARS = 8, 90
-_FEW = 12  # rows whose figures are drawn before other processes have started
 _MEMBERS = (
     "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs."
 )
@@ -178,13 +176,14 @@ def _files(
     traces: Sequence[str],
 ) -> dict[str, bytes]:
     from artist.results.digest import GAUGES, digest
-    from artist.results.figures import drawings
+    from artist.results.facets import most_drawn
+    from artist.results.figures import all_drawn, drawings
     from artist.results.findings import findings
     from artist.results.jobcolumns import PARTS
     from artist.results.page import report_page
     from artist.results.setting import setting
 
-    groups = comparison.groups[: _most_drawn(competing)]
+    groups = comparison.groups[: most_drawn(competing)]
     left_out = len(comparison.groups) - len(groups)
     note = f" The last {left_out} of {len(comparison.groups)} rows are not drawn." if left_out else ""
     if note:
@@ -194,7 +193,7 @@ def _files(
     if judged is not None:
         files[CLAIMS] = claims_csv(judged).encode()
     figures = []
-    for figure, images in _all_drawn(drawings(digests, comparison, competing), note, many=len(groups) > _FEW):
+    for figure, images in all_drawn(drawings(digests, comparison, competing), note, len(groups)):
         figures.append(figure)
         files |= images
     pairs = zip(traces, comparison.groups, strict=False)
@@ -228,28 +227,6 @@ def _table_section(comparison: Comparison, competing: Contest) -> "Section":
 
     table = comparison_table(comparison, competing)
     return Section("comparison", "Comparison", table, tuple(_notes(comparison, competing)), (_MORE,))
-
-
-def _all_drawn(
-    drawings: "Sequence[Drawing]", note: str, *, many: bool
-) -> "list[tuple[PageFigure, dict[str, bytes]]]":
-    """Draw the figures; of many rows on all cores, for that takes half a minute on one."""
-    from joblib import Parallel, delayed
-
-    from artist.results.figures import drawn
-
-    if not many:
-        return [drawn(drawing, note) for drawing in drawings]
-    return list(Parallel(n_jobs=-1)(delayed(drawn)(drawing, note) for drawing in drawings))
-
-
-def _most_drawn(competing: Contest) -> int:
-    """Return how many rows can be drawn so that they can be told apart."""
-    from artist.results.facets import MOST_LINES, MOST_PANELS
-    from artist.results.plots import MOST_GROUPS
-
-    few = 1 < len(competing.scenarios) <= MOST_PANELS and 1 < len(set(competing.contenders)) <= MOST_LINES
-    return MOST_PANELS * MOST_LINES if few else MOST_GROUPS
 
 
 def _claims_section(judged: Judged | None) -> "list[Section]":
