@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from artist.performance.interleaving import MEASURED_CONTENTION, Ordering
+from artist.performance.interleaving import MEASURED_CONTENTION, Loading, Ordering
 from artist.performance.placed import NetworkStage
 
 DEFAULT_RACKS = 2
@@ -193,6 +193,8 @@ class PerformanceConfig(Frame):
         By how much interleaved groups of 2, 3, 4 jobs take longer than the formula says.
     ordering
         The order of the stages that interleaved groups run in.
+    loading
+        Whether members of interleaved groups wait for each other between reading samples and preparing them.
     network_stage
         Where the network stage of an interleaved job comes from: the network model, or trace and table.
     """
@@ -201,6 +203,7 @@ class PerformanceConfig(Frame):
     sharing: Literal["packed", "interleaved"] | None = None
     contention: tuple[Factor, Factor, Factor] = MEASURED_CONTENTION
     ordering: Ordering = "best"
+    loading: Loading = "whole"
     network_stage: NetworkStage = "model"
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from artist.core.cluster import Allocation, Group
 from artist.core.job import Stages
 from artist.performance.api import IterationParts
-from artist.performance.interleaving import MEASURED_CONTENTION, Ordering, group_ns
+from artist.performance.interleaving import Clock
 from artist.performance.opportunistic import slowdowns
 from artist.performance.packing import busy_share
 
@@ -82,17 +82,12 @@ class Interleaved:
 
     Parameters
     ----------
-    contention
-        By how much groups of 2, 3, 4 jobs take longer than T, which knows no contention.
-    ordering
-        Whether members run in their best or in their worst ordering.
+    clock
+        How long an iteration of a group takes.
     """
 
-    def __init__(
-        self, contention: Sequence[float] = MEASURED_CONTENTION, ordering: Ordering = "best"
-    ) -> None:
-        self._contention = tuple(contention)
-        self._ordering: Ordering = ordering
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._known: dict[tuple[Stages, ...], int] = {}
 
     def parts(self, members: Sequence[Member], group: Group) -> list[IterationParts]:
@@ -102,6 +97,6 @@ class Interleaved:
         stages = tuple(sorted(member.stages for member in members))
         clock_ns = self._known.get(stages)
         if clock_ns is None:
-            clock_ns = self._known[stages] = group_ns(stages, self._contention, self._ordering)
+            clock_ns = self._known[stages] = self._clock.group_ns(stages)
         period_ns = max(clock_ns, *(sum(member.alone) for member in members))
         return [m.alone._replace(sharing_ns=period_ns - sum(m.alone)) for m in members]

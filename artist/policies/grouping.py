@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from artist.performance.interleaving import Ordering, contention_of, efficiencies, group_ns, periods
+from artist.performance.interleaving import FORMULA, Clock, efficiencies
 from artist.policies.matching import Pairs, heaviest_pairs
 
-Floats = npt.NDArray[np.float64]
 Kinds = tuple[int, ...]  # of the members of a group, sorted
 _MOST_REMEMBERED = 20_000
 
@@ -36,16 +34,13 @@ class GroupingRule:
         Of a group, 1 to 4.
     matching
         blossom: pairs by efficiency; priority: neighbours in order of priority.
-    ordering
-        In which a group runs.
-    contention
-        By how much groups of 2, 3, 4 jobs take longer than the formula says.
+    clock
+        How long an iteration of a group takes.
     """
 
     most_jobs: int = 4
     matching: Literal["blossom", "priority"] = "blossom"
-    ordering: Ordering = "best"
-    contention: Sequence[float] = ()
+    clock: Clock = FORMULA
 
 
 class Candidate(NamedTuple):
@@ -213,11 +208,10 @@ class Grouping:
                     self._weights[a, b] = float("nan")
                 else:
                     by_size.setdefault(len(a) + len(b), []).append((a, b))
-        for size, pairs in by_size.items():
+        for pairs in by_size.values():
             stages = np.array([[self._stages[kind] for kind in (*a, *b)] for a, b in pairs], dtype=np.int64)
-            factor = contention_of(size, self._rule.contention)
-            clock: Floats = periods(stages, self._rule.ordering).astype(np.float64) * factor
-            self._weights.update(zip(pairs, efficiencies(stages, clock).tolist(), strict=True))
+            weights = efficiencies(stages, self._rule.clock.times(stages))
+            self._weights.update(zip(pairs, weights.tolist(), strict=True))
 
     def _taken_apart(self, node: Shared) -> list[Shared]:
         """Return a group as it is, or its members if they are no slower one after another."""
@@ -228,7 +222,7 @@ class Grouping:
     def _gains(self, kinds: Kinds) -> bool:
         if kinds not in self._pays:
             stages = [self._stages[kind] for kind in kinds]
-            together = group_ns(stages, self._rule.contention, self._rule.ordering)
+            together = self._rule.clock.group_ns(stages)
             self._pays[kinds] = together < sum(self._alone_ns[kind] for kind in kinds)
         return self._pays[kinds]
 

@@ -34,7 +34,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.performance.interleaving import MEASURED_CONTENTION, Ordering
+from artist.performance.interleaving import MEASURED_CONTENTION, Clock, Loading, Ordering
 from artist.policies.grouping import Candidate, Grouping, GroupingRule, Shared
 from artist.policies.orders import ORDERS, OrderName, ranking
 from artist.policies.placement import Chooser, Packing, PlacementName, chooser
@@ -56,6 +56,7 @@ class MuriParameters(BaseModel):
     most_jobs: int = Field(4, ge=1, le=4)
     matching: Literal["blossom", "priority"] = "blossom"
     ordering: Ordering = "best"
+    loading: Loading = "whole"
     contention: tuple[Factor, Factor, Factor] = MEASURED_CONTENTION
     profiling_noise: float = Field(0.0, ge=0, le=1)
     placement: PlacementName = "consolidate_machine"
@@ -76,7 +77,8 @@ class Muri:
         self._order = ORDERS[p.order]
         self.knows_durations = self._order.knows_durations
         self._chooser = chooser(p.placement, p.seed)
-        self._grouping = Grouping(GroupingRule(p.most_jobs, p.matching, p.ordering, p.contention))
+        clock = Clock(p.contention, p.ordering, p.loading)
+        self._grouping = Grouping(GroupingRule(p.most_jobs, p.matching, clock))
         self._noise = child_generator(p.seed, "profiling")
         self._kinds: dict[tuple[int, ...], int] = {}
         self._kind: dict[int, int] = {}  # by job

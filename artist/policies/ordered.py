@@ -9,7 +9,8 @@ at once moves there. CPU-only jobs start where CPUs are free and are never stopp
 Sources: FIFO, SJF, SRTF: any textbook. SRSF and LAS, 2D-LAS: Gu et al., Tiresias, NSDI 2019, section 3.
 
 Differs from the paper: continuous LAS and 2D-LAS change places at every instant; here they are looked at
-on events and every `interval_s`; an interval shorter than an iteration and its delays lets nobody progress.
+on events (unless `on_events` is false) and every `interval_s`; an interval shorter than an iteration and its
+delays lets nobody progress.
 """
 
 import numpy as np
@@ -36,14 +37,13 @@ class OrderedParameters(BaseModel):
     preemptive: bool = False
     backfill: bool = False
     placement: PlacementName = "consolidate"
+    on_events: bool = True
     interval_s: float | None = Field(None, ge=0.001, le=4e9)
     seed: int = Field(0, ge=0)
 
 
 class Ordered:
     """Runs jobs by one order."""
-
-    on_events = True
 
     def __init__(self, **parameters: object) -> None:
         self.parameters = OrderedParameters.model_validate(parameters)
@@ -54,7 +54,7 @@ class Ordered:
         self._overtaking = WaitingQueue() if p.backfill else None
         self._queue: StrictQueue | WaitingQueue = self._overtaking or self._strict
         self.knows_durations = self._order.knows_durations
-        self.interval_s = p.interval_s
+        self.on_events, self.interval_s = p.on_events, p.interval_s
 
     def decide(self, view: ClusterView) -> Plan:
         """Start, and with preemption stop, jobs by the order."""

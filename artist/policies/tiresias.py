@@ -3,8 +3,9 @@
 In plain words: a job's attained service is the GPUs it held times how long. Thresholds cut it into
 queues; the queue with the least service goes first, inside a queue jobs go in order of arrival. The
 first jobs that fit the cluster together run, the others are preempted. A job that crosses a threshold
-is looked at that very instant. Jobs of a model with high skew (largest tensor / model size) are placed
-on as few machines as they can do with and wait for those without limit; the others go anywhere.
+is looked at that very instant; with `on_events` false all wait for the next multiple of `interval_s`. Jobs
+of a model with high skew (largest tensor / model size) are placed on as few machines as they can do with
+and wait for those without limit; the others go anywhere.
 
 With `running_first`, a job is not preempted by others of its own queue: running jobs come first there, and
 waiting ones in the order in which they began to wait; so the authors' open program does it. With it the
@@ -60,6 +61,7 @@ class TiresiasParameters(BaseModel):
     placement_high_skew: PlacementName = "consolidate_machine"
     placement_low_skew: PlacementName = "best_fit"
     backfill: bool = True
+    on_events: bool = True
     interval_s: float | None = Field(None, ge=0.001, le=4e9)
     seed: int = Field(0, ge=0)
 
@@ -80,13 +82,12 @@ class TiresiasParameters(BaseModel):
 class Tiresias:
     """Discretised 2D-LAS with skew-based placement."""
 
-    on_events = True
     knows_models = True
 
     def __init__(self, **parameters: object) -> None:
         self.parameters = TiresiasParameters.model_validate(parameters)
         p = self.parameters
-        self.interval_s = p.interval_s
+        self.on_events, self.interval_s = p.on_events, p.interval_s
         self._thresholds = np.array([seconds_to_ns(t) for t in p.thresholds_gpu_s], dtype=np.int64)
         self._high = chooser(p.placement_high_skew, p.seed)
         self._low = chooser(p.placement_low_skew, p.seed)
@@ -102,7 +103,7 @@ class Tiresias:
         if self.parameters.promote_knob is not None:
             self._promote(view.jobs, view.now_ns)
         run_first(view, plan, self._rank, self._choosers.__getitem__, skip=self.parameters.backfill)
-        if not self.parameters.continuous and view.n_waiting:
+        if self.on_events and not self.parameters.continuous and view.n_waiting:
             self._wake_at_next_change(view, plan)
         return plan.done()
 

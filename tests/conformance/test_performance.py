@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from artist.performance.api import Changed, IterationParts, Performance, Running
+from artist.performance.interleaving import Clock
 from artist.performance.placed import PlacedPerformance
 from artist.performance.sharing import Interleaved, Packed
 from artist.testing.performance_conformance import PerformanceConformance
@@ -53,7 +54,7 @@ class TestInterleaved(PerformanceConformance):
     models = ("", "net", "VGG16", "A2C")
 
     def make_performance(self) -> Performance:
-        return PlacedPerformance(Network(), None, None, lambda model: Profile(), Interleaved())
+        return PlacedPerformance(Network(), None, None, lambda model: Profile(), Interleaved(Clock()))
 
 
 def test_suite_catches_a_forgotten_neighbour() -> None:

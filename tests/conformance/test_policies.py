@@ -21,6 +21,7 @@ from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
 from artist.performance.api import Performance
+from artist.performance.interleaving import Clock
 from artist.performance.placed import PlacedPerformance
 from artist.performance.sharing import Interleaved, Packed
 from artist.policies.antman import AntMan
@@ -139,7 +140,7 @@ class _OneResourceEach(PlacedPerformance):
     """Interleaved groups; which resource a job uses most of all goes by its user."""
 
     def __init__(self) -> None:
-        super().__init__(ZeroModel(), None, None, _no_profile, Interleaved(), "table")
+        super().__init__(ZeroModel(), None, None, _no_profile, Interleaved(Clock()), "table")
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
         main = int(spec.user[1:] or 3)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from artist.core.cluster import Group
 from artist.core.job import Stages
+from artist.performance.interleaving import Clock
 from artist.performance.placed import PlacedPerformance
 from artist.performance.sharing import Interleaved
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
@@ -20,7 +21,7 @@ def staged(name, stages, iterations, at=0, gpus=2):
 
 
 def interleaved(contention=(1, 1, 1)):
-    return PlacedPerformance(ZeroModel(), None, None, None, Interleaved(contention), "table")
+    return PlacedPerformance(ZeroModel(), None, None, None, Interleaved(Clock(contention)), "table")
 
 
 def together(*jobs):

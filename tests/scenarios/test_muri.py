@@ -6,6 +6,7 @@ import pytest
 
 from artist.core.events import Change, Start
 from artist.core.job import Stages
+from artist.performance.interleaving import Clock
 from artist.performance.placed import PlacedPerformance
 from artist.performance.sharing import Interleaved
 from artist.policies.muri import Muri
@@ -25,9 +26,10 @@ def staged(name, stages, iterations, at=0, gpus=1):
 
 def run(jobs, machines=1, gpus=1, *, cpus=0, contention=FORMULA, **parameters):
     """Run Muri-S on events, unless told otherwise; return the result and all events."""
-    how = {"order": "srsf", "on_events": True, "interval_s": None, "contention": contention, **parameters}
-    performance = PlacedPerformance(ZeroModel(), None, None, None, Interleaved(contention), "table")
-    return run_checked(jobs, tiny_cluster(machines, gpus, cpus=cpus), Muri(**how), performance)
+    how = {"order": "srsf", "on_events": True, "interval_s": None, "loading": "split", **parameters}
+    policy = Muri(contention=contention, **how)
+    performance = PlacedPerformance(ZeroModel(), None, None, None, Interleaved(Clock(contention)), "table")
+    return run_checked(jobs, tiny_cluster(machines, gpus, cpus=cpus), policy, performance)
 
 
 def groups_of(events):

@@ -45,6 +45,12 @@ def test_srtf_preempts_by_remaining_time():
     assert finishes(jobs, tiny_cluster(1, 1), policy) == [19, 6, 11]
 
 
+def test_without_events_nobody_is_looked_at_between_the_ticks():
+    """Every 6 s: b (3 s) comes at 2 and waits for 6, where a has 4 left. It ends at 9; a goes on at 12."""
+    policy = Ordered(order="srtf", preemptive=True, backfill=True, on_events=False, interval_s=6)
+    assert finishes([job("a", 1, 10), job("b", 1, 3, at=2)], tiny_cluster(1, 1), policy) == [16, 9]
+
+
 def test_srsf_weighs_remaining_time_with_gpus():
     """a: 4 GPUs x 3 s = 12; b: 1 GPU x 5 s = 5. By time a goes first, by service b does."""
     jobs = [job("a", 4, 3), job("b", 1, 5)]
@@ -102,6 +108,13 @@ def test_tiresias_demotes_at_the_very_instant_of_the_threshold():
     """
     jobs = [job("a", 2, 5), job("b", 2, 3, at=1)]
     assert finishes(jobs, tiny_cluster(1), Tiresias(thresholds_gpu_s=(4,))) == [7, 8]
+
+
+def test_tiresias_on_a_clock_demotes_at_its_ticks():
+    """As above every 3 s: a crosses the threshold at 2 and is stopped at 3; b 3-6, then a has 2 s left."""
+    jobs = [job("a", 2, 5), job("b", 2, 3, at=1)]
+    policy = Tiresias(thresholds_gpu_s=(4,), on_events=False, interval_s=3)
+    assert finishes(jobs, tiny_cluster(1), policy) == [8, 6]
 
 
 def test_tiresias_queues_are_fifo_inside():

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from artist.performance.interleaving import (
+    FORMULA,
     MEASURED_CONTENTION,
-    contention_of,
+    Clock,
     efficiencies,
-    group_ns,
     orderings,
     periods,
 )
@@ -78,13 +79,59 @@ def test_four_jobs_on_four_resources_cost_as_much_as_the_longest():
 
 def test_contention_stretches_the_clock_by_the_size_of_the_group():
     """T = 20 of two equal jobs: x 1.33 = 26.6, rounded to 27; alone there is none."""
-    assert group_ns([(0, 0, 10, 0)] * 2, MEASURED_CONTENTION) == 27
-    assert [contention_of(n, MEASURED_CONTENTION) for n in (1, 2, 3, 4)] == [1, 1.33, 1.5, 1.37]
+    assert Clock(MEASURED_CONTENTION).group_ns([(0, 0, 10, 0)] * 2) == 27
+    assert [Clock(MEASURED_CONTENTION).factor(n) for n in (1, 2, 3, 4)] == [1, 1.33, 1.5, 1.37]
+
+
+def test_a_loader_of_two_steps_has_no_barrier_within():
+    """Both read for 3 and prepare for 1, then GPU 2 and network 2, shifted by two: 3 + 1 beside 2 + 2, twice.
+
+    With the barrier max(3, 2) + max(1, 2), twice: 10.
+    """
+    both = np.array([(3, 1, 2, 2)] * 2)
+    assert (int(periods(both, loading="whole")), int(periods(both))) == (8, 10)
+
+
+def test_loaders_of_four_jobs_lie_beside_two_others():
+    """Four equal jobs of loading 6 (in any parts), GPU 2 and network 1.
+
+    Each step has one GPU and one network stage, so takes 2; two steps must hold a loader: 6. T = 2 x 6 = 12,
+    however the 6 are split; with the barrier the longer part fills each step: 4 x 3, and 4 x 5 of 5 + 1.
+    """
+    even, odd = ([(storage, 6 - storage, 2, 1)] * 4 for storage in (3, 5))
+    assert [int(periods(np.array(jobs), loading="whole")) for jobs in (even, odd)] == [12, 12]
+    assert [int(periods(np.array(jobs))) for jobs in (even, odd)] == [12, 20]
+
+
+@given(STAGES)
+def test_the_longest_way_is_the_least_sum_of_the_steps(stages):
+    """Duality: what a linear program finds for the best and the worst ordering is T."""
+    rows = np.array(stages)
+    sums = []
+    for offsets in orderings(len(stages), 4):
+        at = (offsets[:, None] + np.arange(4)) % 4
+        during = np.take_along_axis(rows, at, axis=1)
+        fits = [(np.eye(4)[step], during[job, step]) for job, step in np.argwhere(at >= 2)]
+        for job, step in np.argwhere(at == 0):
+            after = (step + 1) % 4
+            fits.append((np.eye(4)[step] + np.eye(4)[after], during[job, step] + during[job, after]))
+        steps, least = (np.array(column) for column in zip(*fits, strict=True))
+        sums.append(linprog(np.ones(4), A_ub=-steps, b_ub=-least).fun)
+    assert periods(rows, "best", "whole") == pytest.approx(min(sums))
+    assert periods(rows, "worst", "whole") == pytest.approx(max(sums))
+
+
+@given(STAGES)
+def test_a_barrier_less_is_never_slower(stages):
+    """Whole loaders may split their two steps in any way, also in that of the barrier."""
+    rows = np.array(stages)
+    for ordering in ("best", "worst"):
+        assert periods(rows, ordering, "whole") <= periods(rows, ordering, "split")
 
 
 def test_more_jobs_than_resources_take_turns():
     """Five jobs: the first four side by side in 10, then the fifth alone in 7."""
-    assert group_ns([*np.diag([10] * 4).tolist(), (0, 0, 7, 0)]) == 17
+    assert FORMULA.group_ns([*np.diag([10] * 4).tolist(), (0, 0, 7, 0)]) == 17
 
 
 @given(STAGES, st.randoms())

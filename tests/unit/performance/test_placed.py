@@ -6,6 +6,7 @@ from artist.core.cluster import Cluster, Group, Machine
 from artist.core.job import Demand, JobSpec, Stages
 from artist.engine.belief import Hypothetical
 from artist.performance.api import Changed, IterationParts
+from artist.performance.interleaving import Clock
 from artist.performance.placed import PlacedPerformance
 from artist.performance.sharing import Interleaved, Packed
 from artist.performance.stages import measured_shares, stages_of
@@ -197,7 +198,7 @@ def test_skew_comes_from_the_profile():
 
 LOADS = (600, 0, 400, 0)  # storage, CPU, GPU, network
 COMPUTES = (100, 0, 700, 300)
-FORMULA = Interleaved((1, 1, 1))
+FORMULA = Interleaved(Clock())
 
 
 def test_interleaved_members_have_one_clock():
@@ -237,7 +238,7 @@ def test_no_member_is_faster_than_the_slowest_alone():
 def test_contention_and_the_worst_ordering_stretch_the_clock():
     """CPU 1000, GPU 1000: shifted by one 1000 each, by two all four in turn; both times 1.33."""
     both = member(1, Group("g", ((0, 1),)), stages=(0, 1000, 1000, 0), compute_ns=2000)
-    best, worst = (Interleaved(ordering=ordering) for ordering in ("best", "worst"))
+    best, worst = (Interleaved(Clock((1.33,), ordering)) for ordering in ("best", "worst"))
     assert [sum(p) for p in price(both, both, sharing=best)] == [3990, 3990]
     assert [sum(p) for p in price(both, both, sharing=worst)] == [5320, 5320]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from artist.performance.interleaving import MEASURED_CONTENTION
+from artist.performance.interleaving import MEASURED_CONTENTION, Clock
 from artist.performance.stages import measured_shares
 from artist.policies.grouping import Candidate, Grouping, GroupingRule
 
@@ -76,14 +76,14 @@ def test_a_group_that_gains_nothing_is_taken_apart():
     """Two jobs that only compute take 4 + 4 in turn and T = 8 together: each runs alone, when it can."""
     assert grouped([GPU, GPU], 1) == [(0,), (1,)]
     assert grouped([GPU, CPU], 1) == [(0, 1)]
-    assert grouped([GPU, CPU], 1, contention=(2.0, 1, 1)) == [(0,), (1,)]  # T = 2 x 4 is no less than 4 + 4
+    assert grouped([GPU, CPU], 1, clock=Clock((2.0, 1, 1))) == [(0,), (1,)]  # T = 2 x 4 is no less than 4 + 4
 
 
 def test_the_worst_ordering_shares_less():
     """3 + 1 and 1 + 3 shifted badly: 3 + 1 + 1 + 3 = 8, as in turn; at best 1 + 3 + 3 = 7 or 1 + 3 + 1."""
     stages = [(0, 3, 1, 0), (0, 1, 3, 0)]
     assert grouped(stages, 1) == [(0, 1)]
-    assert grouped(stages, 1, ordering="worst") == [(0,), (1,)]
+    assert grouped(stages, 1, clock=Clock(ordering="worst")) == [(0,), (1,)]
 
 
 def test_those_who_share_now_go_on_sharing():
@@ -104,4 +104,4 @@ def test_a_plan_for_a_thousand_jobs_takes_less_than_a_second():
     found = grouped(drawn, 250)
     assert time.process_time() - began < 1
     assert sum(map(len, found)) == 1000
-    assert len(grouped(drawn, 250, contention=MEASURED_CONTENTION)) >= 250
+    assert len(grouped(drawn, 250, clock=Clock(MEASURED_CONTENTION))) >= 250
