@@ -28,7 +28,7 @@ from artist.engine.engine import Engine
 from artist.engine.stopping import StopRule
 from artist.errors import InputError
 from artist.explain import chain, checked, from_call, from_validation
-from artist.performance.interleaving import Clock
+from artist.performance.interleaving import Clock, Ordering
 from artist.performance.placed import PlacedPerformance
 from artist.performance.sharing import Interleaved, Packed, Sharing
 from artist.units import seconds_to_ns
@@ -255,7 +255,8 @@ def sharing_of(config: PerformanceConfig, policy: object) -> Sharing:
     """Return how groups share GPUs: as the configuration says, else as the policy runs its groups."""
     how = config.sharing or getattr(policy, "sharing", "packed")
     if how == "interleaved":
-        return Interleaved(Clock(config.contention, config.ordering, config.loading))
+        ordering: Ordering = getattr(policy, "ordering", "best")
+        return Interleaved(Clock(config.contention, ordering, config.loading))
     return Packed(config.packing_interference)
 
 

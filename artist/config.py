@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from artist.performance.interleaving import MEASURED_CONTENTION, Loading, Ordering
+from artist.performance.interleaving import MEASURED_CONTENTION, Loading
 from artist.performance.placed import NetworkStage
 
 DEFAULT_RACKS = 2
@@ -191,8 +191,6 @@ class PerformanceConfig(Frame):
         None for what the policy does with its groups.
     contention
         By how much interleaved groups of 2, 3, 4 jobs take longer than the formula says.
-    ordering
-        The order of the stages that interleaved groups run in.
     loading
         Whether members of interleaved groups wait for each other between reading samples and preparing them.
     network_stage
@@ -202,7 +200,6 @@ class PerformanceConfig(Frame):
     packing_interference: float = Field(0.0, ge=0, le=100)
     sharing: Literal["packed", "interleaved"] | None = None
     contention: tuple[Factor, Factor, Factor] = MEASURED_CONTENTION
-    ordering: Ordering = "best"
     loading: Loading = "whole"
     network_stage: NetworkStage = "model"
 

@@ -2,15 +2,18 @@
 
     python scripts/fit_generator.py --traces ../shared/traces --out traces
 
-Reads the recovered Venus and Philly files, and the two job files of the Dally authors' program, and writes,
-for each, the probability of every GPU count, duration quantiles by size class, and relative rates of arrivals
-by hour and weekday. The periods of Venus and Philly are those of the published fits (distributions.json), so
-that the two can be compared. Of the Dally files GPU-seconds are fitted by model, those of the small and of
-the large models together, since the model says more of them than the GPUs do: computing only, n iterations of
-one GPU done by n GPUs at once, as their program does it. Their hours mean nothing, so all are alike.
+Reads the recovered Venus and Philly files, and job files of the programs of Dally and Muri, and writes, for
+each, the probability of every GPU count, duration quantiles by size class, and relative rates of arrivals by
+hour and weekday. The periods of Venus and Philly are those of the published fits (distributions.json), so
+that the two can be compared. Hours of the other files mean nothing, so all are alike.
+
+Of the Dally files GPU-seconds are fitted by model, those of the small and of the large models together, since
+the model says more of them than the GPUs do: computing only, n iterations of one GPU done by n GPUs at once,
+as their program does it.
 """
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +21,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from artist.workload.api import JobSource
 from artist.workload.readers.artist_json import ArtistJson
 from artist.workload.readers.helios import HeliosTrace
+from artist.workload.readers.muri import MuriCsv
 from artist.workload.readers.philly import PhillyTrace
 
 QUANTILES = (
@@ -34,17 +39,32 @@ FEW_QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One trace: its files, the first date that counts (None: it has no dates), and what to say about it."""
+    """One trace.
+
+    Attributes
+    ----------
+    reader
+        Of its files.
+    since
+        The first date that counts; None if it has no dates.
+    about
+        What to say about it.
+    by_model
+        Whether GPU-seconds are fitted by model; else durations by size class.
+    """
 
     name: str
+    reader: Callable[..., JobSource]
     files: tuple[str, ...]
     since: str | None
     about: dict[str, str]
+    by_model: bool = False
 
 
 FITS = (
     Fit(
         "helios_venus",
+        HeliosTrace,
         (
             "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz",
             "helios-venus/venus_gpu_jobs_2020-09-01_2020-09-13.csv.gz",
@@ -60,6 +80,7 @@ FITS = (
     ),
     Fit(
         "philly",
+        PhillyTrace,
         ("philly/philly_pass_jobs.pollux-schema.csv.gz",),
         "2017-09-20",
         {
@@ -73,6 +94,7 @@ FITS = (
     *(
         Fit(
             f"dally_{name}",
+            ArtistJson,
             (f"artist-sim/{file}.json.gz",),
             None,
             {
@@ -81,11 +103,25 @@ FITS = (
                 "cite": "the Dally paper, section 5.1.1",
                 "note": "durations are computing only, n iterations of one GPU in one iteration of n GPUs",
             },
+            by_model=True,
         )
         for name, what, file in (
             ("batch", "The batch of the Dally authors", "sense_500jobs_0start0arrival-withBert"),
             ("poisson", "The Poisson arrivals of the Dally authors", "sense_500jobs_poisson_1proc-week"),
         )
+    ),
+    Fit(
+        "muri",
+        MuriCsv,
+        ("tiresias-muri/muri_trace3.csv",),
+        None,
+        {
+            "trace": "Trace 3 of Muri: a virtual cluster of Philly",
+            "licence": "Apache-2.0, Rivendile/Muri @4e69a78; CC-BY-4.0, msr-fiddle/philly-traces",
+            "cite": "Zhao et al., Multi-Resource Interleaving for Deep Learning Training, "
+            "SIGCOMM'22, section 6.1",
+            "note": "models were drawn there, and are drawn here, from eight, whatever the GPUs",
+        },
     ),
 )
 
@@ -107,11 +143,9 @@ def main() -> None:
 
 def read_jobs(folder: Path, fit: Fit) -> pd.DataFrame:
     """Return the jobs of a trace, all its files together, since the first date that counts."""
+    jobs = pd.concat([fit.reader(path=folder / file).table() for file in fit.files])
     if fit.since is None:
-        jobs = ArtistJson(path=folder / fit.files[0]).table()
         return jobs.assign(duration_s=jobs["iterations"].astype(float) * jobs["compute_s"].astype(float))
-    reader = HeliosTrace if fit.name.startswith("helios") else PhillyTrace
-    jobs = pd.concat([reader(path=folder / file).table() for file in fit.files])
     return jobs[jobs["submit_date"] >= fit.since]
 
 
@@ -128,7 +162,7 @@ def as_yaml(fit: Fit, jobs: pd.DataFrame) -> str:
         "source": {**fit.about, "jobs": len(jobs), "made_by": "scripts/fit_generator.py"},
         "jobs_per_day": round(len(jobs) / days, 1),
         "gpu_probability": gpu_probability(jobs),
-        **(by_model(jobs) if fit.since is None else by_size(jobs)),
+        **(by_model(jobs) if fit.by_model else by_size(jobs)),
         "hour_rate": hours,
         "weekday_rate": weekdays,
     }

@@ -241,8 +241,9 @@ class Policy(Protocol):
         What it may look at; the columns beyond raise.
 
     A policy may also have `sharing`, how it runs its groups if the configuration leaves that open: "packed",
-    as without it, or "interleaved"; and `series`, a list of (time in ns, name, value) that it appends to,
-    such as values of its timers: a run folder keeps it as policy.parquet, and the report draws it.
+    as without it, or "interleaved", and of the latter `ordering`, "best" as without it, or "worst"; and
+    `series`, a list of (time in ns, name, value) that it appends to, such as values of its timers: a run
+    folder keeps it as policy.parquet, and the report draws it.
     """
 
     on_events: bool = True

@@ -3,6 +3,7 @@
 A job that runs alone keeps its GPUs busy for a share u of its iteration; while it communicates or stalls
 they are idle. Packed, jobs run as if alone as long as their shares sum to no more than 1. Beyond that the
 GPUs are always busy and all are slowed down by the sum: nothing is lost, and nothing is gained but idle time.
+The same holds for each other resource that jobs use for a part of their iterations, such as storage.
 """
 
 from collections.abc import Iterable

@@ -37,8 +37,9 @@ class Packed:
     """Members fill each other's idle time.
 
     Where they would keep more GPUs busy than the group has on some machine, all iterations take longer by
-    that ratio. Members that never leave a GPU idle take turns without loss. Opportunistic ones get only the
-    time that the others leave idle.
+    that ratio; so they do where they would keep the storage, CPUs or network that come with the GPUs busy for
+    more than all of the time. Members that never leave a GPU idle take turns without loss. Opportunistic ones
+    get only the time that the others leave idle.
 
     Parameters
     ----------
@@ -52,15 +53,13 @@ class Packed:
 
     def parts(self, members: Sequence[Member], group: Group) -> list[IterationParts]:
         """Return the parts of each member's iteration, in order."""
-        busy: dict[int, tuple[list[float], list[float]]] = {}  # GPUs that each would keep busy, by machine
-        held: dict[int, int] = {}
+        there: dict[int, list[tuple[bool, int, tuple[float, ...]]]] = {}  # by machine
         for member in members:
-            share = busy_share(member.alone.compute_ns, sum(member.alone), member.gpu_utilization)
+            shares, rest = _busy_shares(member), member.allocation.opportunistic
             for s in member.allocation.slices:
-                busy.setdefault(s.machine, ([], []))[member.allocation.opportunistic].append(share * s.gpus)
-                held[s.machine] = held.get(s.machine, 0) + s.gpus
-        slower = {m: slowdowns(*busy[m], gpus) for m, gpus in group.gpus if m in busy}
-        crowded = {m for m, gpus in group.gpus if held.get(m, 0) > gpus}
+                there.setdefault(s.machine, []).append((rest, s.gpus, shares))
+        slower = {m: _slowdowns(there[m], gpus) for m, gpus in group.gpus if m in there}
+        crowded = {m for m, gpus in group.gpus if sum(held for _, held, _ in there.get(m, ())) > gpus}
         return [self._among_others(member, slower, crowded) for member in members]
 
     def _among_others(
@@ -72,6 +71,33 @@ class Packed:
         if self._interference and not crowded.isdisjoint(here):
             interference += round((sum(alone) + sharing) * self._interference)
         return alone._replace(interference_ns=interference, sharing_ns=sharing)
+
+
+def _busy_shares(member: Member) -> tuple[float, ...]:
+    """Return the share of its iteration alone in which a job uses its GPUs, and each other resource."""
+    alone_ns, stages = sum(member.alone), member.stages
+    gpu = busy_share(member.alone.compute_ns, alone_ns, member.gpu_utilization)
+    others = (stages.storage_ns, stages.cpu_ns, stages.network_ns)
+    return gpu, *(min(1.0, used_ns / alone_ns) for used_ns in others)
+
+
+def _slowdowns(here: Sequence[tuple[bool, int, tuple[float, ...]]], gpus: int) -> tuple[float, float]:
+    """Return how many times longer iterations take on a machine, by the resource that is shortest.
+
+    Parameters
+    ----------
+    here
+        Of each member: whether it is opportunistic, the GPUs that it holds, its share of each resource.
+    gpus
+        Of the group on the machine.
+    """
+    slower = [1.0, 1.0]
+    for resource in range(len(here[0][2])):
+        busy: tuple[list[float], list[float]] = ([], [])
+        for rest, held, shares in here:
+            busy[rest].append(shares[resource] * held)
+        slower = [*map(max, slower, slowdowns(*busy, gpus))]
+    return slower[0], slower[1]
 
 
 class Interleaved:
@@ -87,7 +113,7 @@ class Interleaved:
     """
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self.clock = clock
         self._known: dict[tuple[Stages, ...], int] = {}
 
     def parts(self, members: Sequence[Member], group: Group) -> list[IterationParts]:
@@ -97,6 +123,6 @@ class Interleaved:
         stages = tuple(sorted(member.stages for member in members))
         clock_ns = self._known.get(stages)
         if clock_ns is None:
-            clock_ns = self._known[stages] = self._clock.group_ns(stages)
+            clock_ns = self._known[stages] = self.clock.group_ns(stages)
         period_ns = max(clock_ns, *(sum(member.alone) for member in members))
         return [m.alone._replace(sharing_ns=period_ns - sum(m.alone)) for m in members]

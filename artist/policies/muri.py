@@ -10,7 +10,7 @@ Members of a group share its GPUs and one clock: all their iterations take the s
 (`artist.performance.interleaving`). Profiles are known: the time on each resource, and the time alone.
 
 - `matching=priority` groups neighbours in the ranking: the paper's Muri without Blossom.
-- `ordering=worst` groups for the worst ordering; the jobs run in it if `performance.ordering` says so, too.
+- `ordering=worst` groups for the worst ordering, and runs the groups in it.
 - `profiling_noise` n multiplies each stage of each profile by a factor uniform in [1 - n, 1 + n].
 
 Paper: Zhao et al., Multi-Resource Interleaving for Deep Learning Training, SIGCOMM 2022, sections 4.2 and 5.
@@ -74,6 +74,7 @@ class Muri:
     def __init__(self, **parameters: object) -> None:
         self.parameters = p = MuriParameters.model_validate(parameters)
         self.on_events, self.interval_s = p.on_events, p.interval_s
+        self.ordering = p.ordering
         self._order = ORDERS[p.order]
         self.knows_durations = self._order.knows_durations
         self._chooser = chooser(p.placement, p.seed)

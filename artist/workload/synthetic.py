@@ -126,7 +126,7 @@ class SyntheticTrace:
             Mean number of jobs submitted together, one second apart; geometrically distributed.
         """
 
-        preset: Literal["helios_venus", "philly", "dally_batch", "dally_poisson"] = "helios_venus"
+        preset: Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"] = "helios_venus"
         jobs: int = Field(default=400, ge=1, le=10_000_000)
         load: PositiveFloat | None = None
         load_gpus: PositiveInt = 128

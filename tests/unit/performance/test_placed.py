@@ -157,6 +157,18 @@ def test_an_opportunistic_member_fills_what_is_left_of_the_fullest_machine():
     assert [sum(parts) for parts in price(a, b)] == [2600, 1625]
 
 
+def test_packed_jobs_share_storage_and_network_too():
+    """60 % of 1000 ns on storage, 40 % on the GPU, each: 0.8 of the GPU, 1.2 of the storage: 1.2 x 1000 ns.
+
+    If one is opportunistic it gets the 0.4 of the time in which the other does not read: 0.6 / 0.4 x 1000.
+    """
+    group = Group("g", ((0, 1),))
+    reads = member(1, group, gpu_utilization=0.4, stages=LOADS)
+    assert [sum(parts) for parts in price(reads, reads)] == [1200, 1200]
+    guest = reads[0], on((0, 1), group=group, opportunistic=True)
+    assert [sum(parts) for parts in price(reads, guest)] == [1000, 1500]
+
+
 def test_a_stall_leaves_the_gpus_idle():
     """A cap of 0.5: 1000 of 2000 ns busy, u = 0.5; two of them fit."""
     capped = spec(1), on((0, 1), cap=0.5, group=Group("g", ((0, 1),)))

@@ -1,0 +1,73 @@
+"""Jobs of models whose use of storage, CPUs, GPUs and network was measured; no download needed.
+
+GPUs, durations and arrivals are drawn as by `artist.workload.synthetic`, and the model of each job by
+`models`, from those of traces/measured/muri_stages.csv. Its row for the job's GPUs (or the next fewer) gives
+the iteration time, its stages, and the share of it in which the GPUs are busy; the number of iterations is
+duration / iteration time, rounded. So the authors of Muri made the jobs of their evaluation (section 6.1).
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from artist.data import data_path
+from artist.errors import InputError
+from artist.randomness import child_generator
+from artist.workload.models import assign_models
+from artist.workload.parameters import validated
+from artist.workload.synthetic import SyntheticTrace
+from artist.workload.table import STAGE_COLUMNS
+
+_MS_PER_S = 1000.0
+
+
+class StagedTrace(SyntheticTrace):
+    """Jobs drawn from distributions, of models with measured stages."""
+
+    class Parameters(SyntheticTrace.Parameters):
+        """Parameters, beside those of `SyntheticTrace`.
+
+        Attributes
+        ----------
+        guaranteed_share
+            Of the jobs; the others take what is left idle (AntMan).
+        """
+
+        guaranteed_share: float = Field(default=0.5, ge=0, le=1)
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self.parameters: StagedTrace.Parameters = validated(self.Parameters, parameters, "workload")
+        self.measured = data_path("traces", "measured") / "muri_stages.csv"
+        self.input_files = (*self.input_files, self.measured)
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table, in order of arrival.
+
+        Raises
+        ------
+        InputError
+            If a model was not measured.
+        """
+        measured = pd.read_csv(self.measured).sort_values("gpus")
+        chosen = self.parameters
+        known = measured["model"].unique().tolist()
+        unknown = {name for part in chosen.models.ranges() for name in part.weights}.difference(known)
+        if unknown:
+            allowed = f"of {', '.join(sorted(known))}"
+            found = ", ".join(sorted(unknown))
+            raise InputError("no stages measured", where="workload.models", found=found, allowed=allowed)
+        drawn = assign_models(super().table().assign(model=""), chosen.models, chosen.seed)
+        row = pd.merge_asof(drawn.reset_index().sort_values("gpus"), measured, on="gpus", by="model")
+        row = row.set_index("index").sort_index()
+        compute_s = row["iteration_ms"] / _MS_PER_S
+        random = child_generator(chosen.seed, "synthetic.guaranteed")
+        return drawn.assign(
+            iterations=np.maximum(1, np.rint(drawn["duration_s"] / compute_s)).astype("Int64"),
+            compute_s=compute_s,
+            **{name: row[name.replace("_s", "_ms")] / _MS_PER_S for name in STAGE_COLUMNS},
+            gpu_utilization=np.clip(row["gpu_ms"] / row["iteration_ms"], 1e-6, 1.0),
+            guaranteed=(random.random(len(drawn)) < chosen.guaranteed_share).astype(np.int64),
+        )
