@@ -17,8 +17,8 @@ What Muri's program does, and how it is said here:
 - At each arrival and completion the cluster is emptied and the jobs are placed anew in order of rank, each on
   the first machine with room, or on whole machines and one part; one that finds no room is passed over.
   Moving is free: `FirstFit`.
-- Its Tiresias does so at demotions too, but only counts free GPUs. In a queue, running jobs come before
-  waiting ones, so a job of the same queue preempts none; a queue is left at a whole second: `RunningFirst`.
+- Its Tiresias does so at demotions too, but only counts free GPUs; a queue is left at a whole second:
+  `RunningFirst`. With the queue left in time, that gives the answers of our `tiresias_open` to the digit.
 - A job keeps fractions of an iteration: `on_stop: keep`.
 - At each of these instants every running job, moved or not, loses an overhead by model and size of the time
   since the last one, though never more than that time. Here the delay lies at the head of the interval: each
@@ -182,11 +182,6 @@ class RunningFirst(FirstFit):
             if at < len(THRESHOLDS_GPU_S) and held_ns * gpus >= seconds_to_ns(THRESHOLDS_GPU_S[at]):
                 self._queues[at].remove(job)
                 self._queues[at + 1].append(job)
-
-
-def at_threshold(threshold_gpu_s: int, held_ns: int, gpus: int) -> int:
-    """Return when the service reaches the threshold, to the ns."""
-    return max(1, -(-(seconds_to_ns(threshold_gpu_s) - held_ns * gpus) // gpus))
 
 
 def at_whole_second(threshold_gpu_s: int, held_ns: int, gpus: int) -> int:
@@ -424,7 +419,6 @@ _CONSOLIDATE: _Change = ("jobs must consolidate", {"changed": {"placement": "con
 _IGNORE: _Change = ("placement ignored", {"changed": {"placement_high_skew": "best_fit"}})
 _ANEW: _Change = ("all placed anew at every instant, first fit", {"first_fit": True})
 _FIRST_FIT: _Change = ("the first machine with room, not the fullest", {"first_fit": True})
-_RUNNING_FIRST: _Change = ("no preemption inside a queue", {"leaves_ns": at_threshold})
 _WHOLE_SECONDS: _Change = ("a queue is left at whole seconds", {"leaves_ns": at_whole_second})
 _TOO_LATE: _Change = ("a queue is left late: s taken for GPU-s", {"leaves_ns": too_late})
 _OVERHEAD: _Change = ("overhead for all that run, at every instant", {"overhead": True})
@@ -444,7 +438,7 @@ def _steps(policy: str, *changes: _Change) -> list[tuple[str, Semantics]]:
 
 def _muri(policy: str, trace: str, theirs: Answer, remark: str = "") -> Case:
     """Return a run of Muri's program, on 8 machines of 8 GPUs."""
-    queues = (_IGNORE, _RUNNING_FIRST, _WHOLE_SECONDS)
+    queues = (_IGNORE, _WHOLE_SECONDS)
     own: Sequence[_Change] = queues if policy == "tiresias_open" else (_CONSOLIDATE, _ANEW)
     steps = _steps(policy, _STRETCH, _KEEP, *own, _OVERHEAD, _LAST_FREE)
     return Case(lambda shared: muri_work(shared, trace), 8, 8, steps, theirs, remark)
@@ -467,9 +461,7 @@ CASES: Mapping[str, Case] = {
     "tiresias-fifo": _tiresias("fifo", 15, Answer(178.41667, 1800, 3271), _ROOM_FOR_ALL),
     "tiresias-dlas": _tiresias("tiresias_open", 15, Answer(178.41667, 1800, 3271), _ROOM_FOR_ALL),
     "tiresias-fifo-16": _tiresias("fifo", 4, Answer(219.18333, 1870, 3341), _RAN, _CONSOLIDATE, _FIRST_FIT),
-    "tiresias-dlas-16": _tiresias(
-        "tiresias_open", 4, Answer(190.68333, 1800, 3271), _RAN, _RUNNING_FIRST, _TOO_LATE
-    ),
+    "tiresias-dlas-16": _tiresias("tiresias_open", 4, Answer(190.68333, 1800, 3271), _RAN, _TOO_LATE),
 }
 
 

@@ -3,17 +3,17 @@
     python scripts/testbed.py ../shared
 
 prints a table per scheduler: completion times and makespan of the testbed, then ours with
-`experiment=muri_testbed`, then with what the testbed did beside, switched on one after the other; and how well
-the jobs' completion times are ranked (Spearman). Of schedulers whose measurements are not in the folder, ours
-are printed alone: a prediction.
+`experiment=muri_testbed`, then with what the testbed did beside, switched on one after the other; and how
+well completion times of jobs are ranked (Spearman). Of schedulers whose measurements are not in the folder,
+ours are printed alone: a prediction.
 
-What the testbed did beside (Rivendile/Muri @4e69a78, cluster_exp/run.py and the times of its jobs):
+What the testbed did beside (Rivendile/Muri @4e69a78, cluster_exp/run.py, and the times of its jobs):
 
 - An iteration of a job alone took 1.015 times its profile; so the authors' simulator has it, and so have
   the testbed's own times: 1.012 to 1.018 for jobs above 28 hours.
-- Every decision, at a multiple of 360 s after a job came or ended, starts all jobs anew, those that stay as
-  well: 8 to 16 starts a job under SRTF, SRSF and Tiresias, about 30 s each by the jobs' times, of which the
-  table of restarts has 4 to 46 s by model.
+- It decides at a multiple of 360 s if a job came, ended or, under Tiresias, fell to another queue.
+- Every decision starts all jobs anew, those that stay as well: 8 to 16 starts a job under SRTF, SRSF and
+  Tiresias, about 30 s each by the times of the jobs; the table of restarts has 4 to 46 s by model.
 
 The testbed fast-forwards: it ran some 60 iterations after each decision and skipped the others; its clock is
 the trace's. p99 is sorted[int(0.99 n)], as in the paper.
@@ -24,6 +24,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +43,7 @@ from artist.units import NS_PER_S
 Floats = npt.NDArray[np.float64]
 
 FOLDER = "reference/muri"
-SCHEDULERS: Mapping[str, tuple[str, str]] = {
+SCHEDULERS: Mapping[str, tuple[str, str]] = {  # policy, and file of measurements if there is one
     "SRTF": ("srtf_360", "SRTF.job.csv"),
     "SRSF": ("srsf_360", "SRSF.job.csv"),
     "Tiresias": ("tiresias_360", "tiresias.job.csv"),
@@ -55,27 +56,29 @@ _NOT_QUITE_ALL = 1 - 2**-40  # a cap of the memory bandwidth that changes nothin
 
 
 class AllStartAnew(Policy):
-    """Another policy, after whose every decision all jobs start anew, those that stay as well."""
+    """Another policy, after whose every decision all jobs start anew, those that stay as well.
 
-    def __init__(self, inner: Policy) -> None:
+    Parameters
+    ----------
+    inner
+        The other policy.
+    always
+        Whether it decides at every tick; otherwise if a job came or ended since the last one.
+    """
+
+    def __init__(self, inner: Policy, *, always: bool) -> None:
         self._inner = inner
+        self._always = always
         self.on_events, self.interval_s = False, 360.0
-        for name in (
-            "knows_durations",
-            "knows_iterations",
-            "knows_models",
-            "knows_performance",
-            "knows_stages",
-        ):
-            setattr(self, name, getattr(inner, name, False))
+        for knowledge in ("durations", "iterations", "models", "performance", "stages"):
+            setattr(self, f"knows_{knowledge}", getattr(inner, f"knows_{knowledge}", False))
 
     def decide(self, view: ClusterView) -> Plan:
-        """Decide if a job came or ended since the last tick, and touch whoever stays."""
-        if not any(isinstance(event, Arrival | Finish) for event in view.news):
-            return view.plan().done()
-        changes = self._inner.decide(view).changes
+        """Decide, and touch whoever stays."""
+        news = any(isinstance(event, Arrival | Finish) for event in view.news)
+        changes = self._inner.decide(view).changes if news or self._always else {}
         plan = view.plan()
-        for job in view.jobs.job.tolist():
+        for job in view.jobs.job.tolist() if news or changes else ():
             held, new = view.allocation(job), changes.get(job)
             if job in changes and new is None:
                 plan.stop(job)
@@ -112,8 +115,10 @@ def simulated(shared: Path, policy: str, *, stretch: bool, anew: bool) -> Times:
     jobs = simulation.jobs
     if stretch:
         jobs = [replace(job, compute_ns=round(job.compute_ns * STRETCH)) for job in jobs]
-    policy_then = AllStartAnew(simulation.policy) if anew else simulation.policy
-    columns = replace(simulation, jobs=jobs, policy=policy_then).run([]).columns
+    decides = simulation.policy
+    if anew:
+        decides = AllStartAnew(decides, always=policy.startswith(("tiresias", "themis")))
+    columns = replace(simulation, jobs=jobs, policy=decides).run([]).columns
     jct_s = (columns["finish_ns"] - columns["submit_ns"]) / NS_PER_S
     order = np.argsort([int(job.job_id) for job in jobs])
     last_ns = int(columns["finish_ns"].max() - columns["submit_ns"].min())
@@ -126,7 +131,7 @@ def _simulation(shared: Path, policy: str) -> Simulation:
     with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
         overrides = ["experiment=muri_testbed", f"policy={policy}", f"workload.path={path}"]
         composed = compose("config", overrides, return_hydra_config=False)
-    raw = OmegaConf.to_container(composed, resolve=True)
+    raw: Any = OmegaConf.to_container(composed, resolve=True)
     return build(check_config(raw))
 
 
@@ -136,8 +141,8 @@ def table(name: str, rows: Sequence[tuple[str, Times]], real: Times | None) -> s
     if real is not None:
         lines.append(f"{'the testbed':44}" + _numbers(real))
     for label, ours in rows:
-        rank = "" if real is None else f"{_rank(ours.jct_s, real.jct_s):8.4f}"
-        lines.append(f"{label:44}{_numbers(ours)}{rank}")
+        ranks = "" if real is None else f"{rank(ours.jct_s, real.jct_s):8.4f}"
+        lines.append(f"{label:44}{_numbers(ours)}{ranks}")
         if real is not None:
             shares = [100 * (a / b - 1) for a, b in zip(ours.row(), real.row(), strict=True)]
             lines.append(
@@ -154,7 +159,8 @@ def _numbers(times: Times) -> str:
     return "".join(f"{value:{width},.0f}" for value, width in zip(times.row(), _WIDTHS, strict=True))
 
 
-def _rank(ours: Floats, theirs: Floats) -> float:
+def rank(ours: Floats, theirs: Floats) -> float:
+    """Return the rank correlation of completion times (Spearman), equal ones by their mean rank."""
     return float(np.corrcoef(pd.Series(ours).rank(), pd.Series(theirs).rank())[0, 1])
 
 

@@ -99,7 +99,7 @@ def test_running_jobs_of_a_queue_are_not_preempted():
     At 100 y, which came before z, would have room without it; but z runs, until 202. y follows, until 252.
     """
     specs = agreement.job_specs(_work((0, 1, 100), (1, 2, 50), (2, 1, 200)), overhead=False, last_free=False)
-    policy = agreement.RunningFirst(agreement.at_threshold)
+    policy = agreement.RunningFirst(agreement.at_whole_second)
     assert _finishes(specs, policy) == [100, 252, 202]
 
 
@@ -109,7 +109,7 @@ def test_a_lower_queue_is_preempted():
     It goes on at 1675 and ends at 2000 + 50.
     """
     specs = agreement.job_specs(_work((0, 2, 2000), (9, 2, 50)), overhead=False, last_free=False)
-    policy = agreement.RunningFirst(agreement.at_threshold)
+    policy = agreement.RunningFirst(agreement.at_whole_second)
     assert _finishes(specs, policy) == [2050, 1675]
 
 
@@ -131,11 +131,9 @@ def test_jobs_larger_than_a_machine_take_whole_ones():
     assert agreement.whole_first_fit([1, 0, 2], 2, 2) == {2: 2}
 
 
-@pytest.mark.parametrize(
-    ("rule", "expected_s"), [("at_threshold", 306.25), ("at_whole_second", 307), ("too_late", 393)]
-)
+@pytest.mark.parametrize(("rule", "expected_s"), [("at_whole_second", 307), ("too_late", 393)])
 def test_when_a_queue_is_left(rule, expected_s):
-    """8 GPUs held for 100 s: 3250 / 8 - 100; ceil(3250 / 8) - 100; floor((3250 - 100) / 8) s."""
+    """8 GPUs held for 100 s: ceil(3250 / 8) - 100; floor((3250 - 100) / 8) s."""
     left = getattr(agreement, rule)(3250, seconds_to_ns(100), 8)
     assert left == seconds_to_ns(expected_s)
 

@@ -50,7 +50,7 @@ COMMANDS = (
 POLICY_PARTS = tuple(
     f"artist.policies.{name}"
     for name in (
-        *("orders", "placement", "preemption", "queueing", "gittins", "timers", "pairs", "growth"),
+        *("orders", "placement", "preemption", "queueing", "gittins", "timers", "turns", "pairs", "growth"),
         *("matching", "matching_search", "grouping", "seating"),
         *("auction", "sharers"),
     )

@@ -200,23 +200,20 @@ def test_wrong_fraction_leaves_the_others_exact():
         assert estimates.factors(jobs).tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(("running_first", "expected"), [(False, [13, 15]), (True, [15, 8])])
+@pytest.mark.parametrize(("running_first", "expected"), [(False, [2, 8, 12]), (True, [2, 12, 10])])
 def test_tiresias_inside_a_queue(running_first, expected):
-    """Job a (10 s) runs 0-3 and falls to the second queue; b (5 s, at 1) runs 3-6 and falls, too.
+    """2 GPUs, first queue up to 4 GPU-s. X (1 GPU, 2 s) runs, a (2 GPUs, 4 s) finds no room, b (1, 8 s) does.
 
-    There a, which arrived first, takes the GPU back: 6-13, and b ends 13-15. If running jobs go first, b goes
-    on and ends at 8, a runs 8-15.
+    At 2 a, which came before b, takes the GPUs: 2-4, then b for its first queue, 4-6; in the next one a 6-8,
+    b 8-12. With running jobs first b goes on, falls at 4, a 4-6 falls behind it: b 6-10, a 10-12.
     """
-    jobs = [job("a", 1, 10), job("b", 1, 5, at=1)]
-    policy = Tiresias(thresholds_gpu_s=(3.0,), running_first=running_first)
-    assert finishes(jobs, tiny_cluster(1, 1), policy) == expected
+    jobs = [job("x", 1, 2), job("a", 2, 4), job("b", 1, 8)]
+    policy = Tiresias(thresholds_gpu_s=(4.0,), running_first=running_first)
+    assert finishes(jobs, tiny_cluster(1), policy) == expected
 
 
-def test_waiting_jobs_of_a_queue_go_by_the_time_they_wait():
-    """First queue up to 3 GPU-s: a 0-3, b 3-6, and c, which comes at 6 with nothing attained, 6-9.
-
-    Then all have 3 s; c runs and goes on (9-16); a waits since 3 (16-23), b since 6 (23-30).
-    """
+def test_a_demoted_job_goes_behind_those_that_wait():
+    """As in the open program: b falls at 6 behind a, which waits since 3; c falls at 9 behind both."""
     jobs = [job("a", 1, 10), job("b", 1, 10, at=1), job("c", 1, 10, at=6)]
     policy = Tiresias(thresholds_gpu_s=(3.0,), running_first=True)
-    assert finishes(jobs, tiny_cluster(1, 1), policy) == [23, 30, 16]
+    assert finishes(jobs, tiny_cluster(1, 1), policy) == [16, 23, 30]

@@ -1,0 +1,39 @@
+"""Queues in which running jobs come first, and nobody stops a job of the same queue. For Tiresias."""
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.view import JobColumns
+
+Ints = npt.NDArray[np.int64]
+_LAST = np.iinfo(np.int64).max
+
+
+class Turns:
+    """Remembers the order of the jobs of each queue from one decision to the next.
+
+    Jobs come to the end of the first queue, and when they fall to the end of the next one. Who runs after a
+    decision goes before who waits; else the order stays.
+    """
+
+    def __init__(self) -> None:
+        self._turn: Ints = np.zeros(0, dtype=np.int64)  # by job; 0 of one never seen
+        self._queue: Ints = np.zeros(0, dtype=np.int64)  # by job, as last seen
+        self._next = 1
+
+    def ranking(self, jobs: JobColumns, queue: Ints) -> Ints:
+        """Return the rows in order, (n,), given their queues."""
+        self._make_room(int(jobs.job.max(initial=0)) + 1)
+        turn = self._turn[jobs.job]
+        fallen = jobs.running & (queue > self._queue[jobs.job])
+        turn[fallen | (turn == 0)] = _LAST
+        rows = np.lexsort((turn, ~jobs.running | fallen, queue))
+        self._queue[jobs.job] = queue
+        self._turn[jobs.job[rows]] = np.arange(self._next, self._next + len(rows))
+        self._next += len(rows)
+        return rows
+
+    def _make_room(self, jobs: int) -> None:
+        if jobs > len(self._turn):
+            more = (0, 2 * jobs - len(self._turn))
+            self._turn, self._queue = np.pad(self._turn, more), np.pad(self._queue, more)

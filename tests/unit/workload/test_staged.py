@@ -1,0 +1,51 @@
+"""Jobs of models with measured stages."""
+
+import pytest
+
+from artist.errors import InputError
+from artist.workload.staged import StagedTrace
+from artist.workload.table import STAGE_COLUMNS
+
+MODELS = {"rule": "uniform", "names": ["VGG16", "A2C"]}
+
+
+def staged(**parameters):
+    """Return 300 jobs of two models, drawn like Muri's."""
+    how = {"preset": "muri", "jobs": 300, "load": 0.8, "models": MODELS, **parameters}
+    return StagedTrace(**how).table()
+
+
+def test_a_job_has_the_stages_of_its_model_and_gpus():
+    """VGG16 on 8 GPUs: 214 ms, of which storage 70.29, CPU 11.71, GPU 75, network 66; busy for 75 / 214."""
+    jobs = staged()
+    row = jobs[(jobs["model"] == "VGG16") & (jobs["gpus"] == 8)].iloc[0]
+    expected = [0.214, 0.07029, 0.01171, 0.075, 0.066]
+    assert row[["compute_s", *STAGE_COLUMNS]].tolist() == pytest.approx(expected)
+    assert row["gpu_utilization"] == pytest.approx(75 / 214)
+    assert row["iterations"] == round(row["duration_s"] / 0.214)
+
+
+def test_the_jobs_are_those_of_the_generator_in_its_order():
+    """Only the models and what follows from them is added; half of the jobs are guaranteed, all if asked."""
+    jobs, all_promised = staged(), staged(guaranteed_share=1)
+    assert set(jobs["model"]) == {"VGG16", "A2C"}
+    assert jobs["submit_s"].is_monotonic_increasing
+    assert jobs["guaranteed"].mean() == pytest.approx(0.5, abs=0.1)
+    assert all_promised["guaranteed"].all()
+    assert all_promised["model"].equals(jobs["model"])
+
+
+def test_jobs_like_trace_3_are_like_trace_3():
+    """992 jobs of 116,689 GPU-hours, 9.42 GPUs each; of 100,000 drawn, within 5 %."""
+    jobs = staged(jobs=100_000)
+    gpu_hours = float((jobs["gpus"] * jobs["duration_s"]).sum()) / 3600 * 992 / 100_000
+    assert gpu_hours == pytest.approx(116_689, rel=0.05)
+    assert jobs["gpus"].mean() == pytest.approx(9.42, rel=0.05)
+
+
+def test_a_model_without_stages_is_refused():
+    """ResNet50 was not measured: the error says which were."""
+    with pytest.raises(InputError, match="no stages measured") as caught:
+        staged(models={"rule": "fixed", "name": "ResNet50"})
+    assert caught.value.where == "workload.models"
+    assert "ShuffleNet" in str(caught.value.allowed)
