@@ -1,8 +1,8 @@
 """The iteration time of a job where it is placed, with the network model's exposed communication.
 
 The network model gives exposed communication as a share of *its* compute time on this shape; that
-share is applied to the compute time of the trace (Dally, section 4.2.1). The profile's compute is
-scaled by the same factor as the job's before it is asked.
+share is applied to the compute time of the trace (Dally, section 4.2.1), or to its stage on the GPUs if the
+trace has stages. The profile's compute is scaled by the same factor as the job's before it is asked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -91,11 +91,11 @@ class PlacedPerformance:
         measured = stages_of(spec)
         if not spec.demand.gpus:
             return measured
-        compute, factor = self._compute(spec, allocation, cluster)
+        factor = self._factor(spec, allocation, cluster)
         storage, cpu, gpu = measured[:3] if factor == 1.0 else (round(t * factor) for t in measured[:3])
         network = measured.network_ns
         if self._network_stage == "model":
-            network = self._network_ns(spec, allocation, cluster, compute, factor)[1]
+            network = self._network_ns(spec, allocation, cluster, factor)[1]
         return Stages(storage, cpu, gpu, network)
 
     def _together(self, group: Group, running: Running) -> dict[int, IterationParts]:
@@ -110,28 +110,27 @@ class PlacedPerformance:
 
     def _alone(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> IterationParts:
         """Return the parts of an iteration with nobody else on its GPUs."""
-        compute, factor = self._compute(spec, allocation, cluster)
-        exposed = self._network_ns(spec, allocation, cluster, compute, factor)[0]
+        factor = self._factor(spec, allocation, cluster)
+        compute = _scaled(spec.compute_ns, factor)
+        exposed = self._network_ns(spec, allocation, cluster, factor)[0]
         cap = allocation.bandwidth_cap
         interference = 0 if cap == 1.0 else round(compute * (1 / cap - 1))
         return IterationParts(compute, interference_ns=interference, exposed_ns=exposed)
 
-    def _compute(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> tuple[int, float]:
-        """Return compute time and its factor over the trace's."""
+    def _factor(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> float:
+        """Return compute time over that of the trace."""
         asked = spec.demand.gpus
         if not asked:
             held = sum(s.cpus for s in allocation.slices)
-            factor = max(spec.demand.cpus, 1) / held
-        else:
-            machines, slices = cluster.machines, allocation.slices
-            slowest = machines[slices[0].machine].speed
-            if len(slices) > 1:
-                slowest = min(machines[s.machine].speed for s in slices)
-            factor = asked / (allocation.gpus * slowest)
-        return (spec.compute_ns if factor == 1.0 else max(1, round(spec.compute_ns * factor))), factor
+            return max(spec.demand.cpus, 1) / held
+        machines, slices = cluster.machines, allocation.slices
+        slowest = machines[slices[0].machine].speed
+        if len(slices) > 1:
+            slowest = min(machines[s.machine].speed for s in slices)
+        return asked / (allocation.gpus * slowest)
 
     def _network_ns(
-        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute: int, factor: float
+        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, factor: float
     ) -> tuple[int, int]:
         """Return the exposed and the full communication of an iteration."""
         if allocation.gpus < 2 or not spec.model:
@@ -147,6 +146,7 @@ class PlacedPerformance:
             known = (answer.exposed_ns, answer.comm_ns, max(answer.compute_ns, 1))
             self._answers[key] = known
         exposed, full, of = known
+        compute = _scaled(spec.compute_ns if spec.stages is None else spec.stages.gpu_ns, factor)
         return (2 * compute * exposed + of) // (2 * of), (2 * compute * full + of) // (2 * of)  # rounded
 
     def _shape(self, allocation: Allocation, cluster: Cluster) -> Shape:
@@ -157,3 +157,7 @@ class PlacedPerformance:
         if only not in self._single:
             self._single[only] = shape_of([(0, *only)])
         return self._single[only]
+
+
+def _scaled(time_ns: int, factor: float) -> int:
+    return time_ns if factor == 1.0 else max(1, round(time_ns * factor))

@@ -1,11 +1,12 @@
 """Jobs of models whose use of storage, CPUs, GPUs and network was measured; no download needed.
 
-GPUs, durations and arrivals are drawn as by `artist.workload.synthetic`, and the model of each job by
-`models`, from those of traces/measured/muri_stages.csv. Its row for the job's GPUs (or the next fewer) gives
-the iteration time, its stages, and the share of it in which the GPUs are busy; the number of iterations is
+GPUs, durations and arrivals are drawn as by `artist.workload.synthetic`, the model of each job from those of
+traces/measured/muri_stages.csv with equal chance. Its row for the job's GPUs (or the next fewer) gives the
+iteration time, its stages, and the share of it in which the GPUs are busy; the number of iterations is
 duration / iteration time, rounded. So the authors of Muri made the jobs of their evaluation (section 6.1).
 """
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,28 +14,32 @@ import pandas as pd
 from pydantic import Field
 
 from artist.data import data_path
-from artist.errors import InputError
 from artist.randomness import child_generator
-from artist.workload.models import assign_models
+from artist.workload.models import ModelRule, assign_models
 from artist.workload.parameters import validated
 from artist.workload.synthetic import SyntheticTrace
 from artist.workload.table import STAGE_COLUMNS
 
 _MS_PER_S = 1000.0
+JOB_TYPES = (("BERT-large", "GPT-2"), ("VGG16", "VGG19"), ("ResNet18", "ShuffleNet"), ("A2C", "DQN"))
+"""Models by bottleneck (GPU, network, storage, CPU: Muri, Table 3), as its Fig. 13 adds them."""
 
 
 class StagedTrace(SyntheticTrace):
     """Jobs drawn from distributions, of models with measured stages."""
 
     class Parameters(SyntheticTrace.Parameters):
-        """Parameters, beside those of `SyntheticTrace`.
+        """Parameters, beside those of `SyntheticTrace`; `models` is not used.
 
         Attributes
         ----------
+        job_types
+            How many bottlenecks the models have among them: GPU, network, storage, CPU, in that order.
         guaranteed_share
             Of the jobs; the others take what is left idle (AntMan).
         """
 
+        job_types: int = Field(default=4, ge=1, le=4)
         guaranteed_share: float = Field(default=0.5, ge=0, le=1)
 
     def __init__(self, **parameters: Any) -> None:
@@ -44,22 +49,11 @@ class StagedTrace(SyntheticTrace):
         self.input_files = (*self.input_files, self.measured)
 
     def table(self) -> pd.DataFrame:
-        """Return all jobs as a canonical table, in order of arrival.
-
-        Raises
-        ------
-        InputError
-            If a model was not measured.
-        """
-        measured = pd.read_csv(self.measured).sort_values("gpus")
+        """Return all jobs as a canonical table, in order of arrival."""
         chosen = self.parameters
-        known = measured["model"].unique().tolist()
-        unknown = {name for part in chosen.models.ranges() for name in part.weights}.difference(known)
-        if unknown:
-            allowed = f"of {', '.join(sorted(known))}"
-            found = ", ".join(sorted(unknown))
-            raise InputError("no stages measured", where="workload.models", found=found, allowed=allowed)
-        drawn = assign_models(super().table().assign(model=""), chosen.models, chosen.seed)
+        names = tuple(chain.from_iterable(JOB_TYPES[: chosen.job_types]))
+        drawn = assign_models(super().table().assign(model=""), ModelRule(names=names), chosen.seed)
+        measured = pd.read_csv(self.measured).sort_values("gpus")
         row = pd.merge_asof(drawn.reset_index().sort_values("gpus"), measured, on="gpus", by="model")
         row = row.set_index("index").sort_index()
         compute_s = row["iteration_ms"] / _MS_PER_S

@@ -21,13 +21,13 @@ VERDICTS = {
     OPEN: "it lies on both sides: these runs do not settle it",
     EQUAL: "there is no difference at all",
     OPPOSITE: "it is on the other side",
-    NEAR: "within {within} of the paper's number, or rounds to it",
+    NEAR: "within {within} of the paper's number, or of no change, or rounds to it",
     FITTED: "the same, but profiles were fitted to it: an input, no result",
     OFF: "neither",
     NO_RATIO: "what it is compared with is 0 in some run",
     NOT_RUN: "some of the runs that it is about are not here",
 }
-_WORST_FIRST = (NOT_RUN, NO_RATIO, OPPOSITE, EQUAL, OPEN, SMALLER, SHOWN)
+_WORST_FIRST = (NOT_RUN, NO_RATIO, OPPOSITE, OFF, EQUAL, OPEN, SMALLER, SHOWN, NEAR)
 
 
 @dataclass(frozen=True)
@@ -133,32 +133,44 @@ def evaluate(claim: Claim, evidence: Sequence[Evidence]) -> Result:
     return Result(claim, weakest, places)
 
 
-_BySeed = Mapping[str, Mapping[int, float]]  # policy -> seed -> number
+_MINE = ""  # whose number a claim is about; the others go by the names of their policies
+_BySeed = Mapping[str, Mapping[int, float]]  # whose -> seed -> number
 
 
 def _numbers(claim: Claim, evidence: Sequence[Evidence]) -> dict[str, dict[str, dict[int, float]]]:
-    """Return the metric by value of what was swept over, policy and seed."""
+    """Return the metric by value of what was swept over, whose it is, and seed."""
     found: dict[str, dict[str, dict[int, float]]] = {}
     for each in evidence:
-        policy = each.facts["policy"] if claim.policy is not None else ""
         number = each.number(claim)
-        wanted = policy in ("" if claim.policy is None else claim.policy, *claim.others)
-        if number is None or not wanted or not _fits(claim.where, each.facts):
+        if number is None:
             continue
-        at = next((str(v) for v in claim.values if _same(v, each.facts.get(claim.along or "", ""))), "")
-        if claim.along and not at:
-            continue
-        seed = int(each.run.summary["seed"])
-        known = found.setdefault(at, {}).setdefault(policy, {})
-        if known.setdefault(seed, number) != number:
-            what = f"several runs of {policy or 'one kind'} with seed {seed} fit a claim: {claim.says}"
-            allowed = "the runs of one sweep, or more in `where` of the claim"
-            raise InputError(what, where="--claims", found=str(each.run.folder), allowed=allowed)
+        for at, whose in _roles(claim, each.facts):
+            seed = int(each.run.summary["seed"])
+            known = found.setdefault(at, {}).setdefault(whose, {})
+            if known.setdefault(seed, number) != number:
+                name = each.facts["policy"] if claim.policy is not None else "one kind"
+                what = f"several runs of {name} with seed {seed} fit a claim: {claim.says}"
+                allowed = "the runs of one sweep, or more in `where` of the claim"
+                raise InputError(what, where="--claims", found=str(each.run.folder), allowed=allowed)
     return found
 
 
+def _roles(claim: Claim, facts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return at which swept values a run counts, and whose number it is there."""
+    at = [str(v) for v in claim.values if _same(v, facts.get(claim.along or "", ""))] if claim.along else [""]
+    roles = []
+    if claim.policy in (None, facts["policy"]) and _fits(claim.where, facts):
+        roles += [(value, _MINE) for value in at]
+    if facts["policy"] in claim.others:
+        if claim.against_where is None:
+            roles += [(value, facts["policy"]) for value in at if _fits(claim.where, facts)]
+        elif _fits(claim.against_where, facts):
+            roles += [(str(value), facts["policy"]) for value in claim.values or ("",)]
+    return roles
+
+
 def _place(claim: Claim, at: str, numbers: _BySeed) -> Place:
-    mine = numbers.get(claim.policy or "", {})
+    mine = numbers.get(_MINE, {})
     rest = [numbers.get(policy, {}) for policy in claim.others]
     seeds = sorted(seed for seed in mine if all(seed in other for other in rest))
     if not seeds:
@@ -192,6 +204,8 @@ def _of_change(claim: Claim, ours: Estimate) -> str:
     assert ours.mean is not None
     low = ours.mean if ours.low is None else ours.low
     high = ours.mean if ours.high is None else ours.high
+    if claim.paper == "same":
+        return NEAR if abs(ours.mean) <= claim.within else OFF
     near, far = (low, high) if _sign(claim) > 0 else (-high, -low)  # both positive: as the paper says
     if near == far == 0:
         return EQUAL
@@ -214,7 +228,8 @@ def _sign(claim: Claim) -> int:
 
 
 def _fits(where: Mapping[str, Any], facts: Mapping[str, str]) -> bool:
-    return all(_same(value, facts.get(key, "")) for key, value in where.items())
+    allowed = {key: value if isinstance(value, tuple) else (value,) for key, value in where.items()}
+    return all(any(_same(each, facts.get(key, "")) for each in values) for key, values in allowed.items())
 
 
 def _same(wanted: object, found: str) -> bool:

@@ -36,11 +36,14 @@ class Claim(_Part):
     says, source
         In words, and where the paper says it.
     where
-        Which runs it is about: config keys and values; `arrivals` is batch (all at once) or spread.
+        Which runs it is about: config keys, and the value or values of each, "" for a key that a run does not
+        have; `arrivals` is batch (all at once) or spread.
     policy
         Whose number.
     against
         What it is compared with: a policy, or several, of which the best counts.
+    against_where
+        Which runs of those, if not the ones of `where`; then `along` is about `policy` only.
     metric
         A column of table.csv; or `overhead`, exposed communication over compute of the jobs of a `model`
         that were mostly on a `tier`, which is compared with nothing.
@@ -49,9 +52,10 @@ class Claim(_Part):
         the best mean; `each`, all of them.
     paper
         What is claimed: a change relative to `against` (-0.69: 69 % less), or two, the weakest and the
-        strongest; `lower` or `higher`, if no number is given. Of an overhead the number.
+        strongest; `lower` or `higher`, if no number is given; `same` for none. Of an overhead the number.
     within, printed
-        How far ours may be from an overhead, as a fraction of it, and its last printed digit.
+        How far ours may be from an overhead, as a fraction of it, and its last printed digit; or how far a
+        change may be from none.
     fitted
         Whether the overhead was an input of the calibration.
     """
@@ -59,10 +63,11 @@ class Claim(_Part):
     says: Text
     source: Text
     metric: str
-    paper: Number | tuple[Number, Number] | Literal["lower", "higher"]
-    where: dict[str, Value] = Field(default_factory=dict)
+    paper: Number | tuple[Number, Number] | Literal["lower", "higher", "same"]
+    where: dict[str, Value | tuple[Value, ...]] = Field(default_factory=dict)
     policy: str | None = None
     against: str | tuple[str, ...] | None = None
+    against_where: dict[str, Value | tuple[Value, ...]] | None = None
     along: str | None = None
     values: tuple[Value, ...] = ()
     take: Literal["best", "each"] | None = None
@@ -86,8 +91,9 @@ class Claim(_Part):
             raise ValueError(f"metric {OVERHEAD} has a model and a tier, and no other metric has")
         if overhead and (self.others or self.along or not isinstance(self.paper, float)):
             raise ValueError("an overhead is one number, compared with nothing and swept over nothing")
-        if not overhead and (self.policy is None or not self.others or self.policy in self.others):
-            raise ValueError("a change is a policy's, against other policies")
+        with_itself = self.policy in self.others and self.against_where is None
+        if not overhead and (self.policy is None or not self.others or with_itself):
+            raise ValueError("a change is a policy's, against other policies, or where something else holds")
         if len({self.along is None, self.take is None, not self.values}) > 1:
             raise ValueError("along, values and take come together")
         ends = self.paper if isinstance(self.paper, tuple) else (self.paper,)

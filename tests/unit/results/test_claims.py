@@ -10,7 +10,15 @@ import yaml
 from artist.errors import InputError
 from artist.results.claims.evaluate import Evidence, Result, evaluate
 from artist.results.claims.schema import Claim, ClaimFile, read_claims
-from artist.results.claims.table import claim_notes, claims_csv, claims_grid, claims_table, judge, ours_text
+from artist.results.claims.table import (
+    claim_notes,
+    claims_csv,
+    claims_grid,
+    claims_table,
+    judge,
+    ours_text,
+    paper_text,
+)
 from artist.results.folder import Run, read_run
 from artist.results.report import main
 
@@ -230,13 +238,38 @@ def test_malformed_yaml_is_told_with_its_place(tmp_path: Path) -> None:
 def test_no_such_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two lines that name what ships."""
     assert main([str(tmp_path), "--claims", "dalli"]) == 2
-    assert "allowed: dally, or a file" in capsys.readouterr().err
+    assert "allowed: dally, muri, or a file" in capsys.readouterr().err
 
 
-def test_the_claims_of_the_dally_paper_name_what_exists() -> None:
-    """Policies and workload of each claim are choices of ours, and Table 1 is whole: 6 models x 3 tiers."""
+@pytest.mark.parametrize(("paper", "overheads"), [("dally", 18), ("muri", 0)])
+def test_the_claims_that_ship_name_what_exists(paper: str, overheads: int) -> None:
+    """Policies of each claim are choices of ours; Table 1 of Dally is whole: 6 models x 3 tiers."""
     conf = Path(__file__).parents[3] / "conf"
     known = {path.stem for path in (conf / "policy").glob("*.yaml")} | {None}
-    file = read_claims("dally")
+    file = read_claims(paper)
     assert {name for claim in file.claims for name in (claim.policy, *claim.others)} <= known
-    assert sum(claim.metric == "overhead" for claim in file.claims) == 18
+    assert sum(claim.metric == "overhead" for claim in file.claims) == overheads
+
+
+def test_a_policy_against_itself_where_something_else_holds(runs: Maker) -> None:
+    """New at 16 racks has 60 s, at 2 racks 80: a quarter less; the seeds pair up."""
+    made = runs({("new", 2): (80.0, 80.0), ("new", 16): (60.0, 60.0)})
+    asked = {"against": "new", "where": {"cluster.racks": 16}, "against_where": {"cluster.racks": 2}}
+    assert held(made, **asked, paper="lower").decisive.ours.mean == -0.25
+    along = {"against": "new", "against_where": {"cluster.racks": 2}, "along": "cluster.racks"}
+    result = held(made, **along, values=[2, 16], take="best", paper="lower")
+    assert [place.ours.mean for place in result.places] == [0, -0.25]
+
+
+@pytest.mark.parametrize(("within", "verdict"), [(0.15, "near"), (0.1, "off")])
+def test_the_same_is_no_change_worth_mentioning(runs: Maker, within: float, verdict: str) -> None:
+    """112.5 against 100 s: within 15 %, not within 10 %; the text says what the paper says."""
+    result = held(runs({("old", 2): (100.0,), ("new", 2): (112.5,)}), paper="same", within=within)
+    assert (result.verdict, paper_text(result.claim)) == (verdict, "same")
+
+
+def test_where_may_allow_several_values_and_none(runs: Maker) -> None:
+    """Racks 2 or 4; a key that no run has is empty."""
+    made = runs({("old", 2): (100.0,), ("new", 2): (90.0,), ("new", 16): (10.0,)})
+    where = {"cluster.racks": [2, 4], "policy.noise": ["", 0]}
+    assert held(made, where=where, paper="lower").decisive.ours.mean == pytest.approx(-0.1)

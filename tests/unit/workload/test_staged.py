@@ -2,16 +2,13 @@
 
 import pytest
 
-from artist.errors import InputError
 from artist.workload.staged import StagedTrace
 from artist.workload.table import STAGE_COLUMNS
 
-MODELS = {"rule": "uniform", "names": ["VGG16", "A2C"]}
-
 
 def staged(**parameters):
-    """Return 300 jobs of two models, drawn like Muri's."""
-    how = {"preset": "muri", "jobs": 300, "load": 0.8, "models": MODELS, **parameters}
+    """Return 300 jobs drawn like Muri's."""
+    how = {"preset": "muri", "jobs": 300, "load": 0.8, **parameters}
     return StagedTrace(**how).table()
 
 
@@ -28,7 +25,7 @@ def test_a_job_has_the_stages_of_its_model_and_gpus():
 def test_the_jobs_are_those_of_the_generator_in_its_order():
     """Only the models and what follows from them is added; half of the jobs are guaranteed, all if asked."""
     jobs, all_promised = staged(), staged(guaranteed_share=1)
-    assert set(jobs["model"]) == {"VGG16", "A2C"}
+    assert jobs["model"].nunique() == 8
     assert jobs["submit_s"].is_monotonic_increasing
     assert jobs["guaranteed"].mean() == pytest.approx(0.5, abs=0.1)
     assert all_promised["guaranteed"].all()
@@ -43,9 +40,9 @@ def test_jobs_like_trace_3_are_like_trace_3():
     assert jobs["gpus"].mean() == pytest.approx(9.42, rel=0.05)
 
 
-def test_a_model_without_stages_is_refused():
-    """ResNet50 was not measured: the error says which were."""
-    with pytest.raises(InputError, match="no stages measured") as caught:
-        staged(models={"rule": "fixed", "name": "ResNet50"})
-    assert caught.value.where == "workload.models"
-    assert "ShuffleNet" in str(caught.value.allowed)
+def test_job_types_are_bottlenecks():
+    """One: GPU only; two: also network. What is drawn beside the model does not change."""
+    one, two, four = staged(job_types=1), staged(job_types=2), staged()
+    assert set(one["model"]) == {"BERT-large", "GPT-2"}
+    assert set(two["model"]) == {"BERT-large", "GPT-2", "VGG16", "VGG19"}
+    assert one[["submit_s", "gpus", "duration_s"]].equals(four[["submit_s", "gpus", "duration_s"]])
