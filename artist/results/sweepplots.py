@@ -66,18 +66,22 @@ class Along:
 
 
 def along(comparison: Comparison, contest: Contest) -> Along | None:
-    """Return the rows along the first number that was swept over; None if there is none, or too much else."""
+    """Return the rows along the first number that was swept over, a policy's own only if there is no other.
+
+    None if there is none, or too much else.
+    """
     groups = comparison.groups
-    others = [i for i, key in enumerate(comparison.keys) if not of_policy(key)]
+    own = [i for i, key in enumerate(comparison.keys) if of_policy(key)]
+    others = [i for i in range(len(comparison.keys)) if i not in own]
     swept = next(
-        (i for i in others if len({g.values[i] for g in groups if _is_number(g.values[i])}) > 1), None
+        (i for i in others + own if len({g.values[i] for g in groups if _is_number(g.values[i])}) > 1), None
     )
     if swept is None:
         return None
     rest = [i for i in others if i != swept]
     there = [row for row, group in enumerate(groups) if _is_number(group.values[swept])]
     at = sorted({groups[row].values[swept] for row in there}, key=float)
-    policy = [i for i in range(len(comparison.keys)) if i not in others]
+    policy = [i for i in own if i != swept]
     of_row = {row: tuple(groups[row].shown[i] for i in policy) for row in there}
     different = list(dict.fromkeys(of_row.values()))
     lines = tuple(labels([comparison.keys[i] for i in policy], different))

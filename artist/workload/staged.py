@@ -7,7 +7,7 @@ duration / iteration time, rounded. So the authors of Muri made the jobs of thei
 """
 
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -35,11 +35,15 @@ class StagedTrace(SyntheticTrace):
         ----------
         job_types
             How many bottlenecks the models have among them: GPU, network, storage, CPU, in that order.
+        network
+            Whether the measured iteration is taken whole (keep), or without its network stage (subtract), for
+            a network model to say what communication takes.
         guaranteed_share
             Of the jobs; the others take what is left idle (AntMan).
         """
 
         job_types: int = Field(default=4, ge=1, le=4)
+        network: Literal["keep", "subtract"] = "keep"
         guaranteed_share: float = Field(default=0.5, ge=0, le=1)
 
     def __init__(self, **parameters: Any) -> None:
@@ -56,12 +60,13 @@ class StagedTrace(SyntheticTrace):
         measured = pd.read_csv(self.measured).sort_values("gpus")
         row = pd.merge_asof(drawn.reset_index().sort_values("gpus"), measured, on="gpus", by="model")
         row = row.set_index("index").sort_index()
-        compute_s = row["iteration_ms"] / _MS_PER_S
+        whole_s = row["iteration_ms"] / _MS_PER_S
+        compute_s = whole_s - (row["network_ms"] / _MS_PER_S if chosen.network == "subtract" else 0.0)
         random = child_generator(chosen.seed, "synthetic.guaranteed")
         return drawn.assign(
-            iterations=np.maximum(1, np.rint(drawn["duration_s"] / compute_s)).astype("Int64"),
+            iterations=np.maximum(1, np.rint(drawn["duration_s"] / whole_s)).astype("Int64"),
             compute_s=compute_s,
             **{name: row[name.replace("_s", "_ms")] / _MS_PER_S for name in STAGE_COLUMNS},
-            gpu_utilization=np.clip(row["gpu_ms"] / row["iteration_ms"], 1e-6, 1.0),
+            gpu_utilization=np.minimum(1.0, row["gpu_ms"] / _MS_PER_S / compute_s),
             guaranteed=(random.random(len(drawn)) < chosen.guaranteed_share).astype(np.int64),
         )

@@ -22,6 +22,15 @@ def test_a_job_has_the_stages_of_its_model_and_gpus():
     assert row["iterations"] == round(row["duration_s"] / 0.214)
 
 
+def test_the_network_stage_can_be_left_to_a_model():
+    """VGG16 on 8 GPUs: 214 - 66 ms, as many iterations; its GPUs are busy for 75 of the 148."""
+    keep, subtract = staged(), staged(network="subtract")
+    vgg = (keep["model"] == "VGG16") & (keep["gpus"] == 8)
+    assert subtract[vgg]["compute_s"].iloc[0] == pytest.approx(0.148)
+    assert subtract[vgg]["gpu_utilization"].iloc[0] == pytest.approx(75 / 148)
+    assert subtract["iterations"].equals(keep["iterations"])
+
+
 def test_the_jobs_are_those_of_the_generator_in_its_order():
     """Only the models and what follows from them is added; half of the jobs are guaranteed, all if asked."""
     jobs, all_promised = staged(), staged(guaranteed_share=1)
