@@ -14,7 +14,7 @@ from artist.workload.api import FileParameters
 from artist.workload.parameters import Strict, validated
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
-from artist.workload.table import COLUMNS, check, refuse, to_numbers, typed
+from artist.workload.table import COLUMNS, STAGE_COLUMNS, check, refuse, to_numbers, typed
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -23,7 +23,7 @@ TimeUnit = Literal["us", "ms", "s", "min", "h", "d"]
 TimeOrDate = Literal["us", "ms", "s", "min", "h", "d", "timestamp"]
 Duplicates = Literal["refuse", "first", "number"]
 _SCALES: dict[str, Mapping[str, float]] = {
-    **dict.fromkeys(("submit_s", "start_s", "end_s", "duration_s", "compute_s"), SECONDS),
+    **dict.fromkeys(("submit_s", "start_s", "end_s", "duration_s", "compute_s", *STAGE_COLUMNS), SECONDS),
     "memory_bytes": BYTES,
     "gpu_utilization": SHARES,
 }
@@ -55,6 +55,10 @@ class ColumnMap(Strict):
     max_gpus: Name = None
     gpu_utilization: Name = None
     guaranteed: Name = None
+    storage_s: Name = None
+    cpu_s: Name = None
+    gpu_s: Name = None
+    network_s: Name = None
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """Return the columns that the file has: ours, and its own."""
@@ -74,6 +78,10 @@ class Units(Strict):
     compute_s: TimeUnit = "s"
     memory_bytes: Literal["b", "kb", "mb", "gb", "kib", "mib", "gib"] = "b"
     gpu_utilization: Literal["fraction", "percent"] = "fraction"
+    storage_s: TimeUnit = "s"
+    cpu_s: TimeUnit = "s"
+    gpu_s: TimeUnit = "s"
+    network_s: TimeUnit = "s"
 
 
 class ColumnsCsv:

@@ -74,6 +74,16 @@ def test_utilization_in_percent(write: Write) -> None:
 NUMBERS = "5,1000,61000,1\n2,0,5000,0\n"
 
 
+def test_stages_in_ms(write: Write) -> None:
+    """What an iteration uses of each resource, in a unit of its own each."""
+    path = write("t,n,d,read,prepare,train,send\n0,1,10,600,0.2,150,50\n")
+    stages = {"storage_s": "read", "cpu_s": "prepare", "gpu_s": "train", "network_s": "send"}
+    columns = {"submit_s": "t", "gpus": "n", "duration_s": "d", **stages}
+    units = {"storage_s": "ms", "gpu_s": "ms", "network_s": "ms"}
+    table = ColumnsCsv(path=path, columns=columns, units=units).table()
+    assert table[list(stages)].iloc[0].tolist() == pytest.approx([0.6, 0.2, 0.15, 0.05])
+
+
 def test_start_and_end_in_ms_without_a_header(write: Write) -> None:
     """(61000 - 1000) ms are 60 s; without job_id the line is the name; dates by origin."""
     table = ColumnsCsv(
