@@ -42,11 +42,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A running job lost its allocation and waits again."""
+    """A running job lost its allocation and waits again, with so many iterations to do."""
 
     time_ns: int
     job: int
     reason: Literal["preempted", "evicted"]
+    iterations_left: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,7 +298,7 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                     progress(now)
                     remaining = -(-remaining * new // iteration)
                 remaining, iteration = remaining or new, new
-            case Stop(now, _, _):
+            case Stop(now, _, _, left):
                 progress(now)
                 if mode == "lose_all":
                     done, remaining = 0, 0
@@ -306,6 +306,7 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                     done, remaining = done - done % (overheads.checkpoint_iterations(spec) or 1), 0
                 elif mode == "lose_iteration" or failed_ns == now:
                     remaining = 0
+                assert left == spec.iterations - done
                 machines = set()
             case Finish(now, _):
                 progress(now - 1) if now - 1 >= at else None

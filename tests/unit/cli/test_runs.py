@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -87,6 +88,17 @@ def test_a_policy_that_plans_nonsense_is_told_without_a_traceback(artist: Artist
     assert result.err.startswith("PlanError")
     assert "Traceback" not in result.err
     assert not list(Path("runs").glob("2*"))
+
+
+def test_changes_of_iteration_time_are_events_if_asked_for(artist: Artist) -> None:
+    """Each of the 8 jobs has its iteration time set at least once; without `output.rates` no row says so."""
+    counts = []
+    for name, rates in (("with", "true"), ("without", "false")):
+        artist("policy=fifo", f"output.rates={rates}", f"output.dir={name}")
+        (path,) = Path(name).rglob("events.parquet")
+        counts.append(int((pd.read_parquet(path)["kind"] == "reprice").sum()))
+    assert counts[0] >= 8
+    assert counts[1] == 0
 
 
 def test_the_window_and_the_clock_stop_a_run(artist: Artist) -> None:
