@@ -229,7 +229,8 @@ def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
 def _of_resources(digests: Sequence[Digest], rows: Sequence[int], contest: Contest) -> str:
     thinned = any(gauge.thinned for row in rows for gauge in digests[row].resources)
     text = _UNRECORDED * any(not each.resources for each in digests) + f"{_AVERAGED}." * thinned
-    return text + _of_pictures(rows, contest)
+    there = [r for r in contest.scenario_of(rows[0]).rows if r < len(digests) and digests[r].resources]
+    return text + _of_pictures(rows, contest) + f" The first {len(rows)} rows." * (len(rows) < len(there))
 
 
 def _idle(titles: Sequence[str], what: str) -> str:

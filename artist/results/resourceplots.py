@@ -1,11 +1,11 @@
 """The figure of the use of storage, CPUs, GPUs and network over time."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from artist.results.digest import Digest
 from artist.results.facets import facets
-from artist.results.looks import WIDTH_IN, columns, label_rows, legend, panels, style, time_unit
+from artist.results.looks import WIDTH_IN, columns, group_texts, label_rows, legend, panels, style, time_unit
 from artist.results.pictures import chosen
 from artist.results.resources import RESOURCES
 from artist.results.scenarios import Contest
@@ -27,11 +27,7 @@ def in_use(
     from matplotlib.lines import Line2D
 
     layout = facets([each.group for each in digests], contest)
-    names = [digests[row].group for row in rows]
-    texts = [f"{group.letter}: {group.label}" if group.letter else group.label for group in names]
-    lines: list[dict[str, Any]] = [
-        {name: value for name, value in layout.looks[row].items() if name != "markevery"} for row in rows
-    ]
+    texts = group_texts([digests[row].group for row in rows])
     end_s = max(digests[row].end_s for row in rows) or 1.0
     scale, unit = time_unit(end_s)
     with style():
@@ -50,5 +46,6 @@ def in_use(
                 axes.set_xlabel(f"time ({unit})")
         places[0].set_ylim(bottom=0)  # they share it
         label_rows(figure, "in use (% of the GPUs' time)", texts)
-        legend(figure, texts, [Line2D([], [], **each | {"linewidth": 1.1}) for each in lines])
+        examples = [{k: v for k, v in layout.looks[row].items() if k != "markevery"} for row in rows]
+        legend(figure, texts, [Line2D([], [], **each) for each in examples])
         return figure

@@ -104,16 +104,28 @@ def test_no_gpus_no_use():
 
 
 def test_the_longest_delay_under_way_counts():
-    """Starts at 0 (3 s), is retuned at 1 (1 s), moves at 2 (5 s): progress, and use, from 7 s on, to 17 s."""
+    """Starts at 0 (3 s) and is retuned at 1 (1 s): used from 3 s on. If it moves at 2 (5 s), from 7 s on."""
     script = {
         0: lambda v, p: p.place(0, on((0, 2))),
         1: lambda v, p: p.place(0, on((0, 2), cap=0.5)),
-        2: lambda v, p: p.place(0, on((1, 2))),
     }
-    rows, _ = record(
-        [job("a", 2, 10)], Scripted(script), overheads=Overheads(start_s=3, retune_s=1, migrate_s=5)
-    )
+    costs, jobs = Overheads(start_s=3, retune_s=1, migrate_s=5), [job("a", 2, 10)]
+    rows, _ = record(jobs, Scripted(script), overheads=costs)
+    assert column(rows, "gpu") == [(0, 0), (3, 0.5), (13, 0)]
+    rows, _ = record(jobs, Scripted(script | {2: lambda v, p: p.place(0, on((1, 2)))}), overheads=costs)
     assert column(rows, "gpu") == [(0, 0), (7, 0.5), (17, 0)]
+
+
+def test_a_move_changes_the_stages():
+    """On one machine a job sends nothing, on two for half of its iteration: 2 of 4 GPUs x 0.5 from 4 s on."""
+
+    class Sending(PlainPerformance):
+        def stages(self, spec, allocation, cluster):
+            return Stages(0, 0, NS_PER_S, (len(allocation.slices) - 1) * NS_PER_S // 2)
+
+    script = {0: lambda v, p: p.place(0, on((0, 2))), 4: lambda v, p: p.place(0, on((0, 1), (1, 1)))}
+    rows, _ = record([job("a", 2, 10)], Scripted(script), performance=Sending())
+    assert column(rows, "network") == [(0, 0), (4, 0.25), (10, 0)]
 
 
 def test_a_delay_that_a_stop_ends_uses_nothing_later():

@@ -144,7 +144,7 @@ def summary(result: RunResult) -> dict[str, Any]:
 
 @pytest.fixture
 def run_folder(result: RunResult, recorder: Recorder, summary: dict[str, Any]) -> Callable[..., Path]:
-    """Write the run, its completion times multiplied by `slower`, with a config and perhaps what was in use."""
+    """Write the run, its completion times multiplied by `slower`, with a config, perhaps what was in use."""
 
     def write(
         folder: Path, config: dict[str, Any], slower: int = 1, resources: Resources | None = None

@@ -175,6 +175,14 @@ def test_of_many_scenarios_one_shows_the_resources(figures: Callable[..., dict[s
     assert "Shown: 1 rack" in made["resources"].caption
 
 
+def test_more_lines_than_can_be_told_apart_are_not_drawn(figures: Callable[..., dict[str, Drawing]]) -> None:
+    """Of 8 policies the first 6, and the caption says so."""
+    names = [f"p{i}" for i in range(8)]
+    drawing = figures(names, names)["resources"]
+    assert [len(axes.get_lines()) for axes in drawing.draw(WIDTH_IN).axes] == [6] * 4
+    assert "The first 6 rows." in drawing.caption
+
+
 def test_on_a_phone_the_panels_stand_below_each_other(figures: Callable[..., dict[str, Drawing]]) -> None:
     """One column, and the layout holds (warnings are errors here)."""
     figure = figures(["fifo", "srtf"], ["fifo", "srtf"])["resources"].draw(NARROW_IN)
