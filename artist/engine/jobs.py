@@ -112,10 +112,6 @@ class JobTable:
         """Return the jobs that wait, in order of arrival, shape (n,)."""
         return vector(self._waiting).copy()
 
-    def left(self, job: int) -> int:
-        """Return how many iterations a settled job has yet to do, the open one included."""
-        return self.iterations[job] - self.done[job]
-
     # --- the clock of one job
 
     def arrive(self, job: int, now: int) -> None:
@@ -201,7 +197,8 @@ class JobTable:
         self.remaining[job] = remaining
         self.iteration[job] = new
         self.parts[job] = parts
-        return self.since[job] + progress.time_left(remaining, self.left(job), new)
+        left = self.iterations[job] - self.done[job]
+        return self.since[job] + progress.time_left(remaining, left, new)
 
     def cut_open_iteration(self, job: int) -> None:
         """Throw away what a settled job has run of its open iteration."""

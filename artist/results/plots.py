@@ -201,11 +201,12 @@ def queueing_panels(digests: Sequence[Digest], contest: Contest) -> tuple[Facets
 def gauge_tops(digests: Sequence[Digest], gauge: str, layout: Facets) -> list[float]:
     """Return the greatest number of each panel, capacity included where it is drawn.
 
-    They are the same, for one axis, if they are of one size.
+    They are the same, for one axis, if they are of one size, or the scale shows all sizes.
     """
     shown = [gauge, *["capacity_gpus"] * (gauge == "busy_gpus")]
     tops = [max(_top(digests[row], name) for row in rows for name in shown) for _, rows in layout.sets]
-    return [max(tops)] * len(tops) if max(tops) <= _ALIKE * min(tops) else tops
+    alike = max(tops) <= _ALIKE * min(tops) or on_a_far_scale(gauge, tops)
+    return [max(tops)] * len(tops) if alike else tops
 
 
 def on_a_far_scale(gauge: str, tops: Sequence[float]) -> bool:

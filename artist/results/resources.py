@@ -84,10 +84,10 @@ class Resources:
             elif isinstance(event, Finish):
                 self._let_go(event.job, time_ns)
             elif isinstance(event, Arrival):
-                self._wait(event.job, time_ns, self._jobs[event.job].iterations)
+                self._wait(event.job, time_ns, 0)
             elif isinstance(event, Stop):
                 self._let_go(event.job, time_ns)
-                self._wait(event.job, time_ns, event.iterations_left)
+                self._wait(event.job, time_ns, event.iterations_done)
         if gauges.capacity_gpus != self._capacity:
             self._open_row(time_ns)
             self._capacity = gauges.capacity_gpus
@@ -113,9 +113,10 @@ class Resources:
 
     # --- what happens to a job
 
-    def _wait(self, job: int, now: int, iterations: int) -> None:
+    def _wait(self, job: int, now: int, done: int) -> None:
+        spec = self._jobs[job]
         self._open_row(now)
-        self._blocked.wait(job, now, int(iterations) * int(self._jobs[job].compute_ns))
+        self._blocked.wait(job, now, (int(spec.iterations) - done) * int(spec.compute_ns))
 
     def _hold(self, event: Start | Change) -> None:
         """Note what a job holds; its new iteration time, which says what it uses, is told after this."""

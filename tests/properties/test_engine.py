@@ -239,9 +239,9 @@ class CountedUse:
                 self.held[job], self.since[job] = allocation.gpus, max(self.since[job], now + delay)
             case Reprice(_, job, iteration):
                 self.iteration[job] = iteration
-            case Stop(now, job, _, left):
+            case Stop(now, job, _, done):
                 del self.since[job]
-                self.waiting[job] = now, left
+                self.waiting[job] = now, self.specs[job].iterations - done
             case Finish(_, job):
                 del self.since[job]
 
@@ -384,7 +384,7 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                     progress(now)
                     remaining = -(-remaining * new // iteration)
                 remaining, iteration = remaining or new, new
-            case Stop(now, _, _, left):
+            case Stop(now, _, _, kept):
                 progress(now)
                 if mode == "lose_all":
                     done, remaining = 0, 0
@@ -392,7 +392,7 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                     done, remaining = done - done % (overheads.checkpoint_iterations(spec) or 1), 0
                 elif mode == "lose_iteration" or failed_ns == now:
                     remaining = 0
-                assert left == spec.iterations - done
+                assert kept == done
                 machines = set()
             case Finish(now, _):
                 progress(now - 1) if now - 1 >= at else None
