@@ -236,6 +236,9 @@ class OutputConfig(Frame):
         Name of a sweep's folder; None for the experiment's.
     rates
         Whether events.parquet has changes of iteration time too; there are many.
+    resources
+        Whether resources.parquet says what is in use, and how blocked those are that wait. A run that was
+        made without it is made again.
     progress
         Whether to show a progress bar; None for "if stderr is a terminal".
     """
@@ -243,6 +246,7 @@ class OutputConfig(Frame):
     dir: Path
     name: Annotated[str, BeforeValidator(checked_name)] | None = None
     rates: bool = False
+    resources: bool = Field(default=False, strict=True)
     progress: bool | None = None
 
 

@@ -23,9 +23,10 @@ from artist.errors import InputError, PlanError, StuckError
 from artist.explain import from_library, two_lines
 from artist.orphans import end_with_parent
 from artist.progress import ProgressBar
-from artist.results.folder import write_run
+from artist.results.folder import RESOURCES_FILE, write_run
 from artist.results.metrics import summarise
 from artist.results.recorder import Recorder
+from artist.results.resources import Resources
 from artist.run_folder import CONFIG, LOG, RunFolder
 from artist.run_key import code_digest, program_version
 from artist.user_folder import check_targets, put_on_path, python_files
@@ -91,7 +92,9 @@ def run_point(request: Request) -> Outcome:
     """
     end_with_parent()
     lines, notes = io.StringIO(), _Notes()
-    folder = RunFolder(request.folder, Path(str(request.config["output"]["dir"])).expanduser() / ".locks")
+    output = request.config["output"]
+    wanted = (RESOURCES_FILE,) if output.get("resources") else ()
+    folder = RunFolder(request.folder, Path(str(output["dir"])).expanduser() / ".locks", wanted)
     with _logging_to(logging.StreamHandler(lines), notes):
         try:
             return replace(_finish(request, folder, lines), notes=tuple(notes.kept))
@@ -149,11 +152,17 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
     )
     jobs = simulation.jobs  # in order of arrival, as the engine numbers them
     recorder = Recorder(jobs, simulation.cluster, rates=config.output.rates)
+    stages = simulation.performance.stages
+    resources = Resources(jobs, simulation.cluster, stages) if config.output.resources else None
     with ExitStack() as stack:
         observers: list[Observer] = [recorder]
+        if resources is not None:
+            observers.append(resources)
         if shown:
             observers.append(stack.enter_context(ProgressBar(len(jobs))))
         result = simulation.run(observers)
+    if resources is not None:
+        resources.close(result.end_ns)
     wall_s = perf_counter() - started
     log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
     summary = summarise(
@@ -163,6 +172,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         network_distinct=len(network.distinct),
         network_fallbacks=network.fallbacks,
         network_carried=network.carried,
+        resources=resources,
         run={
             "wall_s": round(wall_s, 3),
             "network": f"{type(network.model).__name__} {network.version}",
@@ -173,7 +183,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
             "host": socket.gethostname(),
         },
     )
-    write_run(scratch, result, recorder, summary, getattr(simulation.policy, "series", ()))
+    write_run(scratch, result, recorder, summary, getattr(simulation.policy, "series", ()), resources)
     return summary
 
 

@@ -33,13 +33,20 @@ class RunFolder:
         Where the finished folder lies.
     locks
         Folder of lock files; it stays.
+    wanted
+        Files that the run is to have beside those that all runs have. One without them is made again: it gets
+        what it lacks, and nothing that it has is lost.
     """
 
     path: Path
     locks: Path
+    wanted: tuple[str, ...] = ()
 
     def summary(self) -> dict[str, Any] | None:
-        """Return the summary of a finished run, None if it is not finished."""
+        """Return the summary of a finished run that has all that is wanted, else None."""
+        return self._finished() if all((self.path / name).exists() for name in self.wanted) else None
+
+    def _finished(self) -> dict[str, Any] | None:
         try:
             summary: dict[str, Any] = json.loads((self.path / SUMMARY).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
@@ -65,14 +72,19 @@ class RunFolder:
             if self.summary() is not None:
                 yield None
                 return
-            self._check_place()
+            lacking = self._finished() is not None
+            if not lacking:
+                self._check_place()
             self._remove_stale()
             scratch = self._scratch(f"{socket.gethostname()}-{os.getpid()}")
             scratch.mkdir(parents=True)
             try:
                 yield scratch
-                self._forget_failure()
-                os.rename(scratch, self.path)  # onto nothing, or onto an empty folder
+                if lacking:
+                    self._add(scratch)
+                else:
+                    self._forget_failure()
+                    os.rename(scratch, self.path)  # onto nothing, or onto an empty folder
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
 
@@ -81,7 +93,7 @@ class RunFolder:
         with suppress(OSError, InputError):
             self.locks.mkdir(parents=True, exist_ok=True)
             with FileLock(self._lock_file()):
-                if self.summary() is not None:
+                if self._finished() is not None:
                     return
                 self._check_place()
                 self.path.mkdir(parents=True, exist_ok=True)
@@ -110,6 +122,13 @@ class RunFolder:
         """Remove what killed runs left; whoever holds the lock is the only writer."""
         for stale in self.path.parent.glob(f".{self.path.name}.part-*"):
             shutil.rmtree(stale, ignore_errors=True)
+
+    def _add(self, scratch: Path) -> None:
+        """Give a finished run what it lacks, what is wanted last: whoever is killed before does it again."""
+        os.replace(scratch / SUMMARY, self.path / SUMMARY)
+        for path in sorted(scratch.iterdir(), key=lambda path: path.name in self.wanted):
+            if not (self.path / path.name).exists():
+                os.replace(path, self.path / path.name)
 
     def _forget_failure(self) -> None:
         if self.path.exists():

@@ -67,7 +67,7 @@ class CachedModel:
         self, model: NetworkModel, folder: Path | None = None, fallback: NetworkModel | None = None
     ) -> None:
         self.model = model
-        self.folder = folder = folder.expanduser() if folder is not None else None
+        self.folder = folder = _made(folder) if folder is not None else None
         self.calls = 0
         self.hits = 0
         self.fallbacks = 0
@@ -75,16 +75,6 @@ class CachedModel:
         self._fallback = fallback
         self._known: dict[Question, IterationTime] = {}
         self._writable = folder is not None
-        if folder is not None:
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as problem:
-                raise InputError(
-                    "cannot make the cache folder",
-                    where="network.cache",
-                    found=str(folder),
-                    allowed=f"a folder that can be made, or null for none ({problem.strerror})",
-                ) from None
 
     @property
     def version(self) -> str:
@@ -252,6 +242,21 @@ def _tier(value: object) -> Tier:
     if value not in get_args(Tier):
         raise ValueError(f"not a tier: {value!r}")
     return cast(Tier, value)
+
+
+def _made(folder: Path) -> Path:
+    """Make the folder if it is not there, a home that `~` names filled in."""
+    try:
+        made = folder.expanduser()
+        made.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError, ValueError) as problem:  # no such home; a name that no file system takes
+        raise InputError(
+            "cannot make the cache folder",
+            where="network.cache",
+            found=str(folder),
+            allowed=f"a folder that can be made, or null for none ({getattr(problem, 'strerror', problem)})",
+        ) from None
+    return made
 
 
 def _read(path: Path, asked: Mapping[str, object]) -> IterationTime | None:

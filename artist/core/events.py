@@ -42,11 +42,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A running job lost its allocation and waits again."""
+    """A running job lost its allocation and waits again, with so many iterations done that are not lost."""
 
     time_ns: int
     job: int
     reason: Literal["preempted", "evicted"]
+    iterations_done: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Transitions:
             if after is None and before is not None:
                 self._stop(job, before, now, keep=True)
                 self._jobs.preemptions[job] += 1
-                self._note(Stop(now, job, "preempted"))
+                self._note(Stop(now, job, "preempted", self._jobs.done[job]))
         for machine, pool in assigns:
             self._note(self._machines.assign(machine, pool, now))
         for job, before, after in todo:
@@ -68,7 +68,7 @@ class Transitions:
         before = self._give_back(job, now)
         self._stop(job, before, now, keep=not failed)
         self._jobs.evictions[job] += 1
-        return Stop(now, job, "evicted")
+        return Stop(now, job, "evicted", self._jobs.done[job])
 
     # --- steps
 

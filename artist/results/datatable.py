@@ -107,6 +107,8 @@ def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
     for metric in _ORDER:
         compared = metric not in _COUNTS
         estimates = [estimate(metric, [run.summary for run in group.runs]) for group in groups]
+        if metric.optional and all(each.mean is None for each in estimates):
+            continue
         unit, factor = column_unit(metric.kind, [each.mean for each in estimates])
         columns.append(
             Column(metric.name, _title(metric), unit, more=metric not in METRICS, compared=compared)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from artist.results.compare import Replicates
-from artist.results.folder import Run
+from artist.results.folder import RESOURCES_FILE, Run
 from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Floats, Jobs, Words, read_jobs
+from artist.results.resources import COLUMNS
 from artist.results.steps import distribution_steps, thin_steps
 
 BINS = 400
+SPANS = 40  # of the use of resources, which changes much: lines of several rows share a panel
 GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "unfinished_jobs")
 TIMELINE = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
 LEAST_WAIT_S = 1.0  # a job that waited less did not wait
@@ -79,6 +81,8 @@ class Digest:
         with at least 2 GPUs: ((model, tier), value).
     gauges
         Of the first replicate, by GAUGES.
+    resources
+        Likewise, by COLUMNS of resources; empty if it did not record them.
     users, vcs
         By GPU time, the most first; no entry if the trace names none.
     """
@@ -92,9 +96,16 @@ class Digest:
     tier_gpu_hours: Floats
     overheads: tuple[tuple[tuple[str, str], float], ...]
     gauges: tuple[Gauge, ...]
+    resources: tuple[Gauge, ...]
     end_s: float
     users: tuple[Member, ...]
     vcs: tuple[Member, ...]
+
+    def gauge(self, name: str) -> Gauge | None:
+        """Return a gauge, or what was recorded of a resource; None if it was not."""
+        if name in GAUGES:
+            return self.gauges[GAUGES.index(name)]
+        return self.resources[COLUMNS.index(name)] if self.resources else None
 
 
 def digest(group: Replicates) -> Digest:
@@ -117,6 +128,7 @@ def digest(group: Replicates) -> Digest:
         tier_gpu_hours=np.mean([_tier_gpu_hours(jobs) for jobs in tables], axis=0),
         overheads=_overheads(tables),
         gauges=gauges,
+        resources=_resources(group.runs[0]),
         end_s=end_s,
         users=_members([(jobs, jobs.user) for jobs in tables]),
         vcs=_members([(jobs, jobs.vc) for jobs in tables]),
@@ -174,13 +186,22 @@ def _gauges(run: Run) -> tuple[tuple[Gauge, ...], float]:
     return tuple(_gauge(times, value) for value in values), float(times[-1])
 
 
-def _gauge(times: Floats, values: Floats) -> Gauge:
+def _resources(run: Run) -> tuple[Gauge, ...]:
+    if not (run.folder / RESOURCES_FILE).exists():
+        return ()
+    times, *uses, blocking = run.numbers(RESOURCES_FILE.removesuffix(".parquet"), ["time_s", *COLUMNS])
+    if not len(times):
+        times, uses, blocking = np.zeros(1), [np.zeros(1) for _ in uses], np.zeros(1)
+    return *(_gauge(times, use, SPANS) for use in uses), _gauge(times, blocking)
+
+
+def _gauge(times: Floats, values: Floats, bins: int = BINS) -> Gauge:
     changes = np.diff(values, prepend=np.nan) != 0
     changes[-1] = True  # the end of the run
     times, values = times[changes], values[changes]
-    if len(times) <= 2 * BINS:
+    if len(times) <= 2 * bins:
         return Gauge(times, values, values, values, False)
-    edges = np.linspace(0, times[-1], BINS + 1)
+    edges = np.linspace(0, times[-1], bins + 1)
     mean, least, most = (np.append(part, values[-1]) for part in thin_steps(times, values, edges))
     return Gauge(edges, mean, least, most, True)
 

@@ -1,7 +1,7 @@
 """Which rows share a panel, how each is drawn there, and what the legend says. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from artist.results.compare import Replicates
@@ -53,6 +53,18 @@ def facets(groups: Sequence[Replicates], contest: Contest) -> Facets:
     everything = tuple(range(len(groups)))
     lines, dots = tuple(looks(groups)), tuple(point_looks(groups))
     return Facets((("", everything),), lines, dots, tuple(group_texts(groups)), everything)
+
+
+def only(layout: Facets, wanted: Sequence[bool]) -> Facets:
+    """Leave out rows, and panels in which none is left; the legend stays that of the other figures.
+
+    Parameters
+    ----------
+    wanted
+        Of each row, whether it stays.
+    """
+    sets = [(name, tuple(row for row in rows if wanted[row])) for name, rows in layout.sets]
+    return replace(layout, sets=tuple((name, rows) for name, rows in sets if rows))
 
 
 def scenario_rows(n_rows: int, contest: Contest) -> tuple[tuple[str, tuple[int, ...]], ...]:

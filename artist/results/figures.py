@@ -6,11 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from artist.results.compare import Comparison
-from artist.results.digest import GAUGES, Digest, Distribution
+from artist.results.digest import Digest, Distribution
 from artist.results.jobcolumns import PARTS
 from artist.results.looks import NARROW_IN, WIDTH_IN
 from artist.results.names import short_key
 from artist.results.page import PageFigure, slim
+from artist.results.resources import BLOCKING
 from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:
@@ -40,6 +41,15 @@ _DEMAND = (
 )
 _WAITING = "Jobs that wait for GPUs, over time."
 _BUSY = "GPUs that jobs hold, over time. Dashed grey: GPUs that there are."
+_BLOCKED = (
+    "Over time, the mean over waiting jobs of the time that they have waited in their lives, relative to the "
+    "time that the rest of their iterations takes alone. 0 if nobody waits. Lower is better."
+)
+_IN_USE = (
+    "The part of the GPUs' time in which a job on them uses each resource, over time; idle GPUs and those of "
+    "jobs that start or move count as unused."
+)
+_UNRECORDED = " Drawn are the runs made with output.resources=true."
 _UNFINISHED_JOBS = "Jobs that wait or run, over time."
 _HISTOGRAM = (
     "How many jobs took how long, as fractions of all submitted jobs, in spans of time that grow by the "
@@ -52,6 +62,7 @@ _MEANS = " Means over replicates; whiskers are their 95 % bootstrap intervals."
 _WHISKERS = " The thin black line is the 95 % bootstrap interval of the mean over replicates."
 _AVERAGED = " Averaged over short spans of time"
 _BAND = "; the light band shows the least and the greatest number"
+_LOG_ABOVE_1 = " The vertical scale is logarithmic above 1."
 _AXES_DIFFER = " The vertical axes of the panels differ."
 _TIERS = (
     "How often jobs were placed (starts, moves and resizes) within one machine, across machines of a rack, "
@@ -97,10 +108,11 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
     InputError
         If the events of a run are damaged.
     """
-    from artist.results import barplots, pictures, plots, seriesplots, sweepplots
+    from artist.results import barplots, pictures, plots, resourceplots, seriesplots, sweepplots
 
     noted = seriesplots.with_series([each.group for each in digests])
     shown = pictures.chosen(digests, contest)
+    used = resourceplots.with_resources(digests, contest)
     pictured = [pictures.picture(digests[i].group, digests[i].end_s) for i in shown]
     both = (digests, contest)
     several = any(len(each.group.runs) > 1 for each in digests)
@@ -150,7 +162,10 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
             partial(barplots.jct_by_demand, *both),
         ),
         gauge("queue_length", "Waiting jobs", _WAITING),
+        *([gauge(BLOCKING, "Blocking index", _BLOCKED)] if used else []),
         gauge("busy_gpus", "Busy GPUs", _BUSY),
+        *([Drawing("resources", "Resources in use", _IN_USE + _of_resources(digests, used, contest) + first,
+                   partial(resourceplots.in_use, *both, used))] if used else []),
         gauge("unfinished_jobs", "Unfinished jobs", _UNFINISHED_JOBS),
         Drawing("placements", "Placements by tier", _TIERS, partial(barplots.placements_by_tier, *both)),
         Drawing(
@@ -202,12 +217,20 @@ def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
     from artist.results import plots
 
     layout, idle = plots.gauge_panels(digests, name, contest)
-    gauges = [each.gauges[GAUGES.index(name)] for each in digests]
-    text = _idle(idle, "nobody waited")
-    text += _AXES_DIFFER * (len(set(plots.gauge_tops(digests, name, layout))) > 1)
+    gauges = [gauge for each in digests if (gauge := each.gauge(name)) is not None]
+    text = _UNRECORDED * (len(gauges) < len(digests)) + _idle(idle, "nobody waited")
+    tops = plots.gauge_tops(digests, name, layout)
+    text += _LOG_ABOVE_1 * plots.on_a_far_scale(name, tops) + _AXES_DIFFER * (len(set(tops)) > 1)
     if any(each.thinned for each in gauges):
         text += _AVERAGED + _BAND * plots.have_band(digests, name, contest) + "."
     return text
+
+
+def _of_resources(digests: Sequence[Digest], rows: Sequence[int], contest: Contest) -> str:
+    thinned = any(gauge.thinned for row in rows for gauge in digests[row].resources)
+    text = _UNRECORDED * any(not each.resources for each in digests) + f"{_AVERAGED}." * thinned
+    there = [r for r in contest.scenario_of(rows[0]).rows if r < len(digests) and digests[r].resources]
+    return text + _of_pictures(rows, contest) + f" The first {len(rows)} rows." * (len(rows) < len(there))
 
 
 def _idle(titles: Sequence[str], what: str) -> str:

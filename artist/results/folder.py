@@ -12,6 +12,7 @@ import numpy.typing as npt
 from artist.core.result import RunResult
 from artist.errors import InputError
 from artist.results.recorder import Recorder
+from artist.results.resources import Resources
 from artist.results.series import Series, write_series
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "summary.json"
 CONFIG = "config.yaml"
+RESOURCES_FILE = "resources.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,17 @@ class Run:
 
 
 def write_run(
-    folder: Path, result: RunResult, recorder: Recorder | None, summary: dict[str, Any], series: Series = ()
+    folder: Path,
+    result: RunResult,
+    recorder: Recorder | None,
+    summary: dict[str, Any],
+    series: Series = (),
+    resources: Resources | None = None,
 ) -> None:
     """Write the tables and the summary of a run into an existing folder.
 
     Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
-    what the policy noted of itself.
+    what the policy noted of itself; `resources` is what was in use, closed, if that was recorded.
     """
     from artist.results import columns
 
@@ -102,6 +109,8 @@ def write_run(
     if recorder is not None:
         _write_table(folder / "events.parquet", columns.event_tables(recorder))
         _write_table(folder / "timeline.parquet", columns.timeline_tables(recorder, result.end_ns))
+    if resources is not None:
+        _write_table(folder / RESOURCES_FILE, columns.resource_tables(resources))
     write_series(folder, series)
     text = json.dumps(summary, indent=2, allow_nan=False)
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")

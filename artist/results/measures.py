@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from artist.results.interval import bootstrap_95
+from artist.results.resources import BLOCKING, RESOURCES
 
 LEVEL = 0.01  # values within 1 % of the best are level with it
 _NEGLIGIBLE = {"time": 1.0, "fraction": 1e-3}  # a second, 0.1 percentage points
 _TIMES = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))  # from how many seconds on
 _MOST_SECONDS = 1e5
-_UNITS_OF_KINDS = {"count": ("", 1.0), "fraction": ("%", 100.0)}
+_UNITS_OF_KINDS = {"count": ("", 1.0), "ratio": ("", 1.0), "fraction": ("%", 100.0)}
 
 
 class Estimate(NamedTuple):
@@ -41,16 +42,21 @@ class Metric:
         Where it stands in the summary.
     low_is_good
         Whether the row with the least of it may be marked as the best.
+    optional
+        Whether only runs that were asked for it have it.
     """
 
     name: str
     title: tuple[str, str]
     path: tuple[str, ...]
-    kind: Literal["count", "time", "fraction"]
+    kind: Literal["count", "ratio", "time", "fraction"]
     low_is_good: bool = False
+    optional: bool = False
 
     def of(self, summary: Mapping[str, Any]) -> float | None:
-        """Return its value in a summary; None where it needs jobs that the run has not."""
+        """Return its value in a summary; None where it needs what the run has not: jobs, or a recording."""
+        if self.optional and self.path[0] not in summary:
+            return None
         value: Any = summary
         for key in self.path:
             value = value[key]
@@ -94,6 +100,11 @@ MORE_METRICS = (
     *_times("exposed", "comm.", ("mean_beyond_p95", "mean_beyond_p99")),
     Metric("comm_overhead_p95", ("overhead", "p95"), ("comm_overhead", "p95"), "fraction"),
     Metric("gpu_allocated", ("GPUs", "held"), ("gpu_allocated",), "fraction"),
+    *(
+        Metric(f"{name}_in_use", ("in use:", title), ("resources", name), "fraction", optional=True)
+        for name, title in RESOURCES.items()
+    ),
+    Metric(BLOCKING, ("blocking", "index"), (BLOCKING,), "ratio", True, optional=True),
     Metric("migrations", ("", "moves"), ("migrations",), "count"),
     Metric("placed_machine", ("placed in", "machine"), ("placements", "machine"), "count"),
     Metric("placed_rack", ("placed in", "rack"), ("placements", "rack"), "count"),

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from artist.core.cluster import TIERS
 from artist.core.result import RunResult
+from artist.results.resources import Resources
 from artist.units import NS_PER_S, ns_to_seconds
 
 
@@ -19,6 +20,7 @@ def summarise(
     network_distinct: int,
     network_fallbacks: int = 0,
     network_carried: int = 0,
+    resources: Resources | None = None,
     run: dict[str, Any],
 ) -> dict[str, Any]:
     """Return summary.json.
@@ -36,6 +38,8 @@ def summarise(
         How many of them its fallback answered.
     network_carried
         For how many of them the answer was carried over from a placement that the model can express.
+    resources
+        What was in use, closed, if that was recorded.
     run
         What may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code, host.
     """
@@ -58,6 +62,7 @@ def summarise(
         "comm_overhead": _comm_overhead(columns["exposed_ns"], columns["compute_ns"]),
         "gpu_utilization": _ratio(result.compute_gpu_ns, result.capacity_gpu_ns),
         "gpu_allocated": _ratio(result.busy_gpu_ns, result.capacity_gpu_ns),
+        **({} if resources is None else resources.means(result)),
         "preemptions": int(columns["preemptions"].sum()),
         "migrations": int(columns["migrations"].sum()),
         "placements": {tier: int(result.placements.get(tier, 0)) for tier in TIERS},

@@ -1,6 +1,6 @@
 """The picture of who ran where: machines by time, coloured by how many GPUs the job had asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,14 +45,22 @@ class Picture:
     end_s: float
 
 
-def chosen(digests: Sequence[Digest], contest: Contest) -> list[int]:
-    """Return the rows that get a picture: those of the scenario in which jobs wait longest."""
+def chosen(
+    digests: Sequence[Digest], contest: Contest, wanted: Callable[[Digest], bool] = lambda digest: True
+) -> list[int]:
+    """Return the rows that get a picture: those of the scenario in which jobs wait longest.
+
+    Parameters
+    ----------
+    wanted
+        Whether a row can have one; at least one can.
+    """
 
     def waiting_s(rows: Sequence[int]) -> float:
         return max(float(np.nan_to_num(digests[row].parts_s[0])) for row in rows)
 
-    sets = [rows for _, rows in scenario_rows(len(digests), contest)]
-    return list(max(sets, key=waiting_s)[:MOST_PICTURES])
+    sets = [[row for row in rows if wanted(digests[row])] for _, rows in scenario_rows(len(digests), contest)]
+    return max(filter(None, sets), key=waiting_s)[:MOST_PICTURES]
 
 
 def picture(group: Replicates, end_s: float) -> Picture:

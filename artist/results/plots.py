@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from artist.results.compare import Replicates
-from artist.results.digest import GAUGES, LEAST_WAIT_S, Digest, Distribution, Gauge
-from artist.results.facets import MOST_PANELS, Facets, facets
+from artist.results.digest import LEAST_WAIT_S, Digest, Distribution, Gauge
+from artist.results.facets import MOST_PANELS, Facets, facets, only
 from artist.results.looks import (
     WIDTH_IN,
     columns,
@@ -26,6 +26,7 @@ from artist.results.looks import (
     title,
 )
 from artist.results.names import clip
+from artist.results.resources import BLOCKING
 from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:
@@ -36,8 +37,14 @@ _BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
 _OVERLAID = 6  # queues of more rows get a panel each
 _BARS = 30  # of a histogram
 _TALL = 8  # more panels stand in two columns on a phone too
+_FAR = 20.0  # blocking indices above it need a logarithmic scale
 _ALIKE = 3.0  # spans of time, and greatest numbers, that differ by more do not share an axis
-_LABELS = {"busy_gpus": "busy GPUs", "queue_length": "waiting jobs", "unfinished_jobs": "unfinished jobs"}
+_LABELS = {
+    "busy_gpus": "busy GPUs",
+    "queue_length": "waiting jobs",
+    "unfinished_jobs": "unfinished jobs",
+    BLOCKING: "blocking index",
+}
 
 _TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
 _TITLE_CHARS_PER_IN = 10
@@ -98,7 +105,7 @@ def _time_below(jct: Distribution, part: float) -> float:
 def over_time(
     digests: Sequence[Digest], gauge: str, contest: Contest, width_in: float = WIDTH_IN
 ) -> "Figure":
-    """Draw a gauge over time; of replicates, the first.
+    """Draw a gauge, or the blocking index, over time; of replicates, the first.
 
     Rows share a panel where they can be told apart, and have one each otherwise; a panel has its own axis
     of time if spans are very different. Long runs are averaged over short spans of time, which keeps the
@@ -107,7 +114,6 @@ def over_time(
     """
     busy = gauge == "busy_gpus"
     ends_s = [each.end_s or 1.0 for each in digests]
-    capacity, shown = GAUGES.index("capacity_gpus"), GAUGES.index(gauge)
     layout, _ = gauge_panels(digests, gauge, contest)
     spans_s = [max(ends_s[row] for row in rows) for _, rows in layout.sets]
     shared = max(spans_s) <= _ALIKE * min(spans_s)
@@ -115,6 +121,7 @@ def over_time(
         spans_s = [max(spans_s)] * len(spans_s)
     only = len(layout.sets) == 1
     tops = gauge_tops(digests, gauge, layout)
+    far = on_a_far_scale(gauge, tops)
     with style():
         figure, places = panels(
             len(layout.sets), 3.6 if only else 1.6 if shared else 1.9, layout.texts,
@@ -124,12 +131,16 @@ def over_time(
         for axes, (name, rows), span_s, top in zip(places, layout.sets, spans_s, tops, strict=True):
             scale, unit = time_unit(span_s)
             for row in rows:
-                gauges, alone = digests[row].gauges, len(rows) == 1
+                alone = len(rows) == 1
                 if busy and row == max(rows, key=ends_s.__getitem__):
-                    _draw_capacity(axes, gauges[capacity], scale)
+                    _draw_capacity(axes, _of(digests[row], "capacity_gpus"), scale)
                 row_look = layout.looks[row] | {"linewidth": 1.1} | ({"marker": ""} if alone else {})
-                _draw(axes, gauges[shown], scale, row_look, band=alone)
+                _draw(axes, _of(digests[row], gauge), scale, row_look, band=alone)
             axes.set(ylim=(0, 1.1 * top or 1.0), xlim=(0, span_s / scale))
+            if far:
+                axes.set_yscale("symlog", linthresh=1)
+                axes.set_ylim(0, 2 * max(top, 1.0))
+                axes.yaxis.set_major_formatter("{x:g}")
             axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
             if not shared or axes in places[-columns(places) :]:
                 axes.set_xlabel(f"time ({unit})")
@@ -155,12 +166,16 @@ def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tup
     apart = max(ends_s) > _ALIKE * min(ends_s) and not falls and len(groups) <= MOST_PANELS
     if apart or max(len(rows) for _, rows in layout.sets) > lines_at_most:
         layout = _one_each(groups)
-    capacity, shown = GAUGES.index("capacity_gpus"), GAUGES.index(gauge)
-    if busy and any(len({_top(digests[row], capacity) for row in rows}) > 1 for _, rows in layout.sets):
+    if busy and any(
+        len({_top(digests[row], "capacity_gpus") for row in rows}) > 1 for _, rows in layout.sets
+    ):
         layout = _one_each(groups)
-    if gauge != "queue_length":
+    if gauge not in ("queue_length", BLOCKING):
         return layout, ()
-    return without_idle(layout, [_top(each, shown) > 0 for each in digests])
+    recorded = [each.gauge(gauge) is not None for each in digests]
+    layout = only(layout, recorded)
+    waits = [seen and _top(each, gauge) > 0 for each, seen in zip(digests, recorded, strict=True)]
+    return without_idle(layout, waits)
 
 
 def without_idle(layout: Facets, waits: Sequence[bool]) -> tuple[Facets, tuple[str, ...]]:
@@ -186,18 +201,23 @@ def queueing_panels(digests: Sequence[Digest], contest: Contest) -> tuple[Facets
 def gauge_tops(digests: Sequence[Digest], gauge: str, layout: Facets) -> list[float]:
     """Return the greatest number of each panel, capacity included where it is drawn.
 
-    They are the same, for one axis, if they are of one size.
+    They are the same, for one axis, if they are of one size, or the scale shows all sizes.
     """
-    shown = [GAUGES.index(gauge), *[GAUGES.index("capacity_gpus")] * (gauge == "busy_gpus")]
-    tops = [max(_top(digests[row], i) for row in rows for i in shown) for _, rows in layout.sets]
-    return [max(tops)] * len(tops) if max(tops) <= _ALIKE * min(tops) else tops
+    shown = [gauge, *["capacity_gpus"] * (gauge == "busy_gpus")]
+    tops = [max(_top(digests[row], name) for row in rows for name in shown) for _, rows in layout.sets]
+    alike = max(tops) <= _ALIKE * min(tops) or on_a_far_scale(gauge, tops)
+    return [max(tops)] * len(tops) if alike else tops
+
+
+def on_a_far_scale(gauge: str, tops: Sequence[float]) -> bool:
+    """Return whether the scale is logarithmic above 1: ratios of times differ by orders of magnitude."""
+    return gauge == BLOCKING and max(tops) > _FAR
 
 
 def have_band(digests: Sequence[Digest], gauge: str, contest: Contest) -> bool:
     """Return whether some line over time lies in a band from least to greatest."""
     layout, _ = gauge_panels(digests, gauge, contest)
-    shown = GAUGES.index(gauge)
-    return any(len(rows) == 1 and digests[rows[0]].gauges[shown].thinned for _, rows in layout.sets)
+    return any(len(rows) == 1 and _of(digests[rows[0]], gauge).thinned for _, rows in layout.sets)
 
 
 def rendered(figure: "Figure", kind: Literal["png", "svg"], *, outlines: bool = True) -> bytes:
@@ -278,8 +298,14 @@ def _one_each(groups: Sequence[Replicates]) -> Facets:
     return Facets(sets, (look(0),) * len(groups), (points(0),) * len(groups), texts, ())
 
 
-def _top(digest: Digest, gauge: int) -> float:
-    return float(digest.gauges[gauge].most.max())
+def _of(digest: Digest, name: str) -> Gauge:
+    gauge = digest.gauge(name)
+    assert gauge is not None  # rows without it are not drawn
+    return gauge
+
+
+def _top(digest: Digest, gauge: str) -> float:
+    return float(_of(digest, gauge).most.max())
 
 
 def _draw(axes: "Axes", gauge: Gauge, scale: float, line_look: dict[str, Any], *, band: bool) -> None:

@@ -68,7 +68,7 @@ class Recorder:
         self.event_detail = array("q")
         self.gauge_ns = array("q")
         self.gauge_values = array("i")
-        self._rates = rates
+        self.rates = rates
         self._allocations: dict[Allocation | tuple[Slice, ...], int] = {}
         self._slices: dict[Slice, Slice] = {}
         self._pools: dict[str, int] = {}
@@ -100,7 +100,7 @@ class Recorder:
             elif isinstance(event, (Start, Change)):
                 self._row(time_ns, CODES[event.how], event.job, self._allocation_code(event.allocation))
             elif isinstance(event, Reprice):
-                if self._rates:
+                if self.rates:
                     self._row(time_ns, REPRICE, event.job, event.iteration_ns)
             elif isinstance(event, Stop):
                 self._row(time_ns, CODES[event.reason], event.job)

@@ -38,6 +38,10 @@ _MORE = (
     "Mean > p95: the mean of the jobs that need longer than 95 % of all. GPUs held: the part of GPU time "
     "that jobs hold, computing or not."
 )
+_IN_USE = (
+    "In use: the part of all GPUs' time in which a job on them uses storage, CPU, GPU, network. Blocking "
+    "index: the mean, over time and the jobs that wait, of time waited / time that the rest takes alone."
+)
 _SORTING = (
     "A click on a heading sorts{diff}. The address of the page keeps sorting and filter: a link to it, or a "
     "bookmark, shows the same view."
@@ -307,6 +311,7 @@ def _notes(comparison: Comparison, competing: Contest) -> list[str]:
         (_TIMES, True),
         (_USED, True),
         (_OVERHEAD, any(overheads)),
+        (_IN_USE, any("resources" in run.summary for group in groups for run in group.runs)),
     )
     return [note for note, holds in wanted if holds]
 

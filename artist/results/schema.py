@@ -34,6 +34,15 @@ class PlacementsFile(_Strict):
     network: int
 
 
+class ResourcesFile(_Strict):
+    """Use of each resource, as a part of the GPUs' time."""
+
+    storage: float | None
+    cpu: float | None
+    gpu: float | None
+    network: float | None
+
+
 class SummaryFile(_Strict):
     """The whole file; further keys are let through."""
 
@@ -48,6 +57,8 @@ class SummaryFile(_Strict):
     comm_overhead: OverheadFile
     gpu_utilization: float | None
     gpu_allocated: float | None
+    resources: ResourcesFile | None = None
+    blocking_index: float | None = None
     preemptions: int
     migrations: int
     placements: PlacementsFile

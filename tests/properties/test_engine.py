@@ -9,13 +9,15 @@ the run ends. What the engine then says is compared with a replay of its typed e
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from artist.core.cluster import Allocation, CapacityEvent, Cluster, Group, Machine
-from artist.core.events import Arrival, Change, Event, Finish, MachineEvent, Reprice, Start, Stop
+from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import Demand, JobSpec
 from artist.core.plan import Plan
 from artist.core.result import RunResult
@@ -23,6 +25,7 @@ from artist.core.view import ClusterView
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.errors import PlanError
+from artist.results.resources import BLOCKING, COLUMNS, Resources
 from artist.testing.chaos import (
     CPUS,
     GPUS,
@@ -158,6 +161,89 @@ def test_progress_equals_a_replay_one_iteration_at_a_time(case: Case) -> None:
     for variant, result, log, _ in runs(case):
         for number in range(len(result.jobs)):
             follow(number, log, result.jobs[number], Overheads(**variant.overheads))
+
+
+@given(cases())
+def test_what_is_recorded_of_resources_is_what_a_recount_finds(case: Case) -> None:
+    """Sums that jobs join and leave are what they are counted anew; in the end they are 0, exactly."""
+    specs = sorted(case.jobs, key=lambda spec: spec.submit_ns)
+    performance = PlainPerformance(slow=capped)
+    for seed in range(case.seed, case.seed + 2):
+        resources = Resources(specs, chaos_cluster(), performance.stages)
+        counted = CountedUse(specs)
+        result = replace(case, seed=seed).engine((resources, counted), performance).run()
+        resources.close(result.end_ns)
+        rows = np.array(resources.row_values).reshape(-1, len(COLUMNS))
+        assert resources.row_ns[-1] == result.end_ns
+        assert not rows[-1].any()
+        blocked = [Fraction(0)] * len(rows)  # integral over each row
+        for start, end, gpu, blocking in counted.pieces:
+            row = int(np.searchsorted(resources.row_ns, start, side="right")) - 1
+            assert end <= resources.row_ns[row + 1]
+            assert rows[row, COLUMNS.index("gpu")] == pytest.approx(float(gpu), rel=1e-12)
+            blocked[row] += blocking * (end - start)
+        expected = [float(blocked[i] / span) for i, span in enumerate(np.diff(resources.row_ns).tolist())]
+        assert rows[:-1, COLUMNS.index(BLOCKING)] == pytest.approx(expected, rel=1e-12)
+
+
+class CountedUse:
+    """Observer that counts anew what is in use whenever something may have changed, in fractions.
+
+    Pieces are (start, end, use of the GPUs, blocking index in the middle), which is its mean, as it grows
+    along a line. A job of no stages is on its GPUs while it computes.
+    """
+
+    rates = True
+
+    def __init__(self, specs: Sequence[JobSpec]) -> None:
+        self.specs = specs
+        self.pieces: list[tuple[int, int, Fraction, Fraction]] = []
+        self.now, self.capacity = 0, 3 * GPUS
+        self.held: dict[int, int] = {}  # GPUs
+        self.since: dict[int, int] = {}
+        self.iteration: dict[int, int] = {}
+        self.waiting: dict[int, tuple[int, int]] = {}  # since when, iterations left
+        self.waited = [0] * len(specs)
+
+    def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
+        for end in sorted({s for s in self.since.values() if self.now < s < time_ns} | {time_ns}):
+            if end > self.now:
+                self.pieces.append((self.now, end, self.in_use(), self.blocked(Fraction(self.now + end, 2))))
+            self.now = end
+        for event in events:
+            self.take(event)
+        self.capacity = gauges.capacity_gpus
+
+    def in_use(self) -> Fraction:
+        progress = [j for j, since in self.since.items() if since <= self.now]
+        uses = [
+            min(Fraction(self.specs[j].compute_ns, self.iteration[j]), 1) * self.held[j] for j in progress
+        ]
+        return sum(uses, Fraction(0)) / self.capacity if self.capacity else Fraction(0)
+
+    def blocked(self, at: Fraction) -> Fraction:
+        ratios = [
+            (self.waited[j] + at - since) / (left * self.specs[j].compute_ns)
+            for j, (since, left) in self.waiting.items()
+        ]
+        return sum(ratios, Fraction(0)) / max(len(ratios), 1)
+
+    def take(self, event: Event) -> None:
+        match event:
+            case Arrival(now, job):
+                self.waiting[job] = now, self.specs[job].iterations
+            case Start(now, job, allocation, _, delay):
+                self.waited[job] += now - self.waiting.pop(job)[0]
+                self.held[job], self.since[job] = allocation.gpus, now + delay
+            case Change(now, job, allocation, _, delay):
+                self.held[job], self.since[job] = allocation.gpus, max(self.since[job], now + delay)
+            case Reprice(_, job, iteration):
+                self.iteration[job] = iteration
+            case Stop(now, job, _, done):
+                del self.since[job]
+                self.waiting[job] = now, self.specs[job].iterations - done
+            case Finish(_, job):
+                del self.since[job]
 
 
 def absent_ns(events: Sequence[CapacityEvent], end_ns: int) -> int:
@@ -298,7 +384,7 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                     progress(now)
                     remaining = -(-remaining * new // iteration)
                 remaining, iteration = remaining or new, new
-            case Stop(now, _, _):
+            case Stop(now, _, _, kept):
                 progress(now)
                 if mode == "lose_all":
                     done, remaining = 0, 0
@@ -306,6 +392,7 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                     done, remaining = done - done % (overheads.checkpoint_iterations(spec) or 1), 0
                 elif mode == "lose_iteration" or failed_ns == now:
                     remaining = 0
+                assert kept == done
                 machines = set()
             case Finish(now, _):
                 progress(now - 1) if now - 1 >= at else None

@@ -113,6 +113,7 @@ def test_an_unknown_name_is_refused_with_the_near_one(
         ("+policy._partial_=3", ["policy", "cannot be made", "_partial_"]),
         ("stop.jobs=[5,9]", ["stop.jobs", "[5, 9]", "8, the number of jobs"]),
         ("output.rates=perhaps", ["output.rates", "'perhaps'"]),
+        ("output.resources=perhaps", ["output.resources", "'perhaps'"]),
         ("output.name=a/b", ["output.name", "'a/b'"]),
         ("output.dir=null", ["output.dir", "None"]),
         ("network.system.endpoint_delay_ns=-3", ["network.system.endpoint_delay_ns", "-3"]),

@@ -82,6 +82,36 @@ def test_a_second_process_waits_and_finds_it_finished(folder: RunFolder) -> None
     assert folder.summary() == {"number": 1}
 
 
+def test_a_run_without_what_is_wanted_is_made_again_and_loses_nothing(folder: RunFolder) -> None:
+    """It gets the file and a new summary; what lies there, a report of the user's too, stays as it is."""
+    finish(folder, 1)
+    (folder.path / "report").mkdir()
+    (folder.path / "jobs.parquet").write_text("old")
+    more = RunFolder(folder.path, folder.locks, ("more.parquet",))
+    assert (folder.summary(), more.summary()) == ({"number": 1}, None)
+    with more.claim() as scratch:
+        assert scratch is not None
+        for name, text in (("summary.json", '{"number": 2}'), ("jobs.parquet", "new"), ("more.parquet", "")):
+            (scratch / name).write_text(text)
+    assert more.summary() == {"number": 2}
+    assert sorted(path.name for path in folder.path.iterdir()) == [
+        *("jobs.parquet", "more.parquet", "report", "summary.json")
+    ]
+    assert (folder.path / "jobs.parquet").read_text() == "old"
+    assert [path.name for path in folder.path.parent.iterdir()] == ["key"]
+
+
+def test_a_run_that_lacks_what_is_wanted_is_no_failure(folder: RunFolder) -> None:
+    """If it cannot be made again, what was finished stays finished."""
+    finish(folder, 1)
+    more = RunFolder(folder.path, folder.locks, ("more.parquet",))
+    with pytest.raises(KeyboardInterrupt), more.claim():
+        raise KeyboardInterrupt
+    more.fail({"status": "failed"}, {})
+    assert [path.name for path in folder.path.iterdir()] == ["summary.json"]
+    assert folder.summary() == {"number": 1}
+
+
 def test_a_failure_is_recorded_and_gives_way_to_a_result(folder: RunFolder) -> None:
     """error.json never counts as finished; a result replaces it, and is not replaced by it."""
     folder.fail({"status": "failed"}, {"artist.log": "line"})

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -89,6 +90,54 @@ def test_a_policy_that_plans_nonsense_is_told_without_a_traceback(artist: Artist
     assert not list(Path("runs").glob("2*"))
 
 
+def test_changes_of_iteration_time_are_events_if_asked_for(artist: Artist) -> None:
+    """Each of the 8 jobs has its iteration time set at least once; without `output.rates` no row says so."""
+    counts = []
+    for name, rates in (("with", "true"), ("without", "false")):
+        artist("policy=fifo", f"output.rates={rates}", f"output.dir={name}")
+        (path,) = Path(name).rglob("events.parquet")
+        counts.append(int((pd.read_parquet(path)["kind"] == "reprice").sum()))
+    assert counts[0] >= 8
+    assert counts[1] == 0
+
+
+def test_resources_are_recorded_if_asked_for(artist: Artist) -> None:
+    """resources.parquet ends with the run; the other tables are the same bytes, two keys are added.
+
+    While a job computes it is on its GPUs for a part of the time: less than `gpu_utilization` says.
+    """
+    artist("policy=fifo", "output.dir=with", "output.resources=true")
+    artist("policy=fifo", "output.dir=without")
+    (more,), (plain,) = (
+        [path.parent for path in Path(name).rglob("summary.json")] for name in ("with", "without")
+    )
+    assert sorted(path.name for path in more.iterdir()) == sorted([*FILES, "resources.parquet"])
+    assert sorted(path.name for path in plain.iterdir()) == FILES
+    for name in ("jobs.parquet", "events.parquet", "timeline.parquet"):
+        assert (more / name).read_bytes() == (plain / name).read_bytes()
+    frame = pd.read_parquet(more / "resources.parquet")
+    assert list(frame) == ["time_s", "storage", "cpu", "gpu", "network", "blocking_index"]
+    assert frame["time_s"].iloc[-1] == pd.read_parquet(more / "timeline.parquet")["time_s"].iloc[-1]
+    summary, without = (json.loads((folder / "summary.json").read_text()) for folder in (more, plain))
+    assert set(summary) - set(without) == {"resources", "blocking_index"}
+    assert 0 < summary["resources"]["gpu"] < summary["gpu_utilization"]
+
+
+def test_a_kept_point_without_what_is_asked_for_is_made_again(artist: Artist) -> None:
+    """A sweep gets resources.parquet by the same command with `output.resources`, and keeps it without."""
+    sweep = ("-m", "policy=fifo", "seed=0", "output.name=one")
+    artist(*sweep)
+    assert not list(Path("runs").rglob("resources.parquet"))
+    artist(*sweep, "output.resources=true")
+    (file,) = Path("runs").rglob("resources.parquet")
+    assert "blocking_index" in json.loads((file.parent / "summary.json").read_text())
+    written = (file.parent / "summary.json").stat().st_mtime_ns
+    for again in ((), ("output.resources=true",)):
+        artist(*sweep, *again)
+        assert (file.parent / "summary.json").stat().st_mtime_ns == written
+    assert file.exists()
+
+
 def test_the_window_and_the_clock_stop_a_run(artist: Artist) -> None:
     """Unfinished jobs are rows all the same, and the summary says why it ended."""
     artist("policy=fifo", "stop.time_s=30", "output.dir=a")
@@ -106,13 +155,15 @@ def test_results_do_not_depend_on_the_process(tmp_path: Path) -> None:
     for hash_seed, progress in (("1", "true"), ("2", "false")):
         out = tmp_path / hash_seed
         arguments = ["policy=srtf", "workload.jobs=60", f"output.dir={out}", f"output.progress={progress}"]
+        arguments.append("output.resources=true")
         command = [sys.executable, "-m", "artist.cli", *arguments, "network.cache=null"]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
         (folder,) = (path.parent for path in out.rglob("summary.json"))
         summary = json.loads((folder / "summary.json").read_text())
         del summary["run"]
-        tables = [(folder / name).read_bytes() for name in FILES if name.endswith("parquet")]
+        tables = [path.read_bytes() for path in sorted(folder.glob("*.parquet"))]
+        assert len(tables) == 4
         runs.append((folder.name.rsplit("-")[-1], summary, tables))
     assert runs[0] == runs[1]
 

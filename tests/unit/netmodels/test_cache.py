@@ -126,10 +126,11 @@ def test_answers_read_back_equal():
 
 
 def test_a_folder_that_cannot_be_made_is_bad_input(tmp_path):
-    """The user named a path below a file: said before the clock starts."""
+    """A path below a file, the home of nobody, a null byte: said before the clock starts."""
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="cannot make the cache folder"):
-        CachedModel(AnalyticalModel(), tmp_path / "file" / "cache")
+    for wrong in (tmp_path / "file" / "cache", Path("~nobody_of_this_name/cache"), tmp_path / "a\0b"):
+        with pytest.raises(InputError, match="cannot make the cache folder"):
+            CachedModel(AnalyticalModel(), wrong)
 
 
 def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, caplog, monkeypatch):

@@ -19,11 +19,12 @@ import yaml
 
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.events import Arrival, Event, Finish, Gauges, Reprice, Start
-from artist.core.job import Demand, JobSpec
+from artist.core.job import Demand, JobSpec, Stages
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.results.folder import write_run
 from artist.results.metrics import summarise
 from artist.results.recorder import Recorder
+from artist.results.resources import Resources
 
 S = 1_000_000_000
 RUN = {"wall_s": 0.1, "network_calls": 3, "cache_hits": 0, "version": "0.1.0", "host": "paper"}
@@ -117,6 +118,25 @@ def recorder(jobs: list[JobSpec], cluster: Cluster, story: list[tuple[int, list[
 
 
 @pytest.fixture
+def resources(
+    jobs: list[JobSpec], cluster: Cluster, story: list[tuple[int, list[Event], Gauges]]
+) -> Resources:
+    """What was in use in the run above: jobs read for a tenth of their iteration, and compute for half of it.
+
+    b waits from 1 s to 10 s, its rest takes 10 s: (t - 1) / 10.
+    """
+
+    def stages(spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
+        return Stages(spec.compute_ns // 10, 0, spec.compute_ns // 2, 0)
+
+    resources = Resources(jobs, cluster, stages)
+    for instant in story:
+        resources.observe(*instant)
+    resources.close(45 * S // 2)
+    return resources
+
+
+@pytest.fixture
 def summary(result: RunResult) -> dict[str, Any]:
     """The summary of the run above."""
     return summarise(result, policy="fifo", seed=1, network_distinct=2, run=RUN)
@@ -124,9 +144,11 @@ def summary(result: RunResult) -> dict[str, Any]:
 
 @pytest.fixture
 def run_folder(result: RunResult, recorder: Recorder, summary: dict[str, Any]) -> Callable[..., Path]:
-    """Write the run, its completion times multiplied by `slower`, with a config."""
+    """Write the run, its completion times multiplied by `slower`, with a config, perhaps what was in use."""
 
-    def write(folder: Path, config: dict[str, Any], slower: int = 1) -> Path:
+    def write(
+        folder: Path, config: dict[str, Any], slower: int = 1, resources: Resources | None = None
+    ) -> Path:
         folder.mkdir(parents=True)
         slow = dict(result.columns)
         slow["finish_ns"] = slow["submit_ns"] + slower * (slow["finish_ns"] - slow["submit_ns"])
@@ -136,7 +158,8 @@ def run_folder(result: RunResult, recorder: Recorder, summary: dict[str, Any]) -
             folder,
             changed,
             recorder,
-            summarise(changed, policy=policy, seed=seed, network_distinct=2, run=RUN),
+            summarise(changed, policy=policy, seed=seed, network_distinct=2, resources=resources, run=RUN),
+            resources=resources,
         )
         (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
         return folder
