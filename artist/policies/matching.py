@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from artist.policies.matching_search import search
 
@@ -85,6 +83,8 @@ def by_kinds(counts: Sequence[int], weights: Floats, most: int | None = None) ->
 
 def by_jobs(counts: Sequence[int], weights: Floats, most: int | None = None) -> list[Pairs]:
     """Do as `heaviest_pairs` by the Blossom algorithm over the single jobs."""
+    import networkx as nx  # here, since most runs have no matching of so many kinds
+
     kinds = np.repeat(np.arange(len(counts)), counts).tolist()
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(kinds)))
@@ -106,6 +106,8 @@ def by_jobs(counts: Sequence[int], weights: Floats, most: int | None = None) -> 
 
 def _solve(gains: Floats, uses: Floats, limits: Sequence[int], *, fewest: int) -> npt.NDArray[np.int64]:
     """Return whole numbers >= 0 of most gain whose uses are within limits; the last use at least `fewest`."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # half a second, and few runs have so many jobs
+
     low = np.zeros(len(limits))
     low[-1] = fewest
     answer = milp(
