@@ -61,7 +61,7 @@ def _prices(counts: Sequence[int], weights: Floats) -> Floats:
     paired = np.array(assigned(counts, weights.tolist())) > 0
     # The price of a' is at most that of a and what a' gets more than a from those whom a' is assigned to.
     more = np.where(paired, weights[None] - weights[:, None], np.inf).min(axis=2)
-    price = more.min(axis=0, initial=0.0)
+    price: Floats = more.min(axis=0, initial=0.0)
     while (lower := (price[:, None] + more).min(axis=0)).any(where=lower < price):
         price = np.minimum(price, lower)
     partner: Floats = (weights - price[:, None]).max(axis=0)

@@ -93,8 +93,8 @@ class Muri:
         news = self._hear(view)
         if not view.n_waiting and not self._shared:
             return plan.done()
-        pinned = _pinned(view)
-        jobs, capacity = view.jobs, _capacity(view, pinned)
+        pinned, capacity = _pinned(view)
+        jobs = view.jobs
         rows = ranking(self._order.key(jobs))
         if pinned:
             rows = rows[~np.isin(jobs.job[rows], pinned)]
@@ -174,16 +174,21 @@ class Muri:
             return take_first(gpus, capacity, skip=True) & (gpus > 0)
         places: dict[Hashable, int] = {}  # free places of the last group of each bucket
         taken = np.zeros(len(gpus), dtype=np.bool_)
+        open_places = 0
         for row, (job, need) in enumerate(zip(jobs.tolist(), gpus.tolist(), strict=True)):
             bucket = self._bucket[job]
             if places.get(bucket):
                 places[bucket] -= 1
+                open_places -= 1
             elif 0 < need <= capacity:
                 capacity -= need
                 places[bucket] = most - 1
+                open_places += most - 1
             else:
                 continue
             taken[row] = True
+            if not capacity and not open_places:
+                break
         return taken
 
 
@@ -211,14 +216,12 @@ def _start_cpu_jobs(
             plan.place(job, allocation)
 
 
-def _pinned(view: ClusterView) -> list[int]:
-    """Return the jobs on machines that take no new work."""
-    closed = np.flatnonzero(~view.accepts).tolist()
-    return sorted({job for machine in closed for job in view.jobs_on(machine)})
-
-
-def _capacity(view: ClusterView, pinned: Sequence[int]) -> int:
-    """Return the GPUs of machines that take new work, without what pinned jobs hold there."""
-    accepts = view.accepts
+def _pinned(view: ClusterView) -> tuple[list[int], int]:
+    """Return the jobs on machines that take no new work, and the GPUs of the others that they do not hold."""
+    accepts, gpus = view.accepts, view.cluster.gpus
+    if accepts.all():
+        return [], int(gpus.sum())
+    closed = np.flatnonzero(~accepts).tolist()
+    pinned = sorted({job for machine in closed for job in view.jobs_on(machine)})
     held = (s for unit in running_units(view, pinned) for s in unit.held.slices if accepts[s.machine])
-    return int(view.cluster.gpus[accepts].sum()) - sum(s.gpus for s in held)
+    return pinned, int(gpus[accepts].sum()) - sum(s.gpus for s in held)
