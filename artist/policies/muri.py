@@ -130,10 +130,14 @@ class Muri:
             return Candidate(rank, job, int(gpus[rank]), bucket, kind, unit_of.get(job))
 
         groups = self._grouping.group(map(candidate, np.flatnonzero(taken).tolist()), capacity)
-        needs = np.array([group.gpus for group in groups], dtype=np.int64)
-        fits = take_first(needs, capacity, skip=True).tolist()
-        chosen = [group for group, fit in zip(groups, fits, strict=True) if fit]
-        too_many = [group for group, fit in zip(groups, fits, strict=True) if not fit]
+        chosen: list[Shared] = []
+        too_many: list[Shared] = []
+        for group in groups:
+            if group.gpus <= capacity:
+                capacity -= group.gpus
+                chosen.append(group)
+            else:
+                too_many.append(group)
         rest = (Shared((candidate(rank),)) for rank in np.flatnonzero(~taken & (gpus > 0)).tolist())
         self._last = jobs[taken].tolist()
         self._all_ran = not too_many
