@@ -92,10 +92,14 @@ class Shared:
         best = members[0]
         self.members = members
         self.rank, self.gpus = best.rank, best.gpus
-        self.jobs = tuple([member.job for member in members])
-        self.kinds: Kinds = tuple(sorted([member.kind for member in members]))
-        same = all(member.unit == best.unit for member in members)
-        self.unit = best.unit if same else None
+        self.jobs: tuple[int, ...] = (best.job,)
+        self.kinds: Kinds = (best.kind,)
+        self.unit = best.unit
+        if len(members) > 1:
+            self.jobs = tuple([member.job for member in members])
+            self.kinds = tuple(sorted([member.kind for member in members]))
+            if any(member.unit != best.unit for member in members):
+                self.unit = None
 
 
 class Grouping:
