@@ -83,6 +83,7 @@ class Muri:
         self._kinds: dict[tuple[int, ...], int] = {}
         self._kind: dict[int, int] = {}  # by job
         self._bucket: dict[int, Hashable] = {}
+        self._ranked: Ints | None = None  # jobs by priority; None once anything else has changed
         self._last: list[int] = []  # jobs that were taken, by priority
         self._all_ran = False  # all of them were given GPUs
         self._shared = False  # some share GPUs
@@ -91,16 +92,23 @@ class Muri:
         """Rank, take, group and place, if something changed."""
         plan = view.plan()
         news = self._hear(view)
+        if news:
+            self._ranked = None
         if not view.n_waiting and not self._shared:
             return plan.done()
-        pinned, capacity = _pinned(view)
         jobs = view.jobs
         rows = ranking(self._order.key(jobs))
+        ranked = jobs.job[rows]
+        if self._ranked is not None and np.array_equal(ranked, self._ranked):
+            return plan.done()
+        self._ranked = ranked
+        pinned, capacity = _pinned(view)
         if pinned:
             rows = rows[~np.isin(jobs.job[rows], pinned)]
         gpus = _gpus(jobs, capacity)[rows]
         taken = self._taken(jobs.job[rows], gpus, capacity)
         if news or self._differ(jobs.job[rows[taken]].tolist()):
+            self._ranked = None
             units = running_units(view, jobs.job[np.sort(rows[jobs.running[rows]])].tolist())
             free = self._place(view, plan, units, jobs.job[rows], gpus, taken, capacity)
             waiting = rows[(jobs.gpus[rows] == 0) & ~jobs.running[rows]]
