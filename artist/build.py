@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from pydoc import locate
 from typing import Any
@@ -169,7 +171,7 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
     files: list[Path] = []
     for field in ("workload", "arrivals", "overheads", "estimates", "network.model"):
         try:
-            made = part(OmegaConf.select(OmegaConf.create(dict(raw)), field), field, ())
+            made = part(reduce(getitem, field.split("."), raw), field, ())
         except (Exception, SystemExit):
             continue  # the run itself will say what is wrong
         files += [Path(path) for path in getattr(made, "input_files", ())]

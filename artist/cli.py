@@ -222,8 +222,9 @@ def _checked_arguments(arguments: Sequence[str]) -> list[str]:
 
 def register_topologies() -> None:
     """Make each file of topologies/ a choice of the group `topology`."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
     for path in sorted(data_path("topologies").glob("*.yaml")):
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
         ConfigStore.instance().store(group="topology", name=path.stem, node=content, provider="artist")
 
 

@@ -25,7 +25,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import joblib
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
@@ -233,6 +232,8 @@ def _without_at_once(config: DictConfig) -> tuple[DictConfig, int | None]:
     if at_once is not None and (not isinstance(at_once, int) or at_once < 1):
         allowed = "a positive integer, or null for all cores"
         raise InputError("wrong value", where="hydra.launcher.at_once", found=at_once, allowed=allowed)
+    import joblib  # only a sweep with a launcher of its own needs it
+
     return config, at_once or joblib.cpu_count()
 
 

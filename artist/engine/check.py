@@ -5,6 +5,8 @@ impossible is wrong, and its author wants to know.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain
 from numbers import Integral
 
 from artist.core.cluster import Allocation, Cluster, Group, Slice
@@ -90,7 +92,7 @@ class PlanCheck:
         )
 
     def _check_job(self, job: int, after: Allocation | None) -> None:
-        known = isinstance(job, Integral) and 0 <= job < self._jobs.n and self._jobs.status[job] != PENDING
+        known = _whole_numbers([job]) and 0 <= job < self._jobs.n and self._jobs.status[job] != PENDING
         if not known:
             raise PlanError(f"job number {job!r} is unknown{self._at()}")
         if after is not None and not isinstance(after, Allocation):
@@ -188,7 +190,7 @@ class PlanCheck:
         known = bool(numbers) and numbers[0] >= 0 and numbers[-1] < len(self._cluster)
         if not known or numbers != sorted(set(numbers)):
             raise PlanError(f"{name} does not list known machines in order: {group.gpus}{self._at()}")
-        if not all(isinstance(value, Integral) for pair in group.gpus for value in (*pair, group.depth)):
+        if not _whole_numbers([group.depth, *chain.from_iterable(group.gpus)]):
             raise PlanError(f"{name} does not count in whole numbers: {group}{self._at()}")
         if group.depth < 1 or min(count for _, count in group.gpus) < 1:
             raise PlanError(f"{name} has no depth or no GPUs: {group}{self._at()}")
@@ -251,5 +253,5 @@ class PlanCheck:
         return PlanError(f"job {self._jobs.specs[job].job_id!r}: {text}{self._at(machine)}")
 
 
-def _whole_numbers(values: Slice) -> bool:
+def _whole_numbers(values: Iterable[object]) -> bool:
     return all(type(value) is int or isinstance(value, Integral) for value in values)

@@ -13,6 +13,7 @@ Paper: Zhao et al., Muri, SIGCOMM 2022, section 4.2, Algorithm 1. What it leaves
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -66,36 +67,39 @@ class Candidate(NamedTuple):
     unit: int | None = None
 
 
-class Shared(NamedTuple):
-    """Jobs of one bucket that run together, or one alone, by priority."""
+class Shared:
+    """Jobs of one bucket that run together, or one alone.
 
-    members: tuple[Candidate, ...]
+    Attributes
+    ----------
+    members
+        By priority.
+    rank
+        Place of the best member.
+    gpus
+        GPUs that they hold together.
+    jobs
+        Their jobs.
+    kinds
+        Their profiles, sorted.
+    unit
+        Where they share GPUs now, None if they do not.
+    """
 
-    @property
-    def rank(self) -> int:
-        """Place of the best member."""
-        return self.members[0].rank
+    __slots__ = ("gpus", "jobs", "kinds", "members", "rank", "unit")
 
-    @property
-    def gpus(self) -> int:
-        """GPUs that they hold together."""
-        return self.members[0].gpus
-
-    @property
-    def jobs(self) -> tuple[int, ...]:
-        """Their jobs."""
-        return tuple(member.job for member in self.members)
-
-    @property
-    def kinds(self) -> Kinds:
-        """Their profiles."""
-        return tuple(sorted(member.kind for member in self.members))
-
-    @property
-    def unit(self) -> int | None:
-        """Where they share GPUs now, None if they do not."""
-        units = {member.unit for member in self.members}
-        return units.pop() if len(units) == 1 else None
+    def __init__(self, members: tuple[Candidate, ...]) -> None:
+        best = members[0]
+        self.members = members
+        self.rank, self.gpus = best.rank, best.gpus
+        self.jobs: tuple[int, ...] = (best.job,)
+        self.kinds: Kinds = (best.kind,)
+        self.unit = best.unit
+        if len(members) > 1:
+            self.jobs = tuple([member.job for member in members])
+            self.kinds = tuple(sorted([member.kind for member in members]))
+            if any(member.unit != best.unit for member in members):
+                self.unit = None
 
 
 class Grouping:
@@ -138,7 +142,7 @@ class Grouping:
                 break
             nodes = self._merge(nodes, excess, round_)
         kept = (part for node in nodes for part in self._taken_apart(node))
-        return sorted(kept)
+        return sorted(kept, key=_rank)
 
     def _merge(self, nodes: Sequence[Shared], excess: int, round_: int) -> list[Shared]:
         """Merge pairs until the excess of GPUs is gone, the most efficient first."""
@@ -155,7 +159,7 @@ class Grouping:
             del left[a.rank], left[b.rank]
             merged = Shared(tuple(sorted((*a.members, *b.members))))
             left[merged.rank] = merged
-        return sorted(left.values())
+        return sorted(left.values(), key=_rank)
 
     def _by_priority(self, bucket: Sequence[Shared], round_: int) -> list[tuple[float, Shared, Shared]]:
         """Return neighbours in order of priority, with no weight."""
@@ -225,6 +229,9 @@ class Grouping:
             together = self._rule.clock.group_ns(stages)
             self._pays[kinds] = together < sum(self._alone_ns[kind] for kind in kinds)
         return self._pays[kinds]
+
+
+_rank = attrgetter("rank")
 
 
 def _take_pairs(ones: list[Shared], others: list[Shared], times: int) -> list[tuple[Shared, Shared]]:

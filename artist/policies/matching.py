@@ -3,24 +3,22 @@
 Jobs of one kind are alike, so a matching is a table: how many pairs there are of kinds a and b. Of few jobs
 it is found by a search (`artist.policies.matching_search`); else, with few kinds, it is a small integer
 program, solved exactly (HiGHS); with many it is a matching of single jobs, found by the Blossom algorithm
-(networkx). All give the heaviest of the matchings with as many pairs as can be.
+(`artist.policies.matching_jobs`). All give the heaviest of the matchings with as many pairs as can be.
 """
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, LinearConstraint, milp
 
+from artist.policies.matching_jobs import blossom
 from artist.policies.matching_search import search
 
 Floats = npt.NDArray[np.float64]
 MOST_JOBS = 128  # of a search: its assignment problem then takes a millisecond
 MOST_KINDS = 64  # of an integer program: it then has two thousand unknowns
-_WHOLE = 2**40  # weights of Blossom as whole numbers: its dual variables then are exact
 
 
 class Pairs(NamedTuple):
@@ -85,27 +83,19 @@ def by_kinds(counts: Sequence[int], weights: Floats, most: int | None = None) ->
 
 def by_jobs(counts: Sequence[int], weights: Floats, most: int | None = None) -> list[Pairs]:
     """Do as `heaviest_pairs` by the Blossom algorithm over the single jobs."""
-    kinds = np.repeat(np.arange(len(counts)), counts).tolist()
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(range(len(kinds)))
-    for job, kind in enumerate(kinds):
-        for other in range(job + 1, len(kinds)):
-            weight = weights[kind, kinds[other]]
-            if not np.isnan(weight):
-                graph.add_edge(job, other, weight=round(weight * _WHOLE))
-    if most is not None:  # as many stand-ins as jobs have to stay single; nobody is heavier for one
-        for stand_in in range(len(kinds), 2 * len(kinds) - 2 * most):
-            graph.add_edges_from(((stand_in, job) for job in range(len(kinds))), weight=0)
+    kinds = np.repeat(np.arange(len(counts)), counts)
+    pairs = len(kinds) // 2 if most is None else min(most, len(kinds) // 2)
     found: dict[tuple[int, int], int] = {}
-    for job, other in nx.max_weight_matching(graph, maxcardinality=True):
-        if max(job, other) < len(kinds):
-            a, b = sorted((kinds[job], kinds[other]))
-            found[a, b] = found.get((a, b), 0) + 1
+    for job, other in blossom(weights[np.ix_(kinds, kinds)], len(kinds) - 2 * pairs):
+        pair = int(kinds[job]), int(kinds[other])  # the jobs are sorted by kind
+        found[pair] = found.get(pair, 0) + 1
     return [Pairs(a, b, found[a, b]) for a, b in sorted(found)]
 
 
 def _solve(gains: Floats, uses: Floats, limits: Sequence[int], *, fewest: int) -> npt.NDArray[np.int64]:
     """Return whole numbers >= 0 of most gain whose uses are within limits; the last use at least `fewest`."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # half a second, and few runs have so many jobs
+
     low = np.zeros(len(limits))
     low[-1] = fewest
     answer = milp(

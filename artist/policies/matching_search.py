@@ -11,7 +11,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
+
+from artist.policies.assignment import assigned
 
 Floats = npt.NDArray[np.float64]
 State = tuple[int, ...]  # jobs of each kind that are still single
@@ -52,18 +53,17 @@ def search(counts: Sequence[int], weights: Floats, singles: int) -> dict[tuple[i
 
 
 def _prices(counts: Sequence[int], weights: Floats) -> Floats:
-    """Return the dual prices of the assignment of each job to another, shape (n_kinds,)."""
-    kinds = np.repeat(np.arange(len(counts)), counts)
-    single = weights[np.ix_(kinds, kinds)]
-    np.fill_diagonal(single, _FORBIDDEN)
-    rows, columns = linear_sum_assignment(single, maximize=True)
-    paired = np.zeros(weights.shape, dtype=np.bool_)
-    paired[kinds[rows], kinds[columns]] = True
+    """Return the dual prices of the assignment of each job to another, shape (n_kinds,).
+
+    The highest ones that there are with the price of no kind above 0; they do not depend on which of several
+    assignments of the same weight is found.
+    """
+    paired = np.array(assigned(counts, weights.tolist())) > 0
     # The price of a' is at most that of a and what a' gets more than a from those whom a' is assigned to.
     more = np.where(paired, weights[None] - weights[:, None], np.inf).min(axis=2)
-    price = np.zeros(len(counts))
-    for _ in range(len(counts)):
-        price = np.minimum(price, (price[:, None] + more).min(axis=0))
+    price: Floats = more.min(axis=0, initial=0.0)
+    while (lower := (price[:, None] + more).min(axis=0)).any(where=lower < price):
+        price = np.minimum(price, lower)
     partner: Floats = (weights - price[:, None]).max(axis=0)
     return (price + partner) / 2
 

@@ -84,6 +84,7 @@ class Muri:
         self._kinds: dict[tuple[int, ...], int] = {}
         self._kind: dict[int, int] = {}  # by job
         self._bucket: dict[int, Hashable] = {}
+        self._ranked: Ints | None = None  # jobs by priority; None once anything else has changed
         self._last: list[int] = []  # jobs that were taken, by priority
         self._all_ran = False  # all of them were given GPUs
         self._shared = False  # some share GPUs
@@ -92,16 +93,23 @@ class Muri:
         """Rank, take, group and place, if something changed."""
         plan = view.plan()
         news = self._hear(view)
+        if news:
+            self._ranked = None
         if not view.n_waiting and not self._shared:
             return plan.done()
-        pinned = _pinned(view)
-        jobs, capacity = view.jobs, _capacity(view, pinned)
+        jobs = view.jobs
         rows = ranking(self._order.key(jobs))
+        ranked = jobs.job[rows]
+        if self._ranked is not None and np.array_equal(ranked, self._ranked):
+            return plan.done()
+        self._ranked = ranked
+        pinned, capacity = _pinned(view)
         if pinned:
             rows = rows[~np.isin(jobs.job[rows], pinned)]
         gpus = _gpus(jobs, capacity)[rows]
         taken = self._taken(jobs.job[rows], gpus, capacity)
         if news or self._differ(jobs.job[rows[taken]].tolist()):
+            self._ranked = None
             units = running_units(view, jobs.job[np.sort(rows[jobs.running[rows]])].tolist())
             free = self._place(view, plan, units, jobs.job[rows], gpus, taken, capacity)
             waiting = rows[(jobs.gpus[rows] == 0) & ~jobs.running[rows]]
@@ -131,10 +139,14 @@ class Muri:
             return Candidate(rank, job, int(gpus[rank]), bucket, kind, unit_of.get(job))
 
         groups = self._grouping.group(map(candidate, np.flatnonzero(taken).tolist()), capacity)
-        needs = np.array([group.gpus for group in groups], dtype=np.int64)
-        fits = take_first(needs, capacity, skip=True).tolist()
-        chosen = [group for group, fit in zip(groups, fits, strict=True) if fit]
-        too_many = [group for group, fit in zip(groups, fits, strict=True) if not fit]
+        chosen: list[Shared] = []
+        too_many: list[Shared] = []
+        for group in groups:
+            if group.gpus <= capacity:
+                capacity -= group.gpus
+                chosen.append(group)
+            else:
+                too_many.append(group)
         rest = (Shared((candidate(rank),)) for rank in np.flatnonzero(~taken & (gpus > 0)).tolist())
         self._last = jobs[taken].tolist()
         self._all_ran = not too_many
@@ -175,16 +187,21 @@ class Muri:
             return take_first(gpus, capacity, skip=True) & (gpus > 0)
         places: dict[Hashable, int] = {}  # free places of the last group of each bucket
         taken = np.zeros(len(gpus), dtype=np.bool_)
+        open_places = 0
         for row, (job, need) in enumerate(zip(jobs.tolist(), gpus.tolist(), strict=True)):
             bucket = self._bucket[job]
             if places.get(bucket):
                 places[bucket] -= 1
+                open_places -= 1
             elif 0 < need <= capacity:
                 capacity -= need
                 places[bucket] = most - 1
+                open_places += most - 1
             else:
                 continue
             taken[row] = True
+            if not capacity and not open_places:
+                break
         return taken
 
 
@@ -212,14 +229,12 @@ def _start_cpu_jobs(
             plan.place(job, allocation)
 
 
-def _pinned(view: ClusterView) -> list[int]:
-    """Return the jobs on machines that take no new work."""
-    closed = np.flatnonzero(~view.accepts).tolist()
-    return sorted({job for machine in closed for job in view.jobs_on(machine)})
-
-
-def _capacity(view: ClusterView, pinned: Sequence[int]) -> int:
-    """Return the GPUs of machines that take new work, without what pinned jobs hold there."""
-    accepts = view.accepts
+def _pinned(view: ClusterView) -> tuple[list[int], int]:
+    """Return the jobs on machines that take no new work, and the GPUs of the others that they do not hold."""
+    accepts, gpus = view.accepts, view.cluster.gpus
+    if accepts.all():
+        return [], int(gpus.sum())
+    closed = np.flatnonzero(~accepts).tolist()
+    pinned = sorted({job for machine in closed for job in view.jobs_on(machine)})
     held = (s for unit in running_units(view, pinned) for s in unit.held.slices if accepts[s.machine])
-    return int(view.cluster.gpus[accepts].sum()) - sum(s.gpus for s in held)
+    return pinned, int(gpus[accepts].sum()) - sum(s.gpus for s in held)

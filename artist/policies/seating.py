@@ -30,13 +30,13 @@ class Unit:
 
 def running_units(view: ClusterView, jobs: Iterable[int]) -> list[Unit]:
     """Return running jobs by the GPUs that they share, in order of the first of each."""
-    members: dict[str, list[int]] = {}
+    members: dict[int | str, dict[int, Allocation]] = {}  # by job if it shares with nobody
     for job in jobs:
         allocation = view.allocation(job)
         if allocation is not None and allocation.gpus:
-            name = str(job) if allocation.group is None else f"group {allocation.group.name}"
-            members.setdefault(name, []).append(job)
-    return [Unit(tuple(each), _united(view, each)) for each in members.values()]
+            key = job if allocation.group is None else allocation.group.name
+            members.setdefault(key, {})[job] = allocation
+    return [Unit(tuple(each), _united(list(each.values()))) for each in members.values()]
 
 
 def seat(
@@ -131,7 +131,10 @@ class _Seating:
     def _same(self, group: Shared) -> Unit | None:
         """Return the unit with just these members."""
         unit = self._unit_of.get(group.jobs[0])
-        return unit if unit is not None and unit.jobs == tuple(sorted(group.jobs)) else None
+        same = (
+            unit is not None and len(unit.jobs) == len(group.jobs) and unit.jobs == tuple(sorted(group.jobs))
+        )
+        return unit if same else None
 
     def _where_it_is(self, group: Shared) -> Allocation | None:
         """Return the GPUs of the best member that has some which nobody took."""
@@ -156,17 +159,17 @@ def _by_priority(group: Shared) -> tuple[int, ...]:
     return (group.rank,)
 
 
-def _united(view: ClusterView, jobs: Sequence[int]) -> Allocation:
+def _united(parts: Sequence[Allocation]) -> Allocation:
     """Return what members of a group hold together: the GPUs once, CPUs and memory of all."""
-    slices: dict[int, Slice] = {}
-    for job in jobs:
-        allocation = view.allocation(job)
-        assert allocation is not None
-        for s in allocation.slices:
-            so_far = slices.get(s.machine, s._replace(cpus=0, memory_bytes=0))
-            cpus, memory = so_far.cpus + s.cpus, so_far.memory_bytes + s.memory_bytes
-            slices[s.machine] = so_far._replace(cpus=cpus, memory_bytes=memory)
-    return Allocation(tuple(slices[m] for m in sorted(slices)))
+    if parts[0].group is None:
+        return parts[0]
+    held: dict[int, list[int]] = {}
+    for part in parts:
+        for m, gpus, cpus, memory in part.slices:
+            on_machine = held.setdefault(m, [gpus, 0, 0])
+            on_machine[1] += cpus
+            on_machine[2] += memory
+    return Allocation(tuple([Slice(m, *held[m]) for m in sorted(held)]))
 
 
 def _divided(jobs: Sequence[int], whole: Allocation) -> list[Allocation]:

@@ -51,7 +51,7 @@ POLICY_PARTS = tuple(
     f"artist.policies.{name}"
     for name in (
         *("orders", "placement", "preemption", "queueing", "gittins", "timers", "turns", "pairs", "growth"),
-        *("matching", "matching_search", "grouping", "seating"),
+        *("assignment", "matching", "matching_jobs", "matching_search", "grouping", "seating"),
         *("auction", "sharers"),
     )
 )

@@ -1,7 +1,9 @@
 """The ways to match, against each other and against all matchings of small instances."""
 
+import time
 from functools import cache
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from artist.policies.matching import (
     by_search,
     heaviest_pairs,
 )
+from artist.policies.matching_jobs import blossom
 
 FORBIDDEN = float("nan")
 
@@ -109,3 +112,52 @@ def test_many_kinds_go_by_jobs():
     counts = [1] * max(MOST_KINDS + 2, MOST_JOBS + 2)
     assert len_of(heaviest_pairs(counts, np.ones((len(counts), len(counts))))) == len(counts) // 2
     assert heaviest_pairs([2], np.ones((1, 1)), 0) == []
+
+
+def test_two_triangles_are_joined_where_it_costs_least():
+    """Within a triangle pairs weigh 1, between the two 0.5, but 2 with 3 0.7: two pairs of 1 and that one."""
+    weights = np.full((6, 6), 0.5)
+    weights[:3, :3] = weights[3:, 3:] = 1
+    weights[2, 3] = weights[3, 2] = 0.7
+    assert blossom(weights, 0) == [(0, 1), (2, 3), (4, 5)]
+
+
+def test_the_lightest_stay_single():
+    """Jobs 0 to 3 weigh 1 with each other, 4 and 5 0.1 with anybody: if two stay single, 4 and 5 do."""
+    weights = np.full((6, 6), 0.1)
+    weights[:4, :4] = 1
+    assert sorted(job for pair in blossom(weights, 2) for job in pair) == [0, 1, 2, 3]
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.integers(2, 60), st.integers(0, 2**32), st.sampled_from([0, 0.5, 0.9]), st.booleans(), st.booleans()
+)
+def test_the_pairs_of_little_slack_are_enough(n, seed, forbidden, few, most):
+    """As heavy as networkx's matching of all pairs: also with ties, with forbidden pairs, and for a third."""
+    rng = np.random.default_rng(seed)
+    half = rng.integers(0, 4, (n, n)) / 4 if few else rng.random((n, n))
+    weights = np.triu(half, 1) + np.triu(half, 1).T
+    weights[np.triu(rng.random((n, n)) < forbidden, 1)] = FORBIDDEN
+    weights += 0 * weights.T
+    singles = n - 2 * (n // 3 if most else n // 2)
+    graph: nx.Graph = nx.Graph()
+    graph.add_nodes_from(range(n + singles))
+    graph.add_edges_from((job, n + other, {"weight": 0}) for job in range(n) for other in range(singles))
+    for a, b in np.argwhere(~np.isnan(np.triu(weights, 1) + np.tril(np.full((n, n), FORBIDDEN)))).tolist():
+        graph.add_edge(a, b, weight=round(weights[a, b] * 2**40))
+    found = [(min(p), max(p)) for p in nx.max_weight_matching(graph, maxcardinality=True)]
+    expected = [pair for pair in found if pair[1] < n]
+    pairs = blossom(weights, singles)
+    assert len({job for pair in pairs for job in pair}) == 2 * len(pairs) == 2 * len(expected)
+    assert sum(weights[p] for p in pairs) == pytest.approx(sum(weights[p] for p in expected), abs=1e-6)
+
+
+def test_five_hundred_different_jobs_take_seconds():
+    """Of all pairs Blossom takes minutes. Each job is paired: 250 pairs, nearly all of almost weight 1."""
+    rng = np.random.default_rng(0)
+    half = rng.random((500, 500))
+    began = time.process_time()
+    pairs = blossom(np.maximum(half, half.T), 0)
+    assert time.process_time() - began < 10
+    assert len(pairs) == 250
