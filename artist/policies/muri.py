@@ -16,7 +16,8 @@ Members of a group share its GPUs and one clock: all their iterations take the s
 Paper: Zhao et al., Multi-Resource Interleaving for Deep Learning Training, SIGCOMM 2022, sections 4.2 and 5.
 
 Differs from the paper: it makes all placements anew each time; here a group stays where it is unless somebody
-would not fit. With `contention` groups are judged by what they really take; the paper's formula has none.
+would not fit. Groups are judged by what they really take: with the measured `contention`, of which the
+paper's formula has none, and with `loading` whole, as its authors' program has it; split is the formula.
 Jobs that may change or choose their number of GPUs share with nobody; CPU-only jobs start where CPUs are
 free, and are never stopped. Jobs on a machine that is about to leave stay as they are.
 """
