@@ -1,9 +1,9 @@
 """Jobs of models whose use of storage, CPUs, GPUs and network was measured; no download needed.
 
 GPUs, durations and arrivals are drawn as by `artist.workload.synthetic`, the model of each job from those of
-traces/measured/muri_stages.csv with equal chance. Its row for the job's GPUs (or the next fewer) gives the
-iteration time, its stages, and the share of it in which the GPUs are busy; the number of iterations is
-duration / iteration time, rounded. So the authors of Muri made the jobs of their evaluation (section 6.1).
+traces/measured/muri_stages.csv. Its row for the job's GPUs (or the next fewer) gives the iteration time, its
+stages, and the share of it in which the GPUs are busy; the number of iterations is duration / iteration time,
+rounded. So the authors of Muri made the jobs of their evaluation (section 6.1).
 """
 
 from itertools import chain
@@ -11,30 +11,32 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from artist.data import data_path
+from artist.errors import InputError
 from artist.randomness import child_generator
-from artist.workload.models import ModelRule, assign_models
+from artist.workload.models import GpuRange, ModelRule, assign_models
 from artist.workload.parameters import validated
-from artist.workload.synthetic import SyntheticTrace
+from artist.workload.synthetic import Preset, SyntheticTrace
 from artist.workload.table import STAGE_COLUMNS
 
 _MS_PER_S = 1000.0
 JOB_TYPES = (("BERT-large", "GPT-2"), ("VGG16", "VGG19"), ("ResNet18", "ShuffleNet"), ("A2C", "DQN"))
 """Models by bottleneck (GPU, network, storage, CPU: Muri, Table 3), as its Fig. 13 adds them."""
+_MEASURED = tuple(chain.from_iterable(JOB_TYPES))
 
 
 class StagedTrace(SyntheticTrace):
     """Jobs drawn from distributions, of models with measured stages."""
 
     class Parameters(SyntheticTrace.Parameters):
-        """Parameters, beside those of `SyntheticTrace`; `models` is not used.
+        """Parameters, beside those of `SyntheticTrace`.
 
         Attributes
         ----------
         job_types
-            How many bottlenecks the models have among them: GPU, network, storage, CPU, in that order.
+            Of the models, those with the first so many bottlenecks: GPU, network, storage, CPU.
         network
             Whether the measured iteration is taken whole (keep), or without its network stage (subtract), for
             a network model to say what communication takes.
@@ -42,6 +44,11 @@ class StagedTrace(SyntheticTrace):
             Of the jobs; the others take what is left idle (AntMan).
         """
 
+        preset: Preset = "muri"
+        jobs: int = Field(default=992, ge=1, le=10_000_000)
+        load_gpus: PositiveInt = 64
+        burst_jobs: float = Field(default=4.0, ge=1, le=1e6)
+        models: ModelRule = ModelRule(names=_MEASURED)
         job_types: int = Field(default=4, ge=1, le=4)
         network: Literal["keep", "subtract"] = "keep"
         guaranteed_share: float = Field(default=0.5, ge=0, le=1)
@@ -53,10 +60,15 @@ class StagedTrace(SyntheticTrace):
         self.input_files = (*self.input_files, self.measured)
 
     def table(self) -> pd.DataFrame:
-        """Return all jobs as a canonical table, in order of arrival."""
+        """Return all jobs as a canonical table, in order of arrival.
+
+        Raises
+        ------
+        InputError
+            If a model was not measured, or none is left.
+        """
         chosen = self.parameters
-        names = tuple(chain.from_iterable(JOB_TYPES[: chosen.job_types]))
-        drawn = assign_models(super().table().assign(model=""), ModelRule(names=names), chosen.seed)
+        drawn = assign_models(super().table().assign(model=""), self._models(), chosen.seed)
         measured = pd.read_csv(self.measured).sort_values("gpus")
         row = pd.merge_asof(drawn.reset_index().sort_values("gpus"), measured, on="gpus", by="model")
         row = row.set_index("index").sort_index()
@@ -70,3 +82,19 @@ class StagedTrace(SyntheticTrace):
             gpu_utilization=np.minimum(1.0, row["gpu_ms"] / _MS_PER_S / compute_s),
             guaranteed=(random.random(len(drawn)) < chosen.guaranteed_share).astype(np.int64),
         )
+
+    def _models(self) -> ModelRule:
+        """Return the rule of the user, about the models of the job types."""
+        chosen = self.parameters
+        allowed = tuple(chain.from_iterable(JOB_TYPES[: chosen.job_types]))
+        ranges = []
+        for part in chosen.models.ranges():
+            unknown = [name for name in part.weights if name not in _MEASURED]
+            weights = {name: weight for name, weight in part.weights.items() if name in allowed}
+            if unknown or not weights:
+                found = ", ".join(unknown or part.weights)
+                raise InputError(
+                    "no stages measured", where="workload.models", found=found, allowed=", ".join(allowed)
+                )
+            ranges.append(GpuRange(max_gpus=part.max_gpus, weights=weights))
+        return ModelRule(rule="by_gpus", by_gpus=tuple(ranges))

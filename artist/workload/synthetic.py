@@ -30,6 +30,7 @@ from artist.workload.files import read_text
 from artist.workload.parameters import Strict, validated
 from artist.workload.table import MAX_S, check
 
+Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 _BURST_GAP_S = 1.0
@@ -126,7 +127,7 @@ class SyntheticTrace:
             Mean number of jobs submitted together, one second apart; geometrically distributed.
         """
 
-        preset: Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"] = "helios_venus"
+        preset: Preset = "helios_venus"
         jobs: int = Field(default=400, ge=1, le=10_000_000)
         load: PositiveFloat | None = None
         load_gpus: PositiveInt = 128

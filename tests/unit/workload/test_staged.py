@@ -2,13 +2,14 @@
 
 import pytest
 
+from artist.errors import InputError
 from artist.workload.staged import StagedTrace
 from artist.workload.table import STAGE_COLUMNS
 
 
 def staged(**parameters):
     """Return 300 jobs drawn like Muri's."""
-    how = {"preset": "muri", "jobs": 300, "load": 0.8, **parameters}
+    how = {"jobs": 300, "load": 0.8, **parameters}
     return StagedTrace(**how).table()
 
 
@@ -55,3 +56,11 @@ def test_job_types_are_bottlenecks():
     assert set(one["model"]) == {"BERT-large", "GPT-2"}
     assert set(two["model"]) == {"BERT-large", "GPT-2", "VGG16", "VGG19"}
     assert one[["submit_s", "gpus", "duration_s"]].equals(four[["submit_s", "gpus", "duration_s"]])
+
+
+def test_models_without_stages_are_refused():
+    """ResNet50 was not measured; A2C is bound by the CPU, the fourth type. The error says what is left."""
+    for models, found in (("ResNet50", "ResNet50"), ("A2C", "A2C")):
+        with pytest.raises(InputError, match="no stages measured") as caught:
+            staged(models={"rule": "fixed", "name": models}, job_types=2)
+        assert (caught.value.found, caught.value.allowed) == (found, "BERT-large, GPT-2, VGG16, VGG19")
