@@ -39,8 +39,8 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.placement import Chooser, PlacementName, chooser
-from artist.policies.sharers import Sharers
+from artist.policies.parts.placement import Chooser, PlacementName, chooser
+from artist.policies.parts.sharers import Sharers
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

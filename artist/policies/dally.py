@@ -5,7 +5,7 @@ network sensitivity is iterations done x compute time / time held, 0 for a job t
 takes GPUs of one machine at once; GPUs of one rack only after it has waited as long as its machine timer
 says, any GPUs after its rack timer. Both count from the start of the present wait; a demand larger than a
 machine (a rack) has no such timer. The timers tune themselves by the waits of those who accepted
-(`artist.policies.timers`). A running job's GPUs are offered again at the end of each lease: it keeps
+(`artist.policies.parts.timers`). A running job's GPUs are offered again at the end of each lease: it keeps
 them, unless a waiting job with lower sensitivity accepts them; then it is preempted, and waits, or moves
 if it accepts other GPUs at once. With `renewal: nearer` it gives them up for GPUs of a nearer tier.
 
@@ -31,8 +31,8 @@ from artist.core.events import Finish, Stop
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.placement import Consolidate, with_share
-from artist.policies.timers import Timers, WaitTier
+from artist.policies.parts.placement import Consolidate, with_share
+from artist.policies.parts.timers import Timers, WaitTier
 from artist.units import seconds_to_ns
 
 _HOUR_S = 3600.0

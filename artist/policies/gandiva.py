@@ -10,9 +10,9 @@ order. Waiting jobs are looked at in order of arrival; they overtake one that do
 - `slicing`: while jobs wait, a running job's turn ends after `quantum_s`: those who have waited longest go
   before it, and it runs again when its turn comes. A pair has one turn.
 - `packing`: while jobs still wait, they join running jobs that leave their GPUs idle for much of the time;
-  pairs that do no better than by taking turns are parted (`artist.policies.pairs`).
+  pairs that do no better than by taking turns are parted (`artist.policies.parts.pairs`).
 - `grow_shrink`: when nobody waits, elastic jobs take idle GPUs of their machines, and give them back as soon
-  as somebody needs room (`artist.policies.growth`).
+  as somebody needs room (`artist.policies.parts.growth`).
 
 Paper: Xiao et al., Gandiva: Introspective Cluster Scheduling for Deep Learning, OSDI 2018, sections 3 (the
 mechanisms) and 4 (the policy). As a baseline of Dally (sections 3.4 and 5.1.3 there) it places and migrates;
@@ -42,10 +42,10 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.growth import Growth
-from artist.policies.pairs import Pairs
-from artist.policies.placement import BestFit, MachineChooser, Packing
-from artist.policies.preemption import run_first, waiting_after
+from artist.policies.parts.growth import Growth
+from artist.policies.parts.pairs import Pairs
+from artist.policies.parts.placement import BestFit, MachineChooser, Packing
+from artist.policies.parts.preemption import run_first, waiting_after
 from artist.randomness import child_generator
 from artist.units import seconds_to_ns
 

@@ -3,8 +3,9 @@
 In plain words: jobs are ranked by remaining service (Muri-S, which knows durations) or by attained service
 (Muri-L, which does not). If they all fit the cluster, each runs alone. Otherwise the first ones are taken
 that fill it in groups of `most_jobs`: for each place of a number of GPUs as many jobs of that demand. They
-are grouped (`artist.policies.grouping`) as far as their demand exceeds the cluster, and placed by descending
-demand on the fewest machines (`artist.policies.seating`). Whoever is not among them is stopped.
+are grouped (`artist.policies.parts.grouping`) as far as their demand exceeds the cluster, and placed by
+descending demand on the fewest machines (`artist.policies.parts.seating`). Whoever is not among them is
+stopped.
 
 Members of a group share its GPUs and one clock: all their iterations take the same time
 (`artist.performance.interleaving`). Profiles are known: the time on each resource, and the time alone.
@@ -36,11 +37,11 @@ from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.performance.interleaving import MEASURED_CONTENTION, Clock, Loading, Ordering
-from artist.policies.grouping import Candidate, Grouping, GroupingRule, Shared
-from artist.policies.orders import ORDERS, OrderName, ranking
-from artist.policies.placement import Chooser, Packing, PlacementName, chooser
-from artist.policies.preemption import take_first
-from artist.policies.seating import Unit, running_units, seat
+from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule, Shared
+from artist.policies.parts.orders import ORDERS, OrderName, ranking
+from artist.policies.parts.placement import Chooser, Packing, PlacementName, chooser
+from artist.policies.parts.preemption import take_first
+from artist.policies.parts.seating import Unit, running_units, seat
 from artist.randomness import child_generator
 
 Ints = npt.NDArray[np.int64]

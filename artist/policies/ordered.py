@@ -1,6 +1,6 @@
 """Base schedulers: one order, one placement, with or without preemption.
 
-In plain words: waiting jobs are ranked by an order (`artist.policies.orders`). Without preemption the
+In plain words: waiting jobs are ranked by an order (`artist.policies.parts.orders`). Without preemption the
 first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may
 overtake one that does not fit, without it they wait behind it. With preemption the first jobs that
 together fit the cluster run, and running jobs beyond them are stopped; one of these that finds other GPUs
@@ -20,10 +20,10 @@ from artist.core.events import Arrival, Stop
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.orders import ORDERS, Ints, OrderName, ranking
-from artist.policies.placement import Packing, PlacementName, chooser
-from artist.policies.preemption import run_first
-from artist.policies.queueing import StrictQueue, WaitingQueue
+from artist.policies.parts.orders import ORDERS, Ints, OrderName, ranking
+from artist.policies.parts.placement import Packing, PlacementName, chooser
+from artist.policies.parts.preemption import run_first
+from artist.policies.parts.queueing import StrictQueue, WaitingQueue
 
 _ONLY = np.zeros(1, dtype=np.int64)
 

@@ -10,7 +10,7 @@ would have to run in turns. GPUs are leased to the next multiple of `lease_s`; t
 and those that come free in between at once. A share 1 - `fairness_knob` of the jobs without a lease, those
 with the highest rho, may bid. A job's bid is for all that it asks for: with it it values the outcome
 1 / rho, without it 1 / (rho if it waits for another lease); the auction lets those win who make the product
-of all valuations largest (`artist.policies.auction`). What is left goes to the other jobs, worst off first.
+of all valuations largest (`artist.policies.parts.auction`). What is left goes to the others, worst off first.
 Who loses the auction is stopped; who wins it again stays where it is.
 
 The rest of the work counts at the measured iteration time where a job runs, so that a bad placement makes
@@ -36,9 +36,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.auction import winners
-from artist.policies.placement import PlacementName, chooser
-from artist.policies.preemption import run_first, waiting_after
+from artist.policies.parts.auction import winners
+from artist.policies.parts.placement import PlacementName, chooser
+from artist.policies.parts.preemption import run_first, waiting_after
 from artist.units import seconds_to_ns
 
 Ints = npt.NDArray[np.int64]

@@ -35,11 +35,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.gittins import gittins_index
-from artist.policies.orders import ranking
-from artist.policies.placement import Chooser, PlacementName, chooser
-from artist.policies.preemption import run_first, waiting_after
-from artist.policies.turns import Turns
+from artist.policies.parts.gittins import gittins_index
+from artist.policies.parts.orders import ranking
+from artist.policies.parts.placement import Chooser, PlacementName, chooser
+from artist.policies.parts.preemption import run_first, waiting_after
+from artist.policies.parts.turns import Turns
 from artist.units import seconds_to_ns
 
 Ints = npt.NDArray[np.int64]

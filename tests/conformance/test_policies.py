@@ -28,7 +28,7 @@ from artist.policies.antman import AntMan
 from artist.policies.gandiva import Gandiva
 from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
-from artist.policies.placement import PlacementName
+from artist.policies.parts.placement import PlacementName
 from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import tiny_cluster
 from netmodels.api import IterationTime

@@ -8,7 +8,7 @@ import pytest
 
 from artist.core.events import Change, Start, Stop
 from artist.policies.dally import Dally, sensitivity
-from artist.policies.timers import Timers
+from artist.policies.parts.timers import Timers
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S
 

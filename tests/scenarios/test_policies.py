@@ -175,7 +175,7 @@ def test_gittins_prefers_the_job_most_likely_to_end_soon():
     """
     import numpy as np
 
-    from artist.policies.gittins import gittins_index
+    from artist.policies.parts.gittins import gittins_index
 
     index = gittins_index(np.array([0.0, 9.0, 11.0]), np.array([1.0, 1.0, 10.0, 10.0]), 2.0)
     np.testing.assert_allclose(index, [1 / 3, 1.0, 0.0])

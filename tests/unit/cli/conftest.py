@@ -83,7 +83,7 @@ def mine(tmp_path: Path) -> Path:
     (folder / "least.py").write_text(
         '''"""Least first."""
 import numpy as np
-from artist.policies.placement import Consolidate
+from artist.policies.parts.placement import Consolidate
 
 
 class Least:

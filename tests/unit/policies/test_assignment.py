@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from artist.policies.assignment import assigned
+from artist.policies.parts.assignment import assigned
 
 
 def test_a_way_through_others_is_found():

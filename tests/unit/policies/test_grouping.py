@@ -8,7 +8,7 @@ import pytest
 
 from artist.performance.interleaving import MEASURED_CONTENTION, Clock
 from artist.performance.stages import measured_shares
-from artist.policies.grouping import Candidate, Grouping, GroupingRule
+from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule
 
 CPU, GPU, NETWORK, STORAGE = (0, 4, 0, 0), (0, 0, 4, 0), (0, 0, 0, 4), (4, 0, 0, 0)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artist.policies.matching import (
+from artist.policies.parts.matching import (
     MOST_JOBS,
     MOST_KINDS,
     Pairs,
@@ -18,7 +18,7 @@ from artist.policies.matching import (
     by_search,
     heaviest_pairs,
 )
-from artist.policies.matching_jobs import blossom
+from artist.policies.parts.matching_jobs import blossom
 
 FORBIDDEN = float("nan")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from artist.core.job import Demand
-from artist.policies.preemption import take_first
-from artist.policies.queueing import WaitingQueue
+from artist.policies.parts.preemption import take_first
+from artist.policies.parts.queueing import WaitingQueue
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from artist.core.cluster import Cluster, Machine
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.placement import Consolidate, Packing, chooser
+from artist.policies.parts.placement import Consolidate, Packing, chooser
 from artist.testing.tiny import on, tiny_cluster
 
 CLUSTER = tiny_cluster(4, 4, per_rack=2)  # m0, m1 | m2, m3

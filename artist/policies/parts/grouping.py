@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from artist.performance.interleaving import FORMULA, Clock, efficiencies
-from artist.policies.matching import Pairs, heaviest_pairs
+from artist.policies.parts.matching import Pairs, heaviest_pairs
 
 Kinds = tuple[int, ...]  # of the members of a group, sorted
 _MOST_REMEMBERED = 20_000

@@ -11,7 +11,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.placement import BestFit, Packing, with_share
+from artist.policies.parts.placement import BestFit, Packing, with_share
 
 
 class Growth:

@@ -11,7 +11,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.placement import Chooser, Packing, gpus_to_place
+from artist.policies.parts.placement import Chooser, Packing, gpus_to_place
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -14,8 +14,8 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.grouping import Shared
-from artist.policies.placement import Chooser, with_share
+from artist.policies.parts.grouping import Shared
+from artist.policies.parts.placement import Chooser, with_share
 
 Order = Callable[[Shared], tuple[int, ...]]
 

@@ -1,9 +1,9 @@
 """Matching of greatest weight among jobs of a few kinds: which kinds pair, how often. Shared by policies.
 
 Jobs of one kind are alike, so a matching is a table: how many pairs there are of kinds a and b. Of few jobs
-it is found by a search (`artist.policies.matching_search`); else, with few kinds, it is a small integer
+it is found by a search (`artist.policies.parts.matching_search`); else, with few kinds, it is a small integer
 program, solved exactly (HiGHS); with many it is a matching of single jobs, found by the Blossom algorithm
-(`artist.policies.matching_jobs`). All give the heaviest of the matchings with as many pairs as can be.
+(`artist.policies.parts.matching_jobs`). All give the heaviest of the matchings with as many pairs as can be.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.policies.matching_jobs import blossom
-from artist.policies.matching_search import search
+from artist.policies.parts.matching_jobs import blossom
+from artist.policies.parts.matching_search import search
 
 Floats = npt.NDArray[np.float64]
 MOST_JOBS = 128  # of a search: its assignment problem then takes a millisecond

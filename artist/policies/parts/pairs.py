@@ -22,7 +22,7 @@ from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.placement import Chooser, with_share
+from artist.policies.parts.placement import Chooser, with_share
 
 
 @dataclass(frozen=True, slots=True)

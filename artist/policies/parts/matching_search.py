@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from artist.policies.assignment import assigned
+from artist.policies.parts.assignment import assigned
 
 Floats = npt.NDArray[np.float64]
 State = tuple[int, ...]  # jobs of each kind that are still single

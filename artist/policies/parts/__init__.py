@@ -1,0 +1,1 @@
+"""What policies are made of: orders, placement choosers, queues, matching."""
