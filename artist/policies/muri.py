@@ -158,8 +158,10 @@ class Muri:
     def _hear(self, view: ClusterView) -> bool:
         """Learn the profiles of new jobs; tell whether anything but the ranking can call for a new plan."""
         arrived = [event.job for event in view.news if isinstance(event, Arrival)]
+        may_start = False
         if arrived:
             jobs = view.columns(arrived)
+            may_start = view.free_gpus > 0 or not jobs.gpus.all()
             for job, stages, alone in zip(
                 arrived, jobs.stage_ns.tolist(), jobs.alone_ns.tolist(), strict=True
             ):
@@ -168,9 +170,7 @@ class Muri:
         for event in view.news:
             if isinstance(event, Finish):
                 del self._kind[event.job], self._bucket[event.job]
-        if arrived and view.free_gpus:
-            return True
-        return any(not isinstance(event, Arrival | Wake) for event in view.news)
+        return may_start or any(not isinstance(event, Arrival | Wake) for event in view.news)
 
     def _kind_of(self, profile: tuple[int, ...]) -> int:
         """Return the number of a profile; a new one is measured, with noise."""

@@ -6,7 +6,7 @@ _ONE = 1 << 120  # parts of 1: a job that lasts 100 years still has a rate of 2^
 
 
 class Blocked:
-    """The jobs that wait, and the mean over them of time waited in their lives / time of their rest alone.
+    """The jobs that wait, and the mean over them of time waited in their lives / compute time of their rest.
 
     The ratio of a job that waits grows at the rate 1 / rest, so that the mean at any time follows from two
     sums. They are whole numbers: they come back to 0 exactly, however many jobs came and went.
@@ -19,7 +19,7 @@ class Blocked:
         self._at_zero = 0  # sum of their ratios, carried back to time 0
 
     def wait(self, job: int, now: int, rest_ns: int) -> None:
-        """Let a job wait from now on; its rest would take so long alone."""
+        """Let a job wait from now on; its rest computes for so long."""
         rate = _ONE // rest_ns
         self._waiting[job] = now, rate
         self._rate += rate

@@ -43,7 +43,7 @@ _WAITING = "Jobs that wait for GPUs, over time."
 _BUSY = "GPUs that jobs hold, over time. Dashed grey: GPUs that there are."
 _BLOCKED = (
     "Over time, the mean over waiting jobs of the time that they have waited in their lives, relative to the "
-    "time that the rest of their iterations takes alone. 0 if nobody waits. Lower is better."
+    "time that the rest of their iterations computes. 0 if nobody waits. Lower is better."
 )
 _IN_USE = (
     "The part of the GPUs' time in which a job on them uses each resource, over time; idle GPUs and those of "

@@ -38,8 +38,8 @@ class StagedTrace(SyntheticTrace):
         job_types
             Of the models, those with the first so many bottlenecks: GPU, network, storage, CPU.
         network
-            Whether the measured iteration is taken whole (keep), or without its network stage (subtract), for
-            a network model to say what communication takes.
+            Whether the measured iteration is taken whole (keep), or without its network stage (subtract) as
+            far as that does not overlap with the GPU's, for a network model to say what communication takes.
         guaranteed_share
             Of the jobs; the others take what is left idle (AntMan).
         """
@@ -73,7 +73,9 @@ class StagedTrace(SyntheticTrace):
         row = pd.merge_asof(drawn.reset_index().sort_values("gpus"), measured, on="gpus", by="model")
         row = row.set_index("index").sort_index()
         whole_s = row["iteration_ms"] / _MS_PER_S
-        compute_s = whole_s - (row["network_ms"] / _MS_PER_S if chosen.network == "subtract" else 0.0)
+        compute_s = whole_s
+        if chosen.network == "subtract":
+            compute_s = (whole_s - row["network_ms"] / _MS_PER_S).clip(lower=row["gpu_ms"] / _MS_PER_S)
         random = child_generator(chosen.seed, "synthetic.guaranteed")
         return drawn.assign(
             iterations=np.maximum(1, np.rint(drawn["duration_s"] / whole_s)).astype("Int64"),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, Start
 from artist.core.job import Stages
 from artist.performance.interleaving import Clock
@@ -36,6 +37,14 @@ def groups_of(events):
     """Return the groups that jobs came into, in order, each once."""
     held = [event.allocation.group for event in events if isinstance(event, Start | Change)]
     return list(dict.fromkeys(group.name for group in held if group))
+
+
+def test_a_cpu_job_starts_though_all_gpus_are_taken():
+    """A has the only GPU until 8; c asks for two cores of another machine, and comes at 3: it starts then."""
+    cluster = Cluster([Machine("g", 0, "box", 1), Machine("c", 0, "cores", 0, cpus=8)])
+    jobs = [staged("a", GPU, 2), job("c", 0, 4, at=3, cpus=2)]
+    result, _ = run_checked(jobs, cluster, Muri(order="srsf", on_events=True, interval_s=None))
+    assert seconds(result, "first_start_ns") == [0, 3]
 
 
 def test_jobs_of_different_resources_share_a_gpu():

@@ -205,7 +205,9 @@ def _of_change(claim: Claim, ours: Estimate) -> str:
     low = ours.mean if ours.low is None else ours.low
     high = ours.mean if ours.high is None else ours.high
     if claim.paper == "same":
-        return NEAR if abs(ours.mean) <= claim.within else OFF
+        if low > claim.within or high < -claim.within:
+            return OFF
+        return NEAR if max(abs(low), abs(high)) <= claim.within else OPEN
     near, far = (low, high) if _sign(claim) > 0 else (-high, -low)  # both positive: as the paper says
     if near == far == 0:
         return EQUAL

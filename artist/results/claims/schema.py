@@ -89,7 +89,10 @@ class Claim(_Part):
             raise ValueError(f"metric {self.metric!r} is neither {OVERHEAD} nor a column of table.csv")
         if overhead != (self.model is not None and self.tier is not None):
             raise ValueError(f"metric {OVERHEAD} has a model and a tier, and no other metric has")
-        if overhead and (self.others or self.along or not isinstance(self.paper, float)):
+        if any(value == () for where in (self.where, self.against_where or {}) for value in where.values()):
+            raise ValueError("a key in where needs a value, or several")
+        compared = self.others or self.against_where or self.along
+        if overhead and (compared or not isinstance(self.paper, float)):
             raise ValueError("an overhead is one number, compared with nothing and swept over nothing")
         with_itself = self.policy in self.others and self.against_where is None
         if not overhead and (self.policy is None or not self.others or with_itself):

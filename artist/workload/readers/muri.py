@@ -74,7 +74,7 @@ class MuriCsv:
       SRTF in the median 1.03 times it). `work=duration`: the duration counts, shared by the iterations.
     - iteration_time was measured with communication. `network=keep` (default) takes it as compute time,
       so that a job alone runs as long as in Muri, and communication comes on top; `network=subtract`
-      takes resource_time_2 off first.
+      takes resource_time_2 off first, though no more than leaves the GPU its time: the rest overlapped.
     - The resource times are the stages of an iteration. The first spans two, storage and CPU:
       `storage_shares` says by the file's name of the model how much of it is storage, 0.5 where it says
       nothing. The GPUs are busy for the GPU's share of the iteration that was measured, 1 at most or if the
@@ -118,8 +118,10 @@ class MuriCsv:
         if chosen.network == "subtract":
             sent_s = to_numbers(raw["resource_time_2"].reindex(table.index)) / _MS_PER_S
             left_s = table["compute_s"] - sent_s
+            on_gpu_s = to_numbers(raw["resource_time_1"].reindex(table.index)) / _MS_PER_S
             refuse(raw.reindex(table.index), ~(left_s.to_numpy() > 0), str(path), "resource_time_2",
                    "leaves no time to compute", "less than iteration_time")  # fmt: skip
+            left_s = left_s.clip(lower=pd.Series(on_gpu_s, table.index).fillna(0.0))
             share = left_s / table["compute_s"]
             table = table.assign(compute_s=left_s, duration_s=table["duration_s"] * share)
         table = self._with_stages(table, raw.reindex(table.index))

@@ -92,6 +92,12 @@ def test_a_loader_of_two_steps_has_no_barrier_within():
     assert (int(periods(both, loading="whole")), int(periods(both))) == (8, 10)
 
 
+def test_loaders_of_neighbours_overlap():
+    """Four jobs that prepare for 10 each and do nothing else: two at a time, 20; else in turn, 40."""
+    jobs = np.array([(0, 10, 0, 0)] * 4)
+    assert (int(periods(jobs, loading="whole")), int(periods(jobs))) == (20, 40)
+
+
 def test_loaders_of_four_jobs_lie_beside_two_others():
     """Four equal jobs of loading 6 (in any parts), GPU 2 and network 1.
 

@@ -30,6 +30,19 @@ def test_the_network_stage_can_be_left_to_a_model():
     assert subtract[vgg]["compute_s"].iloc[0] == pytest.approx(0.148)
     assert subtract[vgg]["gpu_utilization"].iloc[0] == pytest.approx(75 / 148)
     assert subtract["iterations"].equals(keep["iterations"])
+    bert = (keep["model"] == "BERT-large") & (
+        keep["gpus"] == 32
+    )  # 260 - 133 < 166 ms on the GPU: some overlaps
+    assert subtract[bert]["compute_s"].iloc[0] == pytest.approx(0.166)
+    assert (subtract["compute_s"] >= subtract["gpu_s"] - 1e-9).all()
+
+
+def test_gpus_between_the_measured_ones_take_the_next_fewer():
+    """A2C on 5 to 7 GPUs: as on 4, 533 ms."""
+    jobs = staged(preset="helios_venus", models={"rule": "fixed", "name": "A2C"}, jobs=5000)
+    odd = jobs[(jobs["gpus"] > 4) & (jobs["gpus"] < 8)]
+    assert len(odd) > 5
+    assert (odd["compute_s"] == 0.533).all()
 
 
 def test_the_jobs_are_those_of_the_generator_in_its_order():
