@@ -16,7 +16,7 @@ job's reading and preparing together fit the two steps d[j] + d[j + 1]. By linea
 way around the four steps, where a stage covers one step and a loader two. Loaders of neighbours overlap, so
 two jobs may read, or prepare, at a time, and T may be shorter than all of them use storage or CPUs in turn.
 The factors of contention were measured relative to this T. Of the 400 jobs of the testbed, Muri-L's mean
-completion time is 1 to 2 % below the measured one (scripts/testbed.py); with T no shorter than any resource is
+completion time is 1 to 2 % below the measured one (scripts/testbed.py); with T no shorter than a resource is
 used it would be 3 to 5 % above it, with split loading 62 %.
 
 Source: Zhao et al., Multi-Resource Interleaving for Deep Learning Training (Muri), SIGCOMM 2022, section 4.1

@@ -84,7 +84,7 @@ def compare(runs: Sequence[Run]) -> Comparison:
 
 
 def _newest(runs: Sequence[Run]) -> tuple[dict[tuple[_Key, int], Run], tuple[Run, ...]]:
-    """Return the newest run of each config and seed, and the others."""
+    """Return the newest run of each config and seed, and the others; a point of two sweeps is one run."""
     newest: dict[tuple[_Key, int], Run] = {}
     older = []
     for run in runs:
@@ -92,7 +92,7 @@ def _newest(runs: Sequence[Run]) -> tuple[dict[tuple[_Key, int], Run], tuple[Run
         kept = newest.get(key)
         if kept is None or run.written_ns > kept.written_ns:
             newest[key] = run
-        if kept is not None:
+        if kept is not None and (kept.folder.name, _code(kept)) != (run.folder.name, _code(run)):
             older.append(kept if newest[key] is run else run)
     return newest, tuple(older)
 

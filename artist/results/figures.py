@@ -58,6 +58,11 @@ _HISTOGRAM = (
 _ALONG = (
     "Numbers of the comparison along {key}. Lower is better. Scales are logarithmic if values are far apart."
 )
+_RELATIVE = (
+    "Numbers of the comparison along {key}, relative to those of the baseline where all else is equal, or as "
+    "far as it is. Below 0 is better than the baseline."
+)
+_SEEDS = " Differences are taken seed by seed; whiskers are their 95 % bootstrap intervals."
 _MEANS = " Means over replicates; whiskers are their 95 % bootstrap intervals."
 _WHISKERS = " The thin black line is the 95 % bootstrap interval of the mean over replicates."
 _AVERAGED = " Averaged over short spans of time"
@@ -124,6 +129,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         return Drawing(name, title, caption, partial(plots.over_time, digests, name, contest))
 
     swept = sweepplots.along(comparison, contest)
+    apart = sweepplots.relative(swept, contest.baseline) if swept is not None and contest.asked else None
     along = (
         []
         if swept is None
@@ -136,6 +142,11 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
             ),
         ]
     )
+    if swept is not None and apart is not None:
+        draw = partial(sweepplots.metrics_along, comparison.groups, apart, baseline=contest.baseline)
+        caption = _RELATIVE.format(key=short_key(swept.key)) + _SEEDS * several
+        title = f"Along {short_key(swept.key)}, against the baseline"
+        along.append(Drawing("along_relative", title, caption, draw))
     return [
         *along,
         Drawing(

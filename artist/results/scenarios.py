@@ -39,11 +39,14 @@ class Contest:
         A name for each row, unlike the others' of its scenario.
     baseline
         For each row the row that it is measured against.
+    asked
+        Whether the user named the baseline.
     """
 
     scenarios: tuple[Scenario, ...]
     contenders: tuple[str, ...]
     baseline: tuple[int, ...]
+    asked: bool = False
 
     def scenario_of(self, row: int) -> Scenario:
         """Return the scenario of a row."""
@@ -56,9 +59,10 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
     Parameters
     ----------
     wanted
-        `key=value,...`; the baseline of a row is the first row that matches in its own scenario, and the
-        first that matches at all if there is none. By default the policy of the first row, in each
-        scenario; the scenario's first row where that policy is absent.
+        `key=value,...`; the baseline of a row is the first row that matches in its own scenario, of several
+        policies the one whose settings are most like its own, and the first that matches at all if there is
+        none. By default the policy of the first row, in each scenario; the scenario's first row where that
+        policy is absent.
 
     Raises
     ------
@@ -77,14 +81,29 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
     names = lettered or labels(_picked(comparison.keys, at_policy), picked)
     match = _default(comparison, at_policy) if wanted is None else _matching(comparison, wanted)
     baseline = [0] * len(comparison.groups)
+    told_by_policy = wanted is not None and all(
+        _of_policy(comparison.keys, pair) for pair in wanted.split(",")
+    )
     for scenario in scenarios:
         own = [row for row in scenario.rows if row in match]
-        first = own[0] if own else match[0] if wanted is not None else scenario.rows[0]
         for row in scenario.rows:
-            baseline[row] = first
+            likest = [(_alike(comparison, row, each), -each) for each in own if told_by_policy]
+            first = own[0] if own else match[0] if wanted is not None else scenario.rows[0]
+            baseline[row] = -max(likest)[1] if likest else first
     clipped = [clip(name, _LONG) for name in names]
     told_apart = len(set(clipped)) == len(set(names))
-    return Contest(scenarios, tuple(clipped if told_apart else names), tuple(baseline))
+    return Contest(scenarios, tuple(clipped if told_apart else names), tuple(baseline), wanted is not None)
+
+
+def _of_policy(keys: Sequence[str], pair: str) -> bool:
+    at = _key_index(keys, pair.partition("=")[0].strip())
+    return at is not None and of_policy(keys[at])
+
+
+def _alike(comparison: Comparison, row: int, other: int) -> int:
+    """Return how many values two rows share."""
+    values = zip(comparison.groups[row].values, comparison.groups[other].values, strict=True)
+    return sum(one == another for one, another in values)
 
 
 def of_policy(key: str) -> bool:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from artist.results.looks import (
     panels,
     style,
 )
-from artist.results.measures import BY_NAME, Estimate, Metric, column_unit, estimate
+from artist.results.measures import BY_NAME, Estimate, Metric, column_unit, difference, estimate, estimated
 from artist.results.names import clip, labels, short_key, spoken
 from artist.results.scenarios import Contest, of_policy
 
@@ -111,8 +111,33 @@ def along(comparison: Comparison, contest: Contest) -> Along | None:
     return Along(comparison.keys[swept], tuple(shown[value] for value in at), lines, numbers, sets)
 
 
-def metrics_along(groups: Sequence[Replicates], found: Along, width_in: float = WIDTH_IN) -> "Figure":
-    """Draw metrics along a swept number: a panel each, a line a policy, whiskers for the intervals."""
+def relative(found: Along, baseline: Sequence[int]) -> Along | None:
+    """Return the lines that differ from their baselines; None if there are none."""
+    kept = [
+        number
+        for number in range(len(found.lines))
+        if any(row >= 0 and baseline[row] != row for _, rows in found.sets for row in rows[number])
+    ]
+    if not kept:
+        return None
+    sets = tuple((name, tuple(rows[number] for number in kept)) for name, rows in found.sets)
+    lines, looks = tuple(found.lines[i] for i in kept), tuple(found.numbers[i] for i in kept)
+    return replace(found, lines=lines, numbers=looks, sets=sets)
+
+
+def metrics_along(
+    groups: Sequence[Replicates],
+    found: Along,
+    width_in: float = WIDTH_IN,
+    baseline: Sequence[int] | None = None,
+) -> "Figure":
+    """Draw metrics along a swept number: a panel each, a line a policy, whiskers for the intervals.
+
+    Parameters
+    ----------
+    baseline
+        For each row the one that it is drawn relative to, seed by seed.
+    """
     chosen = [BY_NAME[name] for name in METRICS]
     with style():
         figure, places = panels(
@@ -121,7 +146,10 @@ def metrics_along(groups: Sequence[Replicates], found: Along, width_in: float = 
         )  # fmt: skip
         pairs = [(name, rows, metric) for name, rows in found.sets for metric in chosen]
         for axes, (name, rows, metric) in zip(places, pairs, strict=True):
-            _draw(axes, groups, rows, found.numbers, metric)
+            if baseline is None:
+                _draw(axes, groups, rows, found.numbers, metric)
+            else:
+                _draw_relative(axes, groups, rows, found.numbers, metric, baseline)
             title = ", ".join(filter(None, (_TITLES[metric.name], name)))
             room = int(_TITLE_CHARS_PER_IN * width_in / columns(places)) + 6
             axes.set_title(clip(title, room), fontsize=8.5, loc="left")
@@ -148,11 +176,7 @@ def _draw(
     ]
     means = [each.mean for line in estimates for each in line if each.mean is not None]
     unit, scale = column_unit(metric.kind, [max(means, default=0.0)])
-    for number, line in enumerate(estimates):
-        x = np.arange(len(line)) + _ASIDE * (number - (len(estimates) - 1) / 2)
-        mean, low, high = scale * np.array(line, dtype=np.float64).T  # NaN for None
-        whiskers = np.nan_to_num([mean - low, high - mean])
-        axes.errorbar(x, mean, yerr=np.maximum(whiskers, 0.0), **_look(numbers[number]))
+    _draw_lines(axes, estimates, scale, numbers)
     positive = [mean for mean in means if mean > 0]
     if positive and len(positive) == len(means) and max(positive) > _WIDE * min(positive):
         axes.set_yscale("log")
@@ -161,6 +185,39 @@ def _draw(
     else:
         axes.set_ylim(bottom=0)
     axes.set_ylabel(unit, fontsize=8)
+
+
+def _draw_relative(
+    axes: "Axes",
+    groups: Sequence[Replicates],
+    rows: Sequence[Sequence[int]],
+    numbers: Sequence[int],
+    metric: Metric,
+    baseline: Sequence[int],
+) -> None:
+    def apart(row: int) -> Estimate:
+        if row < 0 or baseline[row] == row:
+            return Estimate()
+        pair = (groups[row].runs, groups[baseline[row]].runs)
+        own, other = ({run.summary["seed"]: run.summary for run in runs} for runs in pair)
+        both = [(metric.of(own[seed]), metric.of(other[seed])) for seed in own if seed in other]
+        changes = [difference(value, reference) for value, reference in both]
+        known = [change for change in changes if change is not None]
+        return estimated(known) if known and len(known) == len(changes) else Estimate()
+
+    _draw_lines(axes, [[apart(row) for row in line] for line in rows], 100.0, numbers)
+    axes.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--")
+    axes.set_ylabel("% more than the baseline", fontsize=8)
+
+
+def _draw_lines(
+    axes: "Axes", estimates: Sequence[Sequence[Estimate]], scale: float, numbers: Sequence[int]
+) -> None:
+    for number, line in enumerate(estimates):
+        x = np.arange(len(line)) + _ASIDE * (number - (len(estimates) - 1) / 2)
+        mean, low, high = scale * np.array(line, dtype=np.float64).T  # NaN for None
+        whiskers = np.nan_to_num([mean - low, high - mean])
+        axes.errorbar(x, mean, yerr=np.maximum(whiskers, 0.0), **_look(numbers[number]))
 
 
 def _look(number: int) -> dict[str, Any]:

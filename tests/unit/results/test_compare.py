@@ -51,6 +51,13 @@ def test_of_the_same_config_and_seed_the_newest_counts(order: tuple[int, ...]) -
     assert comparison.keys == ("policy",)
 
 
+def test_a_point_of_two_sweeps_is_one_run() -> None:
+    """Its folder has the name of its run key in both: neither is an older run."""
+    comparison = compare([_run(folder=f"{sweep}/5f1c", at=at) for at, sweep in enumerate(("one", "two"))])
+    assert [len(group.runs) for group in comparison.groups] == [1]
+    assert comparison.older == ()
+
+
 def test_runs_of_different_code_are_no_replicates() -> None:
     """5 seeds, then an edit and 2 of them again: 2 new and 3 old runs are two rows."""
     old = [_run(seed=seed, code="aa", at=seed) for seed in range(5)]

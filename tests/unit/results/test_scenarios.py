@@ -100,6 +100,13 @@ def test_a_baseline_by_name(
     assert contest(comparison(points), wanted).baseline == baseline
 
 
+def test_settings_of_a_policy_are_held_against_their_like(comparison: Callable[..., Comparison]) -> None:
+    """Both policies near and far, fifo named: srtf near is held against fifo near, far against far."""
+    policies = [{"name": name, "placement": where} for name in ("fifo", "srtf") for where in ("far", "near")]
+    found = contest(comparison([(policy, 1) for policy in policies]), "policy=fifo")
+    assert (found.baseline, found.asked) == ((0, 1, 0, 1), True)
+
+
 def test_a_scenario_without_the_default_baseline_has_its_own(comparison: Callable[..., Comparison]) -> None:
     """FIFO was not run on 2 racks: the first row there is the baseline, not fifo on another cluster."""
     found = contest(comparison([("fifo", 1), ("srtf", 1), ("srtf", 2), ("tiresias", 2)]))

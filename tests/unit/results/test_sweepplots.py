@@ -9,7 +9,7 @@ import pytest
 from artist.results.compare import Comparison, compare
 from artist.results.folder import read_run
 from artist.results.scenarios import contest
-from artist.results.sweepplots import METRICS, along, metrics_along
+from artist.results.sweepplots import METRICS, along, metrics_along, relative
 
 Point = tuple[str, object, int, str, float]  # policy, racks, seed, preset, mean JCT
 
@@ -84,3 +84,25 @@ def test_no_figure_without_a_swept_number(
     """Words, one number, a number and none."""
     comparison = compared([(f"p{i}", value, 0, "batch", 1.0) for i, value in enumerate(values)])
     assert along(comparison, contest(comparison)) is None
+
+
+def test_relative_to_a_baseline_seed_by_seed(compared: Callable[..., Comparison]) -> None:
+    """Srtf takes 5 of 10 s and 15 of 20 s on 2 racks: -50 and -25 %, mean -37.5 %; fifo is no line of it."""
+    fifo, srtf = {2: (10.0, 20.0), 4: (8.0, 8.0)}, {2: (5.0, 15.0), 4: (8.0, 8.0)}
+    points: list[Point] = [
+        (policy, racks, seed, "batch", mean)
+        for policy, times in (("fifo", fifo), ("srtf", srtf))
+        for racks, means in times.items()
+        for seed, mean in enumerate(means)
+    ]
+    comparison = compared(points)
+    competing = contest(comparison, "policy=fifo")
+    found = along(comparison, competing)
+    assert found is not None
+    apart = relative(found, competing.baseline)
+    assert apart is not None
+    assert apart.lines == ("srtf",)
+    figure = metrics_along(comparison.groups, apart, baseline=competing.baseline)
+    axes = figure.axes[METRICS.index("jct_mean_s")]
+    assert axes.lines[0].get_ydata() == pytest.approx([-37.5, 0.0])
+    assert relative(found, range(len(comparison.groups))) is None  # who is its own baseline has no line
