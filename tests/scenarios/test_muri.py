@@ -39,6 +39,16 @@ def groups_of(events):
     return list(dict.fromkeys(group.name for group in held if group))
 
 
+def test_each_stage_of_a_profile_is_measured_with_a_noise_of_its_own():
+    """Four stages of 1 s: with noise 1 four different factors in [0, 2]; equal profiles are measured once."""
+    policy = Muri(order="srsf", profiling_noise=1.0)
+    kind = policy._kind_of((10**9,) * 4 + (4 * 10**9,))
+    assert policy._kind_of((10**9,) * 4 + (4 * 10**9,)) == kind
+    measured = policy._grouping._stages[kind]
+    assert len(set(measured)) == 4
+    assert all(0 <= stage <= 2 * 10**9 for stage in measured)
+
+
 def test_a_cpu_job_starts_though_all_gpus_are_taken():
     """A has the only GPU until 8; c asks for two cores of another machine, and comes at 3: it starts then."""
     cluster = Cluster([Machine("g", 0, "box", 1), Machine("c", 0, "cores", 0, cpus=8)])

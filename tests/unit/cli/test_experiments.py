@@ -11,6 +11,7 @@ from omegaconf import OmegaConf, open_dict
 from artist.build import build, check_config, input_files
 from artist.cli import register_topologies
 from artist.data import data_path
+from artist.results.claims.evaluate import _flat, _roles
 from artist.results.claims.schema import read_claims
 
 NAMES = sorted(path.stem for path in data_path("conf", "experiment").glob("*.yaml"))
@@ -27,18 +28,21 @@ def compose(*overrides):
     return OmegaConf.to_container(config, resolve=True), params
 
 
-def corners(params):
-    """Return overrides for the first and the last value of each swept key, all combinations."""
+def swept(params):
+    """Return the overrides of each swept key."""
     parsed = OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in params.items()])
-    ends = []
+    found = []
     for each in parsed:
-        key = each.get_key_element()
-        swept = (
+        values = (
             each.sweep_string_iterator() if each.is_sweep_override() else [each.get_value_element_as_str()]
         )
-        values = [f"{key}={value}" for value in swept]
-        ends.append(dict.fromkeys((values[0], values[-1])))
-    return [list(point) for point in product(*ends)]
+        found.append([f"{each.get_key_element()}={value}" for value in values])
+    return found
+
+
+def corners(params):
+    """Return overrides for the first and the last value of each swept key, all combinations."""
+    return list(product(*(dict.fromkeys((values[0], values[-1])) for values in swept(params))))
 
 
 JOB_FILE = """\
@@ -69,6 +73,29 @@ def test_an_experiment_runs_on_another_fabric(topology):
     """The calibration that ships follows the topology; its file is an input of the run."""
     raw, _ = compose("experiment=dally_batch", f"topology={topology}")
     assert data_path("traces", f"calibrated/dally_table1/{topology}.yaml") in input_files(raw)
+
+
+def test_no_claim_of_muri_takes_runs_of_two_kinds_for_one(tmp_path):
+    """All of its experiments reported together: at most one configuration fits each place of a claim."""
+    file = tmp_path / "testbed.csv"
+    file.write_text(JOB_FILE)
+    kinds = {}
+    for name in (each for each in NAMES if each.startswith("muri_")):
+        given = [f"experiment={name}", f"workload.path={file}"][: 2 if name == "muri_testbed" else 1]
+        _, params = compose(*given)
+        for point in product(*(values for values in swept(params) if not values[0].startswith("seed="))):
+            raw, _ = compose(*given, *point)
+            chosen = dict(value.split("=", 1) for value in point)
+            batch = chosen.get("arrivals") == "batch" or raw["arrivals"]["_target_"].endswith("BatchArrivals")
+            together = batch or name == "muri_table2"
+            facts = _flat(raw) | {"policy": chosen["policy"], "arrivals": "batch" if together else "spread"}
+            if together:
+                facts.pop("workload.load", None)  # all arrive at 0 s, at any load
+            kinds[str(sorted(facts.items()))] = facts
+    assert len(kinds) > 50
+    for claim in read_claims("muri").claims:
+        roles = [role for facts in kinds.values() for role in _roles(claim, facts)]
+        assert len(roles) == len(set(roles)), claim.says
 
 
 def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():

@@ -167,6 +167,9 @@ def test_packed_jobs_share_storage_and_network_too():
     assert [sum(parts) for parts in price(reads, reads)] == [1200, 1200]
     guest = reads[0], on((0, 1), group=group, opportunistic=True)
     assert [sum(parts) for parts in price(reads, guest)] == [1000, 1500]
+    for stages in ((0, 600, 400, 0), (0, 0, 400, 600)):  # CPUs, and network
+        other = member(1, group, gpu_utilization=0.4, stages=stages)
+        assert [sum(parts) for parts in price(other, other, stage="table")] == [1200, 1200]
 
 
 def test_a_stall_leaves_the_gpus_idle():
