@@ -133,12 +133,18 @@ def metrics_along(
 ) -> "Figure":
     """Draw metrics along a swept number: a panel each, a line a policy, whiskers for the intervals.
 
+    A metric that is 0 everywhere has no panel.
+
     Parameters
     ----------
     baseline
         For each row the one that it is drawn relative to, seed by seed.
     """
-    chosen = [BY_NAME[name] for name in METRICS]
+    runs = [
+        run for _, rows in found.sets for line in rows for row in line if row >= 0 for run in groups[row].runs
+    ]
+    wanted = [BY_NAME[name] for name in METRICS]
+    chosen = [metric for metric in wanted if any(metric.of(run.summary) for run in runs)] or wanted
     with style():
         figure, places = panels(
             len(chosen) * len(found.sets), 1.9, found.lines, shared=False,

@@ -86,6 +86,18 @@ def test_no_figure_without_a_swept_number(
     assert along(comparison, contest(comparison)) is None
 
 
+def test_what_is_0_everywhere_has_no_panel(compared: Callable[..., Comparison]) -> None:
+    """Nobody communicates: one panel less."""
+    comparison = compared([("fifo", racks, 0, "batch", 1.0) for racks in (2, 4)])
+    for group in comparison.groups:
+        for run in group.runs:
+            run.summary["exposed_s"]["mean"] = 0.0
+    found = along(comparison, contest(comparison))
+    assert found is not None
+    figure = metrics_along(comparison.groups, found)
+    assert len([axes for axes in figure.axes if axes.get_title(loc="left")]) == len(METRICS) - 1
+
+
 def test_relative_to_a_baseline_seed_by_seed(compared: Callable[..., Comparison]) -> None:
     """Srtf takes 5 of 10 s and 15 of 20 s on 2 racks: -50 and -25 %, mean -37.5 %; fifo is no line of it."""
     fifo, srtf = {2: (10.0, 20.0), 4: (8.0, 8.0)}, {2: (5.0, 15.0), 4: (8.0, 8.0)}
