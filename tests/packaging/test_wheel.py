@@ -28,7 +28,7 @@ def test_the_wheel_has_our_two_packages_and_the_licence(site: Path) -> None:
     assert names == {"artist", "netmodels", info}
     assert (site / info / "licenses" / "LICENSE").is_file()
     commands = (site / info / "entry_points.txt").read_text()
-    assert "artist = artist.cli:main" in commands
+    assert "artist = artist.__main__:command" in commands
     assert "artist-calibrate = artist.calibrating.command:main" in commands
 
 
