@@ -161,7 +161,7 @@ def _numbers(times: Times) -> str:
 
 def rank(ours: Floats, theirs: Floats) -> float:
     """Return the rank correlation of completion times (Spearman), equal ones by their mean rank."""
-    return float(np.corrcoef(pd.Series(ours).rank(), pd.Series(theirs).rank())[0, 1])
+    return float(pd.Series(ours).corr(pd.Series(theirs), method="spearman"))
 
 
 STEPS = (

@@ -40,7 +40,7 @@ from artist.performance.interleaving import MEASURED_CONTENTION, Clock, Loading,
 from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule, Shared
 from artist.policies.parts.orders import ORDERS, OrderName, ranking
 from artist.policies.parts.placement import Chooser, Packing, PlacementName, chooser
-from artist.policies.parts.preemption import take_first
+from artist.policies.parts.preemption import pinned_jobs, take_first
 from artist.policies.parts.seating import Unit, running_units, seat
 from artist.randomness import child_generator
 
@@ -233,10 +233,6 @@ def _start_cpu_jobs(
 
 def _pinned(view: ClusterView) -> tuple[list[int], int]:
     """Return the jobs on machines that take no new work, and the GPUs of the others that they do not hold."""
-    accepts, gpus = view.accepts, view.cluster.gpus
-    if accepts.all():
-        return [], int(gpus.sum())
-    closed = np.flatnonzero(~accepts).tolist()
-    pinned = sorted({job for machine in closed for job in view.jobs_on(machine)})
+    accepts, gpus, pinned = view.accepts, view.cluster.gpus, pinned_jobs(view)
     held = (s for unit in running_units(view, pinned) for s in unit.held.slices if accepts[s.machine])
     return pinned, int(gpus[accepts].sum()) - sum(s.gpus for s in held)

@@ -1,23 +1,12 @@
 """With equal semantics our engine gives the answers of other simulators (scripts/agreement.py)."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import agreement
 import pytest
 
 from artist.core.job import Demand, JobSpec
 from artist.engine.overheads import Overheads
 from artist.testing.tiny import run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
-
-SCRIPT = Path(__file__).parents[2] / "scripts" / "agreement.py"
-_spec = importlib.util.spec_from_file_location("agreement", SCRIPT)
-assert _spec is not None
-assert _spec.loader is not None
-agreement = importlib.util.module_from_spec(_spec)
-sys.modules["agreement"] = agreement  # dataclasses look their module up
-_spec.loader.exec_module(agreement)
 
 DIGITS = 1e-6  # relative: theirs are floats, and printed to the millisecond
 

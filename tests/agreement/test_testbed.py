@@ -1,22 +1,11 @@
 """Muri's 400 jobs, run here and on its authors' 64 GPUs (scripts/testbed.py)."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
+import testbed
 
 from artist.engine.overheads import Overheads
 from artist.policies.ordered import Ordered
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
-
-SCRIPT = Path(__file__).parents[2] / "scripts" / "testbed.py"
-_spec = importlib.util.spec_from_file_location("testbed", SCRIPT)
-assert _spec is not None
-assert _spec.loader is not None
-testbed = importlib.util.module_from_spec(_spec)
-sys.modules["testbed"] = testbed  # dataclasses look their module up
-_spec.loader.exec_module(testbed)
 
 
 @pytest.mark.parametrize("name", [name for name, (_, file) in testbed.SCHEDULERS.items() if file])

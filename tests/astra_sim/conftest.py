@@ -1,13 +1,14 @@
 """Reads the recorded answers of real ASTRA-sim binaries, which lie beside the checkout and not in it."""
 
-import importlib.util
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import accuracy as accuracy_script
 import pytest
+import record as record_script
 
 from netmodels.api import Fabric, Profile
 from netmodels.astra_sim.model import AstraSim
@@ -24,27 +25,16 @@ def reference() -> Path:
     return REFERENCE
 
 
-def _script(name: str) -> ModuleType:
-    """Return a script as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def accuracy() -> ModuleType:
     """Return scripts/accuracy.py, which reads recorded answers and asks our model the same."""
-    return _script("accuracy")
+    return accuracy_script
 
 
 @pytest.fixture(scope="session")
 def record() -> ModuleType:
     """Return scripts/record.py, which made the recorded runs."""
-    return _script("record")
+    return record_script
 
 
 @pytest.fixture

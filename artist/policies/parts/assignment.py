@@ -1,10 +1,15 @@
-"""Who is assigned to whom so that the weights sum to the most, where jobs are of a few kinds. Pure Python.
+"""Who is assigned to whom so that the weights sum to the most, where jobs are of a few kinds; and prices.
 
 The Hungarian method, with as many jobs of a kind at once as go the same way. scipy has it for single jobs,
 but to load `scipy.optimize` takes longer than all the small assignments of a run.
 """
 
 from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
 
 
 def assigned(counts: Sequence[int], weights: Sequence[Sequence[float]]) -> list[list[int]]:
@@ -30,6 +35,27 @@ def assigned(counts: Sequence[int], weights: Sequence[Sequence[float]]) -> list[
         while count:
             count -= table.assign(kind, count)
     return table.times
+
+
+def dual_prices(more: Floats, weights: Floats) -> Floats:
+    """Return prices so that no pair weighs more than its two prices together, shape (n,).
+
+    The highest ones that there are with none above 0 before they are shared out between the two of a pair;
+    they do not depend on which of several assignments of the same weight is found.
+
+    Parameters
+    ----------
+    more
+        What the second gets more than the first from those whom the first is assigned to, shape (n, n): the
+        price of the second is at most that of the first and this.
+    weights
+        Shape (n, n), symmetric.
+    """
+    price: Floats = more.min(axis=0, initial=0.0)
+    while (lower := (price[:, None] + more).min(axis=0)).any(where=lower < price):
+        price = np.minimum(price, lower)
+    partner: Floats = (weights - price[:, None]).max(axis=0)
+    return (price + partner) / 2
 
 
 class _Table:

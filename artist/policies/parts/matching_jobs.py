@@ -13,6 +13,8 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from artist.policies.parts.assignment import dual_prices
+
 Floats = npt.NDArray[np.float64]
 _WHOLE = 2.0**30  # weights as whole numbers, so that sums and differences are exact
 _FIRST_PAIRS = 5  # to begin with, of each job
@@ -46,12 +48,7 @@ def _slack(whole: Floats) -> Floats:
     from scipy.optimize import linear_sum_assignment  # half a second, and few runs have so many jobs
 
     partner = linear_sum_assignment(whole, maximize=True)[1]
-    # The price of a' is at most that of a and what a' gets more than a from the one whom a' is assigned to.
-    more = whole[np.arange(len(whole)), partner] - whole[:, partner]
-    price: Floats = more.min(axis=0, initial=0.0)
-    while (lower := (price[:, None] + more).min(axis=0)).any(where=lower < price):
-        price = np.minimum(price, lower)
-    price = (price + (whole - price[:, None]).max(axis=0)) / 2
+    price = dual_prices(whole[np.arange(len(whole)), partner] - whole[:, partner], whole)
     slack: Floats = price[:, None] + price - whole
     return slack
 

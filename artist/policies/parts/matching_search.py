@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from artist.policies.parts.assignment import assigned
+from artist.policies.parts.assignment import assigned, dual_prices
 
 Floats = npt.NDArray[np.float64]
 State = tuple[int, ...]  # jobs of each kind that are still single
@@ -53,19 +53,10 @@ def search(counts: Sequence[int], weights: Floats, singles: int) -> dict[tuple[i
 
 
 def _prices(counts: Sequence[int], weights: Floats) -> Floats:
-    """Return the dual prices of the assignment of each job to another, shape (n_kinds,).
-
-    The highest ones that there are with the price of no kind above 0; they do not depend on which of several
-    assignments of the same weight is found.
-    """
+    """Return the dual prices of the assignment of each job to another, shape (n_kinds,)."""
     paired = np.array(assigned(counts, weights.tolist())) > 0
-    # The price of a' is at most that of a and what a' gets more than a from those whom a' is assigned to.
     more = np.where(paired, weights[None] - weights[:, None], np.inf).min(axis=2)
-    price: Floats = more.min(axis=0, initial=0.0)
-    while (lower := (price[:, None] + more).min(axis=0)).any(where=lower < price):
-        price = np.minimum(price, lower)
-    partner: Floats = (weights - price[:, None]).max(axis=0)
-    return (price + partner) / 2
+    return dual_prices(more, weights)
 
 
 def _least_slack(counts: State, slack: Sequence[Sequence[float]]) -> dict[tuple[int, int], int] | None:

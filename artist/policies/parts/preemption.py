@@ -211,8 +211,13 @@ def _use_leftovers(
 
 def _without_pinned(view: ClusterView, columns: JobColumns, ranked: Ints) -> Ints:
     """Leave out jobs on machines that take no new work: to stop them would help nobody."""
+    pinned = pinned_jobs(view)
+    return ranked[~np.isin(columns.job[ranked], pinned)] if pinned else ranked
+
+
+def pinned_jobs(view: ClusterView) -> list[int]:
+    """Return the jobs on machines that take no new work."""
     accepts = view.accepts
     if accepts.all():
-        return ranked
-    pinned = sorted({job for machine in np.flatnonzero(~accepts).tolist() for job in view.jobs_on(machine)})
-    return ranked[~np.isin(columns.job[ranked], pinned)]
+        return []
+    return sorted({job for machine in np.flatnonzero(~accepts).tolist() for job in view.jobs_on(machine)})
