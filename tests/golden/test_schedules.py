@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from artist.cli import main
+from artist.app.cli import main
 from artist.data import data_path
 
 HERE = Path(__file__).parent

@@ -16,7 +16,8 @@ from artist.performance.interleaving import Clock
 from artist.performance.placed import PlacedPerformance
 from artist.performance.sharing import Interleaved
 from artist.policies.ordered import Ordered
-from artist.results.resources import BLOCKING, COLUMNS, RESOURCES, Resources
+from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES
+from artist.recording.resources import Resources
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 from netmodels.zero import ZeroModel
@@ -35,7 +36,7 @@ def record(jobs, policy, cluster=None, performance=None, **options):
     resources = Resources(jobs, cluster, performance.stages)
     result = Engine(jobs, cluster, policy, performance, observers=(resources,), **options).run()
     resources.close(result.end_ns)
-    width, values = len(COLUMNS), resources.row_values.tolist()
+    width, values = len(RESOURCE_COLUMNS), resources.row_values.tolist()
     rows = [
         (time_ns / NS_PER_S, *values[width * i : width * (i + 1)])
         for i, time_ns in enumerate(resources.row_ns)
@@ -45,7 +46,7 @@ def record(jobs, policy, cluster=None, performance=None, **options):
 
 def column(rows, name):
     """Return the times and the values of a column, where it changes, and at the end."""
-    at = COLUMNS.index(name) + 1
+    at = RESOURCE_COLUMNS.index(name) + 1
     kept = [row for i, row in enumerate(rows) if i in (0, len(rows) - 1) or row[at] != rows[i - 1][at]]
     return [(row[0], pytest.approx(row[at], abs=1e-12)) for row in kept]
 
@@ -205,4 +206,4 @@ def test_use_over_time_is_the_work_that_was_done(specs, delay):
     used = sum(4 * now[3] * (then[0] - now[0]) for now, then in pairwise(rows))
     done = sum(spec.demand.gpus * spec.stages.gpu_ns / NS_PER_S * spec.iterations for spec in jobs)
     assert used == pytest.approx(done, rel=1e-9)
-    assert rows[-1][1:] == (0.0,) * len(COLUMNS)
+    assert rows[-1][1:] == (0.0,) * len(RESOURCE_COLUMNS)

@@ -3,11 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
-from artist.build import sharing_of
-from artist.config import PerformanceConfig
 from artist.performance.sharing import Interleaved, Packed
 from artist.policies.gandiva import Gandiva
 from artist.policies.muri import Muri
+from artist.run.build import sharing_of
+from artist.run.config import PerformanceConfig
 
 FORMULA = PerformanceConfig(contention=(1, 1, 1), loading="split")
 

@@ -21,10 +21,10 @@ from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.events import Arrival, Event, Finish, Gauges, Reprice, Start
 from artist.core.job import Demand, JobSpec, Stages
 from artist.core.result import JOB_COLUMNS, RunResult
-from artist.results.folder import write_run
-from artist.results.metrics import summarise
-from artist.results.recorder import Recorder
-from artist.results.resources import Resources
+from artist.recording.folder import write_run
+from artist.recording.metrics import summarise
+from artist.recording.recorder import Recorder
+from artist.recording.resources import Resources
 
 S = 1_000_000_000
 RUN = {"wall_s": 0.1, "network_calls": 3, "cache_hits": 0, "version": "0.1.0", "host": "paper"}

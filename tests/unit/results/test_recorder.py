@@ -21,8 +21,8 @@ from artist.core.events import (
 )
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
-from artist.results.columns import allocation_text, event_tables, timeline_tables
-from artist.results.recorder import Recorder
+from artist.recording.columns import allocation_text, event_tables, timeline_tables
+from artist.recording.recorder import Recorder
 
 S = 1_000_000_000
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from artist.core.cluster import TIERS
 from artist.core.result import RunResult
-from artist.results.resources import Resources
+from artist.recording.resources import Resources
 from artist.units import NS_PER_S, ns_to_seconds
 
 

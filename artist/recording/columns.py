@@ -13,8 +13,9 @@ import pyarrow as pa
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
-from artist.results.recorder import ASSIGN, FAIL, KINDS, MOVE, REPRICE, START, WAKE, Recorder
-from artist.results.resources import COLUMNS, Resources
+from artist.recording.names import RESOURCE_COLUMNS
+from artist.recording.recorder import ASSIGN, FAIL, KINDS, MOVE, REPRICE, START, WAKE, Recorder
+from artist.recording.resources import Resources
 from artist.units import NS_PER_S
 
 PIECE_ROWS = 1 << 18
@@ -49,9 +50,12 @@ def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> 
 
 def resource_tables(resources: Resources, rows: int = PIECE_ROWS) -> Iterator[Any]:
     """Yield resources.parquet of a closed run: step functions, the last row at the end of the run."""
-    time_ns, values = np.array(resources.row_ns), np.array(resources.row_values).reshape(-1, len(COLUMNS))
+    time_ns, values = (
+        np.array(resources.row_ns),
+        np.array(resources.row_values).reshape(-1, len(RESOURCE_COLUMNS)),
+    )
     for part in _parts(len(time_ns), rows):
-        named = zip(COLUMNS, values[part].T, strict=True)
+        named = zip(RESOURCE_COLUMNS, values[part].T, strict=True)
         yield pa.table(
             {"time_s": _seconds(time_ns[part]), **{name: pa.array(column) for name, column in named}}
         )

@@ -10,12 +10,12 @@ from typing import Any, Literal, NoReturn, cast
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.cli import BAD_INPUT, INTERRUPTED, SUCCESS, register_topologies
+from artist.app.cli import BAD_INPUT, INTERRUPTED, SUCCESS, register_topologies
+from artist.bad_input.explain import from_library, two_lines
 from artist.data import data_path
 from artist.errors import InputError
-from artist.explain import from_library, two_lines
-from artist.run_key import program_version
-from artist.user_folder import check_shadows, put_on_path
+from artist.run.key import program_version
+from artist.run.user_folder import check_shadows, put_on_path
 
 
 def run_command(

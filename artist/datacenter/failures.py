@@ -1,7 +1,7 @@
 """Random failures of machines: each fails and is repaired on its own, with exponential times."""
 
-from artist.config import FailureConfig
 from artist.core.cluster import CapacityEvent, Cluster
+from artist.datacenter.config import FailureConfig
 from artist.randomness import child_generator
 from artist.units import seconds_to_ns
 

@@ -19,17 +19,17 @@ from hydra.core.utils import JobReturn
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from artist.config import NAME_RULE, checked_name
+from artist.app.launchers import prefer_our_defaults, steady_launchers
+from artist.bad_input.explain import from_library, two_lines
 from artist.data import Kind, data_path
 from artist.errors import InputError
-from artist.explain import from_library, two_lines
-from artist.launchers import prefer_our_defaults, steady_launchers
-from artist.run_folder import remove_if_empty
-from artist.run_key import program_version, run_key
-from artist.user_folder import check_shadows, put_on_path, python_files
+from artist.run.config import NAME_RULE, checked_name
+from artist.run.folder import remove_if_empty
+from artist.run.key import program_version, run_key
+from artist.run.user_folder import check_shadows, put_on_path, python_files
 
 if TYPE_CHECKING:
-    from artist.point import Outcome
+    from artist.run.point import Outcome
 
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
 SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -84,7 +84,7 @@ def _main(arguments: list[str]) -> int:
 
 def _task(config: DictConfig) -> "Outcome":
     """Run one point; picklable, for it is called in the processes of any launcher."""
-    from artist.point import Outcome, Request, run_point
+    from artist.run.point import Outcome, Request, run_point
 
     settings = HydraConfig.get()
     folder = Path(settings.runtime.output_dir)
@@ -286,7 +286,7 @@ def _sweep_name(*, _root_: DictConfig) -> str:
 
 def _key(*, _root_: DictConfig) -> str:
     """Return the run key. It never fails, for a sweep would end; the run itself says what is wrong."""
-    from artist.build import input_files
+    from artist.run.build import input_files
 
     settings = _root_.hydra
     config = OmegaConf.masked_copy(_root_, [str(key) for key in _root_ if key != "hydra"])

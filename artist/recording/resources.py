@@ -17,11 +17,8 @@ from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Arrival, Change, Event, Finish, Gauges, Reprice, Start, Stop
 from artist.core.job import JobSpec, Stages
 from artist.core.result import RunResult
-from artist.results.blocking import Blocked
-
-RESOURCES = {"storage": "storage", "cpu": "CPU", "gpu": "GPU", "network": "network"}  # as in Stages: title
-BLOCKING = "blocking_index"
-COLUMNS = (*RESOURCES, BLOCKING)
+from artist.recording.blocking import Blocked
+from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES
 
 _ONE = 1 << 60  # parts of a GPU: whole numbers, so that sums come back to 0 exactly
 _NOTHING = (0, 0, 0, 0)
@@ -53,8 +50,8 @@ class Resources:
     Attributes
     ----------
     row_ns, row_values : array
-        One entry, and one for each of COLUMNS, per span of time in which nothing changes: when it begins;
-        the use of each resource, as a part of the GPUs, and the mean blocking index of the span.
+        One entry, and one for each of RESOURCE_COLUMNS, per span of time in which nothing changes: when it
+        begins; the use of each resource, as a part of the GPUs, and the mean blocking index of the span.
     """
 
     rates = True  # asks the engine for changes of iteration time
@@ -101,7 +98,7 @@ class Resources:
     def means(self, result: RunResult) -> dict[str, Any]:
         """Return what a summary says of a closed run: means over its GPUs' time, and over its time."""
         capacity, end_ns = result.capacity_gpu_ns * _ONE, result.end_ns
-        starts, indices = self.row_ns, self.row_values[len(RESOURCES) :: len(COLUMNS)]
+        starts, indices = self.row_ns, self.row_values[len(RESOURCES) :: len(RESOURCE_COLUMNS)]
         spans = (indices[i] * (starts[i + 1] - starts[i]) for i in range(len(starts) - 1))
         return {
             "resources": {

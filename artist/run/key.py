@@ -21,7 +21,7 @@ def program_version() -> str:
         number = version("artist-sim")
     except PackageNotFoundError:  # run from a checkout that is not installed
         number = "0"
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
     for folder in (package, package.parent / "netmodels"):
         for path in _own_files(folder):

@@ -7,9 +7,9 @@ from pathlib import Path
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from artist.build import build
-from artist.config import Config
 from artist.errors import InputError
+from artist.run.build import build
+from artist.run.config import Config
 from netmodels.api import NetworkModel
 from netmodels.cache import CachedModel, Question
 

@@ -1,6 +1,6 @@
-"""The machines of a cluster, and the file that says when they fail, join and leave.
+"""The file that says when machines fail, join and leave.
 
-The file is a CSV table, one row an event, in any order:
+It is a CSV table, one row an event, in any order:
 
     time_s      seconds from the start of the simulation
     kind        fail, join or leave
@@ -20,10 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from artist.config import MOST_MACHINES, ClusterConfig, FailureConfig
-from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.cluster import CapacityEvent, Machine
+from artist.datacenter.config import MOST_MACHINES
 from artist.errors import InputError
-from artist.failures import random_failures
 from artist.units import seconds_to_ns
 from artist.workload.files import read_csv
 from artist.workload.table import MAX_S
@@ -32,11 +31,12 @@ from netmodels.topology import MachineType, Topology
 _NEEDED = ("time_s", "kind", "machine", "deadline_s")
 _OPTIONAL = ("type", "rack", "pool")
 _KINDS = ("fail", "join", "leave")
-_MOST_FAILURES = 500_000  # some seconds and some 100 MB; more is a slip of a unit
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Row:
+    """One event of the file."""
+
     line: int
     time_s: float
     kind: Any
@@ -47,47 +47,8 @@ class _Row:
     pool: str
 
 
-def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, tuple[CapacityEvent, ...]]:
-    """Return all machines that exist during a run, and what happens to them.
-
-    Raises
-    ------
-    InputError
-        If the settings contradict each other, a machine type is unknown, or the file of events is no good.
-    """
-    per_rack = config.machines_per_rack or topology.machines_per_rack
-    try:
-        groups = config.groups(per_rack, topology.default_machine_type)
-    except ValueError as error:
-        what, _, mend = str(error).partition("; ")
-        raise InputError(what, where="cluster", found=_sizes(config), allowed=mend) from None
-    machines: list[Machine] = []
-    for group in groups:
-        kind = topology.machine_type(group.type)
-        for _ in range(group.count):
-            machines.append(_machine(f"m{len(machines)}", len(machines) // per_rack, kind, group.pool))
-    if config.events is None:
-        cluster = Cluster(machines)
-        return cluster, _failures(config.failures, cluster) if config.failures else ()
-    rows = _read(config.events)
-    default = topology.machine_type(config.machine_type)
-    machines += _newcomers(
-        rows, {m.name for m in machines}, machines[-1].rack, default, topology, config.events
-    )
-    events = _events(rows, machines, config.events)
-    return Cluster(machines), events
-
-
-def _failures(config: FailureConfig, cluster: Cluster) -> tuple[CapacityEvent, ...]:
-    expected = len(cluster) * config.days * 24 / (config.mtbf_h + config.repair_h)
-    if expected > _MOST_FAILURES:
-        found = f"about {expected:.0f} failures of {len(cluster)} machines"
-        allowed = f"a larger mtbf_h or fewer days, for up to {_MOST_FAILURES} failures"
-        raise InputError("too many failures", where="cluster.failures", found=found, allowed=allowed)
-    return random_failures(config, cluster)
-
-
-def _machine(name: str, rack: int, kind: MachineType, pool: str, present: bool = True) -> Machine:
+def machine_of(name: str, rack: int, kind: MachineType, pool: str, present: bool = True) -> Machine:
+    """Return a machine of a type of the topology."""
     return Machine(
         name=name,
         rack=rack,
@@ -103,12 +64,7 @@ def _machine(name: str, rack: int, kind: MachineType, pool: str, present: bool =
     )
 
 
-def _sizes(config: ClusterConfig) -> dict[str, object]:
-    shown = config.model_dump(include={"racks", "machines", "machines_per_rack"}, exclude_none=True)
-    return {f"cluster.{name}": value for name, value in shown.items()}
-
-
-def _read(path: Path) -> list[_Row]:
+def read_events(path: Path) -> list[Row]:
     """Read the table; the checks of a column are one vector expression each."""
     import pandas as pd
 
@@ -141,7 +97,7 @@ def _read(path: Path) -> list[_Row]:
     )
     cells = zip(table["kind"], table["machine"], table["type"], table["rack"], table["pool"], strict=True)
     rows = [
-        _Row(line, float(time), kind, machine, float(deadline), kind_of, rack, pool)
+        Row(line, float(time), kind, machine, float(deadline), kind_of, rack, pool)
         for line, time, deadline, (kind, machine, kind_of, rack, pool) in zip(
             table.index, time_s, deadline_s, cells, strict=True
         )
@@ -158,8 +114,8 @@ def _refuse(
         raise InputError(what, where=where, found=column.iloc[row], allowed=allowed)
 
 
-def _newcomers(
-    rows: Sequence[_Row],
+def newcomers(
+    rows: Sequence[Row],
     known: set[str],
     last_rack: int,
     default: MachineType,
@@ -177,7 +133,7 @@ def _newcomers(
             raise InputError("unknown machine", where=f"{where}, machine", found=row.machine, allowed=allowed)
         rack = _rack(row.rack, f"{where}, rack") if row.rack else last_rack
         kind = topology.machine_type(row.type) if row.type else default
-        machines.append(_machine(row.machine, rack, kind, row.pool or "default", present=False))
+        machines.append(machine_of(row.machine, rack, kind, row.pool or "default", present=False))
         known.add(row.machine)
     return machines
 
@@ -188,7 +144,8 @@ def _rack(text: str, where: str) -> int:
     return int(text)
 
 
-def _events(rows: Sequence[_Row], machines: Sequence[Machine], path: Path) -> tuple[CapacityEvent, ...]:
+def events_of(rows: Sequence[Row], machines: Sequence[Machine], path: Path) -> tuple[CapacityEvent, ...]:
+    """Return the events by machine number; raise InputError where one cannot happen."""
     number = {machine.name: index for index, machine in enumerate(machines)}
     gone_from_s = [float("inf") if machine.present else 0.0 for machine in machines]
     events = []

@@ -18,8 +18,8 @@ from typing import Any
 from filelock import FileLock
 
 from artist.errors import InputError
+from artist.recording.names import CONFIG, ERROR, LOG, SUMMARY
 
-SUMMARY, ERROR, CONFIG, LOG = "summary.json", "error.json", "config.yaml", "artist.log"
 _OF_A_FAILURE = frozenset({ERROR, CONFIG, LOG})
 
 

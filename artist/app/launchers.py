@@ -33,13 +33,13 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict, read_write
 
+from artist.app.point_lines import PointLines, Reporter, point_lines
 from artist.data import data_path
 from artist.errors import InputError
-from artist.point_lines import PointLines, Reporter, point_lines
-from artist.run_folder import SUMMARY
+from artist.recording.names import SUMMARY
 
 if TYPE_CHECKING:
-    from artist.point import Outcome
+    from artist.run.point import Outcome
 
 _RAY, _SUBMITIT = "hydra_ray_launcher", "hydra_submitit_launcher"
 _EXTRAS = {_RAY: "ray", _SUBMITIT: "slurm"}
@@ -198,7 +198,7 @@ class SteadyLauncher:
         return result
 
     def _failed(self, why: str, overrides: Sequence[str]) -> "Outcome":
-        from artist.point import Outcome
+        from artist.run.point import Outcome
 
         settings = self._loader.load_sweep_config(self._config, list(overrides)).hydra.sweep
         folder = Path(settings.dir, settings.subdir).absolute()
@@ -255,7 +255,7 @@ def _judged(result: JobReturn | _Lost) -> JobReturn | _Lost:
 
 def _reported(record: dict[str, Any]) -> JobReturn:
     """Return what a point reported whose result was lost with others."""
-    from artist.point import Outcome
+    from artist.run.point import Outcome
 
     folder, log = Path(record["folder"]), record["log"]
     summary = folder / SUMMARY

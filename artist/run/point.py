@@ -15,21 +15,22 @@ from typing import Any, Literal
 
 import yaml
 
-from artist.ahead import ask_ahead
-from artist.blame import own_lines
-from artist.build import Simulation, build, check_config, input_files
+from artist.bad_input.blame import own_lines
+from artist.bad_input.explain import from_library, two_lines
 from artist.core.events import Observer
 from artist.errors import InputError, PlanError, StuckError
-from artist.explain import from_library, two_lines
-from artist.orphans import end_with_parent
-from artist.progress import ProgressBar
-from artist.results.folder import RESOURCES_FILE, write_run
-from artist.results.metrics import summarise
-from artist.results.recorder import Recorder
-from artist.results.resources import Resources
-from artist.run_folder import CONFIG, LOG, RunFolder
-from artist.run_key import code_digest, program_version
-from artist.user_folder import check_targets, put_on_path, python_files
+from artist.recording.folder import write_run
+from artist.recording.metrics import summarise
+from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
+from artist.recording.recorder import Recorder
+from artist.recording.resources import Resources
+from artist.run.ahead import ask_ahead
+from artist.run.build import Simulation, build, check_config, input_files
+from artist.run.folder import RunFolder
+from artist.run.key import code_digest, program_version
+from artist.run.orphans import end_with_parent
+from artist.run.progress import ProgressBar
+from artist.run.user_folder import check_targets, put_on_path, python_files
 
 log = logging.getLogger("artist")
 

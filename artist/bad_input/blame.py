@@ -7,7 +7,8 @@ from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
-_OURS = (Path(__file__).resolve().parent, Path(__file__).resolve().parents[1] / "netmodels")
+_PACKAGE = Path(__file__).resolve().parents[1]
+_OURS = (_PACKAGE, _PACKAGE.parent / "netmodels")
 _STDLIB = Path(sysconfig.get_paths()["stdlib"]).resolve()
 _INSTALLED = {"site-packages", "dist-packages"}
 _MOST_FRAMES = 3

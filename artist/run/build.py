@@ -18,21 +18,21 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from pydantic import ValidationError
 
-from artist.blame import own_lines
-from artist.capacity import build_cluster
-from artist.config import Config, NetworkConfig, PerformanceConfig
+from artist.bad_input.blame import own_lines
+from artist.bad_input.explain import chain, checked, from_call, from_validation
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.data import data_path
+from artist.datacenter.build import build_cluster
 from artist.engine.engine import Engine
 from artist.engine.stopping import StopRule
 from artist.errors import InputError
-from artist.explain import chain, checked, from_call, from_validation
 from artist.performance.interleaving import Clock, Ordering
 from artist.performance.placed import PlacedPerformance
 from artist.performance.sharing import Interleaved, Packed, Sharing
+from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
 from netmodels.analytical import AnalyticalModel

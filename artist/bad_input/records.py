@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artist.explain import from_validation
+from artist.bad_input.explain import from_validation
 
 Model = TypeVar("Model", bound=BaseModel)
 

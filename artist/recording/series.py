@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from artist.recording.names import SERIES
 from artist.units import NS_PER_S
-
-SERIES = "policy.parquet"
 
 Series = Sequence[tuple[int, str, float]]
 """(time in ns, name, value), in order of time."""

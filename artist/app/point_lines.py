@@ -23,7 +23,7 @@ from hydra.core.utils import JobReturn
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
-from artist.run_folder import remove_if_empty
+from artist.run.folder import remove_if_empty
 
 _PERIOD_S = 0.2
 _PLACE = ".progress"  # in output.dir
