@@ -89,7 +89,7 @@ class PlacedPerformance:
         def alone(job: int) -> IterationParts:
             return self._alone(spec(job), running.allocation(job), cluster)
 
-        prices.update((job, alone(job)) for job in dict.fromkeys(touched) if job not in prices)
+        prices = {job: prices[job] if job in prices else alone(job) for job in (*touched, *prices)}
         for coupling in self._couplings:
             prices.update(coupling.coupled(prices, running, alone))
         return prices

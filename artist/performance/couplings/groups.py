@@ -36,8 +36,12 @@ class Groups:
         self._stages = stages
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
-        """Return the members of the groups in which a changed job is or was."""
-        return members_touched(changed, running)
+        """Return the changed jobs and the members of their groups, group by group; none if there is no group."""
+        jobs: dict[int, None] = {}
+        for job in members_touched(changed, running):
+            group = running.allocation(job).group
+            jobs.update(dict.fromkeys(running.members(group.name) if group else (job,)))
+        return jobs
 
     def coupled(
         self, prices: Mapping[int, IterationParts], running: Running, alone: Alone
@@ -63,11 +67,17 @@ class Groups:
 
 
 def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, None]:
-    """Return the members of the groups in which a changed job is or was, each once."""
+    """Return the changed jobs that run and the members of the groups that they are or were in, each once.
+
+    None if no group is among them.
+    """
     jobs: dict[int, None] = {}
-    for _, before, after in changed:
-        if before is not None and before.group is not None:
-            jobs.update(dict.fromkeys(running.members(before.group.name)))
-        if after is not None and after.group is not None:
-            jobs.update(dict.fromkeys(running.members(after.group.name)))
-    return jobs
+    grouped = False
+    for job, before, after in changed:
+        if after is not None:
+            jobs[job] = None
+        for each in (before, after):
+            if each is not None and each.group is not None:
+                grouped = True
+                jobs.update(dict.fromkeys(running.members(each.group.name)))
+    return jobs if grouped else {}
