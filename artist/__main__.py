@@ -3,7 +3,7 @@
 import gc
 import sys
 
-from artist.cli import main
+from artist.app.cli import main
 
 
 def command() -> int:

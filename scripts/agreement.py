@@ -46,7 +46,6 @@ import numpy.typing as npt
 import pandas as pd
 import yaml
 
-from artist.build import part
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.events import Arrival, Finish
 from artist.core.job import Demand, JobSpec
@@ -57,6 +56,7 @@ from artist.data import data_path
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.performance.placed import PlacedPerformance
+from artist.run.build import part
 from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
 from netmodels.profile import get_profile
 from netmodels.topology import load_topology

@@ -26,11 +26,11 @@ from time import process_time
 
 import yaml
 
-from artist.build import build, check_config
 from artist.core.job import JobSpec
-from artist.results.folder import write_run
-from artist.results.metrics import summarise
-from artist.results.recorder import Recorder
+from artist.recording.folder import write_run
+from artist.recording.metrics import summarise
+from artist.recording.recorder import Recorder
+from artist.run.build import build, check_config
 
 COLUMNS = (
     "jobs",

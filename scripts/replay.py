@@ -18,12 +18,12 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.build import build, check_config
-from artist.cli import register_topologies
+from artist.app.cli import register_topologies
 from artist.core.job import JobSpec
 from artist.data import data_path
 from artist.errors import InputError
-from artist.results.metrics import summarise
+from artist.recording.metrics import summarise
+from artist.run.build import build, check_config
 
 
 @dataclass(frozen=True, slots=True)

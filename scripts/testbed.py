@@ -32,12 +32,12 @@ import pandas as pd
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.build import Simulation, build, check_config
-from artist.cli import register_topologies
+from artist.app.cli import register_topologies
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.data import data_path
+from artist.run.build import Simulation, build, check_config
 from artist.units import NS_PER_S
 
 Floats = npt.NDArray[np.float64]

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from artist.build import build_network
+from artist.app.commands import composer, overrides_parser, run_command, save
+from artist.bad_input.explain import checked
+from artist.bad_input.records import Strict
 from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
-from artist.commands import composer, overrides_parser, run_command, save
-from artist.config import Frame, NetworkConfig
 from artist.errors import InputError
-from artist.explain import checked
+from artist.run.build import build_network
+from artist.run.config import NetworkConfig
 from netmodels.api import NetworkModel, SystemSettings, Topology, load_topology, shape_of
 from netmodels.calibrated import CalibratedFile, CalibratedModel
 from netmodels.calibration import Fit, Method, calibrate
@@ -25,7 +26,7 @@ _EXAMPLES = """\
 """
 
 
-class CalibrateConfig(Frame):
+class CalibrateConfig(Strict):
     """What `conf/calibrate.yaml` says; the comments there explain it."""
 
     topology: dict[str, Any]

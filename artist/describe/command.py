@@ -15,15 +15,17 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from pydantic import Field
 
-from artist.build import part
-from artist.capacity import build_cluster
-from artist.commands import check_figure, composer, overrides_parser, run_command, save, save_figure
-from artist.config import ClusterConfig, Frame, Part
+from artist.app.commands import check_figure, composer, overrides_parser, run_command, save, save_figure
+from artist.bad_input.explain import checked
+from artist.bad_input.records import Strict
+from artist.datacenter.build import build_cluster
+from artist.datacenter.config import ClusterConfig
 from artist.describe.demand import DemandSeries, read_demand
 from artist.describe.statistics import Description, describe
 from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
 from artist.errors import InputError
-from artist.explain import checked
+from artist.run.build import part
+from artist.run.config import Part
 from artist.workload.api import JobSource
 from artist.workload.filters import select
 from artist.workload.table import check
@@ -42,14 +44,14 @@ _OF_CLUSTER = ("cluster.", "cluster=", "topology", "target_load")  # what does n
 _SUFFIXES = (".gz", ".csv", ".json", ".trace")
 
 
-class DemandConfig(Frame):
+class DemandConfig(Strict):
     """A demand series; None for none."""
 
     path: Path | None = None
     step_s: float = Field(gt=0, le=1e9)
 
 
-class DescribeConfig(Frame):
+class DescribeConfig(Strict):
     """What `conf/describe.yaml` says; the comments there explain it."""
 
     topology: dict[str, Any]

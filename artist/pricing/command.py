@@ -13,14 +13,15 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ValueType
 from pydantic import Field, StrictFloat, StrictInt
 
-from artist.build import build_network, network_profiles
-from artist.commands import composer, overrides_parser, run_command, save, save_figure
-from artist.config import Frame, NetworkConfig
+from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
+from artist.bad_input.explain import checked
+from artist.bad_input.records import Strict
 from artist.errors import InputError
-from artist.explain import checked
 from artist.pricing.placements import parse_shape, tier_shapes
 from artist.pricing.price import CollectivePrice, Price, price_collectives, price_iterations
 from artist.pricing.tables import collective_csv, collective_table, price_csv, price_table
+from artist.run.build import build_network, network_profiles
+from artist.run.config import NetworkConfig
 from netmodels.algorithms import Collective
 from netmodels.profile import profile_names
 from netmodels.shape import Shape
@@ -39,7 +40,7 @@ _EXAMPLES = """\
 """
 
 
-class PriceConfig(Frame):
+class PriceConfig(Strict):
     """What `conf/price.yaml` says; the comments there explain it."""
 
     topology: dict[str, Any]

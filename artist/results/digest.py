@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from artist.recording.names import RESOURCE_COLUMNS, RESOURCES_FILE
 from artist.results.compare import Replicates
-from artist.results.folder import RESOURCES_FILE, Run
+from artist.results.folder import Run
 from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Floats, Jobs, Words, read_jobs
-from artist.results.resources import COLUMNS
 from artist.results.steps import distribution_steps, thin_steps
 
 BINS = 400
@@ -82,7 +82,7 @@ class Digest:
     gauges
         Of the first replicate, by GAUGES.
     resources
-        Likewise, by COLUMNS of resources; empty if it did not record them.
+        Likewise, by RESOURCE_COLUMNS of resources; empty if it did not record them.
     users, vcs
         By GPU time, the most first; no entry if the trace names none.
     """
@@ -105,7 +105,7 @@ class Digest:
         """Return a gauge, or what was recorded of a resource; None if it was not."""
         if name in GAUGES:
             return self.gauges[GAUGES.index(name)]
-        return self.resources[COLUMNS.index(name)] if self.resources else None
+        return self.resources[RESOURCE_COLUMNS.index(name)] if self.resources else None
 
 
 def digest(group: Replicates) -> Digest:
@@ -189,7 +189,9 @@ def _gauges(run: Run) -> tuple[tuple[Gauge, ...], float]:
 def _resources(run: Run) -> tuple[Gauge, ...]:
     if not (run.folder / RESOURCES_FILE).exists():
         return ()
-    times, *uses, blocking = run.numbers(RESOURCES_FILE.removesuffix(".parquet"), ["time_s", *COLUMNS])
+    times, *uses, blocking = run.numbers(
+        RESOURCES_FILE.removesuffix(".parquet"), ["time_s", *RESOURCE_COLUMNS]
+    )
     if not len(times):
         times, uses, blocking = np.zeros(1), [np.zeros(1) for _ in uses], np.zeros(1)
     return *(_gauge(times, use, SPANS) for use in uses), _gauge(times, blocking)

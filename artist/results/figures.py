@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from artist.recording.names import BLOCKING
 from artist.results.compare import Comparison
 from artist.results.digest import Digest, Distribution
 from artist.results.jobcolumns import PARTS
 from artist.results.looks import NARROW_IN, WIDTH_IN
 from artist.results.names import short_key
 from artist.results.page import PageFigure, slim
-from artist.results.resources import BLOCKING
 from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""The files of a run folder: written from a result, read back for tables and plots."""
+"""The files of a run folder, read back for tables and plots."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,18 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from artist.core.result import RunResult
 from artist.errors import InputError
-from artist.results.recorder import Recorder
-from artist.results.resources import Resources
-from artist.results.series import Series, write_series
+from artist.recording.names import CONFIG, SUMMARY
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SUMMARY = "summary.json"
-CONFIG = "config.yaml"
-RESOURCES_FILE = "resources.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,49 +83,12 @@ class Run:
             raise _damaged(path, error) from error
 
 
-def write_run(
-    folder: Path,
-    result: RunResult,
-    recorder: Recorder | None,
-    summary: dict[str, Any],
-    series: Series = (),
-    resources: Resources | None = None,
-) -> None:
-    """Write the tables and the summary of a run into an existing folder.
-
-    Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
-    what the policy noted of itself; `resources` is what was in use, closed, if that was recorded.
-    """
-    from artist.results import columns
-
-    _write_table(folder / "jobs.parquet", columns.job_tables(result))
-    if recorder is not None:
-        _write_table(folder / "events.parquet", columns.event_tables(recorder))
-        _write_table(folder / "timeline.parquet", columns.timeline_tables(recorder, result.end_ns))
-    if resources is not None:
-        _write_table(folder / RESOURCES_FILE, columns.resource_tables(resources))
-    write_series(folder, series)
-    text = json.dumps(summary, indent=2, allow_nan=False)
-    (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
-
-
 def read_run(folder: Path) -> Run:
     """Read a run folder; raise InputError if its summary or config is damaged."""
     summary = _read_summary(folder / SUMMARY)
     return Run(folder, summary, _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns)
 
 
-def _write_table(path: Path, pieces: Iterator[Any]) -> None:
-    import pyarrow.parquet as pq
-
-    first = next(pieces)
-    with pq.ParquetWriter(path, first.schema, **_PARQUET) as writer:
-        writer.write_table(first)
-        for piece in pieces:
-            writer.write_table(piece)
-
-
-_PARQUET: dict[str, Any] = {"version": "2.6", "compression": "zstd", "write_page_checksum": True}
 _AGAIN = "a run folder as artist wrote it; delete it and run again"
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from artist.recording.names import BLOCKING, RESOURCES
 from artist.results.interval import bootstrap_95
-from artist.results.resources import BLOCKING, RESOURCES
 
 LEVEL = 0.01  # values within 1 % of the best are level with it
 _NEGLIGIBLE = {"time": 1.0, "fraction": 1e-3}  # a second, 0.1 percentage points

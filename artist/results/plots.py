@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from artist.recording.names import BLOCKING
 from artist.results.compare import Replicates
 from artist.results.digest import LEAST_WAIT_S, Digest, Distribution, Gauge
 from artist.results.facets import MOST_PANELS, Facets, facets, only
@@ -26,7 +27,6 @@ from artist.results.looks import (
     title,
 )
 from artist.results.names import clip
-from artist.results.resources import BLOCKING
 from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from artist.errors import InputError
+from artist.recording.names import SUMMARY
 from artist.results.claims.schema import read_claims
 from artist.results.claims.table import Judged, claim_notes, claims_csv, claims_grid, claims_table, judge
 from artist.results.compare import CODE, Comparison, Replicates, compare
-from artist.results.folder import SUMMARY, Run, read_run
+from artist.results.folder import Run, read_run
 from artist.results.names import short_key, spoken
 from artist.results.scenarios import Contest, contest
 from artist.results.tables import comparison_csv, comparison_grid

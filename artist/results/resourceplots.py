@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from artist.recording.names import RESOURCES
 from artist.results.digest import Digest
 from artist.results.facets import facets
 from artist.results.looks import WIDTH_IN, columns, group_texts, label_rows, legend, panels, style, time_unit
 from artist.results.pictures import chosen
-from artist.results.resources import RESOURCES
 from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from artist.recording.names import SERIES
 from artist.results.compare import Replicates
 from artist.results.looks import WIDTH_IN, key_texts, panels, style, time_unit, title
-from artist.results.series import SERIES
 
 if TYPE_CHECKING:
     import pandas as pd

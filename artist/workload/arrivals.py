@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveFloat, model_validator
 
+from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.filters import from_zero
-from artist.workload.parameters import Strict, validated
 from artist.workload.table import MAX_S, work_s
 
 _GROUP = "arrivals"

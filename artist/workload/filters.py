@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, NaiveDatetime, NonNegativeInt, PositiveInt, model_validator
 
+from artist.bad_input.records import Strict
 from artist.errors import InputError
-from artist.workload.parameters import Strict
 
 _log = logging.getLogger(__name__)
 

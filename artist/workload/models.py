@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveInt, model_validator
 
-from artist.workload.parameters import Strict
+from artist.bad_input.records import Strict
 
 TABLE_1_MODELS = ("AlexNet", "VGG11", "MobileNetV3", "ResNet18", "ResNet50", "BERT-large")
 """The models of Table 1 of the Dally paper."""

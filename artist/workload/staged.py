@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveInt
 
+from artist.bad_input.records import validated
 from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.models import GpuRange, ModelRule, assign_models
-from artist.workload.parameters import validated
 from artist.workload.synthetic import Preset, SyntheticTrace
 from artist.workload.table import STAGE_COLUMNS
 

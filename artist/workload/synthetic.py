@@ -22,12 +22,12 @@ import pandas as pd
 import yaml
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
+from artist.bad_input.records import Strict, validated
 from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.files import read_text
-from artist.workload.parameters import Strict, validated
 from artist.workload.table import MAX_S, check
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.cli import main
+from artist.app.cli import main
 from artist.pricing.command import main as price
 from netmodels.api import shape_of
 from netmodels.astra_sim.model import AstraSim

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from artist.cli import main as simulate
+from artist.app.cli import main as simulate
 from artist.results.report import main as report
 
 FLAGS = (

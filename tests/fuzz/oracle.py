@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from hypothesis import HealthCheck, settings
 
+from artist.bad_input.explain import two_lines
 from artist.errors import InputError
-from artist.explain import two_lines
 
 _SOME_CPU_S = 8.0  # of one input: far above all that is good, far below an endless loop
 _MOST_GROWTH = 400 * 2**20

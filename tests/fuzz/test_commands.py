@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import artist.app.cli
 import artist.calibrating.command
-import artist.cli
 import artist.describe.command
 import artist.pricing.command
 from artist.data import data_path
@@ -25,7 +25,7 @@ from tests.fuzz.oracle import check_ending, fuzzed, guarded
 from tests.fuzz.test_configurations import DELAYS, EVENTS, composed
 
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], str, tuple[str, ...]]] = {
-    "artist": (artist.cli.main, "config", ("workload=csv", "workload.path=tiny.csv", "policy=fifo")),
+    "artist": (artist.app.cli.main, "config", ("workload=csv", "workload.path=tiny.csv", "policy=fifo")),
     "artist-network": (artist.pricing.command.main, "price", ("model=VGG11",)),
     "artist-calibrate": (artist.calibrating.command.main, "calibrate", ("measured=measured.csv",)),
     "artist-trace": (artist.describe.command.main, "describe", ("workload=csv", "workload.path=tiny.csv")),

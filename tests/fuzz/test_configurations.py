@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 from pydantic import ValidationError
 
-from artist.build import Simulation, build, check_config
-from artist.cli import register_topologies
+from artist.app.cli import register_topologies
+from artist.bad_input.explain import from_validation
 from artist.data import data_path
 from artist.describe.command import DescribeConfig
-from artist.explain import from_validation
 from artist.pricing.command import PriceConfig
+from artist.run.build import Simulation, build, check_config
 from tests.fuzz.mutations import damaged, tables, trees
 from tests.fuzz.oracle import fuzzed, result_of
 

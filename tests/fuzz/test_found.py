@@ -10,17 +10,18 @@ import pandas as pd
 import pytest
 import yaml
 
-from artist.build import build, check_config
-from artist.capacity import build_cluster
-from artist.config import MOST_S, ClusterConfig, StopConfig
+from artist.bad_input.records import validated
 from artist.data import data_path
+from artist.datacenter.build import build_cluster
+from artist.datacenter.config import ClusterConfig
 from artist.describe.demand import read_demand
 from artist.errors import InputError
 from artist.pricing.command import main as network
 from artist.pricing.placements import parse_shape
+from artist.run.build import build, check_config
+from artist.run.config import MOST_S, StopConfig
 from artist.workload.arrivals import CompressArrivals, PoissonArrivals
 from artist.workload.filters import Selection
-from artist.workload.parameters import validated
 from artist.workload.readers.columns import ColumnsCsv
 from artist.workload.table import MAX_S, check
 from netmodels.analytical import AnalyticalModel

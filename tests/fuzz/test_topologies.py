@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.capacity import build_cluster
-from artist.config import ClusterConfig
 from artist.data import data_path
+from artist.datacenter.build import build_cluster
+from artist.datacenter.config import ClusterConfig
 from artist.pricing.placements import parse_shape, show_shape, tier_shapes
 from artist.pricing.price import price_iterations
 from artist.pricing.tables import price_csv, price_table

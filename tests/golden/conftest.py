@@ -1,17 +1,17 @@
 """Runs of the golden workload under each preset, built in this process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
-from artist.build import build, check_config
-from artist.cli import register_topologies
+from artist.app.cli import register_topologies
 from artist.data import data_path
-from artist.results.columns import job_tables
+from artist.recording.columns import job_tables
+from artist.run.build import build, check_config
 
 HERE = Path(__file__).parent
 SETTING = (
@@ -31,17 +31,22 @@ SETTING = (
 
 
 @pytest.fixture(scope="session")
-def jobs_under(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], pd.DataFrame]]:
+def jobs_under(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pd.DataFrame]:
     """Return how to run the golden workload under a preset: jobs.parquet as it would be written."""
     register_topologies()
+    frame = composed("config", *SETTING, f"network.cache={tmp_path_factory.mktemp('cache')}")
+
+    def run(policy: str) -> pd.DataFrame:
+        frame.policy = composed(f"policy/{policy}").policy
+        config = OmegaConf.to_container(frame, resolve=True)
+        assert isinstance(config, dict)
+        result = build(check_config(config)).run(())
+        return pd.concat([table.to_pandas() for table in job_tables(result)])
+
+    return run
+
+
+def composed(name: str, *overrides: str) -> DictConfig:
+    """Return a configuration, unresolved; Hydra itself is left as it was, since other tests start it."""
     with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
-        frame = compose("config", [*SETTING, f"network.cache={tmp_path_factory.mktemp('cache')}"])
-
-        def run(policy: str) -> pd.DataFrame:
-            frame.policy = compose(f"policy/{policy}").policy
-            config = OmegaConf.to_container(frame, resolve=True)
-            assert isinstance(config, dict)
-            result = build(check_config(config)).run(())
-            return pd.concat([table.to_pandas() for table in job_tables(result)])
-
-        yield run
+        return compose(name, list(overrides))

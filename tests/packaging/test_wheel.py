@@ -48,7 +48,7 @@ def test_the_unpacked_wheel_runs_outside_the_checkout(site: Path, tmp_path: Path
         f"import sys; sys.path.insert(0, {str(site)!r})\n"
         "import artist.data\n"
         f"assert artist.data.data_path('conf').is_relative_to({str(site)!r})\n"
-        "from artist.cli import main\n"
+        "from artist.app.cli import main\n"
         "sys.exit(main(['policy=fifo', 'workload.jobs=20', 'network.cache=null']))\n"
     )
     run = subprocess.run(

@@ -25,7 +25,8 @@ from artist.core.view import ClusterView
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.errors import PlanError
-from artist.results.resources import BLOCKING, COLUMNS, Resources
+from artist.recording.names import BLOCKING, RESOURCE_COLUMNS
+from artist.recording.resources import Resources
 from artist.testing.chaos import (
     CPUS,
     GPUS,
@@ -173,17 +174,17 @@ def test_what_is_recorded_of_resources_is_what_a_recount_finds(case: Case) -> No
         counted = CountedUse(specs)
         result = replace(case, seed=seed).engine((resources, counted), performance).run()
         resources.close(result.end_ns)
-        rows = np.array(resources.row_values).reshape(-1, len(COLUMNS))
+        rows = np.array(resources.row_values).reshape(-1, len(RESOURCE_COLUMNS))
         assert resources.row_ns[-1] == result.end_ns
         assert not rows[-1].any()
         blocked = [Fraction(0)] * len(rows)  # integral over each row
         for start, end, gpu, blocking in counted.pieces:
             row = int(np.searchsorted(resources.row_ns, start, side="right")) - 1
             assert end <= resources.row_ns[row + 1]
-            assert rows[row, COLUMNS.index("gpu")] == pytest.approx(float(gpu), rel=1e-12)
+            assert rows[row, RESOURCE_COLUMNS.index("gpu")] == pytest.approx(float(gpu), rel=1e-12)
             blocked[row] += blocking * (end - start)
         expected = [float(blocked[i] / span) for i, span in enumerate(np.diff(resources.row_ns).tolist())]
-        assert rows[:-1, COLUMNS.index(BLOCKING)] == pytest.approx(expected, rel=1e-12)
+        assert rows[:-1, RESOURCE_COLUMNS.index(BLOCKING)] == pytest.approx(expected, rel=1e-12)
 
 
 class CountedUse:
@@ -237,8 +238,8 @@ class CountedUse:
                 self.held[job], self.since[job] = allocation.gpus, now + delay
             case Change(now, job, allocation, _, delay):
                 self.held[job], self.since[job] = allocation.gpus, max(self.since[job], now + delay)
-            case Reprice(_, job, iteration):
-                self.iteration[job] = iteration
+            case Reprice(_, job, parts):
+                self.iteration[job] = sum(parts)
             case Stop(now, job, _, done):
                 del self.since[job]
                 self.waiting[job] = now, self.specs[job].iterations - done
@@ -379,7 +380,8 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                 since = max(since, now + delay)
                 if how == "move" and mode != "keep":
                     remaining = 0
-            case Reprice(now, _, new):
+            case Reprice(now, _, parts):
+                new = sum(parts)
                 if iteration and remaining:
                     progress(now)
                     remaining = -(-remaining * new // iteration)

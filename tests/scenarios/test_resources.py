@@ -12,16 +12,15 @@ from artist.core.job import Stages
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.engine.stopping import StopRule
-from artist.performance.interleaving import Clock
 from artist.performance.placed import PlacedPerformance
-from artist.performance.sharing import Interleaved
 from artist.policies.ordered import Ordered
-from artist.results.resources import BLOCKING, COLUMNS, RESOURCES, Resources
+from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES
+from artist.recording.resources import Resources
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
 from netmodels.zero import ZeroModel
 
-PAIR = Group("g", ((0, 2),))
+PAIR = Group("g", ((0, 2),), mode="interleaved")
 
 
 def staged(spec, *stages):
@@ -35,7 +34,7 @@ def record(jobs, policy, cluster=None, performance=None, **options):
     resources = Resources(jobs, cluster, performance.stages)
     result = Engine(jobs, cluster, policy, performance, observers=(resources,), **options).run()
     resources.close(result.end_ns)
-    width, values = len(COLUMNS), resources.row_values.tolist()
+    width, values = len(RESOURCE_COLUMNS), resources.row_values.tolist()
     rows = [
         (time_ns / NS_PER_S, *values[width * i : width * (i + 1)])
         for i, time_ns in enumerate(resources.row_ns)
@@ -45,7 +44,7 @@ def record(jobs, policy, cluster=None, performance=None, **options):
 
 def column(rows, name):
     """Return the times and the values of a column, where it changes, and at the end."""
-    at = COLUMNS.index(name) + 1
+    at = RESOURCE_COLUMNS.index(name) + 1
     kept = [row for i, row in enumerate(rows) if i in (0, len(rows) - 1) or row[at] != rows[i - 1][at]]
     return [(row[0], pytest.approx(row[at], abs=1e-12)) for row in kept]
 
@@ -80,7 +79,7 @@ def test_two_jobs_on_one_clock_share_the_gpus():
         staged(job("b", 2, 4, iteration_s=2), 0, 1, 1, 0),
     ]
     together = Scripted({0: lambda v, p: [p.place(j, on((0, 2), group=PAIR)) for j in (0, 1)]})
-    performance = PlacedPerformance(ZeroModel(), None, None, None, Interleaved(Clock((1, 1, 1))), "table")
+    performance = PlacedPerformance(ZeroModel(), None, None, None, network_stage="table")
     rows, means = record(jobs, together, tiny_cluster(1), performance)
     assert column(rows, "cpu") == [(0, 3 / 4), (8, 2 / 3), (14, 0)]
     assert column(rows, "gpu") == [(0, 2 / 4), (8, 1 / 3), (14, 0)]
@@ -205,4 +204,4 @@ def test_use_over_time_is_the_work_that_was_done(specs, delay):
     used = sum(4 * now[3] * (then[0] - now[0]) for now, then in pairwise(rows))
     done = sum(spec.demand.gpus * spec.stages.gpu_ns / NS_PER_S * spec.iterations for spec in jobs)
     assert used == pytest.approx(done, rel=1e-9)
-    assert rows[-1][1:] == (0.0,) * len(COLUMNS)
+    assert rows[-1][1:] == (0.0,) * len(RESOURCE_COLUMNS)

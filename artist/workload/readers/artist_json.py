@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
 from artist.workload.files import read_json_records
-from artist.workload.parameters import validated
 from artist.workload.readers import rules
 from artist.workload.table import check, typed
 

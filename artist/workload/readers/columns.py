@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, NaiveDatetime, model_validator
 
+from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.workload.api import FileParameters
-from artist.workload.parameters import Strict, validated
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
 from artist.workload.table import COLUMNS, STAGE_COLUMNS, check, refuse, to_numbers, typed

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.workload.api import FileParameters
 from artist.workload.files import read_json, read_text
-from artist.workload.parameters import validated
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
 from artist.workload.table import check, refuse, typed

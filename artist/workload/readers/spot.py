@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from pydantic import NaiveDatetime
 
+from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
-from artist.workload.parameters import validated
 from artist.workload.readers import rules
 from artist.workload.table import check, refuse, to_numbers, typed
 

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
-from artist.workload.parameters import validated
 from artist.workload.readers import rules
 from artist.workload.table import check, typed
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 
-import artist.cli
+import artist.app.cli
 import artist.pricing.command
 from artist.data import data_path
 from netmodels.calibrated import read_calibrated
@@ -53,7 +53,7 @@ def test_a_calibration_that_ships_is_named(called, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert simulated(called, JOB, "dally_table1").exposed_comm_s == pytest.approx(420, rel=1e-4)
     run = ("workload=csv", "workload.path=job.csv", "network.profiles=dally_table1", "topology=pcie_10g")
-    code, _, err = called(artist.cli.main, *run)
+    code, _, err = called(artist.app.cli.main, *run)
     assert code == 2
     assert "ships for other topologies than pcie_10g" in err
     assert "artist-calibrate measured=dally_table1 topology=NAME" in err
@@ -166,7 +166,7 @@ def simulated(called, job, profiles):
     Path("job.csv").write_text(job)
     fixed = ("workload=csv", "workload.path=job.csv", "topology=dally_code", "policy=fifo")
     code, _, err = called(
-        artist.cli.main, *fixed, f"network.profiles={profiles}", f"output.dir=of-{profiles}"
+        artist.app.cli.main, *fixed, f"network.profiles={profiles}", f"output.dir=of-{profiles}"
     )
     assert code == 0, err
     (path,) = Path(f"of-{profiles}").rglob("jobs.parquet")
@@ -198,7 +198,7 @@ def test_the_content_of_the_file_is_part_of_the_run_key(called, tmp_path, monkey
         for scale in (0.5, 0.25):
             Path(name).write_text(f"models: {{MobileNetV3: {{compute_scale: {scale}}}}}\n")
             run = ("workload=csv", "workload.path=job.csv", "policy=fifo", f"network.profiles={name}")
-            assert called(artist.cli.main, *run)[0] == 0
+            assert called(artist.app.cli.main, *run)[0] == 0
     folders = [path.parent.name for path in Path("runs").rglob("summary.json")]
     assert len({name.rpartition("-")[2] for name in folders}) == 4
 
@@ -208,14 +208,14 @@ def test_the_fabric_of_another_calibration_is_told(calibrate, called):
     assert calibrate("topology=dally_code", measured("MobileNetV3,8,,0.42,")).code == 0
     Path("job.csv").write_text(JOB)
     run = ("workload=csv", "workload.path=job.csv", "policy=fifo", "network.profiles=calibrated.yaml")
-    code, _, err = called(artist.cli.main, *run)
+    code, _, err = called(artist.app.cli.main, *run)
     assert code == 0
     assert "calibrated for topology dally_code, not dgx_h100_3tier" in err
-    code, _, err = called(artist.cli.main, *run, "topology=dally_code")
+    code, _, err = called(artist.app.cli.main, *run, "topology=dally_code")
     assert "calibrated for" not in err
 
 
-@pytest.mark.parametrize("command", [artist.cli.main, artist.pricing.command.main])
+@pytest.mark.parametrize("command", [artist.app.cli.main, artist.pricing.command.main])
 def test_a_bad_file_of_profiles_is_refused(called, command, tmp_path, monkeypatch):
     """Before the clock starts, in two lines."""
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.cli import main
+from artist.app.cli import main
 from artist.data import data_path
 
 TINY = ("workload=csv", f"workload.path={data_path('traces', 'tiny.csv')}", "network.cache=null")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from artist.capacity import build_cluster
-from artist.config import ClusterConfig
 from artist.core.cluster import CapacityEvent
 from artist.data import data_path
+from artist.datacenter.build import build_cluster
+from artist.datacenter.config import ClusterConfig
 from artist.errors import InputError
 from netmodels.topology import Topology, load_topology
 

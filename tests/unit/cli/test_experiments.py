@@ -10,11 +10,11 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf, open_dict
 
-from artist.build import build, check_config, input_files
-from artist.cli import register_topologies
+from artist.app.cli import register_topologies
 from artist.data import data_path
 from artist.results.claims.evaluate import _flat, _roles
 from artist.results.claims.schema import read_claims
+from artist.run.build import build, check_config, input_files
 
 GROUPS = {path.name for path in data_path("conf").iterdir() if path.is_dir()} | {"topology"}
 NAMES = sorted(path.stem for path in data_path("conf", "experiment").glob("*.yaml"))

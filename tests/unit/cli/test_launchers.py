@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
-from artist import launchers
+from artist.app import launchers
+from artist.app.point_lines import PointLines
 from artist.data import data_path
-from artist.point_lines import PointLines
 
 Artist = Callable[..., Any]
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
@@ -163,7 +163,7 @@ def test_a_lost_job_of_submitit_takes_no_other_point_down(
 def test_ray_gives_the_same_and_tries_lost_points_again(mortal: Path) -> None:
     """A worker that is killed once costs nothing; stdout is the table and stderr the lines, without Ray's."""
     sweep = ("-m", f"--config-dir={mortal}", "policy=mortal", "policy.dies=once,never", "workload.jobs=20")
-    command = [sys.executable, "-c", "from artist.cli import main; raise SystemExit(main())", *sweep]
+    command = [sys.executable, "-c", "from artist.app.cli import main; raise SystemExit(main())", *sweep]
     remote = subprocess.run([*command, "hydra/launcher=ray"], capture_output=True, text=True, timeout=120)
     assert remote.returncode == 0, remote.stderr
     assert len(remote.stderr.splitlines()) == 2 + 1, remote.stderr

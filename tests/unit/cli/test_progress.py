@@ -3,7 +3,7 @@
 import pytest
 
 from artist.core.events import Finish, Gauges
-from artist.progress import ProgressBar
+from artist.run.progress import ProgressBar
 
 DAY_NS = 86_400 * 10**9
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from artist.errors import InputError
-from artist.run_folder import RunFolder, remove_if_empty
+from artist.run.folder import RunFolder, remove_if_empty
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from artist.run_key import code_digest, program_version, run_key
+from artist.run.key import code_digest, program_version, run_key
 
 CONFIG = {"seed": 0, "policy": {"_target_": "a.B", "x": 1.0}, "network": {"model": {}, "cache": None}}
 

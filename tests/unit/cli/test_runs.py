@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from artist.cli import main
+from artist.app.cli import main
 from artist.data import data_path
 
 Artist = Callable[..., Any]
@@ -156,7 +156,7 @@ def test_results_do_not_depend_on_the_process(tmp_path: Path) -> None:
         out = tmp_path / hash_seed
         arguments = ["policy=srtf", "workload.jobs=60", f"output.dir={out}", f"output.progress={progress}"]
         arguments.append("output.resources=true")
-        command = [sys.executable, "-m", "artist.cli", *arguments, "network.cache=null"]
+        command = [sys.executable, "-m", "artist.app.cli", *arguments, "network.cache=null"]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
         (folder,) = (path.parent for path in out.rglob("summary.json"))
@@ -170,7 +170,7 @@ def test_results_do_not_depend_on_the_process(tmp_path: Path) -> None:
 
 def test_ctrl_c_leaves_nothing_half_written(artist: Artist, monkeypatch: pytest.MonkeyPatch) -> None:
     """The scratch folder goes, Hydra's empty folder goes, and the exit code is the shell's 130."""
-    from artist.build import Simulation
+    from artist.run.build import Simulation
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -242,8 +242,8 @@ def test_a_part_that_leaves_the_program_when_imported_is_named(
 
 def test_a_bug_of_ours_is_called_so(artist: Artist, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a frame of the user's the last frame is shown, and nobody looks for it in her files."""
-    monkeypatch.setattr("artist.point.summarise", lambda *_, **__: [][1])
-    monkeypatch.setattr("artist.blame._is_own", lambda *_: False)
+    monkeypatch.setattr("artist.run.point.summarise", lambda *_, **__: [][1])
+    monkeypatch.setattr("artist.bad_input.blame._is_own", lambda *_: False)
     result = artist("policy=fifo")
     assert result.code == 1
     assert "IndexError: list index out of range; this is a bug of the program" in result.err
@@ -302,7 +302,7 @@ def test_drawn_models_are_told(artist: Artist) -> None:
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
     """Run a line of bash in which `artist` is the command."""
-    command = ["bash", "-c", f'artist() {{ "{sys.executable}" -m artist.cli "$@"; }}; {line}']
+    command = ["bash", "-c", f'artist() {{ "{sys.executable}" -m artist.app.cli "$@"; }}; {line}']
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 

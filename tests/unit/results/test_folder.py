@@ -13,8 +13,9 @@ from artist.core.events import Event, Gauges
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.errors import InputError
-from artist.results.folder import read_run, write_run
-from artist.results.recorder import Recorder
+from artist.recording.folder import write_run
+from artist.recording.recorder import Recorder
+from artist.results.folder import read_run
 
 # As DESIGN.md lists them.
 JOB_COLUMNS = """

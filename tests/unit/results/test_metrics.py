@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from artist.core.result import RunResult
-from artist.results.metrics import distribution, summarise
+from artist.recording.metrics import distribution, summarise
 from artist.results.schema import SummaryFile
 
 S = 1_000_000_000

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from artist.errors import InputError
+from artist.recording.names import BLOCKING
+from artist.recording.resources import Resources
 from artist.results.claims.evaluate import evaluate
 from artist.results.claims.schema import Claim
 from artist.results.claims.table import Evidence
@@ -17,7 +19,6 @@ from artist.results.digest import digest
 from artist.results.figures import Drawing, drawings
 from artist.results.folder import read_run
 from artist.results.looks import NARROW_IN, WIDTH_IN
-from artist.results.resources import BLOCKING, Resources
 from artist.results.scenarios import contest
 from artist.results.tables import comparison_csv
 

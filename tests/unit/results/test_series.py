@@ -5,10 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from artist.cli import main
+from artist.app.cli import main
+from artist.recording.series import write_series
 from artist.results import figures
 from artist.results.report import main as report
-from artist.results.series import write_series
 
 
 def test_nothing_noted_is_no_file(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from datetime import datetime
 import pandas as pd
 import pytest
 
+from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.workload.filters import Selection, select
-from artist.workload.parameters import validated
 
 
 def chosen(table: pd.DataFrame, **filters: object) -> list[str]:

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.workload.models import TABLE_1_MODELS, ModelRule, assign_models, job_draws
-from artist.workload.parameters import validated
 from artist.workload.table import check
 
 

@@ -1,0 +1,1 @@
+"""The command `artist`: command line, sweeps on Hydra's launchers, lines of progress."""

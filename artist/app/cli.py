@@ -1,0 +1,335 @@
+"""The command `artist`: one run, or a sweep of runs."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import hydra
+import yaml
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import get_args_parser
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from artist.app.launchers import prefer_our_defaults, steady_launchers
+from artist.bad_input.explain import from_library, two_lines
+from artist.data import Kind, data_path
+from artist.errors import InputError
+from artist.run.config import NAME_RULE, checked_name
+from artist.run.folder import remove_if_empty
+from artist.run.key import program_version, run_key
+from artist.run.user_folder import check_shadows, put_on_path, python_files
+
+if TYPE_CHECKING:
+    from artist.run.point import Outcome
+
+_PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
+SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv
+        Arguments without the program's name; those of the process if None.
+
+    Returns
+    -------
+    int
+        0; 1 if some points of a sweep failed, or a policy did; 2 for bad input, of all points of a sweep.
+    """
+    try:
+        code = _main(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:  # `artist | head`: whoever reads has seen enough
+        for stream in (sys.stdout, sys.stderr):
+            _silence(stream)
+        return SUCCESS
+    except OSError as error:  # a full disk, most likely; the results lie in their folder all the same
+        _silence(sys.stdout)
+        print(two_lines(_of_stdout(error)), file=sys.stderr)
+        return SOME_FAILED
+    return code
+
+
+def _main(arguments: list[str]) -> int:
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises instead of printing and leaving
+    try:
+        register_topologies()
+        prefer_our_defaults()
+        with _arguments(_checked_arguments(arguments)), steady_launchers(), _kept_returns() as returns:
+            hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")(_task)()
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on with a sweep where it stopped", file=sys.stderr)
+        return INTERRUPTED
+    except SystemExit as leaving:  # --help and the like
+        return leaving.code if isinstance(leaving.code, int) else SUCCESS
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        print(two_lines(from_library(error)), file=sys.stderr)
+        return BAD_INPUT
+    return _report(returns)
+
+
+def _task(config: DictConfig) -> "Outcome":
+    """Run one point; picklable, for it is called in the processes of any launcher."""
+    from artist.run.point import Outcome, Request, run_point
+
+    settings = HydraConfig.get()
+    folder = Path(settings.runtime.output_dir)
+    alone = settings.mode != hydra.types.RunMode.MULTIRUN
+    try:
+        resolved = _resolved(config)
+    except OmegaConfBaseException as error:
+        return Outcome("bad_input", folder, message=two_lines(from_library(error)))
+    request = Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
+    try:
+        return run_point(request)
+    finally:  # of a run that was not finished, Hydra's empty folder would be left
+        remove_if_empty(folder, Path(resolved["output"]["dir"]).expanduser().absolute())
+
+
+# --- what is said at the end
+
+
+@dataclass(frozen=True, slots=True)
+class _Returns:
+    """What `hydra.main` throws away: the jobs of a sweep, or the one job."""
+
+    jobs: list[JobReturn]
+    sweep: list[bool]
+
+
+def _report(returns: _Returns) -> int:
+    from artist.results.folder import read_run
+    from artist.results.tables import compare_table, run_table
+
+    outcomes: list[Outcome] = [job.return_value for job in returns.jobs]
+    if not outcomes:  # --cfg, --info
+        return SUCCESS
+    good = [each.folder for each in outcomes if each.summary is not None]
+    if not returns.sweep:
+        outcome = outcomes[0]
+        if outcome.summary is None:
+            log = f"; traceback in {_short(outcome.log)}" if outcome.log else ""
+            print(outcome.message + log, file=sys.stderr)
+            return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
+        _print_result(run_table(outcome.summary).rstrip())
+        _print_notes(outcomes)
+        if OmegaConf.select(returns.jobs[0].cfg or OmegaConf.create(), "output.name") is not None:
+            print("output.name is not used: it names the folder of a sweep (-m)", file=sys.stderr)
+        print(f"written to {_short(outcome.folder)}", file=sys.stderr)
+        return SUCCESS
+    if good:
+        _print_result(compare_table([read_run(folder) for folder in good]).rstrip())
+    return _report_points(returns, outcomes)
+
+
+def _print_result(text: str) -> None:
+    """Print to stdout; a reader that has left is no failure of the run."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _silence(sys.stdout)
+
+
+def _print_notes(outcomes: Sequence["Outcome"]) -> None:
+    """Print what the user should know, once for all points."""
+    notes = list(dict.fromkeys(note for each in outcomes for note in each.notes))
+    if notes:
+        more = f" (and {len(notes) - 1} like it; artist.log has them)" if len(notes) > 1 else ""
+        print(notes[0] + more, file=sys.stderr)
+
+
+def _silence(stream: TextIO) -> None:
+    """Send what is still to be written to a stream nowhere, or Python complains when it ends."""
+    with suppress(OSError, ValueError):  # a stream without a descriptor has no such trouble
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _of_stdout(error: OSError) -> InputError:
+    what = f"the result cannot be printed: {(error.strerror or str(error)).lower()}"
+    return InputError(what, where="stdout", allowed="a place with room; the run folder has the same numbers")
+
+
+def _report_points(returns: _Returns, outcomes: Sequence["Outcome"]) -> int:
+    kept = sum(each.status == "kept" for each in outcomes)
+    done = sum(each.status == "finished" for each in outcomes)
+    failed = [(job, each) for job, each in zip(returns.jobs, outcomes, strict=True) if each.summary is None]
+    place = _short(outcomes[0].folder.parent)
+    print(f"{done} run now, {kept} kept, {len(failed)} failed; written to {place}", file=sys.stderr)
+    _print_notes(outcomes)
+    told: dict[str, list[str]] = {}
+    for job, each in failed:
+        log = f"; traceback in {_short(each.log)}" if each.log else ""
+        told.setdefault(each.message, []).append(_label(job) + log)
+    for message, labels in told.items():
+        print("\n".join(f"failed: {label}" for label in labels), message, sep="\n", file=sys.stderr)
+    if any(each.status == "interrupted" for _, each in failed):
+        return INTERRUPTED
+    if all(each.status == "bad_input" for each in outcomes):
+        return BAD_INPUT
+    return SOME_FAILED if failed else SUCCESS
+
+
+def _label(job: JobReturn) -> str:
+    return " ".join(job.overrides or ())
+
+
+def _short(path: Path) -> str:
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+# --- around hydra.main
+
+
+def _checked_arguments(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments, overrides first, since Hydra's parser cannot mix them with options."""
+    parser = get_args_parser()
+
+    def refuse(message: str) -> NoReturn:
+        allowed = "key=value, -m, --config-dir FOLDER; see artist --help"
+        raise InputError(message, where="command line", allowed=allowed)
+
+    parser.error = refuse  # type: ignore[method-assign]
+    if "--version" in arguments:
+        print(f"artist-sim {program_version()}")
+        raise SystemExit(SUCCESS)
+    options = parser.parse_intermixed_args(arguments)
+    overrides: list[str] = options.overrides
+    others = list(arguments)
+    for override in overrides:
+        others.remove(override)
+        key, _, value = override.lstrip("+").partition("=")
+        if key == "experiment" and ("," in value or "(" in value):
+            what = "an experiment is a sweep of its own, so several cannot be swept over"
+            raise InputError(what, where="experiment", found=value, allowed="one command for each experiment")
+    if options.config_dir is not None and os.path.isdir(options.config_dir):
+        check_shadows(Path(options.config_dir).resolve())
+    return overrides + others
+
+
+def register_topologies() -> None:
+    """Make each file of topologies/ a choice of the group `topology`."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
+    for path in sorted(data_path("topologies").glob("*.yaml")):
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+        ConfigStore.instance().store(group="topology", name=path.stem, node=content, provider="artist")
+
+
+@contextmanager
+def _arguments(arguments: Sequence[str]) -> Iterator[None]:
+    before = sys.argv
+    sys.argv = ["artist", *arguments]
+    try:
+        yield
+    finally:
+        sys.argv = before
+
+
+@contextmanager
+def _kept_returns() -> Iterator[_Returns]:
+    """Keep what Hydra's two ways to run return; `hydra.main` has no way to ask for it."""
+    returns = _Returns([], [])
+    run, multirun = Hydra.run, Hydra.multirun
+
+    def kept_run(self: Hydra, *args: Any, **kwargs: Any) -> JobReturn:
+        job = run(self, *args, **kwargs)
+        returns.jobs.append(job)
+        return job
+
+    def kept_multirun(self: Hydra, *args: Any, **kwargs: Any) -> Any:
+        batches = multirun(self, *args, **kwargs)
+        returns.sweep.append(True)
+        returns.jobs.extend(job for batch in batches for job in batch)
+        return batches
+
+    Hydra.run, Hydra.multirun = kept_run, kept_multirun  # type: ignore[method-assign]
+    try:
+        yield returns
+    finally:
+        Hydra.run, Hydra.multirun = run, multirun  # type: ignore[method-assign]
+
+
+# --- what config.yaml asks for
+
+
+def _folder_of_results(*, _root_: DictConfig) -> str:
+    """Return `output.dir`, checked, since Hydra makes folders before the task is called."""
+    found = OmegaConf.select(_root_, "output.dir")
+    if not isinstance(found, str) or not found.strip():
+        raise InputError("wrong value", where="output.dir", found=found, allowed="a folder")
+    return os.path.abspath(os.path.expanduser(found))
+
+
+def _sweep_name(*, _root_: DictConfig) -> str:
+    """Return the name of a sweep's folder: its own, checked for the same reason, else the experiment's."""
+    name = OmegaConf.select(_root_, "output.name")
+    if name is None:
+        return _PARENTS.sub("", str(_root_.hydra.runtime.choices.get("experiment") or "sweep"))
+    try:
+        return checked_name(name)
+    except ValueError:
+        raise InputError("wrong value", where="output.name", found=name, allowed=NAME_RULE) from None
+
+
+def _key(*, _root_: DictConfig) -> str:
+    """Return the run key. It never fails, for a sweep would end; the run itself says what is wrong."""
+    from artist.run.build import input_files
+
+    settings = _root_.hydra
+    config = OmegaConf.masked_copy(_root_, [str(key) for key in _root_ if key != "hydra"])
+    files: list[Path] = []
+    with suppress(OSError):
+        for folder in _user_folders(settings):
+            put_on_path(folder)
+            files += python_files(folder)
+    try:
+        resolved = _resolved(config)
+        return run_key(resolved, policy=_policy_name(settings), files=[*files, *input_files(resolved)])
+    except OmegaConfBaseException:
+        raw: Any = OmegaConf.to_container(config, resolve=False)
+        return run_key(raw, policy=_policy_name(settings), files=files)
+
+
+def _resolved(config: DictConfig) -> dict[str, Any]:
+    resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    return {str(key): value for key, value in resolved.items()}
+
+
+def _policy_name(settings: Any) -> str:
+    return str(settings.runtime.choices.get("policy", ""))
+
+
+def _user_folders(settings: Any) -> list[Path]:
+    """Return the folders that the user added to the configuration, in any process of a sweep."""
+    shipped = data_path("conf").resolve()
+    sources = [Path(source.path) for source in settings.runtime.config_sources if source.schema == "file"]
+    return [path for path in sources if path.resolve() != shipped]
+
+
+def _shipped(kind: Kind, name: str) -> str:
+    """Return the path of a file that ships, such as `${artist.shipped:traces,tiny.csv}`."""
+    return str(data_path(kind, name))
+
+
+for _name, _resolver in (
+    ("folder", _folder_of_results), ("sweep", _sweep_name), ("run_key", _key), ("shipped", _shipped)
+):  # fmt: skip
+    # At import, since a launcher's processes import this module for `_task` and resolve the sweep's folders.
+    OmegaConf.register_new_resolver(f"artist.{_name}", _resolver, replace=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

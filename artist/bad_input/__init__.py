@@ -1,0 +1,1 @@
+"""Errors in our form: what, where, value found, what is allowed."""

@@ -1,0 +1,39 @@
+"""Checked parameters: one error in words for every bad option."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from artist.bad_input.explain import from_validation
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Strict(BaseModel):
+    """Base of all parameter records: frozen, no unknown key, no NaN or infinity."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def validated(model: type[Model], values: Mapping[str, Any], where: str) -> Model:
+    """Return `values` as a checked record.
+
+    Parameters
+    ----------
+    model
+        The pydantic record.
+    values
+        What the user wrote.
+    where
+        Name of the config group, such as "workload"; the field's path is appended.
+
+    Raises
+    ------
+    InputError
+        For a bad field: its name, the value found, what is allowed.
+    """
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise from_validation(error, where, model=model) from None

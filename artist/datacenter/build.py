@@ -1,0 +1,55 @@
+"""The machines of a run, from its topology and configuration, and what happens to them."""
+
+from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.datacenter.config import ClusterConfig, FailureConfig
+from artist.datacenter.events import events_of, machine_of, newcomers, read_events
+from artist.datacenter.failures import random_failures
+from artist.errors import InputError
+from netmodels.topology import Topology
+
+_MOST_FAILURES = 500_000  # some seconds and some 100 MB; more is a slip of a unit
+
+
+def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, tuple[CapacityEvent, ...]]:
+    """Return all machines that exist during a run, and what happens to them.
+
+    Raises
+    ------
+    InputError
+        If the settings contradict each other, a machine type is unknown, or the file of events is no good.
+    """
+    per_rack = config.machines_per_rack or topology.machines_per_rack
+    try:
+        groups = config.groups(per_rack, topology.default_machine_type)
+    except ValueError as error:
+        what, _, mend = str(error).partition("; ")
+        raise InputError(what, where="cluster", found=_sizes(config), allowed=mend) from None
+    machines: list[Machine] = []
+    for group in groups:
+        kind = topology.machine_type(group.type)
+        for _ in range(group.count):
+            machines.append(machine_of(f"m{len(machines)}", len(machines) // per_rack, kind, group.pool))
+    if config.events is None:
+        cluster = Cluster(machines)
+        return cluster, _failures(config.failures, cluster) if config.failures else ()
+    rows = read_events(config.events)
+    default = topology.machine_type(config.machine_type)
+    machines += newcomers(
+        rows, {m.name for m in machines}, machines[-1].rack, default, topology, config.events
+    )
+    events = events_of(rows, machines, config.events)
+    return Cluster(machines), events
+
+
+def _failures(config: FailureConfig, cluster: Cluster) -> tuple[CapacityEvent, ...]:
+    expected = len(cluster) * config.days * 24 / (config.mtbf_h + config.repair_h)
+    if expected > _MOST_FAILURES:
+        found = f"about {expected:.0f} failures of {len(cluster)} machines"
+        allowed = f"a larger mtbf_h or fewer days, for up to {_MOST_FAILURES} failures"
+        raise InputError("too many failures", where="cluster.failures", found=found, allowed=allowed)
+    return random_failures(config, cluster)
+
+
+def _sizes(config: ClusterConfig) -> dict[str, object]:
+    shown = config.model_dump(include={"racks", "machines", "machines_per_rack"}, exclude_none=True)
+    return {f"cluster.{name}": value for name, value in shown.items()}

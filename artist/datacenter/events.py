@@ -1,0 +1,163 @@
+"""The file that says when machines fail, join and leave.
+
+It is a CSV table, one row an event, in any order:
+
+    time_s      seconds from the start of the simulation
+    kind        fail, join or leave
+    machine     a name: m0, m1, ... are the machines of the cluster; a new name may join
+    deadline_s  leave: when what is left there is evicted; else empty
+    type        a new machine: its type; empty for the cluster's default
+    rack        a new machine: its rack; empty for the last one
+    pool        a new machine: its owner; empty for `default`
+
+The last three columns may be left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artist.core.cluster import CapacityEvent, Machine
+from artist.datacenter.config import MOST_MACHINES
+from artist.errors import InputError
+from artist.units import seconds_to_ns
+from artist.workload.files import read_csv
+from artist.workload.table import MAX_S
+from netmodels.topology import MachineType, Topology
+
+_NEEDED = ("time_s", "kind", "machine", "deadline_s")
+_OPTIONAL = ("type", "rack", "pool")
+_KINDS = ("fail", "join", "leave")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One event of the file."""
+
+    line: int
+    time_s: float
+    kind: Any
+    machine: str
+    deadline_s: float
+    type: str
+    rack: str
+    pool: str
+
+
+def machine_of(name: str, rack: int, kind: MachineType, pool: str, present: bool = True) -> Machine:
+    """Return a machine of a type of the topology."""
+    return Machine(
+        name=name,
+        rack=rack,
+        type=kind.name,
+        gpus=kind.gpus,
+        gpu_type=kind.gpu_type,
+        speed=kind.speed,
+        cpus=kind.cpus,
+        memory_bytes=kind.memory_bytes,
+        memory_bandwidth_bytes_per_s=round(kind.memory_bandwidth_bytes_per_s),
+        pool=pool,
+        present=present,
+    )
+
+
+def read_events(path: Path) -> list[Row]:
+    """Read the table; the checks of a column are one vector expression each."""
+    import pandas as pd
+
+    table = read_csv(path)
+    for name in _NEEDED:
+        if name not in table:
+            allowed = f"columns {', '.join(_NEEDED)}, and {', '.join(_OPTIONAL)} if you like"
+            raise InputError("column is missing", where=f"{path}, {name}", found=list(table), allowed=allowed)
+    for name in table.columns.difference([*_NEEDED, *_OPTIONAL]):
+        raise InputError(
+            "unknown column", where=str(path), found=name, allowed=", ".join(_NEEDED + _OPTIONAL)
+        )
+    table = table.reindex(columns=[*_NEEDED, *_OPTIONAL], fill_value="").apply(
+        lambda column: column.fillna("").str.strip()  # a short row has nothing in its last cells
+    )
+    leaves = (table["kind"] == "leave").to_numpy(bool)
+    time_s = pd.to_numeric(table["time_s"], errors="coerce").to_numpy(float)
+    deadline_s = pd.to_numeric(table["deadline_s"], errors="coerce").to_numpy(float)
+    given = (table["deadline_s"] != "").to_numpy(bool)
+    _refuse(
+        ~table["kind"].isin(_KINDS).to_numpy(bool), table["kind"], path, "unknown kind", ", ".join(_KINDS)
+    )
+    seconds = f"seconds from 0 to {MAX_S:g}"
+    _refuse(~((time_s >= 0) & (time_s <= MAX_S)), table["time_s"], path, "wrong time", seconds)
+    late = (deadline_s >= time_s) & (deadline_s <= MAX_S)
+    _refuse(leaves & ~late, table["deadline_s"], path, "wrong deadline", f"{seconds}, not before time_s")
+    _refuse(~leaves & given, table["deadline_s"], path, "a deadline without leave", "nothing")
+    _refuse(
+        (table["machine"] == "").to_numpy(bool), table["machine"], path, "no machine", "a name such as m0"
+    )
+    cells = zip(table["kind"], table["machine"], table["type"], table["rack"], table["pool"], strict=True)
+    rows = [
+        Row(line, float(time), kind, machine, float(deadline), kind_of, rack, pool)
+        for line, time, deadline, (kind, machine, kind_of, rack, pool) in zip(
+            table.index, time_s, deadline_s, cells, strict=True
+        )
+    ]
+    return sorted(rows, key=lambda row: row.time_s)
+
+
+def _refuse(
+    bad: "np.ndarray[Any, np.dtype[np.bool_]]", column: Any, path: Path, what: str, allowed: str
+) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        where = f"{path}, line {column.index[row]}, {column.name}"
+        raise InputError(what, where=where, found=column.iloc[row], allowed=allowed)
+
+
+def newcomers(
+    rows: Sequence[Row],
+    known: set[str],
+    last_rack: int,
+    default: MachineType,
+    topology: Topology,
+    path: Path,
+) -> list[Machine]:
+    """Return the machines that join and were not there before."""
+    machines: list[Machine] = []
+    for row in rows:
+        where = f"{path}, line {row.line}"
+        if row.machine in known:
+            continue
+        if row.kind != "join":
+            allowed = f"m0 to m{len(known) - len(machines) - 1}, or a machine that joined before"
+            raise InputError("unknown machine", where=f"{where}, machine", found=row.machine, allowed=allowed)
+        rack = _rack(row.rack, f"{where}, rack") if row.rack else last_rack
+        kind = topology.machine_type(row.type) if row.type else default
+        machines.append(machine_of(row.machine, rack, kind, row.pool or "default", present=False))
+        known.add(row.machine)
+    return machines
+
+
+def _rack(text: str, where: str) -> int:
+    if not (text.isdecimal() and len(text) < 10 and int(text) < MOST_MACHINES):
+        raise InputError("wrong rack", where=where, found=text, allowed=f"0 to {MOST_MACHINES - 1}")
+    return int(text)
+
+
+def events_of(rows: Sequence[Row], machines: Sequence[Machine], path: Path) -> tuple[CapacityEvent, ...]:
+    """Return the events by machine number; raise InputError where one cannot happen."""
+    number = {machine.name: index for index, machine in enumerate(machines)}
+    gone_from_s = [float("inf") if machine.present else 0.0 for machine in machines]
+    events = []
+    for row in rows:
+        machine = number[row.machine]
+        there = row.time_s < gone_from_s[machine]
+        if there == (row.kind == "join"):
+            what = f"machine {row.machine} is {'there already' if there else 'not there'} at {row.time_s:g} s"
+            allowed = "join after it left or failed" if there else "join first"
+            raise InputError(what, where=f"{path}, line {row.line}", found=row.kind, allowed=allowed)
+        ends = {"join": float("inf"), "fail": row.time_s, "leave": row.deadline_s}
+        gone_from_s[machine] = ends[row.kind]
+        deadline_ns = seconds_to_ns(row.deadline_s) if row.kind == "leave" else 0
+        events.append(CapacityEvent(seconds_to_ns(row.time_s), row.kind, machine, deadline_ns))
+    return tuple(events)

@@ -1,0 +1,76 @@
+"""Jobs packed on the same GPUs fill each other's idle time; opportunistic ones get what is left of it."""
+
+from collections.abc import Mapping, Sequence, Set
+
+from artist.core.cluster import Group
+from artist.core.iteration import IterationParts
+from artist.performance.couplings.member import Member
+from artist.performance.formulas.opportunistic import slowdowns
+from artist.performance.formulas.packing import busy_share
+
+
+class Packed:
+    """Members fill each other's idle time.
+
+    Where they would keep more GPUs busy than the group has on some machine, all iterations take longer by
+    that ratio; so they do where they would keep the storage, CPUs or network that come with the GPUs busy for
+    more than all of the time. Members that never leave a GPU idle take turns without loss. Opportunistic ones
+    get only the time that the others leave idle.
+
+    Parameters
+    ----------
+    interference
+        What packed jobs lose to each other in caches and memory, as a share of their iteration, where
+        members hold more GPUs than the group has.
+    """
+
+    def __init__(self, interference: float = 0.0) -> None:
+        self._interference = interference
+
+    def parts(self, members: Sequence[Member], group: Group) -> list[IterationParts]:
+        """Return the parts of each member's iteration, in order."""
+        there: dict[int, list[tuple[bool, int, tuple[float, ...]]]] = {}  # by machine
+        for member in members:
+            shares, rest = _busy_shares(member), member.allocation.opportunistic
+            for s in member.allocation.slices:
+                there.setdefault(s.machine, []).append((rest, s.gpus, shares))
+        slower = {m: _slowdowns(there[m], gpus) for m, gpus in group.gpus if m in there}
+        crowded = {m for m, gpus in group.gpus if sum(held for _, held, _ in there.get(m, ())) > gpus}
+        return [self._among_others(member, slower, crowded) for member in members]
+
+    def _among_others(
+        self, own: Member, slower: Mapping[int, tuple[float, float]], crowded: Set[int]
+    ) -> IterationParts:
+        alone, here = own.alone, [s.machine for s in own.allocation.slices if s.gpus]
+        times = max((slower[m][own.allocation.opportunistic] for m in here), default=1.0)
+        sharing, interference = round(sum(alone) * (times - 1)), alone.interference_ns
+        if self._interference and not crowded.isdisjoint(here):
+            interference += round((sum(alone) + sharing) * self._interference)
+        return alone._replace(interference_ns=interference, sharing_ns=sharing)
+
+
+def _busy_shares(member: Member) -> tuple[float, ...]:
+    """Return the share of its iteration alone in which a job uses its GPUs, and each other resource."""
+    alone_ns, stages = sum(member.alone), member.stages
+    gpu = busy_share(member.alone.compute_ns, alone_ns, member.gpu_utilization)
+    others = (stages.storage_ns, stages.cpu_ns, stages.network_ns)
+    return gpu, *(min(1.0, used_ns / alone_ns) for used_ns in others)
+
+
+def _slowdowns(here: Sequence[tuple[bool, int, tuple[float, ...]]], gpus: int) -> tuple[float, float]:
+    """Return how many times longer iterations take on a machine, by the resource that is shortest.
+
+    Parameters
+    ----------
+    here
+        Of each member: whether it is opportunistic, the GPUs that it holds, its share of each resource.
+    gpus
+        Of the group on the machine.
+    """
+    slower = [1.0, 1.0]
+    for resource in range(len(here[0][2])):
+        busy: tuple[list[float], list[float]] = ([], [])
+        for rest, held, shares in here:
+            busy[rest].append(shares[resource] * held)
+        slower = [*map(max, slower, slowdowns(*busy, gpus))]
+    return slower[0], slower[1]

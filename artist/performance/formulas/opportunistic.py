@@ -1,0 +1,38 @@
+"""Jobs packed on the same GPUs, some of which make do with the time that others leave idle. Pure formulas.
+
+Jobs that were promised their GPUs share them as `artist.performance.formulas.packing` says, as if no other
+were there. Opportunistic jobs share what is left of the time in the same way. They always get `LEAST_SHARE`,
+or they would never end beside a job that never pauses; GPUs do not run kernels so exactly by priority either.
+"""
+
+from collections.abc import Iterable
+from math import fsum
+
+LEAST_SHARE = 0.01  # of the GPUs' time, as far as opportunistic jobs want it
+
+
+def slowdowns(
+    guaranteed: Iterable[float], opportunistic: Iterable[float], gpus: int = 1
+) -> tuple[float, float]:
+    """Return how many times longer iterations take, at least 1: of guaranteed and of opportunistic jobs.
+
+    Parameters
+    ----------
+    guaranteed, opportunistic
+        GPUs that each job would keep busy alone (`artist.performance.formulas.packing.slowdown`).
+    gpus
+        GPUs that they share.
+
+    Examples
+    --------
+    Three quarters of the time are taken; a job that wants half of it gets a quarter:
+
+    >>> slowdowns([0.75], [0.5])
+    (1.0, 2.0)
+    """
+    wanted = fsum(opportunistic)
+    kept = min(wanted, LEAST_SHARE * gpus)
+    busy = fsum(guaranteed)
+    slower = max(1.0, busy / (gpus - kept))
+    idle = max(gpus - busy / slower, kept)
+    return slower, max(1.0, wanted / idle) if wanted else 1.0

@@ -1,0 +1,1 @@
+"""What a run writes: recorded events, columns, summary."""

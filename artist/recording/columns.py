@@ -1,0 +1,178 @@
+"""What a run left in memory -> Arrow tables with names and seconds. Pure.
+
+Tables come in pieces, at least one, so that writing a long run does not double its memory.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.job import JobSpec
+from artist.core.result import RunResult
+from artist.recording.names import RESOURCE_COLUMNS
+from artist.recording.recorder import ASSIGN, FAIL, KINDS, MOVE, REPRICE, START, WAKE, Recorder
+from artist.recording.resources import Resources
+from artist.units import NS_PER_S
+
+PIECE_ROWS = 1 << 18
+
+_Ints = npt.NDArray[np.int64]
+_Flags = npt.NDArray[np.bool_]
+_GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
+_UNKNOWN = -1  # in RunResult's columns: never started, not finished
+
+
+def job_tables(result: RunResult, rows: int = PIECE_ROWS) -> Iterator[Any]:
+    """Yield jobs.parquet: one row a job, in the order of the result.
+
+    `iterations` counts those done. What an unfinished or never started job does not have is null.
+    """
+    for part in _parts(len(result.jobs), rows):
+        yield _jobs(result.jobs[part], {name: column[part] for name, column in result.columns.items()})
+
+
+def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> Iterator[Any]:
+    """Yield timeline.parquet: step functions, a row per change and one more for the end of the run."""
+    recorder.close_instant()
+    time_ns = np.array(recorder.gauge_ns)
+    values = np.array(recorder.gauge_values).reshape(-1, 4)
+    if time_ns[-1] < end_ns:
+        time_ns, values = np.append(time_ns, end_ns), np.vstack([values, values[-1:]])
+    for part in _parts(len(time_ns), rows):
+        columns = zip(_GAUGES, values[part].T, strict=True)
+        gauges = {name: pa.array(column.astype(np.int64)) for name, column in columns}
+        yield pa.table({"time_s": _seconds(time_ns[part]), **gauges})
+
+
+def resource_tables(resources: Resources, rows: int = PIECE_ROWS) -> Iterator[Any]:
+    """Yield resources.parquet of a closed run: step functions, the last row at the end of the run."""
+    time_ns, values = (
+        np.array(resources.row_ns),
+        np.array(resources.row_values).reshape(-1, len(RESOURCE_COLUMNS)),
+    )
+    for part in _parts(len(time_ns), rows):
+        named = zip(RESOURCE_COLUMNS, values[part].T, strict=True)
+        yield pa.table(
+            {"time_s": _seconds(time_ns[part]), **{name: pa.array(column) for name, column in named}}
+        )
+
+
+def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
+    """Yield events.parquet: one row an event.
+
+    An event of a machine has the machine's name as its `allocation`, and the new pool as its `reason`
+    if it is an `assign`.
+    """
+    names = _Names(recorder)
+    time_ns, kind = np.array(recorder.event_ns), np.array(recorder.event_kind)
+    subject, detail = np.array(recorder.event_subject), np.array(recorder.event_detail)
+    for part in _parts(len(kind), rows):
+        yield _events(names, part.start, time_ns[part], kind[part], subject[part], detail[part])
+
+
+def allocation_text(allocation: Allocation | tuple[Slice, ...], cluster: Cluster) -> str:
+    """Return an allocation as people read it: `m3:8+m4:8 g=NAME cap=0.5`, defaults left out."""
+    slices = allocation.slices if isinstance(allocation, Allocation) else allocation
+    text = "+".join(f"{cluster.machines[s.machine].name}:{s.gpus}" for s in slices)
+    if isinstance(allocation, Allocation):
+        if allocation.group is not None:
+            text += f" g={allocation.group.name}"
+            text += " opportunistic" if allocation.opportunistic else ""
+        if allocation.bandwidth_cap != 1.0:
+            text += f" cap={allocation.bandwidth_cap!r}"
+    return text
+
+
+class _Names:
+    """Texts that the numbers of a recorder stand for."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        cluster, allocations = recorder.cluster, recorder.allocations
+        places = [allocation_text(allocation, cluster) for allocation in allocations]
+        self.first_machine = len(places)
+        self.first_pool = len(KINDS)
+        self.jobs = pa.array([job.job_id for job in recorder.jobs], pa.string())
+        self.kinds = pa.array([kind for kind, _ in KINDS], pa.string())
+        self.reasons = pa.array([reason for _, reason in KINDS] + recorder.pools, pa.string())
+        self.places = pa.array(places + [machine.name for machine in cluster.machines], pa.string())
+
+
+def _parts(n_rows: int, rows: int) -> Iterator[slice]:
+    return (slice(start, start + rows) for start in range(0, max(1, n_rows), rows))
+
+
+def _jobs(specs: Sequence[JobSpec], columns: Mapping[str, _Ints]) -> Any:
+    submit, finish = columns["submit_ns"], columns["finish_ns"]
+    ideal = np.array([spec.ideal_ns for spec in specs], dtype=np.int64)
+    return pa.table(
+        {
+            "job_id": pa.array([spec.job_id for spec in specs], pa.string()),
+            "model": pa.array([spec.model for spec in specs], pa.string()),
+            "user": pa.array([spec.user for spec in specs], pa.string()),
+            "vc": pa.array([spec.vc for spec in specs], pa.string()),
+            "gpus": pa.array([spec.demand.gpus for spec in specs], pa.int64()),
+            "submit_s": _seconds(submit),
+            "first_start_s": _seconds(columns["first_start_ns"], columns["first_start_ns"] == _UNKNOWN),
+            "finish_s": _seconds(finish, finish == _UNKNOWN),
+            "jct_s": _seconds(finish - submit, finish == _UNKNOWN),
+            "queueing_s": _seconds(columns["queueing_ns"]),
+            "running_s": _seconds(columns["running_ns"]),
+            "overhead_s": _seconds(columns["overhead_ns"]),
+            "ideal_s": _seconds(ideal),
+            "gpu_s": _seconds(columns["held_gpu_ns"]),
+            "compute_s": _seconds(columns["compute_ns"]),
+            "input_stall_s": _seconds(columns["input_stall_ns"]),
+            "interference_s": _seconds(columns["interference_ns"]),
+            "exposed_comm_s": _seconds(columns["exposed_ns"]),
+            "contention_s": _seconds(columns["contention_ns"]),
+            "sharing_s": _seconds(columns["sharing_ns"]),
+            "lost_s": _seconds(columns["lost_ns"]),
+            "iterations": pa.array(columns["iterations_done"]),
+            "starts": pa.array(columns["starts"]),
+            "preemptions": pa.array(columns["preemptions"]),
+            "evictions": pa.array(columns["evictions"]),
+            "migrations": pa.array(columns["migrations"]),
+            "resizes": pa.array(columns["resizes"]),
+            "machine_s": _seconds(columns["machine_ns"]),
+            "rack_s": _seconds(columns["rack_ns"]),
+            "network_s": _seconds(columns["network_ns"]),
+        }
+    )
+
+
+def _events(
+    names: _Names,
+    first: int,
+    time_ns: _Ints,
+    kind: npt.NDArray[np.int8],
+    subject: npt.NDArray[np.int32],
+    detail: _Ints,
+) -> Any:
+    job = subject.astype(np.int64)
+    of_machine = (kind >= FAIL) & (kind <= ASSIGN)
+    placing = (kind >= START) & (kind <= MOVE)
+    place = np.where(of_machine, names.first_machine + job, detail)
+    reason = np.where(kind == ASSIGN, names.first_pool + detail, kind)
+    return pa.table(
+        {
+            "time_s": _seconds(time_ns),
+            "seq": pa.array(np.arange(first, first + len(kind), dtype=np.int64)),
+            "kind": names.kinds.take(pa.array(kind)),
+            "job_id": _texts(names.jobs, job, of_machine | (kind == WAKE)),
+            "reason": names.reasons.take(pa.array(reason)),
+            "allocation": _texts(names.places, place, ~(of_machine | placing)),
+            "iteration_s": _seconds(detail, kind != REPRICE),
+        }
+    )
+
+
+def _texts(texts: Any, index: _Ints, missing: _Flags) -> Any:
+    return texts.take(pa.array(index, mask=missing))
+
+
+def _seconds(time_ns: _Ints, missing: _Flags | None = None) -> Any:
+    return pa.array(time_ns / float(NS_PER_S), pa.float64(), mask=missing)

@@ -1,0 +1,51 @@
+"""The files of a run folder, written from a result."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from artist.core.result import RunResult
+from artist.recording.names import RESOURCES_FILE, SUMMARY
+from artist.recording.recorder import Recorder
+from artist.recording.resources import Resources
+from artist.recording.series import Series, write_series
+
+
+def write_run(
+    folder: Path,
+    result: RunResult,
+    recorder: Recorder | None,
+    summary: dict[str, Any],
+    series: Series = (),
+    resources: Resources | None = None,
+) -> None:
+    """Write the tables and the summary of a run into an existing folder.
+
+    Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
+    what the policy noted of itself; `resources` is what was in use, closed, if that was recorded.
+    """
+    from artist.recording import columns
+
+    _write_table(folder / "jobs.parquet", columns.job_tables(result))
+    if recorder is not None:
+        _write_table(folder / "events.parquet", columns.event_tables(recorder))
+        _write_table(folder / "timeline.parquet", columns.timeline_tables(recorder, result.end_ns))
+    if resources is not None:
+        _write_table(folder / RESOURCES_FILE, columns.resource_tables(resources))
+    write_series(folder, series)
+    text = json.dumps(summary, indent=2, allow_nan=False)
+    (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
+
+
+def _write_table(path: Path, pieces: Iterator[Any]) -> None:
+    import pyarrow.parquet as pq
+
+    first = next(pieces)
+    with pq.ParquetWriter(path, first.schema, **_PARQUET) as writer:
+        writer.write_table(first)
+        for piece in pieces:
+            writer.write_table(piece)
+
+
+_PARQUET: dict[str, Any] = {"version": "2.6", "compression": "zstd", "write_page_checksum": True}

@@ -1,0 +1,120 @@
+"""The numbers of summary.json, made from a result. Pure."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import TIERS
+from artist.core.result import RunResult
+from artist.recording.resources import Resources
+from artist.units import NS_PER_S, ns_to_seconds
+
+
+def summarise(
+    result: RunResult,
+    *,
+    policy: str,
+    seed: int,
+    network_distinct: int,
+    network_fallbacks: int = 0,
+    network_carried: int = 0,
+    resources: Resources | None = None,
+    run: dict[str, Any],
+) -> dict[str, Any]:
+    """Return summary.json.
+
+    Completion, queueing and exposed time are taken over finished jobs, of the window if the run was to end
+    with one (the steady state: jobs before and after it only keep the cluster busy); `comm_overhead` over all
+    jobs that made progress; preemptions and migrations over all jobs. A number that needs a finished job
+    (or progress, or capacity) is None when there is none.
+
+    Parameters
+    ----------
+    network_distinct
+        How many different questions the network model was asked.
+    network_fallbacks
+        How many of them its fallback answered.
+    network_carried
+        For how many of them the answer was carried over from a placement that the model can express.
+    resources
+        What was in use, closed, if that was recorded.
+    run
+        What may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code, host.
+    """
+    columns = result.columns
+    submit, finish = columns["submit_ns"], columns["finish_ns"]
+    finished = finish >= 0
+    measured = finished.copy()
+    if result.window is not None:
+        number = np.arange(len(finish))
+        measured &= (number >= result.window[0]) & (number < result.window[1])
+    return {
+        "policy": policy,
+        "jobs": len(result.jobs),
+        "finished": int(finished.sum()),
+        "stopped_by": result.stopped_by,
+        "makespan_s": ns_to_seconds(int(finish.max()) - int(submit.min())) if finished.any() else None,
+        "jct_s": distribution((finish - submit)[measured]),
+        "queueing_s": distribution(columns["queueing_ns"][measured]),
+        "exposed_s": distribution(columns["exposed_ns"][measured]),
+        "comm_overhead": _comm_overhead(columns["exposed_ns"], columns["compute_ns"]),
+        "gpu_utilization": _ratio(result.compute_gpu_ns, result.capacity_gpu_ns),
+        "gpu_allocated": _ratio(result.busy_gpu_ns, result.capacity_gpu_ns),
+        **({} if resources is None else resources.means(result)),
+        "preemptions": int(columns["preemptions"].sum()),
+        "migrations": int(columns["migrations"].sum()),
+        "placements": {tier: int(result.placements.get(tier, 0)) for tier in TIERS},
+        "network_distinct": network_distinct,
+        "network_fallbacks": network_fallbacks,
+        "network_carried": network_carried,
+        "events": result.events,
+        "seed": seed,
+        "run": dict(run),
+    }
+
+
+def distribution(times_ns: npt.NDArray[np.int64]) -> dict[str, float | None]:
+    """Return mean, median, percentiles (linear) and tail of times, in seconds.
+
+    The tail is the mean of the values above the percentile; the greatest value if none is above it.
+    """
+    if not len(times_ns):
+        return dict.fromkeys(("mean", "median", "p95", "p99", "max", "mean_beyond_p95", "mean_beyond_p99"))
+    median, p95, p99 = (float(q) for q in np.percentile(times_ns, (50, 95, 99)))
+    return {
+        "mean": _mean_s(times_ns),
+        "median": median / NS_PER_S,
+        "p95": p95 / NS_PER_S,
+        "p99": p99 / NS_PER_S,
+        "max": ns_to_seconds(int(times_ns.max())),
+        "mean_beyond_p95": _mean_beyond_s(times_ns, p95),
+        "mean_beyond_p99": _mean_beyond_s(times_ns, p99),
+    }
+
+
+def _mean_beyond_s(times_ns: npt.NDArray[np.int64], limit_ns: float) -> float:
+    beyond = times_ns[times_ns > limit_ns]
+    return _mean_s(beyond) if len(beyond) else ns_to_seconds(int(times_ns.max()))
+
+
+def _mean_s(times_ns: npt.NDArray[np.int64]) -> float:
+    # Summed as Python's integers: exact, whatever the order, and sums may pass 2^63.
+    total_ns: int = sum(times_ns.tolist())
+    return total_ns / (len(times_ns) * NS_PER_S)
+
+
+def _comm_overhead(
+    exposed_ns: npt.NDArray[np.int64], compute_ns: npt.NDArray[np.int64]
+) -> dict[str, float | None]:
+    ran = compute_ns > 0
+    if not ran.any():
+        return {"mean": None, "p95": None}
+    overhead = exposed_ns[ran] / compute_ns[ran]
+    # fsum rounds once, so the mean is the same on every processor.
+    return {"mean": math.fsum(overhead) / len(overhead), "p95": float(np.percentile(overhead, 95))}
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,28 @@
+"""What a policy noted of itself over time, such as timers: policy.parquet with time_s, name and value."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from artist.recording.names import SERIES
+from artist.units import NS_PER_S
+
+Series = Sequence[tuple[int, str, float]]
+"""(time in ns, name, value), in order of time."""
+
+
+def write_series(folder: Path, series: Series) -> None:
+    """Write the file, if anything was noted."""
+    if not series:
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    times, names, values = zip(*series, strict=True)
+    columns = {
+        "time_s": np.array(times, dtype=np.int64) / NS_PER_S,
+        "name": list(map(str, names)),
+        "value": np.array(values, dtype=np.float64),
+    }
+    pq.write_table(pa.table(columns), folder / SERIES)

@@ -1,0 +1,1 @@
+"""One run: its configuration, its parts, its folder and key."""

@@ -1,0 +1,355 @@
+"""Make the parts of a run from its configuration. The only place that knows every concrete part."""
+
+import gc
+import inspect
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from pydoc import locate
+from typing import Any
+
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+
+from artist.bad_input.blame import own_lines
+from artist.bad_input.explain import chain, checked, from_call, from_validation
+from artist.core.cluster import CapacityEvent, Cluster
+from artist.core.events import Observer
+from artist.core.iteration import IterationParts
+from artist.core.job import JobSpec
+from artist.core.result import RunResult
+from artist.data import data_path
+from artist.datacenter.build import build_cluster
+from artist.engine.engine import Engine
+from artist.engine.stopping import StopRule
+from artist.errors import InputError
+from artist.performance.couplings.interleaved import Interleaved
+from artist.performance.couplings.packed import Packed
+from artist.performance.effects.compute import Compute
+from artist.performance.placed import PlacedPerformance
+from artist.run.config import Config, NetworkConfig, PerformanceConfig
+from artist.units import seconds_to_ns
+from artist.workload.load import load_jobs
+from netmodels.analytical import AnalyticalModel
+from netmodels.api import Fabric, NetworkModel
+from netmodels.cache import CachedModel
+from netmodels.calibrated import read_calibrated
+from netmodels.profile import Profile, get_profile
+from netmodels.system import SystemSettings, merge_system
+from netmodels.topology import Topology, load_topology
+
+log = logging.getLogger("artist")
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Everything that a run needs, checked, before its clock starts."""
+
+    config: Config
+    jobs: Sequence[JobSpec]
+    cluster: Cluster
+    capacity_events: Sequence[CapacityEvent]
+    policy: Any
+    network: CachedModel
+    performance: PlacedPerformance
+    overheads: Any
+    estimates: Any
+    stop: StopRule
+
+    def run(self, observers: Sequence[Observer]) -> RunResult:
+        """Run to the end.
+
+        Raises
+        ------
+        InputError
+            If a job can never fit the cluster.
+        PlanError, StuckError
+            If the policy is at fault.
+        """
+        engine = Engine(
+            self.jobs,
+            self.cluster,
+            self.policy,
+            self.performance,
+            overheads=self.overheads,
+            estimates=self.estimates,
+            stop=self.stop,
+            capacity_events=self.capacity_events,
+            signals={},
+            observers=tuple(observers),
+        )
+        with _seldom_collecting():
+            return engine.run()
+
+
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Keep Python from searching hundred thousands of jobs for garbage that the engine does not make."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def check_config(raw: Mapping[str, Any]) -> Config:
+    """Return the resolved configuration as a checked record.
+
+    Raises
+    ------
+    InputError
+        For the first bad field.
+    """
+    return checked(Config, raw)
+
+
+def build(config: Config) -> Simulation:
+    """Make all parts of a run.
+
+    Raises
+    ------
+    InputError
+        With file, row or field, the value found and what is allowed.
+    """
+    topology = load_topology(config.topology)
+    cluster, capacity_events = build_cluster(config.cluster, topology)
+    network, system = build_network(config.network, topology)
+    policy = part(config.policy, "policy", ("decide",))
+    overheads = part(config.overheads, "overheads", ("delay_ns",))
+    estimates = part(config.estimates, "estimates", ("factors",))
+    source = part(config.workload, "workload", ("table",))
+    arrivals = part(config.arrivals, "arrivals", ("apply",))
+    jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
+    stop = _stop(config, len(jobs))
+    profiles = network_profiles(config.network, topology)
+    performance = build_performance(config.performance, network, topology.fabric, system, profiles)
+    return Simulation(
+        config, jobs, cluster, capacity_events, policy, network, performance, overheads, estimates, stop
+    )
+
+
+def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
+    """Make what a `_target_` names.
+
+    Parameters
+    ----------
+    node
+        `_target_` and the parameters of its class.
+    field
+        Where the node lies in the configuration.
+    methods
+        What any part of this group has.
+
+    Raises
+    ------
+    InputError
+        If there is no such class, a parameter is not allowed, or it is no such part.
+    """
+    try:
+        made = instantiate(OmegaConf.create({"_": dict(node)})["_"], _convert_="all")
+    except Exception as error:  # Hydra's own, mostly; of an odd `_partial_` or `_args_` any
+        raise _in_words(error, node, field) from error
+    lacking = [name for name in methods if not callable(getattr(made, name, None))]
+    if lacking:
+        what = f"not a part of the group {field.split('.')[0]}: it has no method `{lacking[0]}`"
+        allowed = f"a class with {', '.join(methods)}"
+        raise InputError(what, where=f"{field}._target_", found=node["_target_"], allowed=allowed)
+    return made
+
+
+def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Return the files that the parts of a configuration say they read; none of a part that is no good."""
+    files: list[Path] = []
+    for field in ("workload", "arrivals", "overheads", "estimates", "network.model"):
+        try:
+            made = part(reduce(getitem, field.split("."), raw), field, ())
+        except (Exception, SystemExit):
+            continue  # the run itself will say what is wrong
+        files += [Path(path) for path in getattr(made, "input_files", ())]
+    with suppress(
+        AttributeError, RuntimeError, TypeError, KeyError
+    ):  # no mapping, home, path, name: likewise
+        files.append(_profiles_file(Path(raw["network"].get("profiles")), str(raw["topology"]["name"])))
+    return tuple(files)
+
+
+def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedModel, SystemSettings]:
+    """Make the network model, and the settings that it is to be asked with.
+
+    Raises
+    ------
+    InputError
+        If a setting or a parameter is not allowed, or the folder of its cache cannot be made.
+    """
+    system = _system(topology.fabric.system, config.system)
+    model = part(config.model, "network.model", ("iteration",))
+    fallback = AnalyticalModel() if config.fallback else None
+    try:
+        return CachedModel(model, config.cache, fallback), system
+    except InputError as error:
+        if error.where != "network.cache" or os.environ.get("ARTIST_CACHE") != str(config.cache):
+            raise
+        where = "environment variable ARTIST_CACHE"
+        raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
+
+
+def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str], Profile]:
+    """Return the profiles that the network model is asked about, by the name of the model.
+
+    The compute time of a job never comes from a calibrated profile: it is the trace's, or the one that ships.
+
+    Raises
+    ------
+    InputError
+        If their file is no good.
+    """
+    if config.profiles is None:
+        return get_profile
+    found = read_calibrated(_profiles_file(config.profiles, topology.name))
+    if found.topology not in ("", topology.name):
+        note = "the profiles of %s were calibrated for topology %s, not %s"
+        log.warning(note, config.profiles, found.topology, topology.name, extra={"note": True})
+    return found
+
+
+def _profiles_file(profiles: Path, topology: str) -> Path:
+    """Return the file of profiles: the one named, or of a calibration that ships that for the topology.
+
+    Raises
+    ------
+    InputError
+        If a calibration ships, but not for this topology.
+    """
+    shipped = data_path("traces", "calibrated") / profiles
+    if len(profiles.parts) != 1 or not shipped.is_dir():
+        return profiles.expanduser()
+    file = shipped / f"{topology}.yaml"
+    if not file.is_file():
+        known = ", ".join(sorted(each.stem for each in shipped.glob("*.yaml")))
+        allowed = (
+            f"topology={known}; for another: artist-calibrate measured={profiles} topology=NAME out=FILE, "
+        )
+        what = f"it ships for other topologies than {topology}"
+        raise InputError(
+            what, where="network.profiles", found=str(profiles), allowed=f"{allowed}then that FILE"
+        )
+    return file
+
+
+def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSettings:
+    try:
+        return merge_system(base, overrides)
+    except InputError as error:
+        where = f"network.{error.where}"
+        raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
+
+
+def build_performance(
+    config: PerformanceConfig,
+    network: NetworkModel,
+    fabric: Fabric,
+    system: SystemSettings,
+    profiles: Callable[[str], Profile],
+) -> PlacedPerformance:
+    """Make what iteration times come from.
+
+    Raises
+    ------
+    InputError
+        If an effect or a coupling of the user's own cannot be made, or is none.
+    """
+    effects = _parts(config.effects, "performance.effects", ("ns",))
+    for place, effect in enumerate(effects):
+        if getattr(effect, "part", None) not in IterationParts._fields:
+            where, found = f"performance.effects[{place}]", getattr(effect, "part", None)
+            allowed = ", ".join(IterationParts._fields)
+            raise InputError("it adds to no part of an iteration", where=where, found=found, allowed=allowed)
+    return PlacedPerformance(
+        network,
+        fabric,
+        system,
+        profiles,
+        compute=Compute(config.mixed_types, config.mixed_efficiency, config.scaling_loss),
+        packed=Packed(config.packing_interference),
+        interleaved=Interleaved(config.group_slowdown, config.loading),
+        network_stage=config.network_stage,
+        effects=effects,
+        couplings=_parts(config.couplings, "performance.couplings", ("touched", "coupled")),
+    )
+
+
+def _parts(nodes: Sequence[Mapping[str, Any]], field: str, methods: tuple[str, ...]) -> list[Any]:
+    return [part(node, f"{field}[{place}]", methods) for place, node in enumerate(nodes)]
+
+
+def _stop(config: Config, n_jobs: int) -> StopRule:
+    stop = config.stop
+    if stop.jobs is not None and stop.jobs[1] > n_jobs:
+        allowed = f"[first, last] with last <= {n_jobs}, the number of jobs"
+        raise InputError(
+            "the window ends after the last job", where="stop.jobs", found=list(stop.jobs), allowed=allowed
+        )
+    return StopRule(stop.jobs, None if stop.time_s is None else seconds_to_ns(stop.time_s))
+
+
+def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputError:
+    """Explain why a part could not be made."""
+    where, inner = _innermost(str(error), node, field)
+    target = str(inner["_target_"])
+    listed = tuple(str(name) for name in inner if not str(name).startswith("_"))
+    for link in chain(error):
+        if isinstance(link, InputError):
+            return link
+        if isinstance(link, ValidationError):
+            return from_validation(link, where, names=_parameters(target) or listed)
+        if isinstance(link, TypeError):
+            explained = from_call(link, where, _parameters(target))
+            if explained is not None:
+                return explained
+    cause = [link for link in chain(error) if not isinstance(link, InstantiationException)]
+    if not cause:  # Hydra itself refuses
+        reason = " ".join(str(error).split()).partition(". ")[0]
+        return InputError(f"cannot be made: {reason}", where=where, found=target)
+    reason = f"{type(cause[-1]).__name__}: {cause[-1]}"
+    lines = own_lines(cause[-1], dict(node))
+    if "locating target" in str(error) or "Error loading" in str(error):
+        if lines:  # the module is there, and fails when it is imported
+            where = f"{where}._target_"
+            return InputError(f"its module cannot be imported: {reason}", where=where, found=lines)
+        allowed = "module.Class, where the module is installed or lies in the folder of --config-dir"
+        what = f"no such class: {cause[-1]}"
+        return InputError(what, where=f"{where}._target_", found=target, allowed=allowed)
+    at = f", at {lines}" if lines else ""
+    return InputError(f"cannot be made: {reason}{at}", where=where, found=target)
+
+
+def _innermost(message: str, node: Mapping[str, Any], field: str) -> tuple[str, Mapping[str, Any]]:
+    """Return the field and the node of the part inside a part that Hydra complains of."""
+    _, _, key = message.partition("full_key: ")
+    at: Mapping[str, Any] = node
+    path: list[str] = []
+    for name in key.split()[0].split(".")[1:] if key else []:
+        below = at.get(name)
+        if not isinstance(below, Mapping) or "_target_" not in below:
+            break
+        at, path = below, [*path, name]
+    return ".".join([field, *path]), at
+
+
+def _parameters(target: str) -> tuple[str, ...]:
+    """Return the names that a class takes; none if it takes any."""
+    try:
+        parameters = inspect.signature(locate(target)).parameters.values()  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # no class, or one written in C
+        return ()
+    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))

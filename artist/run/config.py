@@ -1,0 +1,158 @@
+"""The frame of the configuration. What a part takes is declared, and judged, by the part itself."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from artist.bad_input.records import Strict
+from artist.datacenter.config import ClusterConfig
+from artist.performance.effects.compute import MixedTypes
+from artist.performance.effects.stages import NetworkStage
+from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Loading
+
+MOST_S = 4e9  # as of a trace (artist.workload.table): beyond, sums leave the 64 bits of nanoseconds
+
+Factor = Annotated[float, Field(ge=1, le=100)]
+NAME_RULE = "letters, digits, `_`, `.` and `-`, not beginning with `.` or `-`; such as first"
+
+
+def checked_name(name: object) -> str:
+    """Return the name of a sweep, which becomes a folder; raise ValueError if it is none."""
+    text = str(name) if isinstance(name, str | int) else ""
+    if re.fullmatch(r"\w[\w.-]*", text) is None:
+        raise ValueError(f"not the name of a folder; {NAME_RULE}")
+    return text
+
+
+def _needs_target(part: object) -> object:
+    if not isinstance(part, dict) or not isinstance(part.get("_target_"), str):
+        raise ValueError(
+            "a part names its class as `_target_: module.Class`; choose one of its group's files"
+        )
+    return part
+
+
+Part = Annotated[dict[str, Any], BeforeValidator(_needs_target)]
+
+
+class NetworkConfig(Strict):
+    """Who answers for the communication of a job.
+
+    Attributes
+    ----------
+    model
+        The network model.
+    cache
+        Folder of answers on disk; None keeps them in memory only.
+    system
+        Settings that replace those of the topology; None keeps the topology's.
+    profiles
+        File of calibrated profiles, or the name of a calibration that ships; None for profiles as they are.
+    fallback
+        Who answers where the model cannot; None: the run ends with the model's error.
+    ahead
+        Processes that ask foreseeable questions before the clock starts; 0 asks when they come up.
+    """
+
+    model: Part
+    cache: Path | None = None
+    profiles: Path | None = None
+    fallback: Literal["analytical"] | None = None
+    ahead: int = Field(default=0, ge=0, le=1024)
+    system: dict[str, Any] = Field(default_factory=dict)
+
+
+class PerformanceConfig(Strict):
+    """How iteration times scale, and what jobs do to each other.
+
+    Attributes
+    ----------
+    packing_interference
+        By what share of its iteration a job that is packed on shared GPUs gets slower, beyond waiting.
+    group_slowdown
+        By how much interleaved groups of 2, 3, 4 jobs take longer than the formula says.
+    loading
+        Whether members of interleaved groups wait for each other between reading samples and preparing them.
+    network_stage
+        Where the network stage of an interleaved job comes from: the network model, or trace and table.
+    mixed_types, mixed_efficiency, scaling_loss
+        As for `artist.performance.effects.compute.Compute`.
+    effects, couplings
+        Parts of the user's own, after those that are always there (`artist.performance.effects.api`,
+        `artist.performance.couplings.api`).
+    """
+
+    packing_interference: float = Field(0.0, ge=0, le=100)
+    group_slowdown: tuple[Factor, Factor, Factor] = MEASURED_SLOWDOWN
+    loading: Loading = "whole"
+    network_stage: NetworkStage = "model"
+    mixed_types: MixedTypes = "slowest"
+    mixed_efficiency: float = Field(1.0, gt=0, le=1)
+    scaling_loss: float = Field(0.0, ge=0, lt=1)
+    effects: tuple[Part, ...] = ()
+    couplings: tuple[Part, ...] = ()
+
+
+class StopConfig(Strict):
+    """When a run ends before all jobs have finished.
+
+    Attributes
+    ----------
+    jobs
+        End when jobs first <= number < last, in order of arrival, have finished.
+    time_s
+        End at this time.
+    """
+
+    jobs: tuple[int, int] | None = None
+    time_s: float | None = Field(default=None, gt=0, le=MOST_S)
+
+    @model_validator(mode="after")
+    def _window(self) -> Self:
+        if self.jobs is not None and not 0 <= self.jobs[0] < self.jobs[1]:
+            raise ValueError("stop.jobs is [first, last] with 0 <= first < last, in order of arrival")
+        return self
+
+
+class OutputConfig(Strict):
+    """Where results go and what is written. Not part of the run key.
+
+    Attributes
+    ----------
+    dir
+        Folder of all run folders.
+    name
+        Name of a sweep's folder; None for the experiment's.
+    rates
+        Whether events.parquet has changes of iteration time too; there are many.
+    resources
+        Whether resources.parquet says what is in use, and how blocked those are that wait. A run that was
+        made without it is made again.
+    progress
+        Whether to show a progress bar; None for "if stderr is a terminal".
+    """
+
+    dir: Path
+    name: Annotated[str, BeforeValidator(checked_name)] | None = None
+    rates: bool = False
+    resources: bool = Field(default=False, strict=True)
+    progress: bool | None = None
+
+
+class Config(Strict):
+    """The whole configuration of one run."""
+
+    seed: Annotated[int, Field(ge=0, strict=True)]
+    topology: dict[str, Any]
+    cluster: ClusterConfig
+    workload: Part
+    arrivals: Part
+    policy: Part
+    network: NetworkConfig
+    performance: PerformanceConfig = PerformanceConfig()
+    estimates: Part
+    overheads: Part
+    stop: StopConfig
+    output: OutputConfig

@@ -1,0 +1,118 @@
+"""The name of what a run depends on: equal keys, equal results."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_LEFT_OUT = ("hydra", "output")  # what does not change results
+_LEFT_OUT_OF_NETWORK = ("cache", "ahead")
+_LEFT_OUT_OF_MODEL = ("timeout_s", "scratch", "keep")
+_DIGITS = 12
+
+
+@lru_cache(maxsize=1)
+def program_version() -> str:
+    """Return the version and a digest of the program's own files; an edited checkout is another program."""
+    try:
+        number = version("artist-sim")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        number = "0"
+    package = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for folder in (package, package.parent / "netmodels"):
+        for path in _own_files(folder):
+            digest.update(f"{folder.name}/{path.relative_to(folder).as_posix()}\0".encode())
+            digest.update(path.read_bytes())
+    return f"{number}+{digest.hexdigest()[:8]}"
+
+
+def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path] = ()) -> str:
+    """Return the key of a run: equal for equal config, input contents and program.
+
+    Parameters
+    ----------
+    config
+        The resolved configuration; what cannot change results does not count.
+    policy
+        The name that the results give to the policy.
+    files
+        Files that the run reads besides those that the configuration names.
+    """
+    kept = _kept(config)
+    contents = [[path.as_posix(), _digest(path)] for path in _all_files(kept, files)]
+    text = json.dumps([kept, policy, contents, program_version()], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def code_digest(config: Mapping[str, Any], *, files: Iterable[Path] = ()) -> str:
+    """Return what a run key covers beside the configuration: the program and the contents of all files.
+
+    Runs that differ in it differ by more than their settings. Where the files lie does not count.
+
+    Parameters
+    ----------
+    config, files
+        As for `run_key`.
+    """
+    contents = sorted(["/".join(path.parts[-2:]), _digest(path)] for path in _all_files(_kept(config), files))
+    program = program_version().partition("+")[2]
+    return hashlib.sha256(json.dumps([contents, program]).encode()).hexdigest()[:_DIGITS]
+
+
+def _kept(config: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in config.items() if name not in _LEFT_OUT}
+    if isinstance(kept.get("network"), Mapping):
+        network = kept["network"].items()
+        kept["network"] = {name: value for name, value in network if name not in _LEFT_OUT_OF_NETWORK}
+        model = kept["network"].get("model")
+        if isinstance(model, Mapping):
+            kept["network"]["model"] = {n: value for n, value in model.items() if n not in _LEFT_OUT_OF_MODEL}
+    return kept
+
+
+def _all_files(kept: Mapping[str, Any], files: Iterable[Path]) -> list[Path]:
+    return sorted({*files, *(path for value in kept.values() for path in _files_in(value))})
+
+
+def _own_files(folder: Path) -> list[Path]:
+    def own(path: Path) -> bool:
+        return path.is_file() and not {"_data", "__pycache__"} & set(path.relative_to(folder).parts)
+
+    return sorted(path for path in folder.rglob("*") if own(path))
+
+
+def _files_in(value: object) -> Iterable[Path]:
+    """Yield the existing files that a configuration names; a word without dot or slash is no file."""
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from _files_in(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _files_in(one)
+    elif (
+        isinstance(value, str) and ("/" in value or "." in value) and len(value) < 4096 and "\0" not in value
+    ):
+        path = Path(value).expanduser()
+        try:
+            if path.is_file():
+                yield path
+        except OSError:  # too long a name, no permission: the run will say so
+            return
+
+
+def _digest(path: Path) -> str:
+    try:
+        state = path.stat()
+        return _content_digest(path, state.st_size, state.st_mtime_ns)
+    except OSError:
+        return "unreadable"
+
+
+@lru_cache(maxsize=256)
+def _content_digest(path: Path, size: int, mtime_ns: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,242 @@
+"""One run, from its configuration to its folder. Never raises for bad input: it returns an outcome."""
+
+import io
+import logging
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import parent_process
+from pathlib import Path
+from time import perf_counter
+from traceback import extract_tb, format_exc
+from typing import Any, Literal
+
+import yaml
+
+from artist.bad_input.blame import own_lines
+from artist.bad_input.explain import from_library, two_lines
+from artist.core.events import Observer
+from artist.errors import InputError, PlanError, StuckError
+from artist.recording.folder import write_run
+from artist.recording.metrics import summarise
+from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
+from artist.recording.recorder import Recorder
+from artist.recording.resources import Resources
+from artist.run.ahead import ask_ahead
+from artist.run.build import Simulation, build, check_config, input_files
+from artist.run.folder import RunFolder
+from artist.run.key import code_digest, program_version
+from artist.run.orphans import end_with_parent
+from artist.run.progress import ProgressBar
+from artist.run.user_folder import check_targets, put_on_path, python_files
+
+log = logging.getLogger("artist")
+
+_LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to run and where to put it.
+
+    Attributes
+    ----------
+    config
+        Resolved, without `hydra`.
+    policy
+        The name that the results give to the policy.
+    folder
+        The run folder.
+    user_folders
+        Folders with a user's own parts.
+    alone
+        Whether it is the only run of the command, so that it may show its progress.
+    """
+
+    config: Mapping[str, Any]
+    policy: str
+    folder: Path
+    user_folders: tuple[Path, ...] = ()
+    alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a run.
+
+    Attributes
+    ----------
+    status
+        Finished now; kept, since it was finished before; bad input; failed; interrupted.
+    message
+        Why it did not finish, for the user.
+    log
+        Its log, if the message does not say all.
+    notes
+        What the user should know of a run that was done now.
+    """
+
+    status: Literal["finished", "kept", "bad_input", "failed", "interrupted"]
+    folder: Path
+    summary: dict[str, Any] | None = None
+    message: str = ""
+    log: Path | None = None
+    notes: tuple[str, ...] = ()
+
+
+def run_point(request: Request) -> Outcome:
+    """Run, unless it was run before; write the run folder; leave `error.json` if it fails.
+
+    Only the interruption of a process of its own is raised, and what a cluster's scheduler does with its job.
+    """
+    end_with_parent()
+    lines, notes = io.StringIO(), _Notes()
+    output = request.config["output"]
+    wanted = (RESOURCES_FILE,) if output.get("resources") else ()
+    folder = RunFolder(request.folder, Path(str(output["dir"])).expanduser() / ".locks", wanted)
+    with _logging_to(logging.StreamHandler(lines), notes):
+        try:
+            return replace(_finish(request, folder, lines), notes=tuple(notes.kept))
+        except InputError as error:
+            outcome = Outcome("bad_input", request.folder, message=two_lines(error))
+        except (PlanError, StuckError) as error:
+            outcome = Outcome("failed", request.folder, message=f"{type(error).__name__}: {error}")
+        except KeyboardInterrupt:
+            if parent_process() is None:
+                raise
+            return Outcome("interrupted", request.folder, message="interrupted")
+        except (Exception, SystemExit) as error:
+            if _of_the_scheduler(error):
+                raise
+            outcome = _unforeseen(error, request)
+            if outcome.log is not None:
+                lines.write(format_exc())
+    if outcome.log is not None or not request.alone:
+        record = {"status": outcome.status, "message": outcome.message, "log": lines.getvalue()}
+        folder.fail(record, {CONFIG: _as_yaml(request.config), LOG: lines.getvalue()})
+    return outcome
+
+
+def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
+    kept = folder.summary()
+    if kept is None:
+        for own in request.user_folders:
+            put_on_path(own)
+            check_targets(request.config, own)
+        simulation = build(check_config(request.config))
+        with folder.claim() as scratch:
+            if scratch is not None:
+                code = _code(request)
+                summary = _simulate(request, simulation, scratch, code)
+                (scratch / CONFIG).write_text(_as_yaml(request.config), encoding="utf-8")
+                (scratch / LOG).write_text(lines.getvalue(), encoding="utf-8")
+                return Outcome("finished", request.folder, summary)
+        kept = folder.summary()
+    return Outcome("kept", request.folder, kept)
+
+
+def _code(request: Request) -> str:
+    own = [path for folder in request.user_folders for path in python_files(folder)]
+    return code_digest(request.config, files=[*own, *input_files(request.config)])
+
+
+def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str) -> dict[str, Any]:
+    config, network = simulation.config, simulation.network
+    started = perf_counter()
+    log.info("network model: %s", getattr(network.model, "program", type(network.model).__name__))
+    shown = _shows_progress(config.output.progress, request.alone)
+    ask_ahead(config, network, shown=shown)
+    log.info(
+        "%d jobs on %d GPUs under %s", len(simulation.jobs), simulation.cluster.total_gpus, request.policy
+    )
+    jobs = simulation.jobs  # in order of arrival, as the engine numbers them
+    recorder = Recorder(jobs, simulation.cluster, rates=config.output.rates)
+    stages = simulation.performance.stages
+    resources = Resources(jobs, simulation.cluster, stages) if config.output.resources else None
+    with ExitStack() as stack:
+        observers: list[Observer] = [recorder]
+        if resources is not None:
+            observers.append(resources)
+        if shown:
+            observers.append(stack.enter_context(ProgressBar(len(jobs))))
+        result = simulation.run(observers)
+    if resources is not None:
+        resources.close(result.end_ns)
+    wall_s = perf_counter() - started
+    log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
+    summary = summarise(
+        result,
+        policy=request.policy,
+        seed=config.seed,
+        network_distinct=len(network.distinct),
+        network_fallbacks=network.fallbacks,
+        network_carried=network.carried,
+        resources=resources,
+        run={
+            "wall_s": round(wall_s, 3),
+            "network": f"{type(network.model).__name__} {network.version}",
+            "network_calls": network.calls,
+            "cache_hits": network.hits,
+            "version": program_version(),
+            "code": code,
+            "host": socket.gethostname(),
+        },
+    )
+    write_run(scratch, result, recorder, summary, getattr(simulation.policy, "series", ()), resources)
+    return summary
+
+
+def _shows_progress(wanted: bool | None, alone: bool) -> bool:
+    return (alone and sys.stderr.isatty()) if wanted is None else wanted
+
+
+def _unforeseen(error: BaseException, request: Request) -> Outcome:
+    """Return the outcome of an error that no input should lead to: the system's, a user part's, or ours."""
+    lines = own_lines(error, request.config)
+    if isinstance(error, OSError) and not lines:
+        return Outcome("bad_input", request.folder, message=two_lines(from_library(error)))
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    if isinstance(error, SystemExit):
+        what = f"it left the program by sys.exit({error.code!r})"
+    elif not lines:
+        what += "; this is a bug of the program"
+    at = lines or "{0.filename}:{0.lineno}".format(extract_tb(error.__traceback__)[-1])
+    message = f"the run under policy {request.policy} failed: {what}\n  at {at}"
+    return Outcome("failed", request.folder, message=message, log=request.folder / LOG)
+
+
+def _of_the_scheduler(error: BaseException) -> bool:
+    """Tell whether submitit raised it when its job was out of time, or is to be queued again."""
+    return any("submitit" in Path(frame.filename).parts for frame in extract_tb(error.__traceback__))
+
+
+def _as_yaml(config: Mapping[str, Any]) -> str:
+    text: str = yaml.safe_dump(dict(config), sort_keys=False)
+    return text
+
+
+class _Notes(logging.Handler):
+    """Keeps what was logged with `extra={"note": True}`: the user should see it, and once for a sweep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "note", False):
+            self.kept.append(record.getMessage())
+
+
+@contextmanager
+def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
+    root = logging.getLogger()
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter(_LOG_FORMAT))
+        root.addHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            root.removeHandler(handler)

@@ -1,0 +1,58 @@
+"""A user's own folder (`--config-dir`): her YAML files join the groups, her modules can be imported."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from artist.bad_input.blame import targets_of
+from artist.data import data_path
+from artist.errors import InputError
+
+
+def check_shadows(folder: Path) -> None:
+    """Refuse files that have the place of a shipped one; Hydra alone would silently ignore them.
+
+    Raises
+    ------
+    InputError
+        For the first such file.
+    """
+    for path in sorted(folder.rglob("*.yaml")):
+        place = path.relative_to(folder)
+        shipped = data_path("conf", str(place))
+        if place.parts[0] == "topology":
+            shipped = data_path("topologies", str(Path(*place.parts[1:])))
+        if shipped.is_file() and shipped.resolve() != path.resolve():
+            what = "has the name of a shipped file, which would be taken instead"
+            raise InputError(what, where=str(path), found=str(place), allowed="a name of your own")
+
+
+def put_on_path(folder: Path) -> None:
+    """Let modules of the folder be imported; installed ones come first."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def check_targets(config: object, folder: Path) -> None:
+    """Refuse a class whose module lies in the folder but would be imported from elsewhere.
+
+    Raises
+    ------
+    InputError
+        With the file and what hides it.
+    """
+    for target in targets_of(config):
+        name = target.partition(".")[0]
+        mine = next((p for p in (folder / f"{name}.py", folder / name / "__init__.py") if p.is_file()), None)
+        if mine is None:
+            continue
+        found = find_spec(name)
+        if found is not None and found.origin != str(mine):
+            what = f"hidden by another module `{name}`"
+            raise InputError(what, where=str(mine), found=found.origin, allowed="a name of your own")
+
+
+def python_files(folder: Path) -> list[Path]:
+    """Return the modules of the folder, which decide results: those on top, and those of its packages."""
+    packages = [path.parent for path in folder.glob("*/__init__.py")]
+    return sorted([*folder.glob("*.py"), *(path for package in packages for path in package.rglob("*.py"))])
