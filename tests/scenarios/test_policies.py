@@ -106,8 +106,8 @@ def test_nobody_is_stopped_in_vain():
 def test_a_job_on_a_leaving_machine_is_neither_stopped_nor_counted():
     """B (10 s) on m0, a (100 s) on m1, which leaves from 2 on; c (5 s) comes at 3. One GPU each.
 
-    C takes the only GPU that counts, b's, which has 7 s left: c 3-8, b 8-15. A runs on to 100. To stop it, the
-    longest, would give c nothing: its GPU takes no new work.
+    C takes the only GPU that counts, b's, which has 7 s left: c 3-8, b 8-15. A runs on to 100: to stop it,
+    the longest, would give c nothing, since its GPU takes no new work.
     """
     jobs = [job("a", 1, 100), job("b", 1, 10), job("c", 1, 5, at=3)]
     leaves = [CapacityEvent(seconds_to_ns(2), "leave", 1, seconds_to_ns(200))]
