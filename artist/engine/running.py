@@ -1,6 +1,6 @@
 """The running jobs, as performance sees them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import JobSpec
@@ -34,11 +34,11 @@ class RunningJobs:
         """Return the running jobs on a machine."""
         return tuple(self._machines.jobs_on[machine])
 
-    def crossing_machine(self, machine: int) -> Iterable[int]:
+    def crossing_machine(self, machine: int) -> Sequence[int]:
         """Return the running jobs on a machine that are on others, too."""
         return tuple(self._machines.crossing_machine[machine])
 
-    def crossing_rack(self, rack: int) -> Iterable[int]:
+    def crossing_rack(self, rack: int) -> Sequence[int]:
         """Return the running jobs in a rack that are in others, too."""
         return tuple(self._machines.crossing_rack[rack])
 
