@@ -10,8 +10,8 @@ from omegaconf import OmegaConf, open_dict
 
 from artist.app.cli import register_topologies
 from artist.data import data_path
-from artist.results.claims.evaluate import _flat, _roles
-from artist.results.claims.schema import read_claims
+from artist.report.claims.evaluate import _flat, _roles
+from artist.report.claims.schema import read_claims
 from artist.run.build import build, check_config, input_files
 
 NAMES = sorted(path.stem for path in data_path("conf", "experiment").glob("*.yaml"))
