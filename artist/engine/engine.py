@@ -233,12 +233,15 @@ class Engine:
         for job, parts in prices.items():
             if job not in changed and jobs.parts[job] == parts:
                 continue
-            if jobs.status[job] != RUNNING or min(parts) < 0 or sum(parts) < 1:
+            total_ns = sum(parts)
+            if jobs.status[job] != RUNNING or min(parts) < 0 or total_ns < 1:
                 raise RuntimeError(
                     f"performance gave a wrong price for job {jobs.specs[job].job_id!r}: {parts}"
                 )
-            parts = _whole(parts)
-            if sum(parts) * jobs.iterations[job] > MOST_NS:
+            if type(total_ns) is not int:  # numpy's would overflow in the accounts
+                parts = IterationParts(*map(index, parts))
+                total_ns = sum(parts)
+            if total_ns * jobs.iterations[job] > MOST_NS:
                 raise _endless(jobs.specs[job], parts)
             jobs.settle(job, now)
             self._agenda.schedule(jobs.set_rate(job, parts), Due.FINISH, job)
@@ -325,8 +328,3 @@ def _endless(spec: JobSpec, parts: IterationParts) -> InputError:
     found = f"{part} of {longest / 1e9:.3g} s in each of {spec.iterations} iterations"
     allowed = f"{MOST_NS / 3.15576e16:.0f} years for all iterations together"
     return InputError("the job would never end", where=f"job {spec.job_id!r}", found=found, allowed=allowed)
-
-
-def _whole(parts: IterationParts) -> IterationParts:
-    """Return parts as integers of Python: numpy's would overflow in the accounts."""
-    return parts if type(sum(parts)) is int else IterationParts(*map(index, parts))

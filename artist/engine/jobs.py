@@ -129,14 +129,16 @@ class JobTable:
         self._unfinished.append(job)
         self._waiting.append(job)
         self.n_unfinished += 1
-        self._become(job, WAITING)
+        assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
+        self.status[job] = WAITING
         self.waiting_since_ns[job] = now
 
     def hold(self, job: int, allocation: Allocation, tier: int, now: int, delay: int) -> None:
         """Let a job hold an allocation from now on; progress starts after the longest delay under way."""
         if self.status[job] == WAITING:
             self.queueing_ns[job] += now - self.waiting_since_ns[job]
-            self._become(job, RUNNING)
+            assert RUNNING in LEGAL[self.status[job]], self.specs[job].job_id
+            self.status[job] = RUNNING
             del self._waiting[bisect_left(self._waiting, job)]
             self.settled_ns[job] = now
             self.progress_from_ns[job] = now + delay
@@ -229,22 +231,20 @@ class JobTable:
     def release(self, job: int, now: int) -> None:
         """Let a settled job hold nothing and wait."""
         self._let_go(job)
-        self._become(job, WAITING)
+        assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
+        self.status[job] = WAITING
         insort(self._waiting, job)
         self.waiting_since_ns[job] = now
 
     def end(self, job: int, now: int) -> None:
         """Close the books of a settled job that has finished."""
         self._let_go(job)
-        self._become(job, FINISHED)
+        assert FINISHED in LEGAL[self.status[job]], self.specs[job].job_id
+        self.status[job] = FINISHED
         self.finish_ns[job] = now
         self.parts[job] = None
         del self._unfinished[bisect_left(self._unfinished, job)]
         self.n_unfinished -= 1
-
-    def _become(self, job: int, status: int) -> None:
-        assert status in LEGAL[self.status[job]], (self.specs[job].job_id, self.status[job], status)
-        self.status[job] = status
 
     def _let_go(self, job: int) -> None:
         self.held_gpus[job] = 0

@@ -37,8 +37,11 @@ class Groups:
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
         """Return the changed jobs and the members of their groups, group by group; none without a group."""
+        touched = members_touched(changed, running)
+        if not touched:
+            return ()
         jobs: dict[int, None] = {}
-        for job in members_touched(changed, running):
+        for job in touched:
             group = running.allocation(job).group
             jobs.update(dict.fromkeys(running.members(group.name) if group else (job,)))
         return jobs
@@ -71,13 +74,18 @@ def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, N
 
     None if no group is among them.
     """
+    for _, before, after in changed:
+        if (after is not None and after.group is not None) or (
+            before is not None and before.group is not None
+        ):
+            break
+    else:
+        return {}
     jobs: dict[int, None] = {}
-    grouped = False
     for job, before, after in changed:
         if after is not None:
             jobs[job] = None
         for each in (before, after):
             if each is not None and each.group is not None:
-                grouped = True
                 jobs.update(dict.fromkeys(running.members(each.group.name)))
-    return jobs if grouped else {}
+    return jobs

@@ -51,39 +51,40 @@ class Communication:
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
         """Return the exposed communication of an iteration in ns."""
-        if allocation.gpus < 2 or not spec.model:
+        if not spec.model or allocation.gpus < 2:
             return 0
-        exposed, _, of = self._answer(spec, allocation, cluster)
-        return self._share(spec, allocation, cluster, compute_ns, exposed, of)
+        return self._share(spec, allocation, cluster, compute_ns, 0)
 
     def full_ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
         """Return the whole communication of an iteration in ns, hidden or not."""
-        if allocation.gpus < 2 or not spec.model:
+        if not spec.model or allocation.gpus < 2:
             return 0
-        _, full, of = self._answer(spec, allocation, cluster)
-        return self._share(spec, allocation, cluster, compute_ns, full, of)
+        return self._share(spec, allocation, cluster, compute_ns, 1)
 
     def _share(
-        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int, part: int, of: int
+        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int, which: int
     ) -> int:
-        """Return part / of of the time that the GPUs compute, rounded."""
+        """Return exposed (0) or full (1) communication as a share of the GPUs' compute time, rounded."""
+        demand, shape = spec.demand, self._shape(allocation, cluster)
+        key = (spec.model, demand.least_gpus, demand.gpus, shape)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self._ask(spec, allocation, cluster, shape)
         if spec.stages is not None:
-            compute_ns = scaled(spec.stages.gpu_ns, self._compute.factor(spec.demand, allocation, cluster))
+            compute_ns = scaled(spec.stages.gpu_ns, self._compute.factor(demand, allocation, cluster))
+        part, of = answer[which], answer[2]
         return (2 * compute_ns * part + of) // (2 * of)
 
-    def _answer(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> tuple[int, int, int]:
-        shape = self._shape(allocation, cluster)
-        demand = spec.demand
-        key = (spec.model, demand.least_gpus, demand.gpus, shape)
-        known = self._answers.get(key)
-        if known is None:
-            profile = self._profile(spec.model)
-            factor = self._compute.factor(demand, allocation, cluster)
-            if factor != 1.0:
-                profile = profile.scaled(factor)
-            answer = self._network.iteration(profile, shape, self._fabric, self._system)
-            known = self._answers[key] = (answer.exposed_ns, answer.comm_ns, max(answer.compute_ns, 1))
-        return known
+    def _ask(
+        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, shape: Shape
+    ) -> tuple[int, int, int]:
+        """Return exposed and full communication and compute, in ns, as the network model has them."""
+        profile = self._profile(spec.model)
+        factor = self._compute.factor(spec.demand, allocation, cluster)
+        if factor != 1.0:
+            profile = profile.scaled(factor)
+        answer = self._network.iteration(profile, shape, self._fabric, self._system)
+        return answer.exposed_ns, answer.comm_ns, max(answer.compute_ns, 1)
 
     def _shape(self, allocation: Allocation, cluster: Cluster) -> Shape:
         slices, machines = allocation.slices, cluster.machines
