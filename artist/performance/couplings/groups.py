@@ -74,12 +74,7 @@ def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, N
 
     None if no group is among them.
     """
-    for _, before, after in changed:
-        if (after is not None and after.group is not None) or (
-            before is not None and before.group is not None
-        ):
-            break
-    else:
+    if not _any_group(changed):
         return {}
     jobs: dict[int, None] = {}
     for job, before, after in changed:
@@ -89,3 +84,12 @@ def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, N
             if each is not None and each.group is not None:
                 jobs.update(dict.fromkeys(running.members(each.group.name)))
     return jobs
+
+
+def _any_group(changed: Sequence[Changed]) -> bool:
+    for _, before, after in changed:
+        if before is not None and before.group is not None:
+            return True
+        if after is not None and after.group is not None:
+            return True
+    return False
