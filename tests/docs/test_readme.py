@@ -67,9 +67,10 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, a trace, two sweeps, a price, a calibration, an own policy, its tests; no mark, no run."""
+    """A run, a trace, two sweeps, a price, a calibration, an own policy, its tests, own effects; no mark, no run."""
     assert len(EXAMPLES) == 9
-    assert [name for name, _ in FILES] == ["mine/fewest.py", "mine/policy/fewest.yaml", "mine/test_fewest.py"]
+    of_a_policy = ["mine/fewest.py", "mine/policy/fewest.yaml", "mine/test_fewest.py"]
+    assert [name for name, _ in FILES] == [*of_a_policy, "mine/waiting.py"]
 
 
 def test_the_page_is_short() -> None:
