@@ -67,7 +67,7 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, a trace, two sweeps, a price, a calibration, an own policy, its tests, own effects; no mark, no run."""
+    """A run, trace, two sweeps, price, calibration, own policy, its tests, own effects; no mark, no run."""
     assert len(EXAMPLES) == 9
     of_a_policy = ["mine/fewest.py", "mine/policy/fewest.yaml", "mine/test_fewest.py"]
     assert [name for name, _ in FILES] == [*of_a_policy, "mine/waiting.py"]
