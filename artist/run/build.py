@@ -126,7 +126,7 @@ def build(config: Config) -> Simulation:
     network, system = build_network(config.network, topology)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
-    estimates = part(config.estimates, "estimates", ("factors",))
+    estimates = part(config.estimates, "estimates", ("factors", "performance"))
     source = part(config.workload, "workload", ("table",))
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
