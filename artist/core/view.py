@@ -232,6 +232,12 @@ class ClusterView(Protocol):
     def pools(self) -> Sequence[str]:
         """Present owner of each machine."""
 
+    def in_pool(self, name: str) -> int:
+        """Return the machines that are in a pool now, as a set of `artist.core.buckets`; 0 for none.
+
+        Machines that are not there, or take no new work, belong to a pool as well.
+        """
+
     @property
     def accepts(self) -> Bools:
         """Which machines are there and take new work, shape (n_machines,)."""
