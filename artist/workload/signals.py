@@ -88,7 +88,8 @@ class FileSignals:
         path = self.parameters.path
         table = read_csv(path)
         signals = [name for name in table.columns if name != _TIME]
-        if _TIME not in table or not signals or "" in signals:
+        unnamed = any(name.startswith("Unnamed: ") for name in signals)  # as pandas calls it
+        if _TIME not in table or not signals or unnamed:
             allowed = f"{_TIME} and a named column for each signal"
             raise InputError("wrong columns", where=f"{path}, line 1", found=list(table), allowed=allowed)
         for name in self.parameters.names or ():
