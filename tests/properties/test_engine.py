@@ -259,12 +259,12 @@ def absent_ns(events: Sequence[CapacityEvent], end_ns: int) -> int:
     return total
 
 
-def name_of_change(before: Mapping[int, int], after: Mapping[int, int]) -> str:
+def name_of_change(before: Mapping[int, int], after: Mapping[int, int], demand: Demand) -> str:
     """Return what DESIGN's table of costs calls a change of GPUs by machine."""
     if before == after:
         return "retune"
     kept = sum(min(before.get(m, 0), after.get(m, 0)) for m in before)
-    return "resize" if kept and sum(before.values()) != sum(after.values()) else "move"
+    return "resize" if kept and demand.max_gpus else "move"
 
 
 class Replay:
@@ -324,7 +324,9 @@ class Replay:
                 self.held[job], self.since[job] = allocation, now + delay
                 self.columns["starts"][job] += 1
             case Change(now, job, allocation, how, delay):
-                assert how == name_of_change(self.held[job].gpu_map(), allocation.gpu_map())
+                assert how == name_of_change(
+                    self.held[job].gpu_map(), allocation.gpu_map(), self.specs[job].demand
+                )
                 assert delay == self.overheads.delay_ns(how, self.specs[job])
                 self.held[job], self.since[job] = allocation, max(self.since[job], now + delay)
                 self.columns["migrations"][job] += how == "move"
