@@ -9,6 +9,8 @@ import pytest
 from artist.core.buckets import ALL
 from artist.core.cluster import Cluster, Group, Machine
 from artist.core.job import Demand
+from artist.engine.added import Added
+from artist.engine.belief import Hypothetical
 from artist.engine.consolidated import Consolidated
 from artist.errors import PlanError
 from artist.performance.estimates import Estimates
@@ -287,3 +289,29 @@ def test_added_asks_the_believed_performance():
     asked(jobs, tiny_cluster(), script, estimates=Slow())
     # 2 s alone of which 1 s is compute: two of them fill the GPUs, none waits; b's price alone is 2 s
     assert seen == {"own": [4 * NS_PER_S], "others": {}}
+
+
+def test_what_would_run_is_what_runs_with_the_placed_jobs_where_they_would_be():
+    """100 random placements beside random ones: each index has the jobs that it has if they simply ran."""
+    rng, cluster = random.Random(2), tiny_cluster(4, per_rack=2)
+    specs = [job(f"j{i}") for i in range(6)]
+
+    def allocation():
+        held = on(*((m, 1) for m in sorted(rng.sample(range(4), rng.randint(1, 3)))))
+        group = Group(rng.choice("gh"), tuple((s.machine, 1) for s in held.slices))
+        return rng.choice((held, replace(held, group=group)))
+
+    for _ in range(100):
+        before = {j: allocation() for j in rng.sample(range(6), 4)}
+        placed = {j: allocation() for j in rng.sample(range(6), 2)}
+        found = Added(Hypothetical(specs, cluster, before), placed)
+        expected = Hypothetical(specs, cluster, before | placed)
+        for index, keys in {
+            "jobs_on": range(4),
+            "crossing_machine": range(4),
+            "crossing_rack": range(2),
+            "members": "gh",
+        }.items():
+            for key in keys:
+                assert sorted(getattr(found, index)(key)) == sorted(getattr(expected, index)(key)), index
+        assert all(found.allocation(j) == expected.allocation(j) for j in before | placed)
