@@ -1,7 +1,7 @@
 """Machines in racks, what a job holds on them, and what happens to them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Literal, NamedTuple
@@ -208,6 +208,21 @@ class Allocation:
     def gpu_map(self) -> dict[int, int]:
         """GPUs by machine; a machine with none (CPU-only jobs) is listed with 0."""
         return {s.machine: s.gpus for s in self.slices}
+
+    def with_resources(self, cpus: int, memory_bytes: int) -> "Allocation":
+        """Return the same GPUs with other CPUs and memory in all, spread in proportion to GPUs.
+
+        Without GPUs the first machine has everything.
+        """
+        total, before, slices = self.gpus, 0, []
+        for s in self.slices:
+            upto = before + s.gpus if total else 1
+            cpus_here, memory_here = (
+                n * upto // (total or 1) - n * before // (total or 1) for n in (cpus, memory_bytes)
+            )
+            slices.append(Slice(s.machine, s.gpus, cpus_here, memory_here))
+            before = upto
+        return replace(self, slices=tuple(slices))
 
 
 def tier_of(allocation: Allocation, cluster: Cluster) -> int:

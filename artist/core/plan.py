@@ -21,7 +21,8 @@ class Plan:
     changes
         New allocation by job; None stops the job.
     assigns
-        New pool by machine; the plan must leave the machine empty.
+        New pool by machine. All that is on the machine stops or moves away in the same plan; new jobs may
+        come to it.
     wake_ns
         When to call the policy again at the latest; replaces an earlier wish, None keeps it.
     """
@@ -60,7 +61,7 @@ class PlanBuilder:
         self._changes.pop(job, None)
 
     def assign(self, machine: int, pool: str) -> None:
-        """Give a machine that this plan leaves empty to another pool."""
+        """Give a machine to another pool: after this plan's stops and before its starts it must be empty."""
         self._assigns[machine] = pool
 
     def wake_at(self, time_ns: int) -> None:

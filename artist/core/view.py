@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.buckets import ALL
 from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Event
 from artist.core.free import Free
@@ -146,8 +147,47 @@ class BeliefPerformance(Protocol):
         A proposed group, or "them and me" on one machine.
         """
 
-    def at_gpus(self, job: int, counts: Sequence[int]) -> Ints:
-        """Return iteration times (n,) of a job at several GPU counts, best consolidated."""
+    def added(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> tuple[Ints, Mapping[int, int]]:
+        """Return iteration times of jobs beside all that runs now, and those that they would change.
+
+        Whether there is room is not checked. A job that runs now counts on its new allocation only.
+
+        Returns
+        -------
+        own
+            Of `jobs`, shape (n,).
+        others
+            New iteration time by running job, of those that it would change for.
+        """
+
+    def at_gpus(self, job: int, counts: Sequence[int], among: int = ALL) -> Ints:
+        """Return iteration times (n,) of a job alone at several GPU counts, consolidated.
+
+        Machines of the first rack that is large enough, else of the cluster: the first that holds the whole
+        job, else the largest ones; whether they are free does not count.
+
+        Parameters
+        ----------
+        among
+            The machines that count, as a set of `artist.core.buckets`.
+        """
+
+    def at_resources(
+        self, job: int, gpus: int, cpus: Sequence[int], memory_bytes: Sequence[int], among: int = ALL
+    ) -> Ints:
+        """Return iteration times of a job alone on a grid of CPUs and memory.
+
+        Parameters
+        ----------
+        gpus
+            Held, consolidated as for `at_gpus`; 0 for a CPU-only job, which is on one machine.
+        cpus, memory_bytes
+            Held in all, spread in proportion to GPUs.
+
+        Returns
+        -------
+        ndarray of int64, shape (len(cpus), len(memory_bytes))
+        """
 
 
 class Signal(Protocol):
@@ -191,6 +231,12 @@ class ClusterView(Protocol):
     @property
     def pools(self) -> Sequence[str]:
         """Present owner of each machine."""
+
+    def in_pool(self, name: str) -> int:
+        """Return the machines that are in a pool now, as a set of `artist.core.buckets`; 0 for none.
+
+        Machines that are not there, or take no new work, belong to a pool as well.
+        """
 
     @property
     def accepts(self) -> Bools:

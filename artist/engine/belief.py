@@ -5,66 +5,111 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.buckets import ALL, first_of
 from artist.core.cluster import Allocation, Cluster, Slice, racks_of
+from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
+from artist.engine.added import Added
+from artist.engine.consolidated import Consolidated
 from artist.errors import PlanError
-from artist.performance.api import Changed, Performance
+from artist.performance.api import Changed, OnGrid, Performance, Running
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 class Belief:
-    """Believed iteration times; see `artist.core.view.BeliefPerformance`."""
+    """Believed iteration times; see `artist.core.view.BeliefPerformance`.
+
+    Parameters
+    ----------
+    specs
+        All jobs of the run.
+    held
+        What each job holds now, None for one that does not run: the engine's own list.
+    running
+        The jobs that run now.
+    performance, factors
+        What is believed: iteration times, and what each job's are multiplied with, shape (n_jobs,).
+    consolidated
+        Where a job is supposed to be placed if the policy says only how many GPUs it has.
+    """
 
     def __init__(
-        self, specs: Sequence[JobSpec], cluster: Cluster, performance: Performance, factors: Floats
+        self,
+        specs: Sequence[JobSpec],
+        held: Sequence[Allocation | None],
+        running: Running,
+        performance: Performance,
+        factors: Floats,
+        consolidated: Consolidated,
     ) -> None:
         self._specs = specs
-        self._cluster = cluster
+        self._held = held
+        self._running = running
+        self._cluster: Cluster = running.cluster
         self._performance = performance
-        self._factors = factors
+        self._factors: list[float] = factors.tolist()
+        self._consolidated = consolidated
+        self._grid = performance.at_resources if isinstance(performance, OnGrid) else None
 
     def alone(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
-        return np.array(
-            [self.together([j], [a])[0] for j, a in zip(jobs, allocations, strict=True)], dtype=np.int64
-        )
+        pairs = zip(jobs, allocations, strict=True)
+        return np.array([self._priced({j: a})[j] for j, a in pairs], dtype=np.int64)
 
     def together(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
+        prices = self._priced(dict(zip(jobs, allocations, strict=True)))
+        return np.array([prices[j] for j in jobs], dtype=np.int64)
+
+    def added(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> tuple[Ints, Mapping[int, int]]:
         held = dict(zip(jobs, allocations, strict=True))
+        changed = [Changed(j, self._held[j], a) for j, a in held.items()]
+        parts = self._performance.reprice(changed, Added(self._running, held))
+        own = np.array([self._believed(j, parts[j]) for j in jobs], dtype=np.int64)
+        near = {j: self._running.allocation(j) for j in parts if j not in held}
+        if not near:
+            return own, {}
+        now = self._performance.reprice([Changed(j, a, a) for j, a in near.items()], self._running)
+        return own, {j: self._believed(j, parts[j]) for j in near if sum(parts[j]) != sum(now[j])}
+
+    def at_gpus(self, job: int, counts: Sequence[int], among: int = ALL) -> Ints:
+        demand, place = self._specs[job].demand, self._consolidated.place
+        return self.alone([job] * len(counts), [place(demand, n, among) for n in counts])
+
+    def at_resources(
+        self, job: int, gpus: int, cpus: Sequence[int], memory_bytes: Sequence[int], among: int = ALL
+    ) -> Ints:
+        spec = self._specs[job]
+        rows, columns = np.array(cpus, dtype=np.int64), np.array(memory_bytes, dtype=np.int64)
+        if not spec.demand.gpus and (gpus or (rows < 1).any()):
+            raise PlanError(f"job {spec.job_id!r}: at_resources needs 0 GPUs and 1 CPU or more")
+        if (rows < 0).any() or (columns < 0).any():
+            raise PlanError(f"job {spec.job_id!r}: at_resources needs CPUs and memory of 0 or more")
+        if spec.demand.gpus:
+            place = self._consolidated.place(spec.demand, gpus, among)
+        else:
+            place = Allocation((Slice(first_of(among), 0),))
+        if self._grid is None:
+            times = [
+                [sum(self._parts({job: place.with_resources(c, m)})[job]) for m in columns.tolist()]
+                for c in rows.tolist()
+            ]
+            exact = np.array(times, dtype=np.int64).reshape(len(rows), len(columns))
+        else:
+            exact = self._grid(spec, place, self._cluster, rows[:, None], columns[None, :])
+        believed: Ints = np.maximum(1, np.rint(exact * self._factors[job])).astype(np.int64)
+        return believed
+
+    def _priced(self, held: Mapping[int, Allocation]) -> dict[int, int]:
+        """Return the believed iteration times of jobs alone in the cluster."""
+        return {j: self._believed(j, parts) for j, parts in self._parts(held).items()}
+
+    def _parts(self, held: Mapping[int, Allocation]) -> Mapping[int, IterationParts]:
         running = Hypothetical(self._specs, self._cluster, held)
-        parts = self._performance.reprice([Changed(j, None, a) for j, a in held.items()], running)
-        return np.array([max(1, round(sum(parts[j]) * self._factors[j])) for j in jobs], dtype=np.int64)
+        return self._performance.reprice([Changed(j, None, a) for j, a in held.items()], running)
 
-    def at_gpus(self, job: int, counts: Sequence[int]) -> Ints:
-        return self.alone([job] * len(counts), [consolidated(self._cluster, n) for n in counts])
-
-
-def consolidated(cluster: Cluster, gpus: int) -> Allocation:
-    """Return whole machines of the first rack that is large enough, else of the cluster.
-
-    Raises
-    ------
-    PlanError
-        If the cluster is too small.
-    """
-    machines = cluster.machines
-    order = sorted(range(len(machines)), key=lambda m: (machines[m].rack, m))
-    racks = sorted({m.rack for m in machines})
-    sets = [[m for m in order if machines[m].rack == rack] for rack in racks]
-    sets += [order]
-    for chosen in sets:
-        if sum(machines[m].gpus for m in chosen) < gpus:
-            continue
-        single = [m for m in chosen if machines[m].gpus >= gpus]
-        slices, left = [], gpus
-        for m in single[:1] or sorted(chosen, key=lambda m: -machines[m].gpus):
-            take = min(left, machines[m].gpus)
-            if take:
-                slices.append(Slice(m, take, *machines[m].share(take)))
-                left -= take
-        return Allocation(tuple(sorted(slices)))
-    raise PlanError(f"{gpus} GPUs are more than the cluster has")
+    def _believed(self, job: int, parts: IterationParts) -> int:
+        return max(1, round(sum(parts) * self._factors[job]))
 
 
 class Hypothetical:

@@ -67,7 +67,7 @@ class PlanCheck:
             self._check_groups(plan, gpus)
         self._check_room(plan, gpus, others)
         for machine, pool in plan.assigns.items():
-            self._check_assign(plan, machine, pool, gpus[machine])
+            self._check_assign(plan, machine, pool)
 
     # --- rules about one job
 
@@ -229,18 +229,20 @@ class PlanCheck:
         text = f"the plan takes {wanted} more {what} than now; free: {free}"
         return PlanError(text + self._at(machine)) if job is None else self._error(job, text, machine)
 
-    def _check_assign(self, plan: Plan, machine: int, pool: str, more_gpus: int) -> None:
-        if not 0 <= machine < len(self._cluster) or not self._machines.present[machine]:
+    def _check_assign(self, plan: Plan, machine: int, pool: str) -> None:
+        """Check that all that holds a machine leaves it in the plan; what comes, comes to the new pool."""
+        there = _whole_numbers([machine]) and 0 <= machine < len(self._cluster)
+        if not there or not self._machines.present[machine]:
             raise PlanError(
                 f"machine number {machine} cannot change to pool {pool!r}: it is not there{self._at()}"
             )
-        staying = [job for job in self._machines.jobs_on[machine] if job not in plan.changes]
-        coming = [job for job, a in plan.changes.items() if a and any(s.machine == machine for s in a.slices)]
-        text = f"is on a machine that changes to pool {pool!r}; it must be empty"
-        for job in (*staying, *coming):
-            raise self._error(job, text, machine)
-        if self._machines.free_gpus[machine] - more_gpus != self._cluster.machines[machine].gpus:
-            raise PlanError(f"a group {text}{self._at(machine)}")
+        if not isinstance(pool, str):
+            raise PlanError(f"the plan names {pool!r} as a pool; allowed: a text{self._at(machine)}")
+        for job in self._machines.tenants(machine):
+            after = plan.changes.get(job, self._held[job])
+            if after is not None and _holds(after, machine):
+                text = f"is on a machine that changes to pool {pool!r}; it must stop or move away"
+                raise self._error(job, text, machine)
 
     # --- messages
 
@@ -258,3 +260,9 @@ class PlanCheck:
 
 def _whole_numbers(values: Iterable[object]) -> bool:
     return all(type(value) is int or isinstance(value, Integral) for value in values)
+
+
+def _holds(allocation: Allocation, machine: int) -> bool:
+    """Return whether a job or its group holds something on a machine."""
+    owned = allocation.group.gpus if allocation.group else ()
+    return any(s.machine == machine for s in allocation.slices) or any(m == machine for m, _ in owned)

@@ -24,6 +24,7 @@ from artist.engine.belief import Belief
 from artist.engine.capacity import Capacity
 from artist.engine.check import PlanCheck
 from artist.engine.columns import Known
+from artist.engine.consolidated import Consolidated
 from artist.engine.jobs import RUNNING, JobTable
 from artist.engine.machines import MachineTable
 from artist.engine.overheads import Overheads
@@ -95,10 +96,12 @@ class Engine:
         self._performance = performance
         self._on_events, self._interval = _when_called(policy)
         self._check = PlanCheck(self.jobs, self.machines)
-        factors = (estimates or Exact()).factors(specs)
-        profiled = Profiled(specs, cluster, performance)
-        known = Known(policy, specs, performance, factors, profiled)
-        belief = Belief(specs, cluster, performance, factors)
+        estimates = estimates or Exact()
+        factors, believed = estimates.factors(specs), estimates.performance(performance)
+        consolidated = Consolidated(cluster)
+        profiled = Profiled(specs, cluster, believed, consolidated)
+        known = Known(policy, specs, believed, factors, profiled)
+        belief = Belief(specs, self.jobs.held, self.running, believed, factors, consolidated)
         meter = BandwidthMeter(self.machines, performance, self.running)
         self._state = State(self.jobs, self.machines, known, belief, meter, signals or {})
         self._time_limit, self._window = _limits(stop or StopRule(), len(specs))

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterator, Sequence
 
-from artist.core.buckets import Buckets
+from artist.core.buckets import Buckets, members_of
 from artist.core.cluster import Allocation, Cluster, Group, racks_of
 from artist.core.events import MachineEvent
 
@@ -17,6 +17,8 @@ class MachineTable:
         Capacity minus what is held, for every machine, present or not.
     present, accepts
         Whether a machine is there, and whether it takes new work.
+    pools, pool_sets
+        Owner by machine, and machines by owner as sets of `artist.core.buckets`.
     jobs_on
         Running jobs by machine, in order of arrival there.
     crossing_machine, crossing_rack
@@ -36,6 +38,9 @@ class MachineTable:
         self.present = [m.present for m in machines]
         self.accepts = array("b", [m.present for m in machines])
         self.pools = [m.pool for m in machines]
+        self.pool_sets: dict[str, int] = {}
+        for number, pool in enumerate(self.pools):
+            self.pool_sets[pool] = self.pool_sets.get(pool, 0) | 1 << number
         self.jobs_on: list[dict[int, None]] = [{} for _ in machines]
         self.touched: dict[int, None] | None = None
         self.crossing_machine: list[dict[int, None]] = [{} for _ in machines]
@@ -134,6 +139,9 @@ class MachineTable:
 
     def assign(self, machine: int, pool: str, now: int) -> MachineEvent:
         """Give an empty machine to another pool."""
+        machine = int(machine)  # numpy's has 64 bits
+        self.pool_sets[self.pools[machine]] ^= 1 << machine
+        self.pool_sets[pool] = self.pool_sets.get(pool, 0) | 1 << machine
         self.pools[machine] = pool
         return MachineEvent(now, machine, "assign", pool)
 
@@ -171,5 +179,11 @@ class MachineTable:
         assert min(self.free_gpus, default=0) >= 0, "GPUs given twice"
         assert min(self.free_cpus, default=0) >= 0, "CPUs given twice"
         assert min(self.free_memory, default=0) >= 0, "memory given twice"
+        owners = {pool: members_of(machines) for pool, machines in self.pool_sets.items() if machines}
+        assert owners == {pool: _where(self.pools, pool) for pool in self.pools}, "pools"
         present = sum(m.gpus for m, p in zip(self.cluster.machines, self.present, strict=True) if p)
         assert self.capacity_gpus == present, "capacity"
+
+
+def _where(pools: Sequence[str], pool: str) -> list[int]:
+    return [machine for machine, owner in enumerate(pools) if owner == pool]

@@ -87,17 +87,17 @@ class Overheads:
         return 1
 
 
-def classify(before: Allocation, after: Allocation) -> ChangeKind:
+def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeKind:
     """Name the change of a running job from one allocation to another.
 
-    The same GPUs are a retune. More or fewer GPUs are a resize if the job keeps some where they are;
+    The same GPUs are a retune. Other GPUs are a resize if the job is elastic and keeps some where they are;
     anything else is a move.
     """
     old, new = before.gpu_map(), after.gpu_map()
     if old == new:
         return "retune"
-    keeps_some = any(min(gpus, new.get(m, 0)) for m, gpus in old.items())
-    return "resize" if keeps_some and sum(old.values()) != sum(new.values()) else "move"
+    keeps_some = elastic and any(min(gpus, new.get(m, 0)) for m, gpus in old.items())
+    return "resize" if keeps_some else "move"
 
 
 def same_machines(before: Allocation | None, after: Allocation) -> bool:

@@ -6,9 +6,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from artist.core.cluster import Allocation, Cluster
+from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
-from artist.engine.belief import Hypothetical, consolidated
+from artist.engine.belief import Hypothetical
+from artist.engine.consolidated import Consolidated
 from artist.performance.api import Changed, Performance
 
 Ints = npt.NDArray[np.int64]
@@ -21,14 +22,21 @@ class Profiled:
     ----------
     specs
         All jobs.
-    cluster, performance
-        Where they would run, and what comes of it.
+    cluster, performance, consolidated
+        Where they would run, what comes of it, and how close together.
     """
 
-    def __init__(self, specs: Sequence[JobSpec], cluster: Cluster, performance: Performance) -> None:
+    def __init__(
+        self,
+        specs: Sequence[JobSpec],
+        cluster: Cluster,
+        performance: Performance,
+        consolidated: Consolidated,
+    ) -> None:
         self._specs = specs
         self._cluster = cluster
         self._performance = performance
+        self._consolidated = consolidated
 
     @property
     def stage_ns(self) -> Ints:
@@ -55,7 +63,7 @@ class Profiled:
         gpus = min(spec.demand.gpus, self._cluster.gpus_of_largest[-1])
         if not gpus:
             return 0, 0, 0, 0, spec.compute_ns
-        allocation: Allocation = consolidated(self._cluster, gpus)
+        allocation = self._consolidated.place(spec.demand, gpus)
         running = Hypothetical([spec], self._cluster, {0: allocation})
         parts = self._performance.reprice([Changed(0, None, allocation)], running)[0]
         return *self._performance.stages(spec, allocation, self._cluster), sum(parts)

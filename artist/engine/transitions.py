@@ -108,7 +108,7 @@ class Transitions:
 
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
         jobs, spec = self._jobs, self._jobs.specs[job]
-        how = classify(before, after)
+        how = classify(before, after, elastic=spec.demand.elastic)
         if how == "move":
             jobs.migrations[job] += 1
             if not self._overheads.keeps_open_iteration(spec):

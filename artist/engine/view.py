@@ -70,6 +70,9 @@ class View:
     def pools(self) -> Sequence[str]:
         return tuple(self._machines.pools)
 
+    def in_pool(self, name: str) -> int:
+        return self._machines.pool_sets.get(name, 0)
+
     @property
     def accepts(self) -> Bools:
         return np.frombuffer(self._machines.accepts, dtype=np.int8).astype(np.bool_)

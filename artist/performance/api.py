@@ -1,11 +1,16 @@
 """The one question that the engine asks of performance, and its answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
+
+Ints = npt.NDArray[np.int64]
 
 
 class Changed(NamedTuple):
@@ -64,4 +69,21 @@ class Performance(Protocol):
         """Return the memory bandwidth in bytes/s that each job on a machine draws there.
 
         It may depend on what the jobs on that machine are and hold, and on nothing else.
+        """
+
+
+@runtime_checkable
+class OnGrid(Protocol):
+    """A performance that answers for many CPUs and bytes of memory at once, as it may."""
+
+    def at_resources(
+        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints
+    ) -> Ints:
+        """Return iteration times of a job alone on the GPUs of an allocation with other CPUs and memory.
+
+        Parameters
+        ----------
+        cpus, memory_bytes
+            In all, spread over the machines in proportion to GPUs; their shapes broadcast to that of the
+            answer.
         """

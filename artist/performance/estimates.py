@@ -1,4 +1,7 @@
-"""What policies believe of durations, apart from the truth: one factor per job, times the truth."""
+"""What policies believe of durations and iteration times: one factor per job, times the truth.
+
+A part may also replace the whole performance that policies see.
+"""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,19 +11,24 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from artist.core.job import JobSpec
+from artist.performance.api import Performance
 from artist.randomness import child_generator
 
 Floats = npt.NDArray[np.float64]
 
 
 class Estimates(Protocol):
-    """A source of beliefs."""
+    """A source of beliefs. A part of one's own inherits it, and defines `factors`."""
 
     def factors(self, jobs: Sequence[JobSpec]) -> Floats:
         """Return believed / true duration per job, shape (n_jobs,), all > 0."""
 
+    def performance(self, truth: Performance) -> Performance:
+        """Return the iteration times that policies see, before `factors`; by default the true ones."""
+        return truth
 
-class Exact:
+
+class Exact(Estimates):
     """Policies believe the truth."""
 
     def factors(self, jobs: Sequence[JobSpec]) -> Floats:
@@ -37,7 +45,7 @@ class NoiseParameters(BaseModel):
     seed: int = Field(0, ge=0)
 
 
-class Noise:
+class Noise(Estimates):
     """Every duration is misjudged a little (Muri, section 6.4: profiling noise)."""
 
     def __init__(self, **parameters: object) -> None:
@@ -60,7 +68,7 @@ class WrongFractionParameters(BaseModel):
     seed: int = Field(0, ge=0)
 
 
-class WrongFraction:
+class WrongFraction(Estimates):
     """Some durations are misjudged, the others exact (Lyra, section 7.5: prediction error)."""
 
     def __init__(self, **parameters: object) -> None:

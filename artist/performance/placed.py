@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
-from artist.performance.api import Changed, Running
+from artist.performance.api import Changed, Ints, Running
 from artist.performance.bandwidth import drawn_bandwidth
 from artist.performance.couplings.api import Coupling
 from artist.performance.couplings.groups import Groups
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed
-from artist.performance.effects.api import Effect
+from artist.performance.effects.api import ByResources, Effect
 from artist.performance.effects.bandwidth_cap import BandwidthCap
 from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
@@ -59,6 +61,8 @@ class PlacedPerformance:
         communication = Communication(network, fabric, system, profile, self._compute)
         self._skew = communication.skew
         chain: tuple[Effect, ...] = (BandwidthCap(), communication, *effects)
+        self._fixed = [effect.ns for effect in chain if not isinstance(effect, ByResources)]
+        self._by_resources = [effect.on_grid for effect in chain if isinstance(effect, ByResources)]
         self._effects = [(_FIELDS.index(effect.part), effect.ns) for effect in chain]
         self._stages = StageTimes(self._compute, communication, network_stage)
         groups = Groups(packed or Packed(), interleaved or Interleaved(), self.stages)
@@ -75,6 +79,23 @@ class PlacedPerformance:
     def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
         """Return the memory bandwidth in bytes/s that each job on a machine draws there."""
         return drawn_bandwidth(machine, running)
+
+    def at_resources(
+        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints
+    ) -> Ints:
+        """Return iteration times alone by CPUs and memory; see `artist.performance.api.OnGrid`."""
+        shape = np.broadcast_shapes(cpus.shape, memory_bytes.shape)
+        if not spec.demand.gpus:  # all of it depends on the CPUs
+            points = (np.broadcast_to(axis, shape).ravel().tolist() for axis in (cpus, memory_bytes))
+            places = [allocation.with_resources(c, m) for c, m in zip(*points, strict=True)]
+            alone = [sum(self._alone(spec, place, cluster)) for place in places]
+            return np.array(alone, dtype=np.int64).reshape(shape)
+        compute_ns = self._compute.ns(spec, allocation, cluster)
+        fixed_ns = compute_ns + sum(ns(spec, allocation, cluster, compute_ns) for ns in self._fixed)
+        times = np.full(shape, fixed_ns, dtype=np.int64)
+        for on_grid in self._by_resources:
+            times += on_grid(spec, allocation, cluster, compute_ns, cpus, memory_bytes)
+        return times
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return the parts of every changed job that runs, and of the jobs that couplings touch."""

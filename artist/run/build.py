@@ -25,6 +25,7 @@ from artist.core.events import Observer
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
+from artist.core.view import Signal
 from artist.data import data_path
 from artist.datacenter.build import build_cluster
 from artist.engine.engine import Engine
@@ -62,6 +63,7 @@ class Simulation:
     overheads: Any
     estimates: Any
     stop: StopRule
+    signals: Mapping[str, Signal]
 
     def run(self, observers: Sequence[Observer]) -> RunResult:
         """Run to the end.
@@ -82,7 +84,7 @@ class Simulation:
             estimates=self.estimates,
             stop=self.stop,
             capacity_events=self.capacity_events,
-            signals={},
+            signals=self.signals,
             observers=tuple(observers),
         )
         with _seldom_collecting():
@@ -126,15 +128,26 @@ def build(config: Config) -> Simulation:
     network, system = build_network(config.network, topology)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
-    estimates = part(config.estimates, "estimates", ("factors",))
+    estimates = part(config.estimates, "estimates", ("factors", "performance"))
     source = part(config.workload, "workload", ("table",))
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
+    signals: Mapping[str, Signal] = part(config.signals, "signals", ("series",)).series()
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
     performance = build_performance(config.performance, network, topology.fabric, system, profiles)
     return Simulation(
-        config, jobs, cluster, capacity_events, policy, network, performance, overheads, estimates, stop
+        config,
+        jobs,
+        cluster,
+        capacity_events,
+        policy,
+        network,
+        performance,
+        overheads,
+        estimates,
+        stop,
+        signals,
     )
 
 
@@ -170,7 +183,7 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
 def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
     """Return the files that the parts of a configuration say they read; none of a part that is no good."""
     files: list[Path] = []
-    for field in ("workload", "arrivals", "overheads", "estimates", "network.model"):
+    for field in ("workload", "arrivals", "signals", "overheads", "estimates", "network.model"):
         try:
             made = part(reduce(getitem, field.split("."), raw), field, ())
         except (Exception, SystemExit):

@@ -152,6 +152,7 @@ class Config(Strict):
     policy: Part
     network: NetworkConfig
     performance: PerformanceConfig = PerformanceConfig()
+    signals: Part
     estimates: Part
     overheads: Part
     stop: StopConfig

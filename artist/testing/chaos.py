@@ -6,6 +6,7 @@ For property tests of the engine, and of a `Performance` of your own under every
 import random
 from collections.abc import Mapping, Sequence
 
+from artist.core.buckets import members_of
 from artist.core.cluster import Allocation, Cluster, Group, Slice
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
@@ -118,7 +119,7 @@ class Chaos:
             elif after[j] != before.get(j) or self._rng.random() < 0.1:  # a plan may say what is already so
                 plan.place(j, after[j])
         if wild:
-            self._assign(view, after, plan)
+            self._assign(view, before, after, plan)
             if not after or self._rng.random() < 0.8:  # with nothing running, nobody else would call again
                 plan.wake_at(view.now_ns + self._rng.choice((0, 1, 7, 30, 90, 250)))
         return plan.done()
@@ -193,13 +194,18 @@ class Chaos:
                 free.take(after[j])
         return after
 
-    def _assign(self, view: ClusterView, after: Held, plan: PlanBuilder) -> None:
-        """Give away machines that the plan leaves empty."""
-        use = used(after, len(view.cluster))
-        taken = {s.machine for a in after.values() for s in a.slices}
+    def _assign(self, view: ClusterView, before: Held, after: Held, plan: PlanBuilder) -> None:
+        """Give away machines that all that was there leaves; what comes may come."""
+        stay = {m for j, a in before.items() if j in after for m in _machines_of(a) & _machines_of(after[j])}
         for m in range(len(view.cluster)):
-            if not any(use[m]) and m not in taken and view.accepts[m] and self._rng.random() < 0.2:
+            if m not in stay and view.accepts[m] and self._rng.random() < 0.2:
                 plan.assign(m, self._rng.choice(("training", "inference")))
+
+
+def _machines_of(allocation: Allocation) -> set[int]:
+    """Return the machines on which a job or its group holds something."""
+    owned = allocation.group.gpus if allocation.group else ()
+    return {s.machine for s in allocation.slices} | {m for m, _ in owned}
 
 
 def look_at_everything(view: ClusterView, held: Held) -> None:
@@ -213,6 +219,8 @@ def look_at_everything(view: ClusterView, held: Held) -> None:
         assert free.cpus[m] == (machine.cpus - use[m][1] if takes else 0)
         assert free.memory_bytes[m] == (machine.memory_bytes - use[m][2] if takes else 0)
         assert sorted(view.jobs_on(m)) == sorted(j for j, a in held.items() if m in a.gpu_map())
+    for pool in (*view.pools, "nobody"):
+        assert members_of(view.in_pool(pool)) == [m for m, owner in enumerate(view.pools) if owner == pool]
     assert view.free_gpus == free.total_gpus == free.gpus.sum()
     assert jobs.job.tolist() == sorted(jobs.job.tolist())
     assert jobs.running.tolist() == [j in held for j in jobs.job.tolist()]

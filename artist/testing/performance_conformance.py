@@ -11,6 +11,8 @@ way must be what would be answered if all running jobs were priced anew.
 import random
 from dataclasses import replace
 
+import numpy as np
+
 from artist.core.cluster import MODES, Allocation, Cluster, Group, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
@@ -71,6 +73,28 @@ class PerformanceConformance:
         )
         assert first == same == backward
 
+    def test_a_grid_of_cpus_and_memory_equals_single_questions(self) -> None:
+        """A performance that answers for a grid at once (`OnGrid`) says what it would say point by point."""
+        performance, history = self.make_performance(), _History(9, self.models)
+        grid = getattr(performance, "at_resources", None)
+        if grid is None:
+            return
+        for _ in range(_STEPS):
+            history.step()
+            running, cpus, memory = history.running(), np.array([[1], [3], [64]]), np.array([[0, 10**9]])
+            for job, allocation in history.held.items():
+                place = replace(allocation, group=None, opportunistic=False)
+                spec = running.spec(job)
+                single = [
+                    [self._alone(performance, spec, place.with_resources(c, m)) for m in memory[0].tolist()]
+                    for c in cpus[:, 0].tolist()
+                ]
+                assert grid(spec, place, running.cluster, cpus, memory).tolist() == single
+
+    def _alone(self, performance: Performance, spec: JobSpec, allocation: Allocation) -> int:
+        running = Hypothetical([spec], _cluster(), {0: allocation})
+        return sum(performance.reprice([Changed(0, None, allocation)], running)[0])
+
     def test_half_the_gpus_are_not_faster(self) -> None:
         """An iteration is a fixed amount of work: fewer GPUs never do it in less compute time."""
         performance, cluster = self.make_performance(), tiny_cluster(2, 4)
@@ -87,12 +111,16 @@ class PerformanceConformance:
             assert times == sorted(times)
 
 
+def _cluster() -> Cluster:
+    return tiny_cluster(3, 4, per_rack=2, cpus=64)
+
+
 class _History:
     """Jobs that start, stop, change caps and form groups of both modes at random, where there is room."""
 
     def __init__(self, seed: int, models: tuple[str, ...]) -> None:
         self._rng = random.Random(seed)
-        self._cluster: Cluster = tiny_cluster(3, 4, per_rack=2, cpus=64)
+        self._cluster = _cluster()
         kinds = (Demand(1), Demand(2), Demand(4), Demand(2), Demand(0, cpus=2, max_machines=1))
         self._specs = [
             JobSpec(f"j{i}", 0, kinds[i % 5], 10, 1_000_000 + 7919 * i, model=models[i % len(models)])

@@ -51,6 +51,42 @@ class TestPackedWithInterference(PerformanceConformance):
         return PlacedPerformance(Network(), None, None, profile, packed=Packed(0.2))
 
 
+class Stall:
+    """Adds a third of compute over the job's CPUs and GB of memory, per GPU."""
+
+    part = "input_stall_ns"
+
+    def ns(self, spec, allocation, cluster, compute_ns):
+        cpus = sum(s.cpus for s in allocation.slices)
+        memory = sum(s.memory_bytes for s in allocation.slices)
+        return compute_ns * max(allocation.gpus, 1) // (3 * (cpus + memory // 10**9 + 1))
+
+    def on_grid(self, spec, allocation, cluster, compute_ns, cpus, memory_bytes):
+        return compute_ns * max(allocation.gpus, 1) // (3 * (cpus + memory_bytes // 10**9 + 1))
+
+
+class TestWithAnEffectOfResources(PerformanceConformance):
+    models = ("", "net", "other")
+
+    def make_performance(self) -> Performance:
+        return PlacedPerformance(Network(), None, None, lambda model: Profile(), effects=[Stall()])
+
+
+def test_suite_catches_a_grid_that_forgets_memory() -> None:
+    """Or a new effect would be wrong in `at_resources` only, where no run shows it."""
+
+    class Forgetful(Stall):
+        def on_grid(self, spec, allocation, cluster, compute_ns, cpus, memory_bytes):
+            return super().on_grid(spec, allocation, cluster, compute_ns, cpus, 0 * memory_bytes)
+
+    class Suite(PerformanceConformance):
+        def make_performance(self) -> Performance:
+            return PlacedPerformance(Network(), None, None, lambda model: Profile(), effects=[Forgetful()])
+
+    with pytest.raises(AssertionError):
+        Suite().test_a_grid_of_cpus_and_memory_equals_single_questions()
+
+
 def test_suite_catches_a_forgotten_neighbour() -> None:
     """A source that prices only the jobs named in the question leaves group members at a wrong speed."""
 

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 from hypothesis import given
@@ -36,6 +37,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "events": ("cluster.events=events.csv", "stop.time_s=1000", "estimates=wrong_fraction", *TINY),
     "drawn": ("workload.models.rule=by_gpus", "workload.models.by_gpus=[{weights: {VGG11: 1, GPT-2: 2}}]"),
+    "followed": ("signals=file", "signals.path=signals.csv", "signals.names=[demand]", *TINY),
     "tabled": ("overheads.table=delays.csv", "network.cache=cache", "network.system.chunks=4", *TINY),
 }
 EVENTS = """\
@@ -45,6 +47,7 @@ time_s,kind,machine,deadline_s,type,rack,pool
 40,join,new,,dgx_h100,1,p
 50,leave,m1,60,,,
 """
+SIGNALS = "time_s,demand,other\n0,0.5,1\n300,0.75,-2e3\n600,1,0\n"
 DELAYS = "model,gpus,start_s,restart_s\nVGG11,1,10,20\nVGG11,8,30,40\n"
 
 
@@ -62,6 +65,7 @@ def files(folder: Path) -> None:
     (folder / "tiny.csv").write_bytes(data_path("traces", "tiny.csv").read_bytes())
     (folder / "events.csv").write_text(EVENTS)
     (folder / "delays.csv").write_text(DELAYS)
+    (folder / "signals.csv").write_text(SIGNALS)
 
 
 def built(raw: Any) -> Simulation:
@@ -85,7 +89,7 @@ def test_a_wrong_configuration_is_refused_before_the_run(name: str, data: st.Dat
 
 
 @pytest.mark.parametrize(
-    "section", ["cluster", "workload", "arrivals", "policy", "estimates", "overheads", "stop"]
+    "section", ["cluster", "workload", "arrivals", "policy", "signals", "estimates", "overheads", "stop"]
 )
 @fuzzed(25)
 @given(data=st.data())
@@ -130,3 +134,20 @@ def test_a_damaged_file_of_capacity_events_is_read_or_refused(folder: Path, data
     raw = json.loads(composed("config", "events", *RUNS["events"]))
     raw["cluster"]["events"] = "odd.csv"
     result_of(lambda: built(raw))
+
+
+@fuzzed(80)
+@given(data=st.data())
+def test_a_damaged_file_of_signals_is_read_or_refused(folder: Path, data: st.DataObject) -> None:
+    """Whatever is read is finite and in order of time."""
+    (folder / "odd.csv").write_bytes(data.draw(damaged(data.draw(tables(SIGNALS)))))
+    raw = json.loads(composed("config", "followed", *RUNS["followed"]))
+    raw["signals"] |= {"path": "odd.csv", "names": None}
+
+    def read() -> None:
+        for signal in built(raw).signals.values():
+            times_ns, values = signal.up_to(2**62)
+            assert (np.diff(times_ns) > 0).all()
+            assert np.isfinite(values).all()
+
+    result_of(read)

@@ -1,8 +1,9 @@
 """Machines that fail, join, leave with a deadline, and change pools."""
 
+import numpy as np
 import pytest
 
-from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.cluster import CapacityEvent, Cluster, Group, Machine
 from artist.core.events import MachineEvent, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import InputError, PlanError
@@ -183,6 +184,67 @@ def test_a_plan_may_empty_a_machine_and_assign_it():
         [job("a", 1, 3)], tiny_cluster(), Scripted({0: lambda v, p: p.place(0, on((0, 1))), 1: loan})
     )
     assert result.columns["migrations"].tolist() == [1]
+
+
+def test_a_plan_may_use_a_machine_that_it_empties_and_assigns():
+    """One plan stops a on m0, gives m0 to training and starts b there: in this order, at 2; a is left 8 s.
+
+    b runs from 2 to 5, then a again: 13.
+    """
+
+    def loan(v, p):
+        p.place(1, on((0, 2)))
+        p.assign(0, "training")
+        p.stop(0)
+
+    def back(v, p):
+        p.place(0, on((0, 2)))
+
+    script = Scripted({0: lambda v, p: p.place(0, on((0, 2))), 2: loan, 5: back})
+    result, log = run_checked([job("a", 2, 10), job("b", 2, 3)], tiny_cluster(1), script)
+    assert seconds(result, "finish_ns") == [13, 5]
+    at_2 = [type(e).__name__ for e in log if e.time_ns == seconds_to_ns(2)]
+    assert at_2 == ["Wake", "Stop", "MachineEvent", "Start"]
+
+
+def test_a_plan_may_assign_a_machine_that_jobs_and_groups_swap():
+    """A's group on m0 and b on m1 change places while both machines change pools; a new group comes to m0."""
+    old, new = Group("old", ((0, 2),)), Group("new", ((0, 2),))
+
+    def swap(v, p):
+        p.place(0, on((1, 2)))
+        p.place(1, on((0, 2), group=new))
+        p.assign(0, "x")
+        p.assign(1, "y")
+
+    def start(v, p):
+        p.place(0, on((0, 2), group=old))
+        p.place(1, on((1, 2)))
+
+    seen = {}
+    script = {0: start, 1: swap, 2: lambda v, p: seen.update(pools=list(v.pools))}
+    run_checked([job("a", 2, 5), job("b", 2, 5)], tiny_cluster(), Scripted(script))
+    assert seen["pools"] == ["x", "y"]
+
+
+def test_the_machines_of_a_pool_are_a_set():
+    """70 machines; m69 goes to inference and back: bit 69, which a machine word does not have."""
+    seen = []
+    everything = (1 << 70) - 1
+
+    def note(v, p):
+        seen.append((v.in_pool("default"), v.in_pool("inference"), v.in_pool("nobody")))
+
+    def assign(pool):
+        return lambda v, p: (note(v, p), p.assign(np.int64(69), pool))
+
+    script = {0: assign("inference"), 1: assign("default"), 2: note, 3: lambda v, p: p.place(0, on((0, 1)))}
+    run_checked([job("a", 1, 3)], tiny_cluster(70), Scripted(script))
+    assert seen == [
+        (everything, 0, 0),
+        (everything ^ 1 << 69, 1 << 69, 0),
+        (everything, 0, 0),
+    ]
 
 
 def test_an_absent_machine_has_no_pool_to_change():

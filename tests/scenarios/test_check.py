@@ -205,14 +205,49 @@ def test_a_leaving_machine_keeps_what_it_has_but_not_more():
         run_checked([job("a", 2)], cluster, Scripted(more), capacity_events=events)
 
 
-def test_only_an_empty_machine_changes_its_pool():
-    """A stays on m0, or comes to it in the same plan."""
+LOANED = "is on a machine that changes to pool 'inference'; it must stop or move away on machine m0"
 
-    def act(v, p):
-        p.place(0, on((0, 2)))
+
+@pytest.mark.parametrize("end", [None, on((0, 4)), on((0, 2), (1, 2), cap=0.5), on((0, 2), (2, 2))])
+def test_only_a_machine_that_its_jobs_leave_changes_its_pool(end):
+    """A has m0 and m1, and stays as it is, leaves m1, is retuned, or moves its other half: all are on m0."""
+
+    def loan(v, p):
+        if end is not None:
+            p.place(0, end)
         p.assign(0, "inference")
 
-    refused("job 'a': is on a machine that changes to pool 'inference'; it must be empty on machine m0", act)
+    script = Scripted({0: lambda v, p: p.place(0, on((0, 2), (1, 2))), 1: loan})
+    with pytest.raises(PlanError, match=f"job 'a': {LOANED} at 1.0 s"):
+        run_checked([job("a", 4)], tiny_cluster(3, 4), script)
+
+
+@pytest.mark.parametrize("retuned", [False, True])
+def test_a_machine_changes_its_pool_only_without_its_groups(retuned):
+    """A's group owns GPUs of m0, where only b, which stops, held some; a on m1 keeps the group."""
+    both = Group("g", ((0, 2), (1, 2)))
+
+    def share(v, p):
+        p.place(0, on((1, 2), group=both))
+        p.place(1, on((0, 2), group=both))
+
+    def loan(v, p):
+        if retuned:
+            p.place(0, on((1, 2), group=both, cap=0.5))
+        p.stop(1)
+        p.assign(0, "inference")
+
+    with pytest.raises(PlanError, match=f"job 'a': {LOANED}"):
+        run_checked([job("a", 2), job("b", 2)], tiny_cluster(), Scripted({0: share, 1: loan}))
+
+
+def test_a_pool_has_a_name():
+    """None, or a number, is a slip of the policy."""
+
+    def act(v, p):
+        p.assign(0, None)
+
+    refused("the plan names None as a pool; allowed: a text on machine m0", act)
 
 
 def group(*gpus, depth=4, name="g"):

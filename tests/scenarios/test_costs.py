@@ -2,6 +2,7 @@
 
 import pytest
 
+from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, Start
 from artist.core.job import Demand, JobSpec
 from artist.engine.overheads import Overheads
@@ -77,10 +78,42 @@ def test_more_gpus_is_a_resize_that_carries_the_open_iteration():
 
 
 def test_a_resize_may_span_machines_if_the_common_part_is_kept():
-    """m0:1 -> m0:1+m1:1 keeps m0; m0:1 -> m1:2 keeps nothing and is a move."""
+    """m0:1 -> m0:1+m1:1 keeps m0:1, -> m1:2 keeps m1:1; -> m0:1 keeps nothing and is a move."""
     spec = job("a", 2, 10, min_gpus=1, max_gpus=2)
-    _, log = one({0: place((0, 1)), 1: place((0, 1), (1, 1)), 2: place((1, 2))}, spec)
-    assert [e.how for e in log if isinstance(e, Change)] == ["resize", "move"]
+    _, log = one({0: place((0, 1)), 1: place((0, 1), (1, 1)), 2: place((1, 2)), 3: place((0, 1))}, spec)
+    assert [e.how for e in log if isinstance(e, Change)] == ["resize", "resize", "move"]
+
+
+def test_an_elastic_job_that_moves_a_part_is_resized():
+    """m0:2+m1:2 -> m0:2+m2:2 after half of the third iteration: 5 s of delay, and nothing is cut.
+
+    2.5 s done of 10, then 5 + 7.5: 15.
+    """
+    script = Scripted({0: place((0, 2), (1, 2)), 2.5: place((0, 2), (2, 2))})
+    spec = job("a", 4, 10, min_gpus=2, max_gpus=4)
+    result, log = run_checked([spec], tiny_cluster(3), script, overheads=Overheads(resize_s=5, migrate_s=9))
+    assert [e.how for e in log if isinstance(e, Change)] == ["resize"]
+    assert seconds(result, "finish_ns") == [15]
+    assert result.columns["migrations"].tolist() == [0]
+
+
+def test_a_job_that_is_not_elastic_moves_even_if_a_part_stays():
+    """The same without bounds: the half iteration is lost, 2.5 + 9 + 8: 19.5."""
+    script = Scripted({0: place((0, 2), (1, 2)), 2.5: place((0, 2), (2, 2))})
+    costs = Overheads(resize_s=5, migrate_s=9)
+    result, log = run_checked([job("a", 4, 10)], tiny_cluster(3), script, overheads=costs)
+    assert [e.how for e in log if isinstance(e, Change)] == ["move"]
+    assert seconds(result, "finish_ns") == [19.5]
+
+
+def test_a_fungible_job_moves_to_other_gpus():
+    """2 GPUs of speed 1 on m0 or 4 of speed 0.5 on m0 and m1 are the job's own number: no resize."""
+    machines = [Machine("m0", 0, "half", 4, "T4", 0.5), Machine("m1", 0, "half", 4, "T4", 0.5)]
+    machines += [Machine("m2", 0, "whole", 2, "V100", 1.0)]
+    spec = job("a", 2, 10, fungible=True, mixed_types=True)
+    script = Scripted({0: place((0, 2), (2, 1)), 2: place((0, 2), (1, 2))})
+    _, log = run_checked([spec], Cluster(machines), script)
+    assert [e.how for e in log if isinstance(e, Change)] == ["move"]
 
 
 def test_resize_costs_resize():

@@ -1,9 +1,10 @@
 """What an effect of one job is."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import JobSpec
+from artist.performance.api import Ints
 
 
 class Effect(Protocol):
@@ -26,4 +27,28 @@ class Effect(Protocol):
         ----------
         compute_ns
             Compute time of the iteration on the GPUs (or CPUs) of the allocation.
+        """
+
+
+@runtime_checkable
+class ByResources(Effect, Protocol):
+    """An effect that depends on CPUs or memory, so that it answers for many of them at once, too."""
+
+    def on_grid(
+        self,
+        spec: JobSpec,
+        allocation: Allocation,
+        cluster: Cluster,
+        compute_ns: int,
+        cpus: Ints,
+        memory_bytes: Ints,
+    ) -> Ints:
+        """Return what it would add with other CPUs and memory in all, in ns.
+
+        Parameters
+        ----------
+        allocation
+            Says the GPUs; `Allocation.with_resources` spreads CPUs and memory over them.
+        cpus, memory_bytes
+            Their shapes broadcast to that of the answer.
         """

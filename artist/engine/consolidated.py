@@ -1,0 +1,125 @@
+"""Placements of one job close together in an empty cluster, each worked out once."""
+
+from functools import cached_property
+from operator import index
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.buckets import ALL
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.job import Demand
+from artist.errors import PlanError
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_MOST_KNOWN = 10_000  # placements; sets of machines may change at every call
+
+
+class Consolidated:
+    """Placements of a job alone in the cluster, by GPUs, GPU types and set of machines.
+
+    Machines of the first rack that is large enough, else of the cluster: the first that holds the whole job,
+    else the largest ones. CPUs and memory come in proportion to GPUs. A job that may not mix GPU types gets
+    one type, unless no type has enough.
+
+    Parameters
+    ----------
+    cluster
+        All its machines count, present or not.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._known: dict[tuple[int, tuple[str, ...], bool, int], Allocation] = {}
+
+    def place(self, demand: Demand, gpus: int, among: int = ALL) -> Allocation:
+        """Return a placement of `gpus` GPUs for a job.
+
+        Parameters
+        ----------
+        demand
+            Says which GPU types are allowed, and whether they may be mixed.
+        among
+            The machines that may be used, as a set of `artist.core.buckets`.
+
+        Raises
+        ------
+        PlanError
+            If the machines are too few.
+        """
+        key = (gpus, demand.gpu_types, demand.mixed_types, among)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = self._place(index(gpus), demand.gpu_types, demand.mixed_types, among)
+        return known
+
+    def _place(self, gpus: int, types: tuple[str, ...], mixed: bool, among: int) -> Allocation:
+        facts = self._facts
+        there = np.where(self._usable(types, among), facts.gpus, 0)
+        total = int(there.sum())
+        if not 1 <= gpus <= total:
+            of = f" of type {' or '.join(types)}" if types else ""
+            raise PlanError(f"{gpus} GPUs are not 1..{total}, the GPUs{of} of these machines")
+        kind = np.zeros_like(facts.kind) if mixed else facts.kind
+        kinds = int(kind.max()) + 1
+        racks = self._cluster.n_racks
+        in_rack = np.bincount(facts.rack * kinds + kind, weights=there, minlength=racks * kinds)
+        enough = np.flatnonzero((in_rack.reshape(racks, kinds) >= gpus).any(axis=1))
+        if enough.size:
+            there = np.where(facts.rack == enough[0], there, 0)
+        single = np.flatnonzero(there >= gpus)
+        if single.size:
+            return self._allocation(single[:1], [gpus])
+        order = np.argsort(-there, kind="stable")
+        for one in dict.fromkeys(kind[order].tolist()):
+            chosen = order[kind[order] == one]
+            if there[chosen].sum() >= gpus:
+                break
+        else:
+            chosen = order
+        upto = there[chosen].cumsum()
+        last = int(np.searchsorted(upto, gpus))
+        counts = there[chosen[: last + 1]]
+        counts[-1] -= upto[last] - gpus
+        return self._allocation(chosen[: last + 1], counts.tolist())
+
+    def _allocation(self, places: Ints, counts: list[int]) -> Allocation:
+        machines = self._cluster.machines
+        numbers = self._facts.machine[places].tolist()
+        return Allocation(
+            tuple(sorted(Slice(m, n, *machines[m].share(n)) for m, n in zip(numbers, counts, strict=True)))
+        )
+
+    def _usable(self, types: tuple[str, ...], among: int) -> Bools:
+        n = len(self._cluster)
+        usable = np.ones(n, dtype=np.bool_)
+        if among != ALL:
+            members = (among & ((1 << n) - 1)).to_bytes(-(-n // 8), "little")
+            bits = np.unpackbits(np.frombuffer(members, dtype=np.uint8), count=n, bitorder="little")
+            usable = bits.astype(np.bool_)
+        if types:
+            has = [self._cluster.of_type[t] for t in types if t in self._cluster.of_type]
+            usable = usable & np.logical_or.reduce(has) if has else np.zeros_like(usable)
+        return usable[self._facts.machine]
+
+    @cached_property
+    def _facts(self) -> "_Facts":
+        cluster = self._cluster
+        order = np.argsort(cluster.rack, kind="stable")
+        numbers = {gpu_type: number for number, gpu_type in enumerate(cluster.of_type)}
+        kind = np.array([numbers[m.gpu_type] for m in cluster.machines], dtype=np.int64)
+        return _Facts(order, cluster.gpus[order], cluster.rack[order], kind[order])
+
+
+class _Facts(NamedTuple):
+    """Machines by rack, then by number: arrays of shape (n_machines,)."""
+
+    machine: Ints
+    gpus: Ints
+    rack: Ints
+    kind: Ints  # number of the GPU type

@@ -1,0 +1,124 @@
+"""Named series that policies may follow while a run goes on, such as the demand of an inference service.
+
+The file is a CSV table, plain or gzipped, one row a time and one column a signal:
+
+    time_s     seconds from the start of the simulation, increasing
+    any name   the value from that time on, until the next row
+
+A policy sees `view.signals[name].up_to(time_ns)`, and never what lies ahead.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pydantic import Field
+
+from artist.bad_input.records import Strict, validated
+from artist.errors import InputError
+from artist.units import NS_PER_S
+from artist.workload.files import read_csv
+from artist.workload.table import MAX_S, to_numbers
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_GROUP = "signals"
+_TIME = "time_s"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """One signal; see `artist.core.view.Signal`.
+
+    Attributes
+    ----------
+    times_ns, values
+        From when on which value holds, shape (n,), in order of time; not to be written to.
+    """
+
+    times_ns: Ints
+    values: Floats
+
+    def up_to(self, time_ns: int) -> tuple[Ints, Floats]:
+        """Return times (n,) and values (n,) known at a time, the latest last."""
+        n = int(np.searchsorted(self.times_ns, time_ns, side="right"))
+        return self.times_ns[:n], self.values[:n]
+
+
+class NoSignals:
+    """There are none."""
+
+    class Parameters(Strict):
+        """None."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, _GROUP)
+
+    def series(self) -> Mapping[str, Series]:
+        """Return an empty mapping."""
+        return {}
+
+
+class FileSignals:
+    """The columns of a CSV file."""
+
+    class Parameters(Strict):
+        """The file, and which of its columns; None for all."""
+
+        path: Path
+        names: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, _GROUP)
+        self.input_files: tuple[Path, ...] = (self.parameters.path,)
+
+    def series(self) -> Mapping[str, Series]:
+        """Read the file and return its series by name.
+
+        Raises
+        ------
+        InputError
+            With line and column, if it is no such file.
+        """
+        path = self.parameters.path
+        table = read_csv(path)
+        signals = [name for name in table.columns if name != _TIME]
+        unnamed = any(name.startswith("Unnamed: ") for name in signals)  # as pandas calls it
+        if _TIME not in table or not signals or unnamed:
+            allowed = f"{_TIME} and a named column for each signal"
+            raise InputError("wrong columns", where=f"{path}, line 1", found=list(table), allowed=allowed)
+        for name in self.parameters.names or ():
+            if name not in signals:
+                raise InputError(
+                    "no such signal", where=f"{_GROUP}.names", found=name, allowed=f"{', '.join(signals)}"
+                )
+        if table.empty:
+            raise InputError("no rows", where=str(path), found=0, allowed="a row for each time")
+        times_s = to_numbers(table[_TIME])
+        allowed = f"seconds from 0 to {MAX_S:g}"
+        _refuse(~((times_s >= 0) & (times_s <= MAX_S)), table, path, _TIME, "wrong time", allowed)
+        times_ns = np.rint(times_s * NS_PER_S).astype(np.int64)
+        later = np.diff(times_ns, prepend=-1) > 0
+        _refuse(~later, table, path, _TIME, "wrong order", "a time later than that of the row before")
+        times_ns.flags.writeable = False
+        read: dict[str, Series] = {}
+        for name in self.parameters.names or signals:
+            values = to_numbers(table[name])
+            _refuse(~np.isfinite(values), table, path, name, "not a number", "a finite number")
+            values.flags.writeable = False
+            read[name] = Series(times_ns, values)
+        return read
+
+
+def _refuse(
+    bad: npt.NDArray[np.bool_], table: pd.DataFrame, path: Path, name: str, what: str, allowed: str
+) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        where = f"{path}, line {table.index[row]}, {name}"
+        raise InputError(what, where=where, found=table[name].iloc[row], allowed=allowed)

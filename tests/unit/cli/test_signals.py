@@ -1,0 +1,79 @@
+"""Signals from the command line: a policy follows them, and the run key covers what they say."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+Artist = Callable[..., Any]
+
+# First in, first out, but only while inference wants no more than half: asked every 10 s.
+POLICY = """
+from artist.policies.parts.placement import Consolidate
+
+
+class Polite:
+    on_events, interval_s = False, 10
+
+    def decide(self, view):
+        plan, free = view.plan(), view.free()
+        times, values = view.signals["inference"].up_to(10**18)
+        assert times[-1] <= view.now_ns
+        for job in view.waiting.job.tolist() if values[-1] <= 0.5 else ():
+            allocation = Consolidate("network").choose(free, view.demand(job))
+            if allocation is not None:
+                free.take(allocation)
+                plan.place(job, allocation)
+        return plan.done()
+"""
+
+
+@pytest.fixture
+def polite(mine: Path) -> tuple[str, ...]:
+    """Return the arguments for a policy that follows `inference` in the file `demand`."""
+    (mine / "polite.py").write_text(POLICY)
+    (mine / "policy" / "polite.yaml").write_text("_target_: polite.Polite\n")
+    return f"--config-dir={mine}", "policy=polite", "signals=file", "signals.path=demand"
+
+
+def starts() -> set[float]:
+    """Return the first start of each run made so far."""
+    return {pd.read_parquet(path)["first_start_s"].min() for path in Path("runs").rglob("jobs.parquet")}
+
+
+def test_a_policy_follows_a_file(artist: Artist, polite: tuple[str, ...]) -> None:
+    """Inference wants 0.9 until 25 s, then 0.5: the first tick at which jobs start is 30 s."""
+    Path("demand").write_text("time_s,inference\n0,0.9\n25,0.5\n")
+    assert artist(*polite).code == 0
+    assert starts() == {30}
+
+
+def test_a_sweep_runs_again_if_the_file_changed(artist: Artist, polite: tuple[str, ...]) -> None:
+    """Kept while the file says the same; 45 s instead of 25 is another run, which starts at 50."""
+    Path("demand").write_text("time_s,inference\n0,0.9\n25,0.5\n")
+    assert "1 run now, 0 kept" in artist("-m", *polite, "seed=0").err
+    assert "0 run now, 1 kept" in artist("-m", *polite, "seed=0").err
+    Path("demand").write_text("time_s,inference\n0,0.9\n45,0.5\n")
+    assert "1 run now, 0 kept" in artist("-m", *polite, "seed=0").err
+    assert starts() == {30, 50}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("signals=file",), ["signals.path"]),
+        (("signals=file", "signals.path=demand"), ["demand", "no such file"]),
+        (("signals=none", "+signals.path=demand"), ["signals.path"]),
+        (("signals=nothing",), ["signals", "'nothing'", "file, none"]),
+        (("signals._target_=artist.workload.arrivals.TraceArrivals",), ["signals._target_", "series"]),
+    ],
+)
+def test_bad_signals_are_refused(
+    refused: Callable[..., str], arguments: tuple[str, ...], told: list[str]
+) -> None:
+    """Field or file, the value found and what is allowed, before the clock starts."""
+    message = refused(*arguments)
+    for words in told:
+        assert words in message
