@@ -64,6 +64,7 @@ class Simulation:
     estimates: Any
     stop: StopRule
     signals: Mapping[str, Signal]
+    input_files: tuple[Path, ...]
 
     def run(self, observers: Sequence[Observer]) -> RunResult:
         """Run to the end.
@@ -132,7 +133,8 @@ def build(config: Config) -> Simulation:
     source = part(config.workload, "workload", ("table",))
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
-    signals: Mapping[str, Signal] = part(config.signals, "signals", ("series",)).series()
+    series = part(config.signals, "signals", ("series",))
+    signals: Mapping[str, Signal] = series.series()
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
     performance = build_performance(config.performance, network, topology.fabric, system, profiles)
@@ -148,6 +150,7 @@ def build(config: Config) -> Simulation:
         estimates,
         stop,
         signals,
+        _files_of((source, arrivals, series, overheads, estimates, network.model), config.model_dump()),
     )
 
 
@@ -182,13 +185,16 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
 
 def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
     """Return the files that the parts of a configuration say they read; none of a part that is no good."""
-    files: list[Path] = []
+    made = []
     for field in ("workload", "arrivals", "signals", "overheads", "estimates", "network.model"):
-        try:
-            made = part(reduce(getitem, field.split("."), raw), field, ())
-        except (Exception, SystemExit):
-            continue  # the run itself will say what is wrong
-        files += [Path(path) for path in getattr(made, "input_files", ())]
+        with suppress(Exception, SystemExit):  # the run itself will say what is wrong
+            made.append(part(reduce(getitem, field.split("."), raw), field, ()))
+    return _files_of(made, raw)
+
+
+def _files_of(parts: Sequence[Any], raw: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Return the files that some parts say they read, and that of calibrated profiles."""
+    files = [Path(path) for made in parts for path in getattr(made, "input_files", ())]
     with suppress(
         AttributeError, RuntimeError, TypeError, KeyError
     ):  # no mapping, home, path, name: likewise

@@ -25,7 +25,7 @@ from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
 from artist.run.ahead import ask_ahead
-from artist.run.build import Simulation, build, check_config, input_files
+from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
 from artist.run.key import code_digest, program_version
 from artist.run.orphans import end_with_parent
@@ -128,7 +128,7 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
         simulation = build(check_config(request.config))
         with folder.claim() as scratch:
             if scratch is not None:
-                code = _code(request)
+                code = _code(request, simulation)
                 summary = _simulate(request, simulation, scratch, code)
                 (scratch / CONFIG).write_text(_as_yaml(request.config), encoding="utf-8")
                 (scratch / LOG).write_text(lines.getvalue(), encoding="utf-8")
@@ -137,9 +137,9 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
     return Outcome("kept", request.folder, kept)
 
 
-def _code(request: Request) -> str:
+def _code(request: Request, simulation: Simulation) -> str:
     own = [path for folder in request.user_folders for path in python_files(folder)]
-    return code_digest(request.config, files=[*own, *input_files(request.config)])
+    return code_digest(request.config, files=[*own, *simulation.input_files])
 
 
 def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str) -> dict[str, Any]:
