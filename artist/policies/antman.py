@@ -32,7 +32,8 @@ from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import Allocation
 from artist.core.events import Arrival, Finish, Stop
@@ -40,7 +41,8 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.placement import Chooser, PlacementName, chooser
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import AnyChooser, Chooser, chooser_of
 from artist.policies.parts.sharers import Sharers
 
 Ints = npt.NDArray[np.int64]
@@ -49,26 +51,20 @@ _STEPS = 10  # of load
 _FULL = _STEPS + 1  # the load of a GPU that nobody may join
 
 
-class AntManParameters(BaseModel):
-    """Parameters of `AntMan`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    utilization: float = Field(0.8, gt=0, le=1)
-    waiting_join: bool = True
-    backfill: bool = False
-    placement: PlacementName = "consolidate"
-    seed: int = Field(0, ge=0)
-
-
+@dataclass(config=STRICT)
 class AntMan:
     """Guaranteed jobs first come, first served; opportunistic ones beside them."""
 
     on_events = True
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = p = AntManParameters.model_validate(parameters)
-        self._chooser = chooser(p.placement, p.seed)
+    utilization: float = Field(default=0.8, gt=0, le=1)
+    waiting_join: bool = True
+    backfill: bool = False
+    placement: AnyChooser = "consolidate"
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        self._chooser = chooser_of(self.placement, self.seed)
         self._sharers: Sharers | None = None
         self._promised: list[int] = []  # guaranteed jobs whose GPUs are not guaranteed yet, by arrival
 
@@ -125,7 +121,7 @@ class AntMan:
             if allocation is not None:
                 sharers.put(job, allocation, 2 * sharers.owned + sharers.visited, guaranteed=True)
                 new.add(job)
-            elif not self.parameters.backfill:
+            elif not self.backfill:
                 break
         if new:
             self._promised = [job for job in self._promised if job not in new]
@@ -137,7 +133,7 @@ class AntMan:
         """Start opportunistic jobs in order of arrival, each where load is least."""
         waiting = view.waiting
         may = waiting.gpus > 0
-        if not self.parameters.waiting_join:
+        if not self.waiting_join:
             may &= ~waiting.guaranteed
         jobs = [job for job in waiting.job[may].tolist() if job not in sharers]
         if not jobs:
@@ -163,7 +159,7 @@ class AntMan:
         """Return the load of each GPU in steps, 0 if empty, `_FULL` if closed; shape of `Sharers.owner`."""
         owners = sorted(sharers.owners())
         busy = view.columns(owners).observed_gpu_utilization
-        may = (busy <= self.parameters.utilization) & ~np.isin(owners, list(unmeasured))
+        may = (busy <= self.utilization) & ~np.isin(owners, list(unmeasured))
         steps = np.where(may, np.ceil(busy * _STEPS - 1e-9), _FULL).astype(np.int64)
         loads = np.where(sharers.owned, _FULL, 0)
         taken = sharers.owner >= 0

@@ -9,7 +9,7 @@ machine (a rack) has no such timer. The timers tune themselves by the waits of t
 them, unless a waiting job with lower sensitivity accepts them; then it is preempted, and waits, or moves
 if it accepts other GPUs at once. With `renewal: nearer` it gives them up for GPUs of a nearer tier.
 
-Switches for ablations: `auto_tune`, `delay`, `preemptive`, and `order: arrival` instead of sensitivity.
+Switches for ablations: `auto_tune`, `delay`, `preemptive`, and another `order` instead of sensitivity.
 
 Paper: Chaudhary et al., Dally, sections 4.1.3 and 4.3, Algorithms 1 and 2.
 
@@ -20,17 +20,18 @@ not by length.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import TIERS, Allocation, Tier, tier_of
 from artist.core.events import Finish, Stop
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
+from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import Consolidate, with_share
 from artist.policies.parts.timers import Timers, WaitTier
 from artist.units import seconds_to_ns
@@ -40,28 +41,7 @@ _WAIT_TIERS: tuple[WaitTier, ...] = ("machine", "rack")
 _CHOOSERS = {tier: Consolidate(tier) for tier in TIERS}
 
 
-class DallyParameters(BaseModel):
-    """Parameters of `Dally`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    auto_tune: bool = True
-    machine_timer_h: float = Field(12, ge=0, le=1e6)
-    rack_timer_h: float = Field(24, ge=0, le=1e6)
-    history_leases: float = Field(24, gt=0, le=1e6)
-    lease_s: float = Field(_HOUR_S, ge=1, le=4e9)
-    renewal: Literal["keep", "nearer", "literal"] = "keep"
-    delay: bool = True
-    preemptive: bool = True
-    order: Literal["sensitivity", "arrival"] = "sensitivity"
-
-    @model_validator(mode="after")
-    def _sound(self) -> Self:
-        if self.rack_timer_h < self.machine_timer_h:
-            raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
-        return self
-
-
+@dataclass(config=STRICT)
 class Dally:
     """Delay scheduling in order of network sensitivity, with leases.
 
@@ -72,17 +52,29 @@ class Dally:
     """
 
     on_events = True
-    knows_iterations = True
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = p = DallyParameters.model_validate(parameters)
+    auto_tune: bool = True
+    machine_timer_h: float = Field(default=12, ge=0, le=1e6)
+    rack_timer_h: float = Field(default=24, ge=0, le=1e6)
+    history_leases: float = Field(default=24, gt=0, le=1e6)
+    lease_s: float = Field(default=_HOUR_S, ge=1, le=4e9)
+    renewal: Literal["keep", "nearer", "literal"] = "keep"
+    delay: bool = True
+    preemptive: bool = True
+    order: AnyOrder = "sensitivity"
+
+    def __post_init__(self) -> None:
+        if self.rack_timer_h < self.machine_timer_h:
+            raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
+        self._order = order_of(self.order)
+        adopt_knowledge(self, self._order)
         default: dict[WaitTier, int] = {
-            "machine": seconds_to_ns(p.machine_timer_h * _HOUR_S if p.delay else 0),
-            "rack": seconds_to_ns(p.rack_timer_h * _HOUR_S if p.delay else 0),
+            "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
+            "rack": seconds_to_ns(self.rack_timer_h * _HOUR_S if self.delay else 0),
         }
-        self._lease_ns = seconds_to_ns(p.lease_s)
-        tuned = p.auto_tune and p.delay
-        self._timers = Timers(default, round(p.history_leases * self._lease_ns) if tuned else None)
+        self._lease_ns = seconds_to_ns(self.lease_s)
+        tuned = self.auto_tune and self.delay
+        self._timers = Timers(default, round(self.history_leases * self._lease_ns) if tuned else None)
         self.series = self._timers.series
         self._assigned: dict[int, int] = {}  # when each job last got GPUs
         self._leased: dict[int, None] = {}  # those of them that hold GPUs
@@ -93,7 +85,7 @@ class Dally:
             if isinstance(event, Stop | Finish):
                 self._leased.pop(event.job, None)
         plan = view.plan()
-        nearer = self.parameters.renewal == "nearer"
+        nearer = self.renewal == "nearer"
         if not view.n_waiting and not nearer:
             return plan.done()
         waiting = view.waiting
@@ -104,7 +96,7 @@ class Dally:
         offers = _Offers(view, plan, {job: ended[job] for job in order if job in ended})
         refused: list[tuple[int, int]] = []
         for job in order:
-            if self.parameters.renewal != "literal":
+            if self.renewal != "literal":
                 for renewed in offers.renew(key, key[job]):
                     if nearer and offers.move_nearer(*renewed):
                         self._assigned[renewed[0]] = view.now_ns
@@ -120,7 +112,7 @@ class Dally:
     def _ended(self, view: ClusterView) -> dict[int, Allocation]:
         """Return the running jobs whose lease ends now, with what they hold."""
         ended: dict[int, Allocation] = {}
-        for job in self._leased if self.parameters.preemptive else ():
+        for job in self._leased if self.preemptive else ():
             held = view.now_ns - self._assigned[job]
             allocation = view.allocation(job)
             if held and held % self._lease_ns == 0 and allocation is not None:
@@ -129,8 +121,7 @@ class Dally:
 
     def _keys(self, jobs: JobColumns) -> dict[int, float]:
         """Return what each job is offered GPUs by, lowest first."""
-        keys = sensitivity(jobs) if self.parameters.order == "sensitivity" else jobs.job.astype(np.float64)
-        return dict(zip(jobs.job.tolist(), keys.tolist(), strict=True))
+        return dict(zip(jobs.job.tolist(), self._order.key(jobs).tolist(), strict=True))
 
     def _offer(self, offers: "_Offers", job: int, since: int) -> bool:
         """Offer GPUs to one job, which has waited since then; take note of its answer, and return it."""
@@ -159,7 +150,7 @@ class Dally:
 
     def _wake(self, view: ClusterView, plan: PlanBuilder, waiting: Sequence[tuple[int, int]]) -> None:
         """Ask to be woken when a timer of a waiting job (number, since when) runs out, or a lease."""
-        leases = self.parameters.preemptive and (waiting or self.parameters.renewal == "nearer")
+        leases = self.preemptive and (waiting or self.renewal == "nearer")
         if not waiting and not leases:
             return
         now, lease = view.now_ns, self._lease_ns
@@ -272,9 +263,3 @@ class _Offers:
 
     def _on(self, job: int, machine: int) -> bool:
         return any(s.machine == machine for s in self.ended[job].slices)
-
-
-def sensitivity(jobs: JobColumns) -> npt.NDArray[np.float64]:
-    """Return iterations done x compute time / time held, shape (n,): 1 without overhead, 0 before a start."""
-    done = jobs.iterations_done * jobs.compute_ns.astype(np.float64)
-    return np.divide(done, jobs.held_ns, out=np.zeros(len(done)), where=jobs.held_ns > 0)

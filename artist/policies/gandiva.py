@@ -33,7 +33,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from artist.core.buckets import members_of
 from artist.core.cluster import Allocation
@@ -44,6 +45,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.growth import Growth
 from artist.policies.parts.pairs import Pairs
+from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import BestFit, MachineChooser, Packing
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.randomness import child_generator
@@ -52,39 +54,33 @@ from artist.units import seconds_to_ns
 Ints = npt.NDArray[np.int64]
 
 
-class GandivaParameters(BaseModel):
-    """Parameters of `Gandiva`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    migration: bool = True
-    slicing: bool = False
-    quantum_s: float = Field(60, ge=0.001, le=4e9)
-    packing: bool = False
-    packing_utilization: float = Field(0.5, gt=0, le=1)
-    profile_s: float = Field(60, ge=0.001, le=4e9)
-    grow_shrink: bool = False
-    grow_after_s: float = Field(60, ge=0, le=4e9)
-    seed: int = Field(0, ge=0)
-
-
+@dataclass(config=STRICT)
 class Gandiva:
     """Affinity, migration, time slices, packing, grow-shrink."""
 
     on_events = True
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = p = GandivaParameters.model_validate(parameters)
-        self._affinity = Affinity(p.seed)
-        self._quantum_ns = seconds_to_ns(p.quantum_s)
+    migration: bool = True
+    slicing: bool = False
+    quantum_s: float = Field(default=60, ge=0.001, le=4e9)
+    packing: bool = False
+    packing_utilization: float = Field(default=0.5, gt=0, le=1)
+    profile_s: float = Field(default=60, ge=0.001, le=4e9)
+    grow_shrink: bool = False
+    grow_after_s: float = Field(default=60, ge=0, le=4e9)
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        self._affinity = Affinity(self.seed)
+        self._quantum_ns = seconds_to_ns(self.quantum_s)
         self._turn: dict[int, int] = {}  # when the present turn of each running job began
         self._freed = False  # somebody left GPUs since jobs were last started
-        self._pairs = Pairs(p.packing_utilization, seconds_to_ns(p.profile_s))
-        self._growth = Growth(seconds_to_ns(p.grow_after_s))
+        self._pairs = Pairs(self.packing_utilization, seconds_to_ns(self.profile_s))
+        self._growth = Growth(seconds_to_ns(self.grow_after_s))
         self._steps: list[Callable[[ClusterView, PlanBuilder], None]] = [self._run]
-        if p.packing:
+        if self.packing:
             self._steps += [self._part, self._pairs.pack]
-        if p.grow_shrink:
+        if self.grow_shrink:
             self._steps = [self._growth.shrink, *self._steps, self._growth.grow]
 
     def decide(self, view: ClusterView) -> Plan:
@@ -111,11 +107,11 @@ class Gandiva:
 
     def _run(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start waiting jobs, in turns with `slicing`; then move spread ones to fewer machines."""
-        if self.parameters.slicing:
+        if self.slicing:
             run_first(view, plan, lambda jobs: self._in_turn(jobs, view.now_ns), self._choose, skip=True)
         else:
             self._start(view, plan)
-        if self._freed and self.parameters.migration and not waiting_after(view, plan):
+        if self._freed and self.migration and not waiting_after(view, plan):
             self._migrate(view, plan)
         self._freed = False
         self._pairs.go_with_hosts(view, plan)
@@ -169,7 +165,7 @@ class Gandiva:
 
     def _take_note(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Begin turns, and ask to be woken when one is over while jobs wait."""
-        if not self.parameters.slicing:
+        if not self.slicing:
             return
         now = view.now_ns
         for job, allocation in plan.changes.items():

@@ -12,22 +12,20 @@ from functools import reduce
 from heapq import heapify, heapreplace
 from math import ceil
 from operator import or_
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import PlainValidator
 
 from artist.core.buckets import ALL, first_of, members_of
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
+from artist.policies.parts.parameters import check_part
 from artist.randomness import child_generator
 
 Ints = npt.NDArray[np.int64]
-
-PlacementName = Literal[
-    "first_fit", "best_fit", "consolidate_machine", "consolidate_rack", "consolidate", "spread", "random"
-]
 
 
 class Chooser(Protocol):
@@ -184,7 +182,7 @@ class Random(MachineChooser):
         return _fill(free, self._rng.permutation(some).tolist(), need)
 
 
-_CHOOSERS: Mapping[PlacementName, Callable[[int], Chooser]] = {
+CHOOSERS: Mapping[str, Callable[[int], Chooser]] = {
     "first_fit": lambda seed: FirstFit(),
     "best_fit": lambda seed: BestFit(),
     "consolidate_machine": lambda seed: Consolidate("machine"),
@@ -195,9 +193,12 @@ _CHOOSERS: Mapping[PlacementName, Callable[[int], Chooser]] = {
 }
 
 
-def chooser(name: PlacementName, seed: int = 0) -> Chooser:
-    """Return a chooser by name; `seed` matters to the random one only."""
-    return _CHOOSERS[name](seed)
+AnyChooser = Annotated[str | Chooser, PlainValidator(lambda value: check_part(value, CHOOSERS, "choose"))]
+
+
+def chooser_of(chooser: str | Chooser, seed: int = 0) -> Chooser:
+    """Return a shipped chooser by name, one of the user's own as it is; `seed` is the random one's."""
+    return CHOOSERS[chooser](seed) if isinstance(chooser, str) else chooser
 
 
 class Packing:

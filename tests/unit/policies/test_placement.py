@@ -6,7 +6,7 @@ import pytest
 from artist.core.cluster import Cluster, Machine
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.parts.placement import Consolidate, Packing, chooser
+from artist.policies.parts.placement import Consolidate, Packing, chooser_of
 from artist.testing.tiny import on, tiny_cluster
 
 CLUSTER = tiny_cluster(4, 4, per_rack=2)  # m0, m1 | m2, m3
@@ -19,7 +19,7 @@ def free(*gpus, cluster=CLUSTER, accepts=None):
 
 def where(name, gpus_free, need, cluster=CLUSTER, **demand):
     """Return the chosen GPUs by machine, None for a refusal."""
-    allocation = chooser(name, seed=1).choose(free(*gpus_free, cluster=cluster), Demand(need, **demand))
+    allocation = chooser_of(name, seed=1).choose(free(*gpus_free, cluster=cluster), Demand(need, **demand))
     return None if allocation is None else allocation.gpu_map()
 
 
