@@ -39,10 +39,13 @@ from artist.core.cluster import Allocation
 from artist.core.events import Arrival, Finish, Stop
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.core.plan import Plan, PlanBuilder
+from artist.core.plan import Plan
 from artist.core.view import ClusterView
+from artist.policies.parts.cpu_jobs import start_cpu_jobs
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser, Chooser, chooser_of
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import Placer, placer_of
 from artist.policies.parts.sharers import Sharers
 
 Ints = npt.NDArray[np.int64]
@@ -61,10 +64,11 @@ class AntMan:
     waiting_join: bool = True
     backfill: bool = False
     placement: AnyChooser = "consolidate"
+    fill: AnyFill = "proportional"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._chooser = chooser_of(self.placement, self.seed)
+        self._placer = placer_of(self.placement, self.fill, self.seed)
         self._sharers: Sharers | None = None
         self._promised: list[int] = []  # guaranteed jobs whose GPUs are not guaranteed yet, by arrival
 
@@ -74,8 +78,9 @@ class AntMan:
         self._follow(view, sharers)
         plan = view.plan()
         if view.n_waiting or self._promised:
-            room = _Room(view, self._chooser)
-            self._start_cpu_jobs(view, plan, room)
+            free, waiting = view.free(), view.waiting
+            start_cpu_jobs(view, plan, free, waiting.job[waiting.gpus == 0].tolist())
+            room = _Room(free, self._placer)
             unmeasured = self._start_promised(view, sharers, room)
             self._start_others(view, sharers, room, unmeasured)
             if unmeasured and view.n_waiting:
@@ -99,14 +104,6 @@ class AntMan:
                 del self._promised[at : at + known]
             elif not known and view.demand(job).gpus and view.columns([job]).guaranteed[0]:
                 self._promised.insert(at, job)
-
-    def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder, room: "_Room") -> None:
-        """Start jobs without GPUs in order of arrival, where CPUs are free."""
-        waiting = view.waiting
-        for job in waiting.job[waiting.gpus == 0].tolist():
-            allocation = room.find(view.demand(job), None)
-            if allocation is not None:
-                plan.place(job, allocation)
 
     def _start_promised(self, view: ClusterView, sharers: Sharers, room: "_Room") -> set[int]:
         """Guarantee jobs their GPUs, in order of arrival; return those that got them."""
@@ -171,21 +168,19 @@ class AntMan:
 class _Room:
     """What a plan may still take: CPUs and memory as they are free, GPUs as each kind of job counts them."""
 
-    def __init__(self, view: ClusterView, choose: Chooser) -> None:
-        free = view.free()
-        self._cluster, self._accepts, self._choose = view.cluster, view.accepts, choose
+    def __init__(self, free: Free, placer: Placer) -> None:
+        self._free, self._placer = free, placer
         self._cpus, self._memory = free.cpus.copy(), free.memory_bytes.copy()
 
-    def find(self, demand: Demand, places: Bools | None) -> Allocation | None:
+    def find(self, demand: Demand, places: Bools) -> Allocation | None:
         """Take CPUs and memory, and as many GPUs of each machine as it has places; None if they do not do."""
-        if places is None:
-            gpus = np.zeros(len(self._cluster), dtype=np.int64)
-        else:
-            gpus = places.sum(axis=1) * self._accepts
-            if gpus.sum() < demand.least_gpus:
-                return None
-        free = Free(self._cluster, gpus, self._cpus, self._memory, self._accepts)
-        allocation = self._choose.choose(free, demand)
+        gpus, accepts = places.sum(axis=1), self._free.accepts
+        if accepts is not None:
+            gpus *= accepts
+        if gpus.sum() < demand.least_gpus:
+            return None
+        free = Free(self._free.cluster, gpus, self._cpus, self._memory, accepts)
+        allocation = self._placer.place(free, demand)
         for s in allocation.slices if allocation is not None else ():
             self._cpus[s.machine] -= s.cpus
             self._memory[s.machine] -= s.memory_bytes

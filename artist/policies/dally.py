@@ -19,7 +19,7 @@ wait: on GPUs of several machines it refuses them at the end of every lease. Wai
 not by length.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Literal
 
 from pydantic import Field
@@ -30,15 +30,16 @@ from artist.core.events import Finish, Stop
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.fill import AnyFill, fill_of
 from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import Consolidate, with_share
+from artist.policies.parts.placement import Consolidate
+from artist.policies.parts.placer import Placer
 from artist.policies.parts.timers import Timers, WaitTier
 from artist.units import seconds_to_ns
 
 _HOUR_S = 3600.0
 _WAIT_TIERS: tuple[WaitTier, ...] = ("machine", "rack")
-_CHOOSERS = {tier: Consolidate(tier) for tier in TIERS}
 
 
 @dataclass(config=STRICT)
@@ -62,12 +63,14 @@ class Dally:
     delay: bool = True
     preemptive: bool = True
     order: AnyOrder = "sensitivity"
+    fill: AnyFill = "proportional"
 
     def __post_init__(self) -> None:
         if self.rack_timer_h < self.machine_timer_h:
             raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
+        self._placers = {tier: Placer(Consolidate(tier), fill_of(self.fill)) for tier in TIERS}
         default: dict[WaitTier, int] = {
             "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
             "rack": seconds_to_ns(self.rack_timer_h * _HOUR_S if self.delay else 0),
@@ -93,7 +96,8 @@ class Dally:
         ended = self._ended(view)
         key = self._keys(view.columns([*since, *ended]))
         order = sorted(key, key=lambda job: (key[job], self._assigned.get(job, -1), job))
-        offers = _Offers(view, plan, {job: ended[job] for job in order if job in ended})
+        on_offer = {job: ended[job] for job in order if job in ended}
+        offers = _Offers(view, plan, self._placers, on_offer)
         refused: list[tuple[int, int]] = []
         for job in order:
             if self.renewal != "literal":
@@ -181,10 +185,17 @@ class _Offers:
         Those of them that were preempted, likewise.
     """
 
-    def __init__(self, view: ClusterView, plan: PlanBuilder, ended: dict[int, Allocation]) -> None:
+    def __init__(
+        self,
+        view: ClusterView,
+        plan: PlanBuilder,
+        placers: Mapping[Tier, Placer],
+        ended: dict[int, Allocation],
+    ) -> None:
         self.view = view
         self.ended = ended
         self._plan = plan
+        self._placers = placers
         self.stopped: dict[int, Allocation] = {}
         self._idle = view.free()
         self._all = self._idle  # with the GPUs whose lease has ended
@@ -208,7 +219,7 @@ class _Offers:
         narrowest = int(demand.gpus > cluster.largest_machine)
         self._idle.give(held)
         for tier in TIERS[narrowest : tier_of(held, cluster)]:
-            allocation = _CHOOSERS[tier].choose(self._idle, demand)
+            allocation = self._placers[tier].place(self._idle, demand)
             if allocation is not None:
                 self._idle.take(allocation)
                 if self._all is not self._idle:
@@ -244,22 +255,29 @@ class _Offers:
             return None
         narrowest = int(demand.gpus > self.view.cluster.largest_machine)
         for tier in TIERS[narrowest : TIERS.index(widest) + 1]:
-            allocation = _CHOOSERS[tier].choose(self._idle, demand)
+            allocation = self._placers[tier].place(self._idle, demand)
             if allocation is None and self.ended and demand.gpus:  # CPUs are never taken from a lease
-                allocation = _CHOOSERS[tier].choose(self._all, demand)
-                if allocation is not None:
-                    allocation = self._freed(allocation)
+                wanted = self._placers[tier].place(self._all, demand)
+                if wanted is not None:
+                    allocation = self._freed(wanted, demand, self._placers[tier])
             if allocation is not None:
                 return allocation
         self._no.add((demand, widest))
         return None
 
-    def _freed(self, wanted: Allocation) -> Allocation:
+    def _freed(self, wanted: Allocation, demand: Demand, placer: Placer) -> Allocation | None:
         """Preempt jobs whose lease has ended until what is wanted is idle: the last in order first."""
-        for machine, gpus, _, _ in wanted.slices:
-            while self._idle.gpus[machine] < gpus:
-                self.take_back(next(job for job in reversed(self.ended) if self._on(job, machine)))
-        return with_share(self._idle, wanted.gpu_map())
+        gpus = wanted.gpu_map()
+        for machine, count in gpus.items():
+            while self._idle.gpus[machine] < count:
+                self.take_back(next(self._on({machine})))
+        while (allocation := placer.fill.fill(self._idle, demand, gpus)) is None:  # CPUs, memory
+            last = next(self._on(gpus.keys()), None)
+            if last is None:
+                return None
+            self.take_back(last)
+        return allocation
 
-    def _on(self, job: int, machine: int) -> bool:
-        return any(s.machine == machine for s in self.ended[job].slices)
+    def _on(self, machines: Set[int]) -> Iterator[int]:
+        """Yield the jobs on some machines whose lease has ended, the last in order first."""
+        return (job for job in reversed(self.ended) if machines & self.ended[job].gpu_map().keys())

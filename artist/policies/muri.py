@@ -39,10 +39,13 @@ from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock, Loading
+from artist.policies.parts.cpu_jobs import start_cpu_jobs
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule, Shared
 from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of, ranking
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser, Chooser, Packing, chooser_of
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import pinned_jobs, take_first
 from artist.policies.parts.seating import Unit, running_units, seat
 from artist.randomness import child_generator
@@ -68,12 +71,13 @@ class Muri:
     placement: AnyChooser = "consolidate_machine"
     on_events: bool = False
     interval_s: float | None = Field(default=360, ge=0.001, le=4e9)
+    fill: AnyFill = "proportional"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
-        self._chooser = chooser_of(self.placement, self.seed)
+        self._placer = placer_of(self.placement, self.fill, self.seed)
         clock = Clock(self.group_slowdown, self.ordering, self.loading)
         self._grouping = Grouping(GroupingRule(self.most_jobs, self.matching, clock))
         self._noise = child_generator(self.seed, "profiling")
@@ -109,7 +113,7 @@ class Muri:
             units = running_units(view, jobs.job[np.sort(rows[jobs.running[rows]])].tolist())
             free = self._place(view, plan, units, jobs.job[rows], gpus, taken, capacity)
             waiting = rows[(jobs.gpus[rows] == 0) & ~jobs.running[rows]]
-            _start_cpu_jobs(view, plan, free, jobs.job[waiting].tolist(), self._chooser)
+            start_cpu_jobs(view, plan, free, jobs.job[waiting].tolist())
         return plan.done()
 
     def _differ(self, taken: list[int]) -> bool:
@@ -147,7 +151,7 @@ class Muri:
         self._last = jobs[taken].tolist()
         self._all_ran = not too_many
         self._shared = any(len(group.members) > 1 for group in groups)
-        return seat(view, plan, units, chosen, chain(too_many, rest), self._chooser, self.ordering)
+        return seat(view, plan, units, chosen, chain(too_many, rest), self._placer, self.ordering)
 
     def _hear(self, view: ClusterView) -> bool:
         """Learn the profiles of new jobs; tell whether anything but the ranking can call for a new plan."""
@@ -212,17 +216,6 @@ def _gpus(jobs: JobColumns, capacity: int) -> Ints:
     """Return the GPUs to count for each job, shape (n,): those it holds, asks for, or can do with."""
     asked = np.where(jobs.gpus > capacity, jobs.least_gpus, jobs.gpus)
     return np.where(jobs.running, jobs.held_gpus, asked)
-
-
-def _start_cpu_jobs(
-    view: ClusterView, plan: PlanBuilder, free: Free, jobs: Sequence[int], choose: Chooser
-) -> None:
-    """Start CPU-only jobs where CPUs are free."""
-    packing = Packing(free)
-    for job in jobs:
-        allocation = packing.place(view.demand(job), choose)
-        if allocation is not None:
-            plan.place(job, allocation)
 
 
 def _pinned(view: ClusterView) -> tuple[list[int], int]:

@@ -21,9 +21,11 @@ from artist.core.events import Arrival, Stop
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.orders import FIFO, AnyOrder, Ints, adopt_knowledge, order_of, ranking
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser, Packing, chooser_of
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.preemption import run_first
 from artist.policies.parts.queueing import StrictQueue, WaitingQueue
 
@@ -40,12 +42,13 @@ class Ordered:
     placement: AnyChooser = "consolidate"
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
+    fill: AnyFill = "proportional"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
-        self._chooser = chooser_of(self.placement, self.seed)
+        self._placer = placer_of(self.placement, self.fill, self.seed)
         self._strict = StrictQueue()
         self._overtaking = WaitingQueue() if self.backfill else None
         self._queue: StrictQueue | WaitingQueue = self._overtaking or self._strict
@@ -56,7 +59,7 @@ class Ordered:
         if not view.n_waiting:
             return plan.done()
         if self.preemptive:
-            run_first(view, plan, self._rank, lambda job: self._chooser, skip=self.backfill)
+            run_first(view, plan, self._rank, lambda job: self._placer, skip=self.backfill)
         else:
             self._take_in(view)
             self._start(view, plan)
@@ -85,7 +88,7 @@ class Ordered:
             allocation = None
             if demand.least_gpus <= free_gpus:
                 packing = packing or Packing(view.free())
-                allocation = packing.place(demand, self._chooser)
+                allocation = packing.place(demand, self._placer)
             if allocation is not None:
                 self._queue.pop(demand)
                 plan.place(job, allocation)

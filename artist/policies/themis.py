@@ -38,8 +38,10 @@ from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.auction import winners
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser, chooser_of
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.units import seconds_to_ns
 
@@ -59,11 +61,12 @@ class Themis:
     lease_s: float = Field(default=600, ge=0.001, le=4e9)
     fairness_knob: float = Field(default=0.8, ge=0, lt=1)
     placement: AnyChooser = "consolidate"
+    fill: AnyFill = "proportional"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
         self._lease_ns = seconds_to_ns(self.lease_s)
-        self._chooser = chooser_of(self.placement, self.seed)
+        self._placer = placer_of(self.placement, self.fill, self.seed)
         self._crowd = Crowd()
         self._alone_ns: dict[int, int] = {}  # believed iteration time with the GPUs close together, by job
         self._auctioned_ns = -1  # when all GPUs were last on offer
@@ -84,7 +87,7 @@ class Themis:
                 leased = np.zeros(len(jobs), dtype=np.bool_) if leases_end else jobs.running
                 return self._rank(view, jobs, leased)
 
-            run_first(view, plan, rank, lambda job: self._chooser, skip=True)
+            run_first(view, plan, rank, lambda job: self._placer, skip=True)
         if waiting_after(view, plan):
             plan.wake_at((now // self._lease_ns + 1) * self._lease_ns)
         return plan.done()

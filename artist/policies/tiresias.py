@@ -36,10 +36,12 @@ from pydantic.dataclasses import dataclass
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.gittins import gittins_index
 from artist.policies.parts.orders import ranking
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import AnyChooser, Chooser, chooser_of
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import Placer, placer_of
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.policies.parts.turns import Turns
 from artist.units import seconds_to_ns
@@ -67,14 +69,15 @@ class Tiresias:
     backfill: bool = True
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
+    fill: AnyFill = "proportional"
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
         self._check()
         self._thresholds = np.array([seconds_to_ns(t) for t in self.thresholds_gpu_s], dtype=np.int64)
-        self._high = chooser_of(self.placement_high_skew, self.seed)
-        self._low = chooser_of(self.placement_low_skew, self.seed)
-        self._choosers: dict[int, Chooser] = {}
+        self._high = placer_of(self.placement_high_skew, self.fill, self.seed)
+        self._low = placer_of(self.placement_low_skew, self.fill, self.seed)
+        self._placers: dict[int, Placer] = {}
         self._finished: list[float] = []  # services of finished jobs, GPU-ns, sorted
         self._sample = np.array(self._finished)  # of them, as last looked at
         self._forgiven: dict[int, int] = {}  # service that a promotion no longer counts, by job
@@ -98,7 +101,7 @@ class Tiresias:
         self._hear(view)
         if self.promote_knob is not None:
             self._promote(view.jobs, view.now_ns)
-        run_first(view, plan, self._rank, self._choosers.__getitem__, skip=self.backfill)
+        run_first(view, plan, self._rank, self._placers.__getitem__, skip=self.backfill)
         if self.on_events and not self.continuous and view.n_waiting:
             self._wake_at_next_change(view, plan)
         return plan.done()
@@ -118,9 +121,9 @@ class Tiresias:
         for event in view.news:
             if isinstance(event, Arrival):
                 high = view.columns([event.job]).skew[0] >= self.skew_threshold
-                self._choosers[event.job] = self._high if high else self._low
+                self._placers[event.job] = self._high if high else self._low
             elif isinstance(event, Finish):
-                del self._choosers[event.job]
+                del self._placers[event.job]
                 if self.gittins:
                     insort(self._finished, float(view.columns([event.job]).attained_gpu_ns[0]))
 

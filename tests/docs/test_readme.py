@@ -67,9 +67,10 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, a trace, two sweeps, a price, a calibration, an own policy, its tests; no mark, no run."""
-    assert len(EXAMPLES) == 8
-    assert [name for name, _ in FILES] == ["mine/fewest.py", "mine/policy/fewest.yaml", "mine/test_fewest.py"]
+    """A run, a trace, two sweeps, a price, a calibration, own policy, own parts, tests; no mark, no run."""
+    assert len(EXAMPLES) == 9
+    names = ["fewest.py", "policy/fewest.yaml", "parts.py", "policy/widest.yaml", "test_fewest.py"]
+    assert [name for name, _ in FILES] == [f"mine/{name}" for name in names]
 
 
 def test_the_page_is_short() -> None:

@@ -62,8 +62,8 @@ class Blind(Longest):
 
 
 class Everywhere:
-    def choose(self, free, demand):
-        return Spread().choose(free, demand)
+    def choose(self, free, demand, among):
+        return Spread().choose(free, demand, among)
 '''
 
 
