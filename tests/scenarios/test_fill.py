@@ -98,6 +98,46 @@ def test_a_group_that_lacks_cpus_runs_one_by_one():
         assert seconds(result, "finish_ns") == finish
 
 
+def test_a_group_goes_where_all_of_it_has_cpus():
+    """Four jobs of 5 CPUs each, two GPUs: m0 has 8 CPUs, m1 12, so a pair (10) starts on m1, not on m0.
+
+    The other pair finds no room: one of it starts alone on m0, the other waits.
+    """
+    stages = (Stages(0, 0, seconds_to_ns(1), 0), Stages(0, seconds_to_ns(1), 0, 0))
+    jobs = [replace(job(f"j{i}", 1, 4, cpus=5), stages=stages[i % 2]) for i in range(4)]
+    cluster = Cluster([Machine("m0", 0, "a", 1, cpus=8), Machine("m1", 0, "b", 1, cpus=12)])
+    policy = Muri(order="las2d", most_jobs=2, on_events=True, interval_s=None, fill="as_asked")
+    _, events = run_checked(jobs, cluster, policy)
+    starts = [e.allocation for e in events if isinstance(e, Start) and not e.time_ns]
+    held = [(a.slices[0].machine, a.slices[0].cpus, a.group is not None) for a in starts]
+    assert sorted(held) == [(0, 5, False), (1, 5, True), (1, 5, True)]
+
+
+def test_a_job_grows_only_where_it_keeps_what_it_asks_for():
+    """E has 1 GPU each of m0 and m1 and 2 of its 4 CPUs there; m1's other GPU comes free at 3.
+
+    On 1 + 2 GPUs the CPUs are 1 + 3. c takes 5 of the 6 CPUs that are free on m1: its own 2 and 1 do. If c
+    takes 6, e stays as it is, and its 10 s end at 11.
+    """
+    cluster = Cluster([Machine("m0", 0, "a", 1, cpus=4), Machine("m1", 0, "b", 2, cpus=8)])
+    for cpus, resizes in ((5, 1), (6, 0)):
+        elastic = job("e", 2, 10, at=1, cpus=4, min_gpus=2, max_gpus=3)
+        jobs = [job("y", 1, 3, cpus=6), elastic, job("c", 0, 20, at=3.5, cpus=cpus)]
+        policy = Gandiva(migration=False, grow_shrink=True, grow_after_s=3, fill="as_asked")
+        result, _ = run_checked(jobs, cluster, policy)
+        assert result.columns["resizes"].tolist() == [0, resizes, 0]
+        assert (seconds(result, "finish_ns")[1] == 11) == (not resizes)
+
+
+def test_cpu_jobs_overtake_only_with_backfill():
+    """4 CPUs: c1 has 3 until 5, c2 asks for 3, c3 for 1; c3 starts at once if it may overtake, else at 5."""
+    jobs = [job("c1", 0, 5, cpus=3), job("c2", 0, 5, cpus=3), job("c3", 0, 5, cpus=1)]
+    for backfill, start in ((True, 0), (False, 5)):
+        policy = Ordered(order="fifo", preemptive=True, backfill=backfill)
+        result, _ = run_checked(jobs, tiny_cluster(1, 2, cpus=4), policy)
+        assert seconds(result, "first_start_ns") == [0, 5, start]
+
+
 def test_a_lease_is_taken_for_its_cpus():
     """A holds 1 of 2 GPUs and 20 of 28 CPUs; b asks for the other GPU and as many CPUs. Leases are of 10 s.
 
