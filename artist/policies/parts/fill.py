@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,13 @@ from artist.policies.parts.placement import gpus_to_place
 Ints = npt.NDArray[np.int64]
 
 
+class Shares(NamedTuple):
+    """What jobs that share GPUs take together, the GPUs once, and what each of them holds of it."""
+
+    whole: Allocation
+    parts: list[Allocation]
+
+
 class Fill(ABC):
     """Decides on CPUs and memory; `fill` is all that one of the user's own must define."""
 
@@ -34,10 +41,8 @@ class Fill(ABC):
         """Return what to choose from: what is free, less GPUs for which CPUs or memory are lacking."""
         return free
 
-    def shares(
-        self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]
-    ) -> list[Allocation] | None:
-        """Return what each of several jobs holds that share GPUs: all of these; None if they do not fit."""
+    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
+        """Return what jobs hold that share GPUs, each of them all of these; None if they do not fit."""
         left = Free(free.cluster, free.gpus, free.cpus, free.memory_bytes, free.accepts)
         parts: list[Allocation] = []
         for demand in demands:
@@ -46,7 +51,8 @@ class Fill(ABC):
                 return None
             left.take(_without_gpus(part))
             parts.append(part)
-        return parts
+        slices = zip(*(part.slices for part in parts), strict=True)
+        return Shares(Allocation(tuple(map(_sum, slices))), parts)
 
 
 class Proportional(Fill):
@@ -63,11 +69,11 @@ class Proportional(Fill):
             slices.append(Slice(m, gpus[m], cpus, memory))
         return Allocation(tuple(slices))
 
-    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> list[Allocation]:
-        """Return an equal part for each job of what comes with the GPUs."""
+    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares:
+        """Return what comes with the GPUs, and an equal part of it for each job."""
         whole, n = self.fill(free, demands[0], gpus), len(demands)
         part = tuple(s._replace(cpus=s.cpus // n, memory_bytes=s.memory_bytes // n) for s in whole.slices)
-        return [replace(whole, slices=part)] * n
+        return Shares(whole, [replace(whole, slices=part)] * n)
 
 
 class AsAsked(Fill):
@@ -124,6 +130,12 @@ def _divided(amount: int, counts: Iterable[int]) -> list[int]:
     """
     ends = np.cumsum([0, *counts]).tolist()
     return [amount * b // ends[-1] - amount * a // ends[-1] for a, b in pairwise(ends)]
+
+
+def _sum(slices: Sequence[Slice]) -> Slice:
+    """Return what jobs hold on one machine together, the GPUs once."""
+    cpus, memory = sum(s.cpus for s in slices), sum(s.memory_bytes for s in slices)
+    return slices[0]._replace(cpus=cpus, memory_bytes=memory)
 
 
 def _without_gpus(allocation: Allocation) -> Allocation:

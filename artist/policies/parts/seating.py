@@ -167,11 +167,11 @@ class _Seating:
 
     def _fill(self, group: Shared, demands: Sequence[Demand], gpus: Mapping[int, int]) -> bool:
         """Seat a group on some GPUs, if there are CPUs and memory for all members."""
-        parts = self._placer.fill.shares(self.free, demands, gpus)
-        if parts is None:
+        shares = self._placer.fill.shares(self.free, demands, gpus)
+        if shares is None:
             return False
-        self._parts[group] = parts
-        self._take(group, _united(parts))
+        self._parts[group] = shares.parts
+        self._take(group, shares.whole)
         return True
 
 
@@ -185,7 +185,7 @@ def _by_priority(group: Shared) -> tuple[int, ...]:
 
 def _united(parts: Sequence[Allocation]) -> Allocation:
     """Return what members of a group hold together: the GPUs once, CPUs and memory of all."""
-    if len(parts) == 1 and parts[0].group is None:
+    if parts[0].group is None:
         return parts[0]
     held: dict[int, list[int]] = {}
     for part in parts:
