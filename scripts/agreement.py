@@ -44,7 +44,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import yaml
 
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.events import Arrival, Finish
@@ -57,6 +56,7 @@ from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.performance.placed import PlacedPerformance
 from artist.run.build import part
+from artist.run.presets import preset
 from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
 from netmodels.profile import get_profile
 from netmodels.topology import load_topology
@@ -332,8 +332,8 @@ class Semantics:
             return RunningFirst(self.leaves_ns, touch=self.overhead)
         if self.first_fit:
             return FirstFit(self._key(jobs), stay=self.policy == "fifo", touch=self.overhead)
-        node = yaml.safe_load(data_path("conf", f"policy/{self.policy}.yaml").read_text(encoding="utf-8"))
-        made: Policy = part({**node, "seed": 0, **(self.changed or {})}, "policy", ("decide",))
+        node = preset("policy", self.policy) | dict(self.changed or {})
+        made: Policy = part(node, "policy", ("decide",))
         return made
 
     def _key(self, jobs: Sequence[JobSpec]) -> Key:

@@ -95,6 +95,10 @@ def from_validation(
         return InputError("unknown option", where=field, found=path[-1], allowed=allowed)
     if kind in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return InputError("option is missing", where=field, allowed="give it a value")
+    if kind == "no_such_part":  # of a policy, named or given (artist.policies.parts.parameters)
+        found = chosen["ctx"]["found"]
+        allowed = allowed_names(found, chosen["ctx"]["allowed"])
+        return InputError("no such part", where=field, found=found, allowed=allowed)
     if kind in ("value_error", "assertion_error"):
         text = str(chosen["ctx"]["error"])
         what, _, mend = text.partition("; ")

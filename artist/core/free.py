@@ -24,6 +24,11 @@ class Free:
         Sum of `gpus`.
     buckets
         The machines that take new work, by their free GPUs.
+
+    Parameters
+    ----------
+    sizes
+        GPUs that count on each machine, free or not; None for all that it has.
     """
 
     def __init__(
@@ -35,6 +40,7 @@ class Free:
         accepts: Bools | None = None,
         *,
         buckets: Buckets | None = None,
+        sizes: Ints | None = None,
     ) -> None:
         self.cluster = cluster
         self.accepts = accepts
@@ -48,6 +54,7 @@ class Free:
             buckets = Buckets.of(self._gpus, open_, cluster.rack_of, most)
         self.buckets = buckets
         self.total_gpus = sum(buckets.in_rack)
+        self._sizes = sizes
 
     @property
     def gpus(self) -> Ints:
@@ -65,9 +72,15 @@ class Free:
         return _readable(self._memory)
 
     @property
+    def whole(self) -> bool:
+        """Whether all GPUs of the cluster count, free or not."""
+        return self.accepts is None and self._sizes is None
+
+    @property
     def sizes(self) -> Ints:
-        """GPUs of the machines that take new work, free or not, shape (n_machines,)."""
-        return self.cluster.gpus if self.accepts is None else np.where(self.accepts, self.cluster.gpus, 0)
+        """GPUs that count of the machines that take new work, free or not, shape (n_machines,)."""
+        sizes = self.cluster.gpus if self._sizes is None else self._sizes
+        return sizes if self.accepts is None else np.where(self.accepts, sizes, 0)
 
     def cpus_and_memory(self, machine: int) -> tuple[int, int]:
         """Return the free CPUs and memory of one machine."""

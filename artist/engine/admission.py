@@ -1,6 +1,7 @@
 """Jobs that can never run are refused before the clock starts."""
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.job import Demand, JobSpec
@@ -44,10 +45,8 @@ def check_jobs(
         if demand not in reasons:
             reasons[demand] = _misfit(demand, machines)
         if reasons[demand]:
-            found = f"{demand.gpus} GPUs" if demand.gpus else f"{demand.cpus} CPUs"
-            raise InputError(
-                "the job can never fit the cluster", where=where, found=found, allowed=reasons[demand]
-            )
+            what = "the job can never fit the cluster"
+            raise InputError(what, where=where, found=_asked(demand), allowed=reasons[demand])
 
 
 def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
@@ -67,19 +66,41 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
     usable = [m for m in machines if not demand.gpu_types or m.gpu_type in demand.gpu_types]
     most = max((_most(sizes, span) for sizes in _pools(usable, demand)), default=0)
     if 1 <= demand.targets()[0] <= most + 1e-9:
-        return ""
+        if not demand.cpus and not demand.memory_bytes:
+            return ""
+        gpus = max(t for t in demand.targets() if t <= min(demand.gpus, most + 1e-9))
+        if any(_most(sizes, span) + 1e-9 >= gpus for sizes in _pools(usable, demand, gpus)):
+            return ""
+        cpus, memory = max(m.cpus for m in usable), max(m.memory_bytes for m in usable)
+        return f"what machines have beside the GPUs, up to {cpus} CPUs and {memory} bytes of memory each"
     types = f" of type {' or '.join(demand.gpu_types)}" if demand.gpu_types else ""
     limit = f" on {demand.max_machines} machines" if demand.max_machines else ""
     room = f"1..{int(most + 1e-9)} GPUs{types}{limit}" if most else f"no job: there are no GPUs{types}"
     return f"{room}; enlarge the cluster (cluster.machines) or leave such jobs out (workload.max_gpus)"
 
 
-def _pools(usable: Sequence[Machine], demand: Demand) -> list[list[float]]:
-    """Return sizes of machines whose GPUs may serve a demand together, in GPUs that count."""
+def _asked(demand: Demand) -> str:
+    """Return what a job asks for, in words."""
+    asked = [f"{demand.gpus} GPUs"] if demand.gpus else []
+    asked += [f"{demand.cpus} CPUs"] if demand.cpus or not demand.gpus else []
+    return ", ".join(asked + [f"{demand.memory_bytes} bytes of memory"] * bool(demand.memory_bytes))
+
+
+def _pools(usable: Sequence[Machine], demand: Demand, gpus: int = 0) -> list[list[float]]:
+    """Return sizes of machines whose GPUs may serve a demand together, in GPUs that count.
+
+    Of a job that gets so many `gpus`, only those for which a machine has the CPUs and the memory asked for.
+    """
     pools: dict[str, list[float]] = {}
     for m in usable:
         pool = pools.setdefault("" if demand.mixed_types else m.gpu_type, [])
-        pool.append(m.gpus * m.speed if demand.fungible else m.gpus)
+        of_job = ceil(gpus / m.speed - 1e-9) if demand.fungible else gpus
+        count = m.gpus
+        if gpus and demand.cpus:
+            count = min(count, m.cpus * of_job // demand.cpus)
+        if gpus and demand.memory_bytes:
+            count = min(count, m.memory_bytes * of_job // demand.memory_bytes)
+        pool.append(count * m.speed if demand.fungible else count)
     return list(pools.values())
 
 

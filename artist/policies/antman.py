@@ -32,15 +32,20 @@ from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import Allocation
 from artist.core.events import Arrival, Finish, Stop
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.core.plan import Plan, PlanBuilder
+from artist.core.plan import Plan
 from artist.core.view import ClusterView
-from artist.policies.parts.placement import Chooser, PlacementName, chooser
+from artist.policies.parts.cpu_jobs import start_cpu_jobs
+from artist.policies.parts.fill import AnyFill
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import Placer, placer_of
 from artist.policies.parts.sharers import Sharers
 
 Ints = npt.NDArray[np.int64]
@@ -49,26 +54,21 @@ _STEPS = 10  # of load
 _FULL = _STEPS + 1  # the load of a GPU that nobody may join
 
 
-class AntManParameters(BaseModel):
-    """Parameters of `AntMan`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    utilization: float = Field(0.8, gt=0, le=1)
-    waiting_join: bool = True
-    backfill: bool = False
-    placement: PlacementName = "consolidate"
-    seed: int = Field(0, ge=0)
-
-
+@dataclass(config=STRICT)
 class AntMan:
     """Guaranteed jobs first come, first served; opportunistic ones beside them."""
 
     on_events = True
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = p = AntManParameters.model_validate(parameters)
-        self._chooser = chooser(p.placement, p.seed)
+    utilization: float = Field(default=0.8, gt=0, le=1)
+    waiting_join: bool = True
+    backfill: bool = False
+    placement: AnyChooser = "consolidate"
+    fill: AnyFill = "proportional"
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        self._placer = placer_of(self.placement, self.fill, self.seed)
         self._sharers: Sharers | None = None
         self._promised: list[int] = []  # guaranteed jobs whose GPUs are not guaranteed yet, by arrival
 
@@ -78,8 +78,9 @@ class AntMan:
         self._follow(view, sharers)
         plan = view.plan()
         if view.n_waiting or self._promised:
-            room = _Room(view, self._chooser)
-            self._start_cpu_jobs(view, plan, room)
+            free, waiting = view.free(), view.waiting
+            start_cpu_jobs(view, plan, free, waiting.job[waiting.gpus == 0].tolist())
+            room = _Room(free, self._placer)
             unmeasured = self._start_promised(view, sharers, room)
             self._start_others(view, sharers, room, unmeasured)
             if unmeasured and view.n_waiting:
@@ -104,14 +105,6 @@ class AntMan:
             elif not known and view.demand(job).gpus and view.columns([job]).guaranteed[0]:
                 self._promised.insert(at, job)
 
-    def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder, room: "_Room") -> None:
-        """Start jobs without GPUs in order of arrival, where CPUs are free."""
-        waiting = view.waiting
-        for job in waiting.job[waiting.gpus == 0].tolist():
-            allocation = room.find(view.demand(job), None)
-            if allocation is not None:
-                plan.place(job, allocation)
-
     def _start_promised(self, view: ClusterView, sharers: Sharers, room: "_Room") -> set[int]:
         """Guarantee jobs their GPUs, in order of arrival; return those that got them."""
         new: set[int] = set()
@@ -125,7 +118,7 @@ class AntMan:
             if allocation is not None:
                 sharers.put(job, allocation, 2 * sharers.owned + sharers.visited, guaranteed=True)
                 new.add(job)
-            elif not self.parameters.backfill:
+            elif not self.backfill:
                 break
         if new:
             self._promised = [job for job in self._promised if job not in new]
@@ -137,7 +130,7 @@ class AntMan:
         """Start opportunistic jobs in order of arrival, each where load is least."""
         waiting = view.waiting
         may = waiting.gpus > 0
-        if not self.parameters.waiting_join:
+        if not self.waiting_join:
             may &= ~waiting.guaranteed
         jobs = [job for job in waiting.job[may].tolist() if job not in sharers]
         if not jobs:
@@ -163,7 +156,7 @@ class AntMan:
         """Return the load of each GPU in steps, 0 if empty, `_FULL` if closed; shape of `Sharers.owner`."""
         owners = sorted(sharers.owners())
         busy = view.columns(owners).observed_gpu_utilization
-        may = (busy <= self.parameters.utilization) & ~np.isin(owners, list(unmeasured))
+        may = (busy <= self.utilization) & ~np.isin(owners, list(unmeasured))
         steps = np.where(may, np.ceil(busy * _STEPS - 1e-9), _FULL).astype(np.int64)
         loads = np.where(sharers.owned, _FULL, 0)
         taken = sharers.owner >= 0
@@ -175,21 +168,19 @@ class AntMan:
 class _Room:
     """What a plan may still take: CPUs and memory as they are free, GPUs as each kind of job counts them."""
 
-    def __init__(self, view: ClusterView, choose: Chooser) -> None:
-        free = view.free()
-        self._cluster, self._accepts, self._choose = view.cluster, view.accepts, choose
+    def __init__(self, free: Free, placer: Placer) -> None:
+        self._free, self._placer = free, placer
         self._cpus, self._memory = free.cpus.copy(), free.memory_bytes.copy()
 
-    def find(self, demand: Demand, places: Bools | None) -> Allocation | None:
+    def find(self, demand: Demand, places: Bools) -> Allocation | None:
         """Take CPUs and memory, and as many GPUs of each machine as it has places; None if they do not do."""
-        if places is None:
-            gpus = np.zeros(len(self._cluster), dtype=np.int64)
-        else:
-            gpus = places.sum(axis=1) * self._accepts
-            if gpus.sum() < demand.least_gpus:
-                return None
-        free = Free(self._cluster, gpus, self._cpus, self._memory, self._accepts)
-        allocation = self._choose.choose(free, demand)
+        gpus, accepts = places.sum(axis=1), self._free.accepts
+        if accepts is not None:
+            gpus *= accepts
+        if gpus.sum() < demand.least_gpus:
+            return None
+        free = Free(self._free.cluster, gpus, self._cpus, self._memory, accepts)
+        allocation = self._placer.place(free, demand)
         for s in allocation.slices if allocation is not None else ():
             self._cpus[s.machine] -= s.cpus
             self._memory[s.machine] -= s.memory_bytes

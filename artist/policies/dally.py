@@ -9,7 +9,7 @@ machine (a rack) has no such timer. The timers tune themselves by the waits of t
 them, unless a waiting job with lower sensitivity accepts them; then it is preempted, and waits, or moves
 if it accepts other GPUs at once. With `renewal: nearer` it gives them up for GPUs of a nearer tier.
 
-Switches for ablations: `auto_tune`, `delay`, `preemptive`, and `order: arrival` instead of sensitivity.
+Switches for ablations: `auto_tune`, `delay`, `preemptive`, and another `order` instead of sensitivity.
 
 Paper: Chaudhary et al., Dally, sections 4.1.3 and 4.3, Algorithms 1 and 2.
 
@@ -19,49 +19,30 @@ wait: on GPUs of several machines it refuses them at the end of every lease. Wai
 not by length.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import TIERS, Allocation, Tier, tier_of
 from artist.core.events import Finish, Stop
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.placement import Consolidate, with_share
+from artist.policies.parts.fill import AnyFill, fill_of
+from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import Consolidate
+from artist.policies.parts.placer import Placer
 from artist.policies.parts.timers import Timers, WaitTier
 from artist.units import seconds_to_ns
 
 _HOUR_S = 3600.0
 _WAIT_TIERS: tuple[WaitTier, ...] = ("machine", "rack")
-_CHOOSERS = {tier: Consolidate(tier) for tier in TIERS}
 
 
-class DallyParameters(BaseModel):
-    """Parameters of `Dally`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    auto_tune: bool = True
-    machine_timer_h: float = Field(12, ge=0, le=1e6)
-    rack_timer_h: float = Field(24, ge=0, le=1e6)
-    history_leases: float = Field(24, gt=0, le=1e6)
-    lease_s: float = Field(_HOUR_S, ge=1, le=4e9)
-    renewal: Literal["keep", "nearer", "literal"] = "keep"
-    delay: bool = True
-    preemptive: bool = True
-    order: Literal["sensitivity", "arrival"] = "sensitivity"
-
-    @model_validator(mode="after")
-    def _sound(self) -> Self:
-        if self.rack_timer_h < self.machine_timer_h:
-            raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
-        return self
-
-
+@dataclass(config=STRICT)
 class Dally:
     """Delay scheduling in order of network sensitivity, with leases.
 
@@ -72,17 +53,31 @@ class Dally:
     """
 
     on_events = True
-    knows_iterations = True
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = p = DallyParameters.model_validate(parameters)
+    auto_tune: bool = True
+    machine_timer_h: float = Field(default=12, ge=0, le=1e6)
+    rack_timer_h: float = Field(default=24, ge=0, le=1e6)
+    history_leases: float = Field(default=24, gt=0, le=1e6)
+    lease_s: float = Field(default=_HOUR_S, ge=1, le=4e9)
+    renewal: Literal["keep", "nearer", "literal"] = "keep"
+    delay: bool = True
+    preemptive: bool = True
+    order: AnyOrder = "sensitivity"
+    fill: AnyFill = "proportional"
+
+    def __post_init__(self) -> None:
+        if self.rack_timer_h < self.machine_timer_h:
+            raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
+        self._order = order_of(self.order)
+        adopt_knowledge(self, self._order)
+        self._placers = {tier: Placer(Consolidate(tier), fill_of(self.fill)) for tier in TIERS}
         default: dict[WaitTier, int] = {
-            "machine": seconds_to_ns(p.machine_timer_h * _HOUR_S if p.delay else 0),
-            "rack": seconds_to_ns(p.rack_timer_h * _HOUR_S if p.delay else 0),
+            "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
+            "rack": seconds_to_ns(self.rack_timer_h * _HOUR_S if self.delay else 0),
         }
-        self._lease_ns = seconds_to_ns(p.lease_s)
-        tuned = p.auto_tune and p.delay
-        self._timers = Timers(default, round(p.history_leases * self._lease_ns) if tuned else None)
+        self._lease_ns = seconds_to_ns(self.lease_s)
+        tuned = self.auto_tune and self.delay
+        self._timers = Timers(default, round(self.history_leases * self._lease_ns) if tuned else None)
         self.series = self._timers.series
         self._assigned: dict[int, int] = {}  # when each job last got GPUs
         self._leased: dict[int, None] = {}  # those of them that hold GPUs
@@ -93,7 +88,7 @@ class Dally:
             if isinstance(event, Stop | Finish):
                 self._leased.pop(event.job, None)
         plan = view.plan()
-        nearer = self.parameters.renewal == "nearer"
+        nearer = self.renewal == "nearer"
         if not view.n_waiting and not nearer:
             return plan.done()
         waiting = view.waiting
@@ -101,10 +96,11 @@ class Dally:
         ended = self._ended(view)
         key = self._keys(view.columns([*since, *ended]))
         order = sorted(key, key=lambda job: (key[job], self._assigned.get(job, -1), job))
-        offers = _Offers(view, plan, {job: ended[job] for job in order if job in ended})
+        on_offer = {job: ended[job] for job in order if job in ended}
+        offers = _Offers(view, plan, self._placers, on_offer)
         refused: list[tuple[int, int]] = []
         for job in order:
-            if self.parameters.renewal != "literal":
+            if self.renewal != "literal":
                 for renewed in offers.renew(key, key[job]):
                     if nearer and offers.move_nearer(*renewed):
                         self._assigned[renewed[0]] = view.now_ns
@@ -120,7 +116,7 @@ class Dally:
     def _ended(self, view: ClusterView) -> dict[int, Allocation]:
         """Return the running jobs whose lease ends now, with what they hold."""
         ended: dict[int, Allocation] = {}
-        for job in self._leased if self.parameters.preemptive else ():
+        for job in self._leased if self.preemptive else ():
             held = view.now_ns - self._assigned[job]
             allocation = view.allocation(job)
             if held and held % self._lease_ns == 0 and allocation is not None:
@@ -129,8 +125,7 @@ class Dally:
 
     def _keys(self, jobs: JobColumns) -> dict[int, float]:
         """Return what each job is offered GPUs by, lowest first."""
-        keys = sensitivity(jobs) if self.parameters.order == "sensitivity" else jobs.job.astype(np.float64)
-        return dict(zip(jobs.job.tolist(), keys.tolist(), strict=True))
+        return dict(zip(jobs.job.tolist(), self._order.key(jobs).tolist(), strict=True))
 
     def _offer(self, offers: "_Offers", job: int, since: int) -> bool:
         """Offer GPUs to one job, which has waited since then; take note of its answer, and return it."""
@@ -159,7 +154,7 @@ class Dally:
 
     def _wake(self, view: ClusterView, plan: PlanBuilder, waiting: Sequence[tuple[int, int]]) -> None:
         """Ask to be woken when a timer of a waiting job (number, since when) runs out, or a lease."""
-        leases = self.parameters.preemptive and (waiting or self.parameters.renewal == "nearer")
+        leases = self.preemptive and (waiting or self.renewal == "nearer")
         if not waiting and not leases:
             return
         now, lease = view.now_ns, self._lease_ns
@@ -190,10 +185,17 @@ class _Offers:
         Those of them that were preempted, likewise.
     """
 
-    def __init__(self, view: ClusterView, plan: PlanBuilder, ended: dict[int, Allocation]) -> None:
+    def __init__(
+        self,
+        view: ClusterView,
+        plan: PlanBuilder,
+        placers: Mapping[Tier, Placer],
+        ended: dict[int, Allocation],
+    ) -> None:
         self.view = view
         self.ended = ended
         self._plan = plan
+        self._placers = placers
         self.stopped: dict[int, Allocation] = {}
         self._idle = view.free()
         self._all = self._idle  # with the GPUs whose lease has ended
@@ -217,7 +219,7 @@ class _Offers:
         narrowest = int(demand.gpus > cluster.largest_machine)
         self._idle.give(held)
         for tier in TIERS[narrowest : tier_of(held, cluster)]:
-            allocation = _CHOOSERS[tier].choose(self._idle, demand)
+            allocation = self._placers[tier].place(self._idle, demand)
             if allocation is not None:
                 self._idle.take(allocation)
                 if self._all is not self._idle:
@@ -253,28 +255,29 @@ class _Offers:
             return None
         narrowest = int(demand.gpus > self.view.cluster.largest_machine)
         for tier in TIERS[narrowest : TIERS.index(widest) + 1]:
-            allocation = _CHOOSERS[tier].choose(self._idle, demand)
+            allocation = self._placers[tier].place(self._idle, demand)
             if allocation is None and self.ended and demand.gpus:  # CPUs are never taken from a lease
-                allocation = _CHOOSERS[tier].choose(self._all, demand)
-                if allocation is not None:
-                    allocation = self._freed(allocation)
+                wanted = self._placers[tier].place(self._all, demand)
+                if wanted is not None:
+                    allocation = self._freed(wanted, demand, self._placers[tier])
             if allocation is not None:
                 return allocation
         self._no.add((demand, widest))
         return None
 
-    def _freed(self, wanted: Allocation) -> Allocation:
+    def _freed(self, wanted: Allocation, demand: Demand, placer: Placer) -> Allocation | None:
         """Preempt jobs whose lease has ended until what is wanted is idle: the last in order first."""
-        for machine, gpus, _, _ in wanted.slices:
-            while self._idle.gpus[machine] < gpus:
-                self.take_back(next(job for job in reversed(self.ended) if self._on(job, machine)))
-        return with_share(self._idle, wanted.gpu_map())
+        gpus = wanted.gpu_map()
+        for machine, count in gpus.items():
+            while self._idle.gpus[machine] < count:
+                self.take_back(next(self._on({machine})))
+        while (allocation := placer.fill.fill(self._idle, demand, gpus)) is None:  # CPUs, memory
+            last = next(self._on(gpus.keys()), None)
+            if last is None:
+                return None
+            self.take_back(last)
+        return allocation
 
-    def _on(self, job: int, machine: int) -> bool:
-        return any(s.machine == machine for s in self.ended[job].slices)
-
-
-def sensitivity(jobs: JobColumns) -> npt.NDArray[np.float64]:
-    """Return iterations done x compute time / time held, shape (n,): 1 without overhead, 0 before a start."""
-    done = jobs.iterations_done * jobs.compute_ns.astype(np.float64)
-    return np.divide(done, jobs.held_ns, out=np.zeros(len(done)), where=jobs.held_ns > 0)
+    def _on(self, machines: Set[int]) -> Iterator[int]:
+        """Yield the jobs on some machines whose lease has ended, the last in order first."""
+        return (job for job in reversed(self.ended) if machines & self.ended[job].gpu_map().keys())

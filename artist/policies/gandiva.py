@@ -33,18 +33,21 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
-from artist.core.buckets import members_of
-from artist.core.cluster import Allocation
+from artist.core.buckets import ALL, members_of
 from artist.core.events import Finish, Stop
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.fill import AnyFill, fill_of
 from artist.policies.parts.growth import Growth
 from artist.policies.parts.pairs import Pairs
-from artist.policies.parts.placement import BestFit, MachineChooser, Packing
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import BestFit, MachineChooser
+from artist.policies.parts.placer import Packing, Placer
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.randomness import child_generator
 from artist.units import seconds_to_ns
@@ -52,39 +55,36 @@ from artist.units import seconds_to_ns
 Ints = npt.NDArray[np.int64]
 
 
-class GandivaParameters(BaseModel):
-    """Parameters of `Gandiva`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    migration: bool = True
-    slicing: bool = False
-    quantum_s: float = Field(60, ge=0.001, le=4e9)
-    packing: bool = False
-    packing_utilization: float = Field(0.5, gt=0, le=1)
-    profile_s: float = Field(60, ge=0.001, le=4e9)
-    grow_shrink: bool = False
-    grow_after_s: float = Field(60, ge=0, le=4e9)
-    seed: int = Field(0, ge=0)
-
-
+@dataclass(config=STRICT)
 class Gandiva:
     """Affinity, migration, time slices, packing, grow-shrink."""
 
     on_events = True
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = p = GandivaParameters.model_validate(parameters)
-        self._affinity = Affinity(p.seed)
-        self._quantum_ns = seconds_to_ns(p.quantum_s)
+    migration: bool = True
+    slicing: bool = False
+    quantum_s: float = Field(default=60, ge=0.001, le=4e9)
+    packing: bool = False
+    packing_utilization: float = Field(default=0.5, gt=0, le=1)
+    profile_s: float = Field(default=60, ge=0.001, le=4e9)
+    grow_shrink: bool = False
+    grow_after_s: float = Field(default=60, ge=0, le=4e9)
+    fill: AnyFill = "proportional"
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        fill = fill_of(self.fill)
+        self._affinity = Affinity(self.seed)
+        self._placer, self._nearer = Placer(self._affinity, fill), Placer(BestFit(), fill)
+        self._quantum_ns = seconds_to_ns(self.quantum_s)
         self._turn: dict[int, int] = {}  # when the present turn of each running job began
         self._freed = False  # somebody left GPUs since jobs were last started
-        self._pairs = Pairs(p.packing_utilization, seconds_to_ns(p.profile_s))
-        self._growth = Growth(seconds_to_ns(p.grow_after_s))
+        self._pairs = Pairs(self.packing_utilization, seconds_to_ns(self.profile_s), fill)
+        self._growth = Growth(seconds_to_ns(self.grow_after_s), fill)
         self._steps: list[Callable[[ClusterView, PlanBuilder], None]] = [self._run]
-        if p.packing:
+        if self.packing:
             self._steps += [self._part, self._pairs.pack]
-        if p.grow_shrink:
+        if self.grow_shrink:
             self._steps = [self._growth.shrink, *self._steps, self._growth.grow]
 
     def decide(self, view: ClusterView) -> Plan:
@@ -111,27 +111,26 @@ class Gandiva:
 
     def _run(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start waiting jobs, in turns with `slicing`; then move spread ones to fewer machines."""
-        if self.parameters.slicing:
-            run_first(view, plan, lambda jobs: self._in_turn(jobs, view.now_ns), self._choose, skip=True)
+        if self.slicing:
+            run_first(
+                view, plan, lambda jobs: self._in_turn(jobs, view.now_ns), lambda job: self._placer, skip=True
+            )
         else:
             self._start(view, plan)
-        if self._freed and self.parameters.migration and not waiting_after(view, plan):
+        if self._freed and self.migration and not waiting_after(view, plan):
             self._migrate(view, plan)
         self._freed = False
         self._pairs.go_with_hosts(view, plan)
 
     def _part(self, view: ClusterView, plan: PlanBuilder) -> None:
-        self._pairs.part(view, plan, self._affinity)
-
-    def _choose(self, job: int) -> "Affinity":
-        return self._affinity
+        self._pairs.part(view, plan, self._placer)
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         if not view.n_waiting:
             return
         packing = Packing(view.free())
         for job in view.waiting.job.tolist():
-            allocation = packing.place(view.demand(job), self._affinity)
+            allocation = packing.place(view.demand(job), self._placer)
             if allocation is not None:
                 plan.place(job, allocation)
 
@@ -159,17 +158,17 @@ class Gandiva:
             if held is None or len(held.slices) < 2 or not held.gpus or held.group or job in plan.changes:
                 continue
             free.give(held)
-            better = BestFit().choose(free, view.demand(job))
+            better = self._nearer.place(free, view.demand(job))
             if better is not None and len(better.slices) < len(held.slices):
                 plan.place(job, better)
-                self._affinity.label(better, view.demand(job))
+                self._affinity.label(better.gpu_map(), view.demand(job))
                 free.take(better)
             else:
                 free.take(held)
 
     def _take_note(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Begin turns, and ask to be woken when one is over while jobs wait."""
-        if not self.parameters.slicing:
+        if not self.slicing:
             return
         now = view.now_ns
         for job, allocation in plan.changes.items():
@@ -202,17 +201,17 @@ class Affinity(MachineChooser):
         for machine in machines:
             del self.labels[machine]
 
-    def label(self, allocation: Allocation, demand: Demand) -> None:
+    def label(self, machines: Iterable[int], demand: Demand) -> None:
         """Label machines that have no label."""
-        for s in allocation.slices:
-            self.labels.setdefault(s.machine, demand.gpus)
+        for machine in machines:
+            self.labels.setdefault(machine, demand.gpus)
 
-    def choose(self, free: Free, demand: Demand) -> Allocation | None:
-        """Return an allocation that fits, and label its machines; or None to wait."""
-        allocation = super().choose(free, demand)
-        if allocation is not None and demand.gpus:
-            self.label(allocation, demand)
-        return allocation
+    def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
+        """Return GPUs by machine, and label these; or None to wait."""
+        gpus = super().choose(free, demand, among)
+        if gpus is not None:
+            self.label(gpus, demand)
+        return gpus
 
     def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         with_free = [m for count in free.buckets.sets[1:] for m in members_of(count & usable)]

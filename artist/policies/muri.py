@@ -29,7 +29,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import Ordering
 from artist.core.events import Arrival, Finish, Wake
@@ -38,9 +39,13 @@ from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock, Loading
+from artist.policies.parts.cpu_jobs import start_cpu_jobs
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule, Shared
-from artist.policies.parts.orders import ORDERS, OrderName, ranking
-from artist.policies.parts.placement import Chooser, Packing, PlacementName, chooser
+from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of, ranking
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import pinned_jobs, take_first
 from artist.policies.parts.seating import Unit, running_units, seat
 from artist.randomness import child_generator
@@ -50,38 +55,32 @@ Bools = npt.NDArray[np.bool_]
 Factor = Annotated[float, Field(ge=1, le=100)]
 
 
-class MuriParameters(BaseModel):
-    """Parameters of `Muri`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    order: OrderName
-    most_jobs: int = Field(4, ge=1, le=4)
-    matching: Literal["blossom", "priority"] = "blossom"
-    ordering: Ordering = "best"
-    loading: Loading = "whole"
-    group_slowdown: tuple[Factor, Factor, Factor] = MEASURED_SLOWDOWN
-    profiling_noise: float = Field(0.0, ge=0, le=1)
-    placement: PlacementName = "consolidate_machine"
-    on_events: bool = False
-    interval_s: float | None = Field(360, ge=0.001, le=4e9)
-    seed: int = Field(0, ge=0)
-
-
+@dataclass(config=STRICT)
 class Muri:
     """Groups of interleaved jobs, by an order."""
 
     knows_stages = True
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = p = MuriParameters.model_validate(parameters)
-        self.on_events, self.interval_s = p.on_events, p.interval_s
-        self._order = ORDERS[p.order]
-        self.knows_durations = self._order.knows_durations
-        self._chooser = chooser(p.placement, p.seed)
-        clock = Clock(p.group_slowdown, p.ordering, p.loading)
-        self._grouping = Grouping(GroupingRule(p.most_jobs, p.matching, clock))
-        self._noise = child_generator(p.seed, "profiling")
+    order: AnyOrder
+    most_jobs: int = Field(default=4, ge=1, le=4)
+    matching: Literal["blossom", "priority"] = "blossom"
+    ordering: Ordering = "best"
+    loading: Loading = "whole"
+    group_slowdown: tuple[Factor, Factor, Factor] = MEASURED_SLOWDOWN
+    profiling_noise: float = Field(default=0.0, ge=0, le=1)
+    placement: AnyChooser = "consolidate_machine"
+    on_events: bool = False
+    interval_s: float | None = Field(default=360, ge=0.001, le=4e9)
+    fill: AnyFill = "proportional"
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        self._order = order_of(self.order)
+        adopt_knowledge(self, self._order)
+        self._placer = placer_of(self.placement, self.fill, self.seed)
+        clock = Clock(self.group_slowdown, self.ordering, self.loading)
+        self._grouping = Grouping(GroupingRule(self.most_jobs, self.matching, clock))
+        self._noise = child_generator(self.seed, "profiling")
         self._kinds: dict[tuple[int, ...], int] = {}
         self._kind: dict[int, int] = {}  # by job
         self._bucket: dict[int, Hashable] = {}
@@ -114,7 +113,7 @@ class Muri:
             units = running_units(view, jobs.job[np.sort(rows[jobs.running[rows]])].tolist())
             free = self._place(view, plan, units, jobs.job[rows], gpus, taken, capacity)
             waiting = rows[(jobs.gpus[rows] == 0) & ~jobs.running[rows]]
-            _start_cpu_jobs(view, plan, free, jobs.job[waiting].tolist(), self._chooser)
+            start_cpu_jobs(view, plan, free, jobs.job[waiting].tolist())
         return plan.done()
 
     def _differ(self, taken: list[int]) -> bool:
@@ -152,7 +151,7 @@ class Muri:
         self._last = jobs[taken].tolist()
         self._all_ran = not too_many
         self._shared = any(len(group.members) > 1 for group in groups)
-        return seat(view, plan, units, chosen, chain(too_many, rest), self._chooser, self.parameters.ordering)
+        return seat(view, plan, units, chosen, chain(too_many, rest), self._placer, self.ordering)
 
     def _hear(self, view: ClusterView) -> bool:
         """Learn the profiles of new jobs; tell whether anything but the ranking can call for a new plan."""
@@ -175,7 +174,7 @@ class Muri:
         """Return the number of a profile; a new one is measured, with noise."""
         kind = self._kinds.get(profile)
         if kind is None:
-            n = self.parameters.profiling_noise
+            n = self.profiling_noise
             factors = self._noise.uniform(1 - n, 1 + n, len(profile) - 1) if n else np.ones(len(profile) - 1)
             measured = np.rint(np.array(profile[:-1]) * factors).astype(np.int64)
             kind = self._kinds[profile] = self._grouping.new_kind(measured.tolist(), profile[-1])
@@ -183,7 +182,7 @@ class Muri:
 
     def _taken(self, jobs: Ints, gpus: Ints, capacity: int) -> Bools:
         """Tell which ranked jobs would fill the cluster in whole groups, shape (n,)."""
-        most = self.parameters.most_jobs
+        most = self.most_jobs
         if int(gpus.sum()) <= capacity or most == 1:
             return take_first(gpus, capacity, skip=True) & (gpus > 0)
         places: dict[Hashable, int] = {}  # free places of the last group of each bucket
@@ -217,17 +216,6 @@ def _gpus(jobs: JobColumns, capacity: int) -> Ints:
     """Return the GPUs to count for each job, shape (n,): those it holds, asks for, or can do with."""
     asked = np.where(jobs.gpus > capacity, jobs.least_gpus, jobs.gpus)
     return np.where(jobs.running, jobs.held_gpus, asked)
-
-
-def _start_cpu_jobs(
-    view: ClusterView, plan: PlanBuilder, free: Free, jobs: Sequence[int], choose: Chooser
-) -> None:
-    """Start CPU-only jobs where CPUs are free."""
-    packing = Packing(free)
-    for job in jobs:
-        allocation = packing.place(view.demand(job), choose)
-        if allocation is not None:
-            plan.place(job, allocation)
 
 
 def _pinned(view: ClusterView) -> tuple[list[int], int]:

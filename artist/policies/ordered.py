@@ -14,55 +14,52 @@ delays lets nobody progress.
 """
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from artist.core.events import Arrival, Stop
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.orders import ORDERS, Ints, OrderName, ranking
-from artist.policies.parts.placement import Packing, PlacementName, chooser
+from artist.policies.parts.fill import AnyFill
+from artist.policies.parts.orders import FIFO, AnyOrder, Ints, adopt_knowledge, order_of, ranking
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.preemption import run_first
 from artist.policies.parts.queueing import StrictQueue, WaitingQueue
 
 _ONLY = np.zeros(1, dtype=np.int64)
 
 
-class OrderedParameters(BaseModel):
-    """Parameters of `Ordered`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    order: OrderName
-    preemptive: bool = False
-    backfill: bool = False
-    placement: PlacementName = "consolidate"
-    on_events: bool = True
-    interval_s: float | None = Field(None, ge=0.001, le=4e9)
-    seed: int = Field(0, ge=0)
-
-
+@dataclass(config=STRICT)
 class Ordered:
     """Runs jobs by one order."""
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = OrderedParameters.model_validate(parameters)
-        p = self.parameters
-        self._order = ORDERS[p.order]
-        self._chooser = chooser(p.placement, p.seed)
+    order: AnyOrder
+    preemptive: bool = False
+    backfill: bool = False
+    placement: AnyChooser = "consolidate"
+    on_events: bool = True
+    interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
+    fill: AnyFill = "proportional"
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        self._order = order_of(self.order)
+        adopt_knowledge(self, self._order)
+        self._placer = placer_of(self.placement, self.fill, self.seed)
         self._strict = StrictQueue()
-        self._overtaking = WaitingQueue() if p.backfill else None
+        self._overtaking = WaitingQueue() if self.backfill else None
         self._queue: StrictQueue | WaitingQueue = self._overtaking or self._strict
-        self.knows_durations = self._order.knows_durations
-        self.on_events, self.interval_s = p.on_events, p.interval_s
 
     def decide(self, view: ClusterView) -> Plan:
         """Start, and with preemption stop, jobs by the order."""
         plan = view.plan()
         if not view.n_waiting:
             return plan.done()
-        if self.parameters.preemptive:
-            run_first(view, plan, self._rank, lambda job: self._chooser, skip=self.parameters.backfill)
+        if self.preemptive:
+            run_first(view, plan, self._rank, lambda job: self._placer, skip=self.backfill)
         else:
             self._take_in(view)
             self._start(view, plan)
@@ -78,7 +75,7 @@ class Ordered:
         for event in view.news:
             if isinstance(event, Arrival | Stop):
                 job = event.job
-                key = job if self._order.name == "fifo" else self._order.key(view.columns([job]))[0]
+                key = job if self._order is FIFO else self._order.key(view.columns([job]))[0]
                 self._queue.push(job, float(key), view.demand(job))
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
@@ -91,7 +88,7 @@ class Ordered:
             allocation = None
             if demand.least_gpus <= free_gpus:
                 packing = packing or Packing(view.free())
-                allocation = packing.place(demand, self._chooser)
+                allocation = packing.place(demand, self._placer)
             if allocation is not None:
                 self._queue.pop(demand)
                 plan.place(job, allocation)

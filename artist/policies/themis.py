@@ -31,13 +31,17 @@ Differs from the paper:
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.auction import winners
-from artist.policies.parts.placement import PlacementName, chooser
+from artist.policies.parts.fill import AnyFill
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.units import seconds_to_ns
 
@@ -46,17 +50,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-class ThemisParameters(BaseModel):
-    """Parameters of `Themis`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    lease_s: float = Field(600, ge=0.001, le=4e9)
-    fairness_knob: float = Field(0.8, ge=0, lt=1)
-    placement: PlacementName = "consolidate"
-    seed: int = Field(0, ge=0)
-
-
+@dataclass(config=STRICT)
 class Themis:
     """Partial auctions among those that are worst off."""
 
@@ -64,10 +58,15 @@ class Themis:
     knows_iterations = True
     knows_performance = True
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = p = ThemisParameters.model_validate(parameters)
-        self._lease_ns = seconds_to_ns(p.lease_s)
-        self._chooser = chooser(p.placement, p.seed)
+    lease_s: float = Field(default=600, ge=0.001, le=4e9)
+    fairness_knob: float = Field(default=0.8, ge=0, lt=1)
+    placement: AnyChooser = "consolidate"
+    fill: AnyFill = "proportional"
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        self._lease_ns = seconds_to_ns(self.lease_s)
+        self._placer = placer_of(self.placement, self.fill, self.seed)
         self._crowd = Crowd()
         self._alone_ns: dict[int, int] = {}  # believed iteration time with the GPUs close together, by job
         self._auctioned_ns = -1  # when all GPUs were last on offer
@@ -88,7 +87,7 @@ class Themis:
                 leased = np.zeros(len(jobs), dtype=np.bool_) if leases_end else jobs.running
                 return self._rank(view, jobs, leased)
 
-            run_first(view, plan, rank, lambda job: self._chooser, skip=True)
+            run_first(view, plan, rank, lambda job: self._placer, skip=True)
         if waiting_after(view, plan):
             plan.wake_at((now // self._lease_ns + 1) * self._lease_ns)
         return plan.done()
@@ -110,7 +109,7 @@ class Themis:
         stay_ns = self._stay_ns(jobs, view.now_ns)
         rho = stay_ns / self._share_ns(view, jobs)
         rest = rest[np.argsort(-rho[rest], kind="stable")]
-        bidders = rest[: max(1, round(len(rest) * (1 - self.parameters.fairness_knob)))]
+        bidders = rest[: max(1, round(len(rest) * (1 - self.fairness_knob)))]
         gains = np.log1p(self._lease_ns / stay_ns[bidders])
         offered = view.free_gpus + int(jobs.held_gpus[rest].sum())
         won = winners(gains, jobs.gpus[bidders], offered)

@@ -26,18 +26,22 @@ is blind to racks among equals, but prefers the machines of one rack.
 """
 
 from bisect import insort
-from typing import Annotated, Self
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.gittins import gittins_index
 from artist.policies.parts.orders import ranking
-from artist.policies.parts.placement import Chooser, PlacementName, chooser
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import Placer, placer_of
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.policies.parts.turns import Turns
 from artist.units import seconds_to_ns
@@ -46,28 +50,41 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-class TiresiasParameters(BaseModel):
-    """Parameters of `Tiresias`."""
+@dataclass(config=STRICT)
+class Tiresias:
+    """Discretised 2D-LAS with skew-based placement."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    knows_models = True
 
     thresholds_gpu_s: tuple[Annotated[float, Field(le=4e9)], ...] = (3250.0,)
     continuous: bool = False
     running_first: bool = False
     gittins: bool = False
-    gittins_quantum_gpu_s: float = Field(3250.0, gt=0, le=4e9)
-    gittins_sample: int = Field(100, ge=1)
-    promote_knob: float | None = Field(None, gt=0, le=1e6)
-    skew_threshold: float = Field(0.3, ge=0, le=1)
-    placement_high_skew: PlacementName = "consolidate_machine"
-    placement_low_skew: PlacementName = "best_fit"
+    gittins_quantum_gpu_s: float = Field(default=3250.0, gt=0, le=4e9)
+    gittins_sample: int = Field(default=100, ge=1)
+    promote_knob: float | None = Field(default=None, gt=0, le=1e6)
+    skew_threshold: float = Field(default=0.3, ge=0, le=1)
+    placement_high_skew: AnyChooser = "consolidate_machine"
+    placement_low_skew: AnyChooser = "best_fit"
     backfill: bool = True
     on_events: bool = True
-    interval_s: float | None = Field(None, ge=0.001, le=4e9)
-    seed: int = Field(0, ge=0)
+    interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
+    fill: AnyFill = "proportional"
+    seed: int = Field(default=0, ge=0)
 
-    @model_validator(mode="after")
-    def _sound(self) -> Self:
+    def __post_init__(self) -> None:
+        self._check()
+        self._thresholds = np.array([seconds_to_ns(t) for t in self.thresholds_gpu_s], dtype=np.int64)
+        self._high = placer_of(self.placement_high_skew, self.fill, self.seed)
+        self._low = placer_of(self.placement_low_skew, self.fill, self.seed)
+        self._placers: dict[int, Placer] = {}
+        self._finished: list[float] = []  # services of finished jobs, GPU-ns, sorted
+        self._sample = np.array(self._finished)  # of them, as last looked at
+        self._forgiven: dict[int, int] = {}  # service that a promotion no longer counts, by job
+        self._turns = Turns()
+
+    def _check(self) -> None:
+        """Raise ValueError for parameters that contradict each other."""
         rising = all(
             a < b for a, b in zip((0.0, *self.thresholds_gpu_s), self.thresholds_gpu_s, strict=False)
         )
@@ -77,44 +94,24 @@ class TiresiasParameters(BaseModel):
             raise ValueError("running_first=true is about queues in order of arrival")
         if self.continuous and self.interval_s is None:
             raise ValueError("continuous=true needs interval_s, how often running jobs are looked at")
-        return self
-
-
-class Tiresias:
-    """Discretised 2D-LAS with skew-based placement."""
-
-    knows_models = True
-
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = TiresiasParameters.model_validate(parameters)
-        p = self.parameters
-        self.on_events, self.interval_s = p.on_events, p.interval_s
-        self._thresholds = np.array([seconds_to_ns(t) for t in p.thresholds_gpu_s], dtype=np.int64)
-        self._high = chooser(p.placement_high_skew, p.seed)
-        self._low = chooser(p.placement_low_skew, p.seed)
-        self._choosers: dict[int, Chooser] = {}
-        self._finished: list[float] = []  # services of finished jobs, GPU-ns, sorted
-        self._sample = np.array(self._finished)  # of them, as last looked at
-        self._forgiven: dict[int, int] = {}  # service that a promotion no longer counts, by job
-        self._turns = Turns()
 
     def decide(self, view: ClusterView) -> Plan:
         """Run the jobs of the first queues."""
         plan = view.plan()
         self._hear(view)
-        if self.parameters.promote_knob is not None:
+        if self.promote_knob is not None:
             self._promote(view.jobs, view.now_ns)
-        run_first(view, plan, self._rank, self._choosers.__getitem__, skip=self.parameters.backfill)
-        if self.on_events and not self.parameters.continuous and view.n_waiting:
+        run_first(view, plan, self._rank, self._placers.__getitem__, skip=self.backfill)
+        if self.on_events and not self.continuous and view.n_waiting:
             self._wake_at_next_change(view, plan)
         return plan.done()
 
     def _rank(self, jobs: JobColumns) -> Ints:
         service = self._service(jobs)
-        if self.parameters.continuous:
+        if self.continuous:
             return ranking(service)
         queue = self._thresholds.searchsorted(service, side="right")
-        if self.parameters.running_first:
+        if self.running_first:
             return self._turns.ranking(jobs, queue)
         inside = self._key_inside(service)
         return ranking(queue) if inside is None else np.lexsort((inside, queue))
@@ -123,16 +120,16 @@ class Tiresias:
         """Choose the placement of new jobs by skew; learn the services of finished ones."""
         for event in view.news:
             if isinstance(event, Arrival):
-                high = view.columns([event.job]).skew[0] >= self.parameters.skew_threshold
-                self._choosers[event.job] = self._high if high else self._low
+                high = view.columns([event.job]).skew[0] >= self.skew_threshold
+                self._placers[event.job] = self._high if high else self._low
             elif isinstance(event, Finish):
-                del self._choosers[event.job]
-                if self.parameters.gittins:
+                del self._placers[event.job]
+                if self.gittins:
                     insort(self._finished, float(view.columns([event.job]).attained_gpu_ns[0]))
 
     def _promote(self, jobs: JobColumns, now: int) -> None:
         """Forgive the service of jobs that starve."""
-        knob = self.parameters.promote_knob
+        knob = self.promote_knob
         assert knob is not None
         starved = (now - jobs.waiting_since_ns >= knob * jobs.held_ns) & ~jobs.running & (jobs.starts > 0)
         starved &= self._thresholds.searchsorted(self._service(jobs), side="right") > 0
@@ -150,13 +147,12 @@ class Tiresias:
 
     def _key_inside(self, service: Ints) -> npt.NDArray[np.float64] | None:
         """Return what jobs of one queue go by, shape (n,): the Gittins index; or None, if by arrival."""
-        p = self.parameters
-        if not p.gittins or len(self._finished) < p.gittins_sample:
+        if not self.gittins or len(self._finished) < self.gittins_sample:
             return None
         if len(self._finished) > 1.01 * len(self._sample):  # a hundredth more changes the index little
             self._sample = np.array(self._finished)
         return -gittins_index(
-            service.astype(np.float64), self._sample, seconds_to_ns(p.gittins_quantum_gpu_s)
+            service.astype(np.float64), self._sample, seconds_to_ns(self.gittins_quantum_gpu_s)
         )
 
     def _wake_at_next_change(self, view: ClusterView, plan: PlanBuilder) -> None:
@@ -171,7 +167,7 @@ class Tiresias:
             gpus[rows] = [0 if a is None else a.gpus for a in plan.changes.values()]
             runs[rows] = [a is not None for a in plan.changes.values()]
         self._wake_at_threshold(jobs, gpus, view.now_ns, plan)
-        if self.parameters.promote_knob is not None:
+        if self.promote_knob is not None:
             self._wake_at_promotion(jobs, runs, view.now_ns, plan)
 
     def _wake_at_threshold(self, jobs: JobColumns, gpus: Ints, now: int, plan: PlanBuilder) -> None:
@@ -185,7 +181,7 @@ class Tiresias:
 
     def _wake_at_promotion(self, jobs: JobColumns, runs: Bools, now: int, plan: PlanBuilder) -> None:
         """Ask to be woken when a job that will wait has waited long enough."""
-        knob = self.parameters.promote_knob
+        knob = self.promote_knob
         assert knob is not None
         starving = ~runs & (jobs.starts > 0)
         if not starving.any():

@@ -6,7 +6,6 @@ class also shows that what is its own happens in the suite's workload.
 
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import get_args
 
 import pytest
 
@@ -22,7 +21,7 @@ from artist.policies.dally import Dally
 from artist.policies.gandiva import Gandiva
 from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
-from artist.policies.parts.placement import PlacementName
+from artist.policies.parts.placement import CHOOSERS
 from artist.policies.themis import Themis
 from artist.policies.tiresias import Tiresias
 from artist.testing.conformance import PolicyConformance, generated_jobs
@@ -37,7 +36,7 @@ HOUR = 3600
 class TestPlacements(PolicyConformance):
     """Each placement under the order that stops most jobs."""
 
-    @pytest.fixture(autouse=True, params=get_args(PlacementName))
+    @pytest.fixture(autouse=True, params=sorted(CHOOSERS))
     def _placement(self, request: pytest.FixtureRequest) -> None:
         self.placement: str = request.param
 

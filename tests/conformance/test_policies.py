@@ -6,10 +6,8 @@ The whole suite runs at the policies' pace, by class, in `test_at_pace.py`.
 import random
 import time
 from collections.abc import Callable
-from functools import reduce
-from importlib import import_module
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,12 +19,13 @@ from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
 from artist.policies.ordered import Ordered
+from artist.run.build import part
+from artist.run.presets import preset
 from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import run_checked, tiny_cluster
 from artist.units import seconds_to_ns
 
-CONF = Path(__file__).parents[2] / "conf" / "policy"
-FILES = sorted(CONF.glob("*.yaml"))
+FILES = sorted((Path(__file__).parents[2] / "conf" / "policy").glob("*.yaml"))
 FAILURES = [
     CapacityEvent(seconds_to_ns(at), kind, m)
     for at, kind, m in (
@@ -40,24 +39,6 @@ FAILURES = [
 ]
 
 
-CONFIG = yaml.safe_load((CONF.parent / "config.yaml").read_text(encoding="utf-8"))
-
-
-def build(node: Any) -> Any:
-    """Return what a YAML node says: `_target_` called with the other keys, `${a.b}` as in config.yaml."""
-    if isinstance(node, dict):
-        values = {key: build(value) for key, value in node.items()}
-        if "_target_" not in values:
-            return values
-        module, _, name = values.pop("_target_").rpartition(".")
-        return getattr(import_module(module), name)(**values)
-    if isinstance(node, list):
-        return [build(value) for value in node]
-    if isinstance(node, str) and node.startswith("${"):
-        return reduce(lambda values, key: values[key], node[2:-1].split("."), CONFIG)
-    return node
-
-
 class TestShippedPolicies:
     """Two runs per YAML file, whose leases and timers may be longer than the runs."""
 
@@ -66,7 +47,7 @@ class TestShippedPolicies:
         self.file: Path = request.param
 
     def make_policy(self) -> Policy:
-        return build(yaml.safe_load(self.file.read_text(encoding="utf-8")))
+        return part(preset("policy", self.file.stem), "policy", ("decide",))
 
     def test_finishes_every_job_though_machines_fail(self) -> None:
         """A value that loses a job, or plans what is not allowed, ends here; and all accounts are right."""
@@ -82,11 +63,18 @@ class TestShippedPolicies:
         assert (result.columns["finish_ns"] >= 0).all()
         assert result.columns["evictions"].sum() > 0
 
-    def test_every_parameter_is_in_the_file(self) -> None:
-        """The YAML lists every parameter, so that a user sees what there is to set."""
-        node = yaml.safe_load(self.file.read_text(encoding="utf-8"))
-        parameters = self.make_policy().parameters
-        assert set(node) - {"_target_"} == set(type(parameters).model_fields)
+    def test_every_parameter_is_listed(self) -> None:
+        """A preset lists every parameter, with what it inherits, so that a user sees what there is to set."""
+        names = {each.name for each in fields(type(self.make_policy()))}
+        assert set(preset("policy", self.file.stem)) - {"_target_"} == names
+
+    def test_it_repeats_nothing_that_it_inherits(self) -> None:
+        """Lines that repeat the base would hide those that matter; a base inherits nothing itself."""
+        own = yaml.safe_load(self.file.read_text(encoding="utf-8"))
+        base, *others = own.pop("defaults", [None, "_self_"])
+        assert others == ["_self_"]
+        inherited = preset("policy", base) if base else {}
+        assert not [name for name, value in own.items() if inherited.get(name, ...) == value]
 
 
 def test_there_are_policies_to_test() -> None:

@@ -67,10 +67,17 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, trace, two sweeps, price, calibration, own policy, its tests, own effects; no mark, no run."""
-    assert len(EXAMPLES) == 9
-    of_a_policy = ["mine/fewest.py", "mine/policy/fewest.yaml", "mine/test_fewest.py"]
-    assert [name for name, _ in FILES] == [*of_a_policy, "mine/waiting.py"]
+    """A run, trace, two sweeps, price, calibration, own policy, parts, tests, effects; no mark, no run."""
+    assert len(EXAMPLES) == 10
+    names = [
+        "fewest.py",
+        "policy/fewest.yaml",
+        "parts.py",
+        "policy/widest.yaml",
+        "test_fewest.py",
+        "waiting.py",
+    ]
+    assert [name for name, _ in FILES] == [f"mine/{name}" for name in names]
 
 
 def test_the_page_is_short() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from artist.core.cluster import CapacityEvent
 from artist.core.events import Change, Start, Stop
-from artist.policies.dally import Dally, sensitivity
+from artist.policies.dally import Dally
+from artist.policies.parts.orders import sensitivity
 from artist.policies.parts.timers import Timers
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S, seconds_to_ns
@@ -210,7 +211,7 @@ def test_a_literal_renewal_refuses_spread_gpus():
     the pair in order of arrival.
     """
     jobs = [*one_on_each(2, lasts=15), job("pair", 2, 40, at=2), job("four", 4, 5, at=3)]
-    options = {"machine_timer_h": 5 / HOUR, "lease_s": 10, "order": "arrival"}
+    options = {"machine_timer_h": 5 / HOUR, "lease_s": 10, "order": "fifo"}
     kept, events = run_checked(jobs, tiny_cluster(2, 2), dally(**options))
     assert started(events)[4] == (4, 7, [0, 1])
     assert kept.columns["migrations"][4] == 0
@@ -356,7 +357,7 @@ def test_without_delay_any_gpus_will_do():
 def test_order_of_arrival_is_the_other_ablation():
     """B (0, not run) would take over from a at 10; by arrival a comes first and keeps its GPUs."""
     jobs = [job("a", 2, 15), job("b", 2, 3, at=1)]
-    result, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10, order="arrival"))
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10, order="fifo"))
     assert seconds(result, "first_start_ns") == [0, 15]
 
 

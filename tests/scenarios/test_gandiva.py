@@ -29,8 +29,7 @@ def choose(affinity, gpus, free_gpus):
     """Return the machine chosen for a demand, of machines of 8 GPUs with so many free."""
     cluster = tiny_cluster(len(free_gpus), 8)
     zero = [0] * len(free_gpus)
-    allocation = affinity.choose(Free(cluster, free_gpus, zero, zero), Demand(gpus))
-    return None if allocation is None else allocation.gpu_map()
+    return affinity.choose(Free(cluster, free_gpus, zero, zero), Demand(gpus))
 
 
 def test_same_label_then_no_label_then_most_free():

@@ -11,7 +11,9 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.placement import BestFit, Packing, with_share
+from artist.policies.parts.fill import Fill
+from artist.policies.parts.placement import BestFit
+from artist.policies.parts.placer import Packing, Placer
 
 
 class Growth:
@@ -21,9 +23,12 @@ class Growth:
     ----------
     idle_ns
         How long nobody must have arrived or waited before jobs grow.
+    fill
+        What comes with their GPUs.
     """
 
-    def __init__(self, idle_ns: int) -> None:
+    def __init__(self, idle_ns: int, fill: Fill) -> None:
+        self._placer = Placer(BestFit(), fill)
         self._idle_ns = idle_ns
         self._quiet_since = 0
         self._grown: dict[int, tuple[Allocation, Allocation]] = {}  # what jobs had, and what they have
@@ -38,7 +43,7 @@ class Growth:
 
     def shrink(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Give back all that was grown, if somebody who waits does not fit without it."""
-        if not self._grown or _all_fit(view):
+        if not self._grown or self._all_fit(view):
             return
         for job, (before, _) in self._grown.items():
             plan.place(job, before)
@@ -62,17 +67,18 @@ class Growth:
                 plan.wake_at(self._quiet_since + self._idle_ns)
                 return
             free.give(held)
-            after = with_share(free, gpus)
-            free.take(after)
+            after = self._placer.fill.fill(free, demand, gpus)
+            free.take(after or held)
+            if after is None:
+                continue
             plan.place(job, after)
             before, _ = self._grown.get(job, (held, after))
             self._grown[job] = (before, after)
 
-
-def _all_fit(view: ClusterView) -> bool:
-    """Tell whether all jobs that wait fit on what is free."""
-    packing, choose = Packing(view.free()), BestFit()
-    return all(packing.place(view.demand(job), choose) is not None for job in view.waiting.job.tolist())
+    def _all_fit(self, view: ClusterView) -> bool:
+        """Tell whether all jobs that wait fit on what is free."""
+        packing, waiting = Packing(view.free()), view.waiting.job.tolist()
+        return all(packing.place(view.demand(job), self._placer) is not None for job in waiting)
 
 
 def _most_gpus(free: Free, demand: Demand, held: Allocation) -> dict[int, int] | None:

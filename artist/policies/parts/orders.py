@@ -1,55 +1,83 @@
 """Orders: who comes first. Shared by the policies.
 
 An order gives each job a key; the smaller key comes first, and jobs with equal keys come in order of
-arrival. The durations that keys are made of are what the policy believes (`estimates`).
+arrival. The durations that keys are made of are what the policy believes (`estimates`). A policy takes the
+name of a shipped order, or an order of the user's own.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import PlainValidator
 
-from artist.core.view import JobColumns
+from artist.core.view import JobColumns, Policy
+from artist.policies.parts.parameters import check_part
 
 Ints = npt.NDArray[np.int64]
-Keys = Ints | npt.NDArray[np.float64]
-OrderName = Literal["fifo", "sjf", "srtf", "srsf", "las", "las2d"]
+Floats = npt.NDArray[np.float64]
+Keys = Ints | Floats
+
+
+class Order(Protocol):
+    """Ranks jobs. Attributes such as `knows_durations` say what it looks at, as those of a policy do."""
+
+    def key(self, jobs: JobColumns) -> Keys:
+        """Return keys of shape (n,) for n jobs, the smallest of the first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A named order.
+class KeyOrder:
+    """A shipped order.
 
     Attributes
     ----------
     key
         Keys of shape (n,) for n jobs.
-    knows_durations
+    knows_durations, knows_iterations
         Whether the key needs them.
     """
 
-    name: OrderName
     key: Callable[[JobColumns], Keys]
-    knows_durations: bool
+    knows_durations: bool = False
+    knows_iterations: bool = False
+
+
+def sensitivity(jobs: JobColumns) -> Floats:
+    """Return iterations done x compute time / time held, shape (n,): 1 without overhead, 0 before a start."""
+    done = jobs.iterations_done * jobs.compute_ns.astype(np.float64)
+    return np.divide(done, jobs.held_ns, out=np.zeros(len(done)), where=jobs.held_ns > 0)
 
 
 def _remaining_service(jobs: JobColumns) -> Keys:
     return jobs.remaining_ns.astype(np.float64) * np.maximum(jobs.gpus, 1)
 
 
-ORDERS: Mapping[OrderName, Order] = {
-    order.name: order
-    for order in (
-        Order("fifo", lambda jobs: jobs.job, False),  # first come, first served
-        Order("sjf", lambda jobs: jobs.ideal_ns, True),  # shortest job
-        Order("srtf", lambda jobs: jobs.remaining_ns, True),  # shortest remaining time
-        Order("srsf", _remaining_service, True),  # shortest remaining service: time x GPUs
-        Order("las", lambda jobs: jobs.held_ns, False),  # least attained time
-        Order("las2d", lambda jobs: jobs.attained_gpu_ns, False),  # least attained time x GPUs
-    )
+FIFO = KeyOrder(lambda jobs: jobs.job)
+ORDERS: Mapping[str, Order] = {
+    "fifo": FIFO,  # first come, first served
+    "sjf": KeyOrder(lambda jobs: jobs.ideal_ns, knows_durations=True),  # shortest job
+    "srtf": KeyOrder(lambda jobs: jobs.remaining_ns, knows_durations=True),  # shortest remaining time
+    "srsf": KeyOrder(_remaining_service, knows_durations=True),  # shortest remaining service: time x GPUs
+    "las": KeyOrder(lambda jobs: jobs.held_ns),  # least attained time
+    "las2d": KeyOrder(lambda jobs: jobs.attained_gpu_ns),  # least attained time x GPUs
+    "sensitivity": KeyOrder(sensitivity, knows_iterations=True),  # slowed down most by the network (Dally)
 }
+AnyOrder = Annotated[str | Order, PlainValidator(lambda value: check_part(value, ORDERS, "key"))]
+
+
+def order_of(order: str | Order) -> Order:
+    """Return a shipped order by name, one of the user's own as it is."""
+    return ORDERS[order] if isinstance(order, str) else order
+
+
+def adopt_knowledge(policy: object, order: Order) -> None:
+    """Declare that a policy looks at what its order looks at."""
+    for name in Policy.__annotations__:
+        if name.startswith("knows_") and getattr(order, name, False):
+            setattr(policy, name, True)
 
 
 def ranking(keys: Keys) -> Ints:

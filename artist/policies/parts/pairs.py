@@ -22,7 +22,8 @@ from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.placement import Chooser, with_share
+from artist.policies.parts.fill import Fill
+from artist.policies.parts.placer import Placer
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,12 @@ class Pairs:
         Up to which share of busy time a running job becomes a host.
     profile_ns
         How long a job, and a pair, is measured.
+    fill
+        What comes with the GPUs that a guest shares.
     """
 
-    def __init__(self, utilization: float, profile_ns: int) -> None:
+    def __init__(self, utilization: float, profile_ns: int, fill: Fill) -> None:
+        self._fill = fill
         self._utilization = utilization
         self._profile_ns = profile_ns
         self._pairs: dict[int, Pair] = {}  # by host
@@ -85,7 +89,7 @@ class Pairs:
             times = jobs.observed_iteration_ns[measured].tolist()
             self._alone_ns.update(zip(jobs.job[measured].tolist(), times, strict=True))
 
-    def part(self, view: ClusterView, plan: PlanBuilder, choose: Chooser) -> None:
+    def part(self, view: ClusterView, plan: PlanBuilder, placer: Placer) -> None:
         """Part pairs that do badly, or need not be; give jobs that were left their GPUs for themselves."""
         left, self._left = self._left, []
         for job in left:
@@ -104,7 +108,7 @@ class Pairs:
             bad = host_speed + guest_speed <= 1
             if not bad and (view.n_waiting or host_speed == 1 or not free.total_gpus):
                 continue
-            own = choose.choose(free, view.demand(pair.guest))
+            own = placer.place(free, view.demand(pair.guest))
             if own is not None:
                 free.take(own)
                 plan.place(pair.guest, own)
@@ -136,7 +140,9 @@ class Pairs:
                 if host in self._parted.get(job, ()) or not _suits(demand, held, view.cluster):
                     continue
                 group = Group(f"{host}+{job}", tuple((s.machine, s.gpus) for s in held.slices), depth=2)
-                beside = with_share(free, held.gpu_map())
+                beside = self._fill.fill(free, demand, held.gpu_map())
+                if beside is None:
+                    continue
                 free.take(_without_gpus(beside))
                 plan.place(host, replace(held, group=group))
                 plan.place(job, replace(beside, group=group))

@@ -1,8 +1,9 @@
 """Placement choosers: which GPUs a job gets. Shared by the policies.
 
-A chooser looks at a scratch copy of what is free and returns an allocation, or None if the job should
-wait. CPUs and memory go along in proportion to the GPUs, as far as they are free. A job gets GPUs of
-one type unless it allows a mix.
+A chooser looks at a scratch copy of what is free and returns GPUs by machine, or None if the job should
+wait; which CPUs and how much memory come with them is another step (`artist.policies.parts.fill`). A job
+gets GPUs of one type unless it allows a mix. A policy takes the name of a shipped chooser, or a chooser of
+the user's own.
 """
 
 from abc import ABC, abstractmethod
@@ -12,57 +13,59 @@ from functools import reduce
 from heapq import heapify, heapreplace
 from math import ceil
 from operator import or_
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import PlainValidator
 
 from artist.core.buckets import ALL, first_of, members_of
-from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.cluster import Cluster
 from artist.core.free import Free
 from artist.core.job import Demand
+from artist.policies.parts.parameters import check_part
 from artist.randomness import child_generator
 
 Ints = npt.NDArray[np.int64]
 
-PlacementName = Literal[
-    "first_fit", "best_fit", "consolidate_machine", "consolidate_rack", "consolidate", "spread", "random"
-]
-
 
 class Chooser(Protocol):
-    """Chooses GPUs for a job."""
+    """Chooses GPUs for a job that asks for some."""
 
-    def choose(self, free: Free, demand: Demand) -> Allocation | None:
-        """Return an allocation that fits, or None to wait; `free` is left as it is."""
+    def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
+        """Return GPUs by machine, or None to wait; `free` is left as it is.
+
+        Parameters
+        ----------
+        among
+            The machines that may serve, as a set of `artist.core.buckets`.
+        """
 
 
 class MachineChooser(ABC):
-    """Common part of choosers: candidate machines by GPU type, CPU-only jobs, CPUs and memory."""
+    """Common part of choosers: candidate machines by GPU type, and no more of them than allowed."""
 
-    def choose(self, free: Free, demand: Demand) -> Allocation | None:
-        """Return an allocation that fits, or None to wait; `free` is left as it is."""
-        if not demand.gpus:
-            return _cpu_only(free, demand)
-        asked = gpus_to_place(free, demand)
+    def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
+        """Return GPUs by machine, or None to wait; `free` is left as it is."""
+        asked = gpus_to_place(free, demand, among)
         if demand.least_gpus > free.total_gpus:
             return None
         if free.cluster.same_kind and not demand.gpu_types:
-            return self._on(free, ALL, asked, demand)
-        for usable, speed in _by_type(free.cluster, demand):
+            return self._on(free, among, asked, demand)
+        for usable, speed in _by_type(free.cluster, demand, among):
             need = ceil(asked / speed - 1e-9) if demand.fungible else asked
-            allocation = self._on(free, usable, need, demand)
-            if allocation is not None:
-                return allocation
+            gpus = self._on(free, usable, need, demand)
+            if gpus is not None:
+                return gpus
         return None
 
-    def _on(self, free: Free, usable: int, need: int, demand: Demand) -> Allocation | None:
+    def _on(self, free: Free, usable: int, need: int, demand: Demand) -> dict[int, int] | None:
         taken = self._machines(free, usable, need)
         if taken is not None and demand.max_machines and len(taken) > demand.max_machines:
             taken = free.buckets.fewest(need, usable)
             if taken is not None and len(taken) > demand.max_machines:
                 return None
-        return None if taken is None else with_share(free, taken)
+        return taken
 
     @abstractmethod
     def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
@@ -184,7 +187,7 @@ class Random(MachineChooser):
         return _fill(free, self._rng.permutation(some).tolist(), need)
 
 
-_CHOOSERS: Mapping[PlacementName, Callable[[int], Chooser]] = {
+CHOOSERS: Mapping[str, Callable[[int], Chooser]] = {
     "first_fit": lambda seed: FirstFit(),
     "best_fit": lambda seed: BestFit(),
     "consolidate_machine": lambda seed: Consolidate("machine"),
@@ -195,77 +198,28 @@ _CHOOSERS: Mapping[PlacementName, Callable[[int], Chooser]] = {
 }
 
 
-def chooser(name: PlacementName, seed: int = 0) -> Chooser:
-    """Return a chooser by name; `seed` matters to the random one only."""
-    return _CHOOSERS[name](seed)
+AnyChooser = Annotated[str | Chooser, PlainValidator(lambda value: check_part(value, CHOOSERS, "choose"))]
 
 
-class Packing:
-    """Places job after job on what is free, and remembers what was refused.
-
-    What is free only shrinks between calls of `place`, so a refused demand stays refused.
-    """
-
-    def __init__(self, free: Free) -> None:
-        self.free = free
-        self._refused: set[tuple[Demand, int]] = set()
-
-    def place(self, demand: Demand, choose: Chooser) -> Allocation | None:
-        """Take what the chooser says, or return None if it refuses."""
-        key = (demand, id(choose))
-        if key in self._refused:
-            return None
-        allocation = choose.choose(self.free, demand)
-        if allocation is None:
-            self._refused.add(key)
-        else:
-            self.free.take(allocation)
-        return allocation
+def chooser_of(chooser: str | Chooser, seed: int = 0) -> Chooser:
+    """Return a shipped chooser by name, one of the user's own as it is; `seed` is the random one's."""
+    return CHOOSERS[chooser](seed) if isinstance(chooser, str) else chooser
 
 
-def with_share(free: Free, gpus: Mapping[int, int]) -> Allocation:
-    """Return an allocation of GPUs by machine, with CPUs and memory in proportion, as far as free."""
-    slices = []
-    for m in sorted(gpus):
-        cpus, memory = free.cluster.machines[m].share(gpus[m])
-        if cpus or memory:
-            free_cpus, free_memory = free.cpus_and_memory(m)
-            cpus, memory = min(cpus, free_cpus), min(memory, free_memory)
-        slices.append(Slice(m, gpus[m], cpus, memory))
-    return Allocation(tuple(slices))
-
-
-def gpus_to_place(free: Free, demand: Demand) -> int:
+def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:
     """Return the GPUs of speed 1 to place: what is asked, or less for an elastic job where it never fits."""
     if not demand.elastic:
         return demand.gpus
     most = 0.0
-    for usable, speed in _by_type(free.cluster, demand):
+    for usable, speed in _by_type(free.cluster, demand, among):
         sizes = np.sort(free.sizes[members_of(usable)])[::-1][: demand.max_machines or None]
         most = max(most, float(sizes.sum()) * (speed if demand.fungible else 1.0))
     return max((t for t in demand.targets() if t <= min(demand.gpus, most + 1e-9)), default=demand.gpus)
 
 
-def _cpu_only(free: Free, demand: Demand) -> Allocation | None:
-    """Return the machines with the most free CPUs: one if all fits there, else as few as can be."""
-    cpus = free.cpus
-    room = np.where(free.memory_bytes >= demand.memory_bytes, cpus, -1)
-    machine = int(room.argmax())
-    if room[machine] >= demand.cpus:
-        return Allocation((Slice(machine, 0, demand.cpus, demand.memory_bytes),))
-    taken = _fewest_cpus(cpus, demand.cpus)
-    if taken is None or (demand.max_machines and len(taken) > demand.max_machines):
-        return None
-    shares = {m: demand.memory_bytes * cpus // demand.cpus for m, cpus in taken.items()}
-    shares[max(taken)] += demand.memory_bytes - sum(shares.values())
-    if any(free.memory_bytes[m] < memory for m, memory in shares.items()):
-        return None
-    return Allocation(tuple(Slice(m, 0, taken[m], shares[m]) for m in sorted(taken)))
-
-
-def _by_type(cluster: Cluster, demand: Demand) -> Iterable[tuple[int, float]]:
+def _by_type(cluster: Cluster, demand: Demand, among: int) -> Iterable[tuple[int, float]]:
     """Yield machines that may serve a demand together, with the speed to count on: type by type."""
-    sets = cluster.type_sets
+    sets = {kind: machines & among for kind, machines in cluster.type_sets.items()}
     wanted = [kind for kind in demand.gpu_types or sets if kind in sets]
     for kind in wanted:
         yield sets[kind], cluster.speed_of[kind]
@@ -299,23 +253,9 @@ def _fill(free: Free, order: Iterable[int], need: int) -> dict[int, int] | None:
     return None
 
 
-def _fewest_cpus(cpus: Ints, need: int) -> dict[int, int] | None:
-    """Take the fewest machines: those with the most free CPUs first, the tightest that fits last."""
-    order = np.argsort(-cpus, kind="stable")
-    count = int(np.cumsum(cpus[order]).searchsorted(need)) + 1  # machines needed
-    if count > len(order):
-        return None
-    taken = {int(m): int(cpus[m]) for m in order[: count - 1]}
-    rest = need - sum(taken.values())
-    others = order[count - 1 :]
-    enough = others[cpus[others] >= rest]
-    taken[int(enough[cpus[enough].argmin()])] = rest
-    return taken
-
-
 def _least_machines(free: Free, usable: int, need: int) -> int:
     """Return how many machines a demand takes in an empty cluster; one too many if it never fits."""
-    if free.accepts is None and usable == ALL:
+    if free.whole and usable == ALL:
         return bisect_left(free.cluster.gpus_of_largest, need) + 1
     machines = members_of(usable) if usable != ALL else slice(None)
     return int(np.cumsum(np.sort(free.sizes[machines])[::-1]).searchsorted(need)) + 1

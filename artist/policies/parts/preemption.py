@@ -11,7 +11,9 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.placement import Chooser, Packing, gpus_to_place
+from artist.policies.parts.cpu_jobs import start_cpu_jobs
+from artist.policies.parts.placement import gpus_to_place
+from artist.policies.parts.placer import Packing, Placer
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -53,7 +55,7 @@ def run_first(
     view: ClusterView,
     plan: PlanBuilder,
     rank: Callable[[JobColumns], Ints],
-    choose: Callable[[int], Chooser],
+    placer: Callable[[int], Placer],
     *,
     skip: bool,
 ) -> None:
@@ -63,16 +65,16 @@ def run_first(
     Where the placement leaves GPUs over, the rest of the ranking is offered them: a job that was to
     make room stays if its GPUs are still free or moves to others, and with `skip` waiting jobs start.
     Room is made by the number of GPUs (of each type) only: a job that its placement refuses for lack of
-    GPUs close together waits. CPU-only jobs are placed last, in order, where CPUs are free; they are
-    never stopped.
+    GPUs close together, or of CPUs, waits. CPU-only jobs are placed last, in order, where CPUs are
+    free; they are never stopped.
 
     Parameters
     ----------
     rank
         Returns the rows of the columns it is given, first to last; the order of two jobs must not
         depend on the others.
-    choose
-        The placement chooser of a job number.
+    placer
+        Returns the placer of a job number.
     skip
         Whether jobs may overtake one that does not fit.
     """
@@ -90,8 +92,8 @@ def run_first(
     jobs = columns.job[ranked]
     if room_for_all:
         packing = Packing(view.free())
-        _place(view, plan, packing, jobs.tolist(), choose, skip=skip)
-        _place(view, plan, packing, cpu_jobs, choose, skip=skip)
+        _place(view, plan, packing, jobs.tolist(), placer, skip=skip)
+        start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
         return
     running = columns.running[ranked]
     wanted = _wanted(view, columns, ranked, running, skip=skip)
@@ -105,10 +107,10 @@ def run_first(
         victims[job] = allocation
         packing.free.give(allocation)
         plan.stop(job)
-    _place(view, plan, packing, jobs[wanted & ~running].tolist(), choose, skip=skip)
+    _place(view, plan, packing, jobs[wanted & ~running].tolist(), placer, skip=skip)
     rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= packing.free.total_gpus)]
-    _use_leftovers(view, plan, packing, victims, rest.tolist(), choose)
-    _place(view, plan, packing, cpu_jobs, choose, skip=skip)
+    _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
+    start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
 
 
 def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools, *, skip: bool) -> Bools:
@@ -177,13 +179,13 @@ def _place(
     plan: PlanBuilder,
     packing: Packing,
     jobs: Sequence[int],
-    choose: Callable[[int], Chooser],
+    placer: Callable[[int], Placer],
     *,
     skip: bool,
 ) -> None:
     """Place waiting jobs in order; without `skip` nobody comes after one that is refused."""
     for job in jobs:
-        placed = packing.place(view.demand(job), choose(job))
+        placed = packing.place(view.demand(job), placer(job))
         if placed is not None:
             plan.place(job, placed)
         elif not skip:
@@ -196,7 +198,7 @@ def _use_leftovers(
     packing: Packing,
     victims: Mapping[int, Allocation],
     jobs: Sequence[int],
-    choose: Callable[[int], Chooser],
+    placer: Callable[[int], Placer],
 ) -> None:
     """Offer the GPUs that the placement left over to jobs in order; victims want those they have first."""
     for job in jobs:
@@ -206,7 +208,7 @@ def _use_leftovers(
             packing.free.take(victims[job])
             plan.keep(job)
         else:
-            _place(view, plan, packing, [job], choose, skip=True)
+            _place(view, plan, packing, [job], placer, skip=True)
 
 
 def _without_pinned(view: ClusterView, columns: JobColumns, ranked: Ints) -> Ints:

@@ -6,7 +6,7 @@ that leaves a group without GPUs, all are placed anew by descending demand, whic
 a gap, and if that does not help either, by priority. What is free then is offered to those who were to wait.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from artist.core.cluster import Allocation, Group, Ordering, Slice
@@ -15,7 +15,7 @@ from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.parts.grouping import Shared
-from artist.policies.parts.placement import Chooser, with_share
+from artist.policies.parts.placer import Placer
 
 Order = Callable[[Shared], tuple[int, ...]]
 
@@ -45,10 +45,12 @@ def seat(
     units: Sequence[Unit],
     chosen: Sequence[Shared],
     others: Iterable[Shared],
-    choose: Chooser,
+    placer: Placer,
     ordering: Ordering = "best",
 ) -> Free:
     """Plan to run groups of jobs, and to stop all other jobs of the units; return what is free then.
+
+    The members of a group that do not fit together, for want of CPUs or memory, are seated one by one.
 
     Parameters
     ----------
@@ -58,18 +60,20 @@ def seat(
         Groups that are to run, by priority; there are GPUs enough for them.
     others
         Groups that may run if GPUs are left.
-    choose
-        The placement chooser.
+    placer
+        Says where, and what comes with the GPUs.
     ordering
         Of the stages of a group.
     """
     for stay, order in ((True, _descending), (False, _descending), (False, _by_priority)):
-        seating = _Seating(view, units, choose)
+        seating = _Seating(view, units, placer)
         if stay:
             seating.keep(chosen)
         seating.place(sorted(chosen, key=order))
         if len(seating.seats) == len(chosen):
             break
+    apart = (group.members for group in chosen if group not in seating.seats and len(group.members) > 1)
+    seating.place(Shared((member,)) for members in apart for member in members)
     seating.place(others)
     seating.write(plan, ordering)
     return seating.free
@@ -78,12 +82,13 @@ def seat(
 class _Seating:
     """One attempt: who gets which GPUs."""
 
-    def __init__(self, view: ClusterView, units: Sequence[Unit], choose: Chooser) -> None:
+    def __init__(self, view: ClusterView, units: Sequence[Unit], placer: Placer) -> None:
         self._view = view
         self._units = units
-        self._choose = choose
+        self._placer = placer
         self._unit_of = {job: unit for unit in units for job in unit.jobs}
         self._refused: set[Demand] = set()
+        self._parts: dict[Shared, list[Allocation]] = {}  # what each member holds, of groups seated anew
         self.seats: dict[Shared, Allocation] = {}
         self.free = view.free()
         for unit in units:
@@ -103,16 +108,9 @@ class _Seating:
                 return
             if group in self.seats:
                 continue
-            found = self._where_it_is(group) or self._elsewhere(self._view.demand(group.jobs[0]))
-            if found is not None:
-                self._take(group, found)
-
-    def _elsewhere(self, demand: Demand) -> Allocation | None:
-        """Return what the chooser says; what it refused once it refuses again: free GPUs only shrink."""
-        found = None if demand in self._refused else self._choose.choose(self.free, demand)
-        if found is None:
-            self._refused.add(demand)
-        return found
+            demands = [self._view.demand(job) for job in group.jobs]
+            if not self._stays(group, demands):
+                self._goes(group, demands)
 
     def write(self, plan: PlanBuilder, ordering: Ordering) -> None:
         """Plan what changes."""
@@ -124,8 +122,9 @@ class _Seating:
         for group, allocation in self.seats.items():
             same = self._same(group)
             if same is None or same.held != allocation:
-                for job, part in zip(group.jobs, _divided(group.jobs, allocation, ordering), strict=True):
-                    plan.place(job, part)
+                shared = _group(group.jobs, allocation, ordering)
+                for job, part in zip(group.jobs, self._parts[group], strict=True):
+                    plan.place(job, replace(part, group=shared))
 
     def _take(self, group: Shared, allocation: Allocation) -> None:
         self.free.take(allocation)
@@ -139,19 +138,41 @@ class _Seating:
         )
         return unit if same else None
 
-    def _where_it_is(self, group: Shared) -> Allocation | None:
-        """Return the GPUs of the best member that has some which nobody took."""
+    def _stays(self, group: Shared, demands: Sequence[Demand]) -> bool:
+        """Seat a group on the GPUs of the best member that has some which no other took, if it can."""
         same = self._same(group)
         if same is not None and self.free.fits(same.held):
-            return same.held
+            self._take(group, same.held)
+            return True
         for job in group.jobs:
             unit = self._unit_of.get(job)
             if unit is None:
                 continue
             gpus = Allocation(tuple(s._replace(cpus=0, memory_bytes=0) for s in unit.held.slices))
-            if self.free.fits(gpus):
-                return with_share(self.free, gpus.gpu_map())
-        return None
+            if self.free.fits(gpus) and self._fill(group, demands, gpus.gpu_map()):
+                return True
+        return False
+
+    def _goes(self, group: Shared, demands: Sequence[Demand]) -> None:
+        """Seat a group where the chooser says; what was refused stays refused: free GPUs only shrink."""
+        cpus, memory = sum(d.cpus for d in demands), sum(d.memory_bytes for d in demands)
+        demand = replace(demands[0], cpus=cpus, memory_bytes=memory)
+        if demand in self._refused:
+            return
+        gpus = self._placer.chooser.choose(self._placer.fill.room(self.free, demand), demand)
+        if gpus is None:
+            self._refused.add(demand)
+        else:
+            self._fill(group, demands, gpus)
+
+    def _fill(self, group: Shared, demands: Sequence[Demand], gpus: Mapping[int, int]) -> bool:
+        """Seat a group on some GPUs, if there are CPUs and memory for all members."""
+        shares = self._placer.fill.shares(self.free, demands, gpus)
+        if shares is None:
+            return False
+        self._parts[group] = shares.parts
+        self._take(group, shares.whole)
+        return True
 
 
 def _descending(group: Shared) -> tuple[int, ...]:
@@ -175,12 +196,9 @@ def _united(parts: Sequence[Allocation]) -> Allocation:
     return Allocation(tuple([Slice(m, *held[m]) for m in sorted(held)]))
 
 
-def _divided(jobs: Sequence[int], whole: Allocation, ordering: Ordering) -> list[Allocation]:
-    """Return what each member holds: all of the GPUs, an equal part of CPUs and memory."""
+def _group(jobs: Sequence[int], whole: Allocation, ordering: Ordering) -> Group | None:
+    """Return the group of jobs that hold some GPUs together; None for one job."""
     if len(jobs) == 1:
-        return [whole]
-    n = len(jobs)
+        return None
     gpus = tuple((s.machine, s.gpus) for s in whole.slices)
-    group = Group("+".join(str(job) for job in sorted(jobs)), gpus, n, "interleaved", ordering)
-    part = tuple(s._replace(cpus=s.cpus // n, memory_bytes=s.memory_bytes // n) for s in whole.slices)
-    return [replace(whole, slices=part, group=group)] * n
+    return Group("+".join(str(job) for job in sorted(jobs)), gpus, len(jobs), "interleaved", ordering)

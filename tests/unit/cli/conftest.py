@@ -83,20 +83,20 @@ def mine(tmp_path: Path) -> Path:
     (folder / "least.py").write_text(
         '''"""Least first."""
 import numpy as np
-from artist.policies.parts.placement import Consolidate
+from artist.policies.parts.placer import placer_of
 
 
 class Least:
     def __init__(self, most_gpus):
         self.most_gpus = most_gpus
-        self.placement = Consolidate("network")
+        self.placer = placer_of("consolidate", "proportional")
 
     def decide(self, view):
         plan, free, jobs = view.plan(), view.free(), view.jobs
         for row in np.lexsort((jobs.job, jobs.gpus)):
             if not jobs.running[row] and jobs.gpus[row] <= self.most_gpus:
                 job = int(jobs.job[row])
-                allocation = self.placement.choose(free, view.demand(job))
+                allocation = self.placer.place(free, view.demand(job))
                 if allocation is not None:
                     free.take(allocation)
                     plan.place(job, allocation)

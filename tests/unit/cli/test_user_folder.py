@@ -41,3 +41,80 @@ def test_a_module_that_another_one_hides_is_refused(refused: Refused, mine: Path
     (mine / "json.py").write_text("class Mine:\n    def decide(self, view): ...\n")
     (mine / "policy" / "hidden.yaml").write_text("_target_: json.Mine\n")
     assert "hidden by another module `json`" in refused(f"--config-dir={mine}", "policy=hidden")
+
+
+PARTS = '''"""An order and a chooser."""
+from artist.policies.parts.placement import Spread
+
+
+class Longest:
+    knows_durations = True
+
+    def __init__(self, sign):
+        self.sign = sign
+
+    def key(self, jobs):
+        return self.sign * jobs.remaining_ns
+
+
+class Blind(Longest):
+    knows_durations = False
+
+
+class Everywhere:
+    def choose(self, free, demand, among):
+        return Spread().choose(free, demand, among)
+'''
+
+
+def mean_jct(result: Any) -> str:
+    """Return the last line of the table without the policy's name."""
+    assert result.code == 0, result.err
+    return str(result.out.splitlines()[-1].split()[1:])
+
+
+def test_an_order_of_the_user_ranks(artist: Artist, mine: Path) -> None:
+    """Least remaining time first is srtf, whoever wrote it; the most first (-1) is not.
+
+    It looks at durations; that it says so reaches the policy, or the run would end with an error.
+    """
+    (mine / "parts.py").write_text(PARTS)
+    shipped, least, most = (
+        mean_jct(artist(f"--config-dir={mine}", "policy=srtf", "cluster.machines=1", order))
+        for order in (
+            "policy.order=srtf",
+            "policy.order={_target_: parts.Longest, sign: 1}",
+            "policy.order={_target_: parts.Longest, sign: -1}",
+        )
+    )
+    assert shipped == least != most
+
+
+def test_an_order_that_does_not_say_what_it_looks_at_is_found_out(artist: Artist, mine: Path) -> None:
+    """Nobody looks at durations by accident: fifo does not know them, and the order does not declare them."""
+    (mine / "parts.py").write_text(PARTS)
+    result = artist(f"--config-dir={mine}", "policy=fifo", "policy.order={_target_: parts.Blind, sign: 1}")
+    assert "knows_durations" in result.err
+
+
+def test_a_chooser_of_the_user_places(artist: Artist, mine: Path) -> None:
+    """Hers spreads, as the shipped one does; consolidated jobs would not communicate over racks."""
+    (mine / "parts.py").write_text(PARTS)
+    hers, shipped, other = (
+        mean_jct(artist(f"--config-dir={mine}", "policy=fifo", "cluster.machines=2", placement))
+        for placement in (
+            "policy.placement={_target_: parts.Everywhere}",
+            "policy.placement=spread",
+            "policy.placement=consolidate",
+        )
+    )
+    assert hers == shipped != other
+
+
+def test_a_preset_of_the_user_inherits_a_shipped_one(artist: Artist, mine: Path) -> None:
+    """Her YAML has the lines that differ; the results give the name of her preset."""
+    (mine / "policy" / "patient.yaml").write_text("defaults: [dally, _self_]\nmachine_timer_h: 20\n")
+    result = artist(f"--config-dir={mine}", "policy=patient", "--cfg=job", "--package=policy")
+    assert "machine_timer_h: 20\nrack_timer_h: 24\n" in result.out
+    result = artist(f"--config-dir={mine}", "policy=patient")
+    assert result.out.splitlines()[-1].startswith("patient ")

@@ -6,7 +6,8 @@ import pytest
 from artist.core.cluster import Cluster, Machine
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.parts.placement import Consolidate, Packing, chooser
+from artist.policies.parts.placement import CHOOSERS, Consolidate, chooser_of
+from artist.policies.parts.placer import Packing, placer_of
 from artist.testing.tiny import on, tiny_cluster
 
 CLUSTER = tiny_cluster(4, 4, per_rack=2)  # m0, m1 | m2, m3
@@ -19,8 +20,7 @@ def free(*gpus, cluster=CLUSTER, accepts=None):
 
 def where(name, gpus_free, need, cluster=CLUSTER, **demand):
     """Return the chosen GPUs by machine, None for a refusal."""
-    allocation = chooser(name, seed=1).choose(free(*gpus_free, cluster=cluster), Demand(need, **demand))
-    return None if allocation is None else allocation.gpu_map()
+    return chooser_of(name, seed=1).choose(free(*gpus_free, cluster=cluster), Demand(need, **demand))
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,24 @@ def test_a_fungible_job_takes_more_of_the_slower_gpus():
     assert where("consolidate", (1, 2, 2), 2, MIXED, fungible=True) == {1: 2, 2: 2}
 
 
+@pytest.mark.parametrize("name", sorted(CHOOSERS))
+def test_only_the_machines_that_may_serve(name):
+    """Of m0, m1 | m2, m3 only m1 and m3 may (bits 1 and 3): 8 GPUs if all 4 of each are free, never 9.
+
+    With 4, 1, 4, 3 free a pair goes to m3, whatever the rule: it is the only one of the two with room.
+    """
+    choose, among = chooser_of(name, seed=1).choose, 0b1010
+    assert choose(free(4, 4, 4, 4), Demand(8), among) == {1: 4, 3: 4}
+    assert choose(free(4, 4, 4, 4), Demand(9), among) is None
+    assert choose(free(4, 1, 4, 3), Demand(2), among) == {3: 2}
+
+
+def test_an_elastic_job_is_content_with_what_may_serve():
+    """It asks for 8 of at least 2 in steps of 2; m1, which alone may serve, has 4."""
+    demand = Demand(8, min_gpus=2, max_gpus=8, step=2)
+    assert chooser_of("first_fit").choose(free(4, 4, 4, 4), demand, 0b0010) == {1: 4}
+
+
 def test_what_counts_as_one_machine_depends_on_the_type():
     """3 T4s cannot lie on one machine of 2, so two machines are as few as can be: not refused for ever."""
     assert where("consolidate_machine", (0, 2, 2), 3, MIXED) == {1: 2, 2: 1}
@@ -114,40 +132,21 @@ def test_allowed_types_only():
     assert where("first_fit", (1, 2, 2), 2, MIXED, gpu_types=("V100",)) is None
 
 
-def test_cpus_and_memory_go_along_in_proportion():
-    """1 of 2 GPUs takes half of 8 CPUs and 100 bytes, or what is left of them."""
-    cluster = tiny_cluster(1, 2, cpus=8, memory_bytes=100)
-    full = Free(cluster, np.array([2]), np.array([8]), np.array([100]))
-    scarce = Free(cluster, np.array([2]), np.array([3]), np.array([10]))
-    assert Consolidate().choose(full, Demand(1)) == on((0, 1, 4, 50))
-    assert Consolidate().choose(scarce, Demand(1)) == on((0, 1, 3, 10))
-
-
-def test_cpu_only_jobs_go_where_most_cpus_are_free():
-    """3 CPUs: m1 has 5 free, m0 4; memory must fit as well; 6 CPUs need both machines."""
-    cluster = tiny_cluster(2, 2, cpus=8, memory_bytes=100)
-    here = Free(cluster, np.array([0, 0]), np.array([4, 5]), np.array([100, 100]))
-    assert Consolidate().choose(here, Demand(0, cpus=3)) == on((1, 0, 3, 0))
-    low = Free(cluster, np.array([0, 0]), np.array([4, 5]), np.array([100, 10]))
-    assert Consolidate().choose(low, Demand(0, cpus=3, memory_bytes=50)) == on((0, 0, 3, 50))
-    assert Consolidate().choose(low, Demand(0, cpus=6, memory_bytes=12)) == on((0, 0, 1, 2), (1, 0, 5, 10))
-    assert Consolidate().choose(low, Demand(0, cpus=6, max_machines=1)) is None
-
-
 def test_packing_takes_and_remembers_refusals():
     """After 4 GPUs are taken from m0 nothing holds another 4; the chooser is asked once for it."""
 
     class Counting(Consolidate):
         asked = 0
 
-        def choose(self, free, demand):
+        def choose(self, free, demand, among):
             self.asked += 1
-            return super().choose(free, demand)
+            return super().choose(free, demand, among)
 
     counting = Counting("machine")
+    placer = placer_of(counting, "proportional")
     packing = Packing(free(4, 3, 3, 0))
-    assert packing.place(Demand(4), counting) == on((0, 4))
-    assert [packing.place(Demand(4), counting) for _ in range(3)] == [None, None, None]
+    assert packing.place(Demand(4), placer) == on((0, 4))
+    assert [packing.place(Demand(4), placer) for _ in range(3)] == [None, None, None]
     assert counting.asked == 2
     assert packing.free.total_gpus == 6
 

@@ -1,0 +1,143 @@
+"""Fills: the CPUs and the memory that come with the GPUs of a job. Shared by the policies.
+
+A placement chooser says which GPUs a job gets; a fill turns them into an allocation. A policy takes the name
+of a shipped fill, or a fill of the user's own, such as a mechanism that tunes CPUs and memory.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import PlainValidator
+
+from artist.core.cluster import Allocation, Slice
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.policies.parts.parameters import check_part
+from artist.policies.parts.placement import gpus_to_place
+
+Ints = npt.NDArray[np.int64]
+
+
+class Shares(NamedTuple):
+    """What jobs that share GPUs take together, the GPUs once, and what each of them holds of it."""
+
+    whole: Allocation
+    parts: list[Allocation]
+
+
+class Fill(ABC):
+    """Decides on CPUs and memory; `fill` is all that one of the user's own must define."""
+
+    @abstractmethod
+    def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
+        """Return an allocation of GPUs by machine, with CPUs and memory; None if the job does not fit."""
+
+    def room(self, free: Free, demand: Demand) -> Free:
+        """Return what to choose from: what is free, less GPUs for which CPUs or memory are lacking."""
+        return free
+
+    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
+        """Return what jobs hold that share GPUs, each of them all of these; None if they do not fit."""
+        left = Free(free.cluster, free.gpus, free.cpus, free.memory_bytes, free.accepts)
+        parts: list[Allocation] = []
+        for demand in demands:
+            part = self.fill(left, demand, gpus)
+            if part is None:
+                return None
+            left.take(_without_gpus(part))
+            parts.append(part)
+        slices = zip(*(part.slices for part in parts), strict=True)
+        return Shares(Allocation(tuple(map(_sum, slices))), parts)
+
+
+class Proportional(Fill):
+    """CPUs and memory in proportion to the GPUs of each machine, as far as they are free."""
+
+    def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation:
+        """Return the allocation; it always fits."""
+        slices = []
+        for m in sorted(gpus):
+            cpus, memory = free.cluster.machines[m].share(gpus[m])
+            if cpus or memory:
+                free_cpus, free_memory = free.cpus_and_memory(m)
+                cpus, memory = min(cpus, free_cpus), min(memory, free_memory)
+            slices.append(Slice(m, gpus[m], cpus, memory))
+        return Allocation(tuple(slices))
+
+    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares:
+        """Return what comes with the GPUs, and an equal part of it for each job."""
+        whole, n = self.fill(free, demands[0], gpus), len(demands)
+        part = tuple(s._replace(cpus=s.cpus // n, memory_bytes=s.memory_bytes // n) for s in whole.slices)
+        return Shares(whole, [replace(whole, slices=part)] * n)
+
+
+class AsAsked(Fill):
+    """Just the CPUs and the memory that the job asks for, divided among its machines by GPUs.
+
+    A job that says nothing of CPUs, or of memory, has them in proportion to its GPUs.
+    """
+
+    def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
+        """Return the allocation, or None if a machine has too few CPUs or too little memory."""
+        machines = sorted(gpus)
+        counts = [gpus[m] for m in machines]
+        given = _PROPORTIONAL.fill(free, demand, gpus)
+        cpus = _divided(demand.cpus, counts) if demand.cpus else [s.cpus for s in given.slices]
+        memory = _divided(demand.memory_bytes, counts)
+        if not demand.memory_bytes:
+            memory = [s.memory_bytes for s in given.slices]
+        allocation = Allocation(tuple(map(Slice, machines, counts, cpus, memory)))
+        return allocation if free.fits(_without_gpus(allocation)) else None
+
+    def room(self, free: Free, demand: Demand) -> Free:
+        """Return what is free with as many GPUs of each machine as CPUs and memory are left for."""
+        if not demand.cpus and not demand.memory_bytes:
+            return free
+        asked, gpus, sizes, cluster = gpus_to_place(free, demand), free.gpus, free.sizes, free.cluster
+        of_job: Ints | int = asked
+        if demand.fungible:
+            of_job = np.ceil(asked / cluster.speed - 1e-9).astype(np.int64)
+        for amount, left, there in (
+            (demand.cpus, free.cpus, cluster.cpus),
+            (demand.memory_bytes, free.memory_bytes, cluster.memory_bytes),
+        ):
+            if amount:
+                gpus = np.minimum(gpus, left * of_job // amount)
+                sizes = np.minimum(sizes, there * of_job // amount)
+        return Free(cluster, gpus, free.cpus, free.memory_bytes, free.accepts, sizes=sizes)
+
+
+_PROPORTIONAL = Proportional()
+FILLS: Mapping[str, Fill] = {"proportional": _PROPORTIONAL, "as_asked": AsAsked()}
+AnyFill = Annotated[str | Fill, PlainValidator(lambda value: check_part(value, FILLS, "fill"))]
+
+
+def fill_of(fill: str | Fill) -> Fill:
+    """Return a shipped fill by name, one of the user's own as it is."""
+    return FILLS[fill] if isinstance(fill, str) else fill
+
+
+def _divided(amount: int, counts: Iterable[int]) -> list[int]:
+    """Divide an amount by GPUs, exactly: each part is rounded down or up.
+
+    >>> _divided(10, [2, 1, 1])
+    [5, 2, 3]
+    """
+    ends = np.cumsum([0, *counts]).tolist()
+    return [amount * b // ends[-1] - amount * a // ends[-1] for a, b in pairwise(ends)]
+
+
+def _sum(slices: Sequence[Slice]) -> Slice:
+    """Return what jobs hold on one machine together, the GPUs once."""
+    cpus, memory = sum(s.cpus for s in slices), sum(s.memory_bytes for s in slices)
+    return slices[0]._replace(cpus=cpus, memory_bytes=memory)
+
+
+def _without_gpus(allocation: Allocation) -> Allocation:
+    """Return the CPUs and memory of an allocation."""
+    return Allocation(tuple(s._replace(gpus=0) for s in allocation.slices))

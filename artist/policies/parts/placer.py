@@ -1,0 +1,60 @@
+"""Places jobs: a chooser says which GPUs, a fill what comes with them. Shared by the policies."""
+
+from dataclasses import dataclass
+
+from artist.core.buckets import ALL
+from artist.core.cluster import Allocation
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.policies.parts.cpu_jobs import place_cpus
+from artist.policies.parts.fill import Fill, fill_of
+from artist.policies.parts.placement import Chooser, chooser_of
+
+
+@dataclass(frozen=True, slots=True)
+class Placer:
+    """A chooser and a fill."""
+
+    chooser: Chooser
+    fill: Fill
+
+    def place(self, free: Free, demand: Demand, among: int = ALL) -> Allocation | None:
+        """Return an allocation that fits, or None to wait; `free` is left as it is.
+
+        Parameters
+        ----------
+        among
+            The machines that may serve, as a set of `artist.core.buckets`.
+        """
+        if not demand.gpus:
+            return place_cpus(free, demand, among)
+        gpus = self.chooser.choose(self.fill.room(free, demand), demand, among)
+        return None if gpus is None else self.fill.fill(free, demand, gpus)
+
+
+def placer_of(placement: str | Chooser, fill: str | Fill, seed: int = 0) -> Placer:
+    """Return the placer of two shipped parts by name, or parts of the user's own."""
+    return Placer(chooser_of(placement, seed), fill_of(fill))
+
+
+class Packing:
+    """Places job after job on what is free, and remembers what was refused.
+
+    What is free only shrinks between calls of `place`, so a refused demand stays refused.
+    """
+
+    def __init__(self, free: Free) -> None:
+        self.free = free
+        self._refused: set[tuple[Demand, int]] = set()
+
+    def place(self, demand: Demand, placer: Placer) -> Allocation | None:
+        """Take what the placer says, or return None if it refuses."""
+        key = (demand, id(placer))
+        if key in self._refused:
+            return None
+        allocation = placer.place(self.free, demand)
+        if allocation is None:
+            self._refused.add(key)
+        else:
+            self.free.take(allocation)
+        return allocation
