@@ -14,7 +14,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.core.result import JOB_COLUMNS
+from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
 Ints = npt.NDArray[np.int64]
@@ -251,18 +251,18 @@ class JobTable:
             "finish_ns": self.finish,
             "running_ns": self.running,
             "overhead_ns": self.overhead,
-            "held_gpu_ns": self.attained,
-            "held_alone_gpu_ns": self.held_alone,
+            "gpu_held_ns": self.attained,
+            "gpu_held_alone_ns": self.held_alone,
             "lost_ns": self.lost,
-            "iterations_done": self.done,
+            "iterations": self.done,
             "starts": self.starts,
             "preemptions": self.preemptions,
             "evictions": self.evictions,
             "migrations": self.migrations,
             "resizes": self.resizes,
         }
-        named.update(zip(IterationParts._fields, self.part_time, strict=True))
-        named.update(zip(("machine_ns", "rack_ns", "network_ns"), self.tier_time, strict=True))
+        named.update(zip(PART_COLUMNS, self.part_time, strict=True))
+        named.update(zip(TIER_COLUMNS, self.tier_time, strict=True))
         columns = {name: vector(column) for name, column in named.items()}  # not copied: a run may be long
         columns["queueing_ns"] = queueing
         for column in columns.values():

@@ -161,7 +161,7 @@ def _by_demand(jct: Floats, demand: Codes) -> Floats:
 def _tier_gpu_hours(jobs: Jobs) -> Floats:
     held_s = jobs.tiers_s.sum(axis=1, keepdims=True)
     shares = np.divide(jobs.tiers_s, held_s, out=np.zeros_like(jobs.tiers_s), where=held_s > 0)
-    hours: Floats = (shares * jobs.gpu_s[:, None]).sum(axis=0) / 3600
+    hours: Floats = (shares * jobs.gpu_held_s[:, None]).sum(axis=0) / 3600
     return hours
 
 
@@ -214,7 +214,7 @@ def _members(tables: Sequence[tuple[Jobs, Words]]) -> tuple[Member, ...]:
         return ()
     index = {name: i for i, name in enumerate(names)}
     code = np.concatenate([np.array([index[n] for n in words.names])[words.codes] for _, words in tables])
-    gpu_s = np.concatenate([jobs.gpu_s for jobs, _ in tables])
+    gpu_s = np.concatenate([jobs.gpu_held_s for jobs, _ in tables])
     jct = np.concatenate([np.where(jobs.measured, jobs.jct_s, np.nan) for jobs, _ in tables])
     waited = np.concatenate([jobs.queueing_s for jobs, _ in tables])
     order = np.argsort(code, kind="stable")

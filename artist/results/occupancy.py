@@ -9,7 +9,7 @@ from artist.errors import InputError
 from artist.results.folder import Run
 from artist.results.jobcolumns import Codes, Floats
 
-_PLACING = ("start", "resume", "restart", "retune", "resize", "move")
+_PLACING = ("start", "resume", "restart", "retune", "resize", "migrate")
 _ENDING = ("stop", "finish")
 _COLUMNS = ("time_s", "kind", "job_id", "allocation")
 

@@ -123,9 +123,9 @@ def _stage(name: str) -> Number:
     return Number(name, 0, MAX_S, to, default=np.nan, optional=True, unit="time")
 
 
-def _delay(change: str, kind: str) -> Number:
+def _delay(change: str) -> Number:
     """Return the job's own delay for a kind of change."""
-    to = f"delays_ns.{kind}"
+    to = f"delays_ns.{change}"
     return Number(f"{change}_delay_s", 0, MAX_S, to, default=np.nan, optional=True, unit="time")
 
 
@@ -169,9 +169,7 @@ FIELDS: tuple[Field, ...] = (
            default=0, value=round, optional=True, unit="bytes"),  # of the whole job; 0: not known
     Text("on_stop", "on_stop", _known, optional=True, pattern="|".join(get_args(OnStop)),
          fault="is unknown", allowed=f"{', '.join(get_args(OnStop))}, or empty for overheads.on_stop"),
-    *(_delay(change, change) for change in ("start", "resume", "restart")),
-    _delay("migrate", "move"),
-    *(_delay(change, change) for change in ("resize", "retune")),
+    *map(_delay, ("start", "resume", "restart", "migrate", "resize", "retune")),
 )  # fmt: skip
 
 TEXTS = tuple(field for field in FIELDS if isinstance(field, Text))

@@ -50,7 +50,7 @@ def test_coming_back_elsewhere_costs_restart():
 def test_another_machine_is_a_move():
     """0-1 start, 1-4 three iterations, 4-8 migrate, 7 left: 15."""
     result, log = one({0: place((0, 1)), 4: place((1, 1))}, overheads=Overheads(**COSTS))
-    assert [e.how for e in log if isinstance(e, Change)] == ["move"]
+    assert [e.how for e in log if isinstance(e, Change)] == ["migrate"]
     assert seconds(result, "finish_ns") == [15]
     assert result.columns["migrations"].tolist() == [1]
 
@@ -73,14 +73,14 @@ def test_more_gpus_is_a_resize_that_carries_the_open_iteration():
     assert seconds(result, "finish_ns") == [11.5]
     assert result.columns["resizes"].tolist() == [1]
     # 1 GPU for 3 s and 2 GPUs for 8.5 s
-    assert seconds(result, "held_gpu_ns") == [3 + 17]
+    assert seconds(result, "gpu_held_ns") == [3 + 17]
 
 
 def test_a_resize_may_span_machines_if_the_common_part_is_kept():
     """m0:1 -> m0:1+m1:1 keeps m0; m0:1 -> m1:2 keeps nothing and is a move."""
     spec = job("a", 2, 10, min_gpus=1, max_gpus=2)
     _, log = one({0: place((0, 1)), 1: place((0, 1), (1, 1)), 2: place((1, 2))}, spec)
-    assert [e.how for e in log if isinstance(e, Change)] == ["resize", "move"]
+    assert [e.how for e in log if isinstance(e, Change)] == ["resize", "migrate"]
 
 
 def test_resize_costs_resize():

@@ -17,7 +17,7 @@ from artist.workload.readers.columns import ColumnsCsv
 
 ROOT = Path(__file__).resolve().parents[3]
 MADE = {"job_id", "submit_ns", "iterations", "compute_ns"}  # of several columns, or of their own type
-CHANGES = ("start", "resume", "restart", "move", "resize", "retune")  # as DESIGN.md names what costs
+CHANGES = ("start", "resume", "restart", "migrate", "resize", "retune")  # as DESIGN.md names what costs
 NAMES = [field.name for field in FIELDS]
 
 
@@ -105,15 +105,11 @@ def test_every_optional_column_reaches_the_job(write: Write) -> None:
             owner = job.demand if field.to.startswith("demand") else job
             assert getattr(owner, field.to.rpartition(".")[2]) == GIVEN[field.name][1]
     assert job.stages == GIVEN["storage_s"][1]
-    assert job.delays_ns == {change: GIVEN[f"{_word(change)}_delay_s"][1] for change in CHANGES}
+    assert job.delays_ns == {change: GIVEN[f"{change}_delay_s"][1] for change in CHANGES}
     theirs = csv_of(BASE | {"job_id": "a"}, full).partition("\n")
     renamed = ",".join(f"their {name}" for name in theirs[0].split(",")) + "\n" + theirs[2]
     columns = {name: f"their {name}" for name in full}
     assert specs(ColumnsCsv(path=write(renamed), columns=columns)) == [alone, job]
-
-
-def _word(change: str) -> str:
-    return "migrate" if change == "move" else change
 
 
 def test_equal_properties_are_one_object(write: Write) -> None:
