@@ -18,7 +18,7 @@ _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in st
 
 
 def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> list[JobSpec]:
-    """Return one spec a job, sorted by arrival, then job id.
+    """Return one spec a job, sorted by arrival; jobs that arrive together keep the order of the table.
 
     A job that gives iterations and compute time is taken as it is. With a duration only,
     iterations = max(1, round(duration / profile compute)) and compute_ns = round(duration_ns / iterations):
@@ -37,7 +37,7 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
     InputError
         If a job that uses GPUs has no model, or one without a profile.
     """
-    ordered = table.sort_values(["submit_s", "job_id"], kind="stable")
+    ordered = table.sort_values("submit_s", kind="stable")
     iterations, compute_ns = _work(ordered, profile_compute_ns)
     columns: dict[str, Iterable[Any]] = {
         "job_id": ordered["job_id"].tolist(),

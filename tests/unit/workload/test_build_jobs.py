@@ -68,8 +68,8 @@ def test_a_cpu_only_job_needs_no_profile() -> None:
     assert (job.iterations, job.compute_ns, job.demand) == (10, 1_040_000_000, Demand(0, cpus=8))
 
 
-def test_jobs_come_by_arrival_then_id_and_share_demands() -> None:
-    """Jobs b and a arrive together, c before them; equal demands are one object, to save memory."""
+def test_jobs_come_by_arrival_then_place_and_share_demands() -> None:
+    """Job b stands before a, with which it arrives, c after both, though it arrives first; b and c share."""
     jobs = to_jobs(
         check(
             pd.DataFrame(
@@ -88,9 +88,9 @@ def test_jobs_come_by_arrival_then_id_and_share_demands() -> None:
         ),
         compute_ns,
     )
-    assert [job.job_id for job in jobs] == ["c", "a", "b"]
+    assert [job.job_id for job in jobs] == ["c", "b", "a"]
     assert jobs[0].demand == Demand(2, 1, 8, memory_bytes=7)
-    assert jobs[0].demand is jobs[2].demand
+    assert jobs[0].demand is jobs[1].demand
 
 
 def test_the_share_in_which_gpus_are_busy() -> None:
