@@ -28,7 +28,7 @@ class RunningJobs:
 
     def ready_ns(self, job: int) -> int:
         """Return when the delay of a running job ends."""
-        return max(self._jobs.since[job], self._jobs.marked[job])
+        return max(self._jobs.progress_from_ns[job], self._jobs.settled_ns[job])
 
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""

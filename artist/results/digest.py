@@ -7,9 +7,9 @@ import numpy as np
 
 from artist.recording.names import RESOURCE_COLUMNS, RESOURCES_FILE
 from artist.results.compare import Replicates
-from artist.results.folder import Run
-from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Floats, Jobs, Words, read_jobs
-from artist.results.steps import distribution_steps, thin_steps
+from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Jobs, Words, read_jobs
+from artist.results.run import Run
+from artist.results.steps import Floats, distribution_steps, thin_steps
 
 BINS = 400
 SPANS = 40  # of the use of resources, which changes much: lines of several rows share a panel
@@ -214,7 +214,7 @@ def _members(tables: Sequence[tuple[Jobs, Words]]) -> tuple[Member, ...]:
         return ()
     index = {name: i for i, name in enumerate(names)}
     code = np.concatenate([np.array([index[n] for n in words.names])[words.codes] for _, words in tables])
-    gpu_s = np.concatenate([jobs.gpu_held_s for jobs, _ in tables])
+    held_s = np.concatenate([jobs.gpu_held_s for jobs, _ in tables])
     jct = np.concatenate([np.where(jobs.measured, jobs.jct_s, np.nan) for jobs, _ in tables])
     waited = np.concatenate([jobs.queueing_s for jobs, _ in tables])
     order = np.argsort(code, kind="stable")
@@ -228,6 +228,6 @@ def _members(tables: Sequence[tuple[Jobs, Words]]) -> tuple[Member, ...]:
             middle, tail = np.percentile(jct[done], (50, 95))
             times = (float(jct[done].mean()), float(middle), float(tail))
         queueing = float(waited[done].mean()) if len(done) else None
-        hours = float(gpu_s[at].sum()) / 3600 / len(tables)
+        hours = float(held_s[at].sum()) / 3600 / len(tables)
         members.append(Member(name or "(none)", len(at) / len(tables), times, queueing, hours))
     return tuple(sorted(members, key=lambda member: (-member.gpu_hours, member.name)))

@@ -71,10 +71,14 @@ def test_bandwidth_is_seen_by_machine_and_by_job():
 
 def test_a_price_says_all_parts():
     """An observer that asks for rates gets where the time goes, not only how much: 1 s and half a second."""
-    observer = type(
-        "Rates", (), {"rates": True, "observe": lambda self, now, events, gauges: log.extend(events)}
-    )
     log = []
+
+    class Rates:
+        rates = True
+
+        def observe(self, time_ns, events, gauges):
+            log.extend(events)
+
     half = PlainPerformance(slow=lambda spec, allocation: 1.5)
     script = Scripted({0: lambda v, p: p.place(0, on((0, 1)))})
     Engine([job("a")], tiny_cluster(), script, half, observers=[Rates()]).run()
