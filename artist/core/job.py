@@ -116,7 +116,7 @@ class JobSpec:
     model
         Name of a network profile; empty for a CPU-only job.
     delays_ns
-        The job's own delays by kind of change (start, resume, restart, move, resize, retune), before
+        The job's own delays by kind of change (start, resume, restart, migrate, resize, retune), before
         the run's table and constants.
     on_stop
         What a stop loses of this job; None for what the run says.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.core.result import JOB_COLUMNS
+from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
 Ints = npt.NDArray[np.int64]
@@ -265,18 +265,18 @@ class JobTable:
             "finish_ns": self.finish_ns,
             "running_ns": self.running_ns,
             "overhead_ns": self.overhead_ns,
-            "held_gpu_ns": self.attained_gpu_ns,
-            "held_alone_gpu_ns": self.held_alone_gpu_ns,
+            "gpu_held_ns": self.attained_gpu_ns,
+            "gpu_held_alone_ns": self.held_alone_gpu_ns,
             "lost_ns": self.lost_ns,
-            "iterations_done": self.done,
+            "iterations": self.done,
             "starts": self.starts,
             "preemptions": self.preemptions,
             "evictions": self.evictions,
             "migrations": self.migrations,
             "resizes": self.resizes,
         }
-        named.update(zip(IterationParts._fields, self.part_ns, strict=True))
-        named.update(zip(("machine_ns", "rack_ns", "network_ns"), self.tier_ns, strict=True))
+        named.update(zip(PART_COLUMNS, self.part_ns, strict=True))
+        named.update(zip(TIER_COLUMNS, self.tier_ns, strict=True))
         columns = {name: vector(column) for name, column in named.items()}  # not copied: a run may be long
         columns["queueing_ns"] = queueing
         for column in columns.values():

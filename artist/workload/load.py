@@ -61,7 +61,7 @@ def _tell_of_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> None:
 def load_jobs(
     source: JobSource, arrivals: Arrivals, cluster_gpus: int, profile_compute_ns: Callable[[str], int]
 ) -> list[JobSpec]:
-    """Return the jobs to simulate, sorted by arrival, then job id.
+    """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
     Parameters
     ----------

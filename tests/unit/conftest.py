@@ -73,13 +73,13 @@ def result(cluster: Cluster, jobs: list[JobSpec]) -> RunResult:
     columns["finish_ns"][:] = (10 * S, 45 * half, 6 * S)
     columns["queueing_ns"][:] = (0, 9 * S, 0)
     columns["running_ns"][:] = (10 * S, 25 * half, 4 * S)
-    columns["held_gpu_ns"][:] = (20 * S, 50 * S, 8 * S)
+    columns["gpu_held_ns"][:] = (20 * S, 50 * S, 8 * S)
     columns["compute_ns"][:] = (10 * S, 10 * S, 4 * S)
-    columns["exposed_ns"][:] = (0, 5 * half, 0)
-    columns["iterations_done"][:] = (10, 5, 4)
+    columns["exposed_comm_ns"][:] = (0, 5 * half, 0)
+    columns["iterations"][:] = (10, 5, 4)
     columns["starts"][:] = 1
-    columns["machine_ns"][:] = (10 * S, 0, 4 * S)
-    columns["rack_ns"][:] = (0, 25 * half, 0)
+    columns["machine_tier_ns"][:] = (10 * S, 0, 4 * S)
+    columns["rack_tier_ns"][:] = (0, 25 * half, 0)
     return RunResult(
         jobs=jobs,
         cluster=cluster,

@@ -103,3 +103,17 @@ def test_the_table_of_a_plug_in_is_checked() -> None:
     assert isinstance(Homemade(), JobSource)
     with pytest.raises(InputError, match="Homemade: column is missing"):
         load_jobs(Homemade(), TraceArrivals(), 4, tenth_of_a_second)
+
+
+@pytest.mark.parametrize("rule", ["trace", "batch", "poisson"])
+def test_jobs_that_arrive_together_keep_the_order_of_the_file(rule: str, tmp_path: Path) -> None:
+    """Jobs 0 ... 11 at 5 s, then `early` at 0 s: by the text of their ids, 10 and 11 would overtake 2.
+
+    The rules of arrivals go by the order of arrival of the trace, so `early` comes first under each.
+    """
+    rows = [f"{number},5,1,10,M" for number in range(12)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["job_id,submit_s,gpus,duration_s,model", *rows, "early,0,1,10,M"]) + "\n")
+    arrivals = built("arrivals", rule, **({"load": 0.5} if rule == "poisson" else {}))
+    jobs = load_jobs(built("workload", "csv", path=str(path)), arrivals, 8, tenth_of_a_second)
+    assert [job.job_id for job in jobs] == ["early", *map(str, range(12))]
