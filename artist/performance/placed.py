@@ -2,7 +2,8 @@
 
 The network model gives exposed communication as a share of *its* compute time on this shape; that
 share is applied to the compute time of the trace (Dally, section 4.2.1), or to its stage on the GPUs if the
-trace has stages. The profile's compute is scaled by the same factor as the job's before it is asked.
+trace has stages. The profile's compute, that of the reference GPU, is scaled to the number and the speed of
+the GPUs held before it is asked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +22,8 @@ NetworkStage = Literal["model", "table"]
 class PlacedPerformance:
     """Compute scaled to the GPUs, communication by placement, jobs of a group sharing its GPUs.
 
-    - compute: the trace's, times GPUs asked / (GPUs held x speed of the slowest); for CPU-only jobs
-      times CPUs asked / CPUs held.
+    - compute: the trace's, times GPUs asked x speed where measured / (GPUs held x speed of the slowest);
+      for CPU-only jobs times CPUs asked / CPUs held.
     - interference: a bandwidth cap c stretches compute by 1 / c, as for a job that is bound by memory.
     - sharing: members of a group wait for each other, packed or interleaved (`artist.performance.sharing`).
 
@@ -123,11 +124,7 @@ class PlacedPerformance:
         if not asked:
             held = sum(s.cpus for s in allocation.slices)
             return max(spec.demand.cpus, 1) / held
-        machines, slices = cluster.machines, allocation.slices
-        slowest = machines[slices[0].machine].speed
-        if len(slices) > 1:
-            slowest = min(machines[s.machine].speed for s in slices)
-        return asked / (allocation.gpus * slowest)
+        return asked * spec.demand.measured_speed / _power(allocation, cluster)
 
     def _network_ns(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, factor: float
@@ -140,8 +137,9 @@ class PlacedPerformance:
         known = self._answers.get(key)
         if known is None:
             profile = self._profile(spec.model)
-            if factor != 1.0:
-                profile = profile.scaled(factor)
+            scale = spec.demand.gpus / _power(allocation, cluster)  # whatever the trace was measured on
+            if scale != 1.0:
+                profile = profile.scaled(scale)
             answer = self._network.iteration(profile, shape, self._fabric, self._system)
             known = (answer.exposed_ns, answer.comm_ns, max(answer.compute_ns, 1))
             self._answers[key] = known
@@ -157,6 +155,15 @@ class PlacedPerformance:
         if only not in self._single:
             self._single[only] = shape_of([(0, *only)])
         return self._single[only]
+
+
+def _power(allocation: Allocation, cluster: Cluster) -> float:
+    """Return the GPUs held, times the speed of the slowest."""
+    machines, slices = cluster.machines, allocation.slices
+    slowest = machines[slices[0].machine].speed
+    if len(slices) > 1:
+        slowest = min(machines[s.machine].speed for s in slices)
+    return allocation.gpus * slowest
 
 
 def _scaled(time_ns: int, factor: float) -> int:

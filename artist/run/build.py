@@ -26,6 +26,7 @@ from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.data import data_path
 from artist.datacenter.build import build_cluster
+from artist.datacenter.gpus import gpus_of
 from artist.engine.engine import Engine
 from artist.engine.stopping import StopRule
 from artist.errors import InputError
@@ -126,7 +127,11 @@ def build(config: Config) -> Simulation:
     estimates = part(config.estimates, "estimates", ("factors",))
     source = part(config.workload, "workload", ("table",))
     arrivals = part(config.arrivals, "arrivals", ("apply",))
-    jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
+    jobs = load_jobs(
+        *(source, arrivals, cluster.own_gpus),
+        lambda model: get_profile(model).compute_ns,
+        gpus_of(cluster, topology),
+    )
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
     sharing = sharing_of(config.performance, policy)

@@ -19,16 +19,18 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
     """Return one spec a job, sorted by arrival, then job id.
 
     A job that gives iterations and compute time is taken as it is. With a duration only,
-    iterations = max(1, round(duration / profile compute)) and compute_ns = round(duration_ns / iterations):
-    the duration is kept, the profile sets the grain, and communication comes on top. With a duration and
-    one of the two, the known one takes the place of the profile's.
+    iterations = max(1, round(duration x speed / profile compute)) and compute_ns = round(duration_ns /
+    iterations), the speed being that of the GPUs that the duration holds for: the duration is kept, the
+    profile sets the grain, and communication comes on top. With a duration and one of the two, the known one
+    takes the place of the profile's.
 
     Parameters
     ----------
     table
-        Checked canonical table (`artist.workload.table.check`), models assigned.
+        Checked canonical table (`artist.workload.table.check`), models assigned; without the columns of
+        `artist.workload.measured.on_own_gpus`, of speed and worth 1.
     profile_compute_ns
-        Compute time in ns of one iteration of a named model.
+        Compute time in ns of one iteration of a named model on the reference GPU.
 
     Raises
     ------
@@ -76,7 +78,13 @@ def _profile_compute(table: pd.DataFrame, profile_compute_ns: Callable[[str], in
         users = (codes == code) & (table["gpus"].to_numpy() > 0)
         if users.any():
             known[code] = _ask(str(model), table, int(np.argmax(users)), profile_compute_ns)
-    return np.where(table["gpus"].to_numpy() > 0, known[codes], float(_CPU_ITERATION_NS))
+    on_gpus = known[codes] / _measured(table, "measured_speed")
+    return np.where(table["gpus"].to_numpy() > 0, on_gpus, float(_CPU_ITERATION_NS))
+
+
+def _measured(table: pd.DataFrame, column: str) -> np.ndarray:
+    """Return a column of speeds or worths, (n_jobs,)."""
+    return table[column].to_numpy(float) if column in table else np.ones(len(table))
 
 
 def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Callable[[str], int]) -> int:
@@ -95,14 +103,21 @@ def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Cal
 
 def _demands(table: pd.DataFrame) -> list[Demand]:
     """Return the demands; equal ones are one object, since a trace has few different ones."""
-    known: dict[tuple[int, int, int, int, int], Demand] = {}
+    known: dict[tuple[int, int, int, int, int, float, float], Demand] = {}
     demands = []
     columns = [table[name].tolist() for name in ("gpus", "min_gpus", "max_gpus", "cpus", "memory_bytes")]
+    columns += [_measured(table, name).tolist() for name in ("measured_speed", "measured_worth")]
     for key in zip(*columns, strict=True):
         demand = known.get(key)
         if demand is None:
-            gpus, min_gpus, max_gpus, cpus, memory_bytes = key
-            demand = Demand(gpus, min_gpus, max_gpus, cpus=cpus, memory_bytes=memory_bytes)
+            gpus, min_gpus, max_gpus, cpus, memory_bytes, speed, worth = key
+            demand = Demand(
+                *(gpus, min_gpus, max_gpus),
+                cpus=cpus,
+                memory_bytes=memory_bytes,
+                measured_speed=speed,
+                measured_worth=worth,
+            )
             known[key] = demand
         demands.append(demand)
     return demands
