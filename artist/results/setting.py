@@ -141,7 +141,7 @@ def _machines(config: Mapping[str, Any]) -> str:
 
 
 def _speeds(configs: Sequence[Mapping[str, Any]]) -> str:
-    """Return whether the speeds of different GPUs were compared; empty for equal ones, or if it is not known."""
+    """Return whether speeds of GPUs were compared; empty where all GPUs are alike, or if it is not known."""
     measured_on = {_section(config, "workload").get("measured_on") for config in configs}
     if None in measured_on or len({_gpus(config) for config in configs}) < 2:
         return ""

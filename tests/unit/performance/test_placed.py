@@ -96,6 +96,27 @@ def test_slower_gpus_take_longer():
     assert network.asked == [(1400, ((("old", 2),),))]
 
 
+def test_a_trace_s_times_hold_for_the_gpus_that_it_was_measured_on():
+    """Measured at speed 0.5: 1000 ns on two of these, 2000 on one, 500 on two reference GPUs."""
+    parts = price((spec(2, measured_speed=0.5), on((4, 2))), (spec(2, measured_speed=0.5), on((0, 2))))
+    assert parts == [IterationParts(1000, exposed_ns=400), IterationParts(500, exposed_ns=200)]
+    elastic = spec(2, measured_speed=0.5, min_gpus=1, max_gpus=2)
+    assert price((elastic, on((4, 1)))) == [IterationParts(2000)]
+
+
+@pytest.mark.parametrize("measured_speed", [0.5, 1.0, 4.0])
+def test_the_profile_is_of_the_reference_gpu_whatever_the_trace_was_measured_on(measured_speed):
+    """700 ns on the reference GPU are 1400 on GPUs of half the speed, for any trace."""
+    network = Network()
+    price((spec(2, measured_speed=measured_speed), on((4, 2))), network=network)
+    assert network.asked == [(1400, ((("old", 2),),))]
+
+
+def test_a_cpu_job_has_no_speed():
+    """4 asked, 2 held: twice the time, whatever it was measured on."""
+    assert price((spec(0, cpus=4, model="", measured_speed=0.5), on((4, 0, 2)))) == [IterationParts(2000)]
+
+
 def test_the_slowest_gpu_sets_the_pace_of_a_mix():
     """2 fast and 2 slow ones: as four of half the speed."""
     (parts,) = price((spec(4, mixed_types=True), on((0, 2), (4, 2))))
@@ -279,6 +300,8 @@ def test_stages_follow_the_gpus():
     performance = PlacedPerformance(Network(), FABRIC, FABRIC.system, {"toy": PROFILE}.__getitem__)
     elastic = spec(4, min_gpus=2, max_gpus=4, stages=LOADS)
     assert performance.stages(elastic, on((4, 2)), CLUSTER) == (2400, 0, 1600, 640)  # 40 % of the GPU sent
+    there = spec(4, min_gpus=2, max_gpus=4, stages=LOADS, measured_speed=0.5)  # where measured: half of that
+    assert performance.stages(there, on((4, 2)), CLUSTER) == (1200, 0, 800, 320)
 
 
 def test_interleaved_members_are_all_guaranteed():
