@@ -1,9 +1,11 @@
-"""Commands in this process."""
+"""Commands in this process, and the recovered traces if present."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 Called = Callable[..., tuple[int, str, str]]
 
 
@@ -17,3 +19,12 @@ def called(capsys: pytest.CaptureFixture[str]) -> Called:
         return code, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture
+def traces() -> Path:
+    """Return the folder of the recovered traces, which the repository does not hold."""
+    folder = ROOT.parent / "shared" / "traces"
+    if not folder.is_dir():
+        pytest.skip(f"the recovered traces are not at {folder}")
+    return folder
