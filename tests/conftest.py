@@ -17,7 +17,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add our options."""
-    parser.addoption("--slow", action="store_true", help="also run tests that take more than ten seconds")
+    parser.addoption("--slow", action="store_true", help="also run tests that take long, or repeat others")
     parser.addoption("--update-golden", action="store_true", help="write golden files anew")
 
 

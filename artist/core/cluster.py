@@ -13,6 +13,10 @@ from artist.errors import InputError
 
 Tier = Literal["machine", "rack", "network"]
 TIERS: tuple[Tier, ...] = ("machine", "rack", "network")
+GroupMode = Literal["packed", "interleaved"]
+MODES: tuple[GroupMode, ...] = ("packed", "interleaved")
+Ordering = Literal["best", "worst"]
+ORDERINGS: tuple[Ordering, ...] = ("best", "worst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +202,17 @@ class Group:
     gpus
         (machine, GPUs) pairs that the group owns, sorted by machine. On each machine a member holds
         at most these, and all members together at most `depth` times these.
+    mode
+        How members share the GPUs: packed, each at its own rate, or interleaved, under one clock.
+    ordering
+        Of the stages of interleaved members: the one with the shortest clock, or with the longest.
     """
 
     name: str
     gpus: tuple[tuple[int, int], ...]
     depth: int = 4
+    mode: GroupMode = "packed"
+    ordering: Ordering = "best"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +254,12 @@ def tier_of(allocation: Allocation, cluster: Cluster) -> int:
     machines = cluster.machines
     first = machines[slices[0].machine].rack
     return 1 if all(machines[s.machine].rack == first for s in slices) else 2
+
+
+def racks_of(allocation: Allocation, cluster: Cluster) -> tuple[int, ...]:
+    """Return the racks in which an allocation has something, each once."""
+    machines = cluster.machines
+    return tuple(dict.fromkeys(machines[s.machine].rack for s in allocation.slices))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from artist.core.cluster import Allocation
+from artist.core.iteration import IterationParts
 
 StartKind = Literal["start", "resume", "restart"]
 ChangeKind = Literal["retune", "resize", "move"]
@@ -60,11 +61,16 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Reprice:
-    """The iteration time of a running job was set, in nanoseconds."""
+    """The iteration time of a running job was set."""
 
     time_ns: int
     job: int
-    iteration_ns: int
+    parts: IterationParts
+
+    @property
+    def iteration_ns(self) -> int:
+        """The iteration time, in nanoseconds."""
+        return sum(self.parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,9 @@ class ClusterView(Protocol):
     def observed_bandwidth_bytes_per_s(self) -> Floats:
         """Measured memory bandwidth in use per machine, shape (n_machines,)."""
 
+    def observed_bandwidth_on(self, machine: int) -> Mapping[int, float]:
+        """Return the measured memory bandwidth in bytes/s of each job on a machine that draws any."""
+
     @property
     def signals(self) -> Mapping[str, Signal]:
         """Named series up to now."""
@@ -240,10 +243,8 @@ class Policy(Protocol):
     knows_durations, knows_iterations, knows_models, knows_performance, knows_stages
         What it may look at; the columns beyond raise.
 
-    A policy may also have `sharing`, how it runs its groups if the configuration leaves that open: "packed",
-    as without it, or "interleaved", and of the latter `ordering`, "best" as without it, or "worst"; and
-    `series`, a list of (time in ns, name, value) that it appends to, such as values of its timers: a run
-    folder keeps it as policy.parquet, and the report draws it.
+    A policy may also have `series`, a list of (time in ns, name, value) that it appends to, such as values of
+    its timers: a run folder keeps it as policy.parquet, and the report draws it.
     """
 
     on_events: bool = True

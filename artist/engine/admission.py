@@ -6,7 +6,7 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.job import Demand, JobSpec
 from artist.errors import InputError
 
-_MOST_GPU_NS = 2**62  # the accounts are 64-bit
+MOST_NS = 2**62  # the accounts are 64-bit
 
 
 def check_jobs(
@@ -37,9 +37,9 @@ def check_jobs(
             found = f"stages {tuple(spec.stages)} ns"
             raise InputError("not a sound job", where=where, found=found, allowed="stages of 0 ns or more")
         demand = spec.demand
-        if spec.ideal_ns * max(demand.gpus, 1) > _MOST_GPU_NS or spec.submit_ns > _MOST_GPU_NS:
+        if spec.ideal_ns * max(demand.gpus, 1) > MOST_NS or spec.submit_ns > MOST_NS:
             found = f"{demand.gpus} GPUs for {spec.ideal_ns / 3.6e12:.0f} h"
-            allowed = f"{_MOST_GPU_NS / 3.6e12:,.0f} GPU-hours"
+            allowed = f"{MOST_NS / 3.6e12:,.0f} GPU-hours"
             raise InputError("too large to count", where=where, found=found, allowed=allowed)
         if demand not in reasons:
             reasons[demand] = _misfit(demand, machines)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.cluster import Allocation, Cluster, Slice, racks_of
 from artist.core.job import JobSpec
 from artist.errors import PlanError
 from artist.performance.api import Changed, Performance
@@ -81,14 +81,18 @@ class Hypothetical:
     def allocation(self, job: int) -> Allocation:
         return self._held[job]
 
-    def jobs(self) -> list[int]:
-        return list(self._held)
+    def ready_ns(self, job: int) -> int:
+        return 0
 
     def jobs_on(self, machine: int) -> list[int]:
         return [j for j, a in self._held.items() if any(s.machine == machine for s in a.slices)]
 
+    def crossing_machine(self, machine: int) -> list[int]:
+        return [j for j in self.jobs_on(machine) if len(self._held[j].slices) > 1]
+
+    def crossing_rack(self, rack: int) -> list[int]:
+        found = {j: racks_of(a, self.cluster) for j, a in self._held.items()}
+        return [j for j, racks in found.items() if len(racks) > 1 and rack in racks]
+
     def members(self, group: str) -> list[int]:
         return [j for j, a in self._held.items() if a.group is not None and a.group.name == group]
-
-    def open_share(self, job: int) -> float:
-        return 0.0

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import chain
 from numbers import Integral
 
-from artist.core.cluster import Allocation, Cluster, Group, Slice
+from artist.core.cluster import MODES, ORDERINGS, Allocation, Cluster, Group, Slice
 from artist.core.job import Demand
 from artist.core.plan import Plan
 from artist.engine.jobs import FINISHED, PENDING, RUNNING, WAITING, JobTable
@@ -192,6 +192,9 @@ class PlanCheck:
             raise PlanError(f"{name} does not list known machines in order: {group.gpus}{self._at()}")
         if not _whole_numbers([group.depth, *chain.from_iterable(group.gpus)]):
             raise PlanError(f"{name} does not count in whole numbers: {group}{self._at()}")
+        if group.mode not in MODES or group.ordering not in ORDERINGS:
+            allowed = f"allowed: {' or '.join(MODES)}, {' or '.join(ORDERINGS)}"
+            raise PlanError(f"{name} is {group.mode!r}, {group.ordering!r}; {allowed}{self._at()}")
         if group.depth < 1 or min(count for _, count in group.gpus) < 1:
             raise PlanError(f"{name} has no depth or no GPUs: {group}{self._at()}")
         own = dict(group.gpus)

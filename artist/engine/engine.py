@@ -12,12 +12,14 @@ from typing import Literal
 
 from artist.core.cluster import TIERS, CapacityEvent, Cluster
 from artist.core.events import Arrival, Event, Gauges, Observer, Reprice, Wake
+from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.result import RunResult
 from artist.core.view import Policy, Signal
-from artist.engine.admission import check_jobs
+from artist.engine.admission import MOST_NS, check_jobs
 from artist.engine.agenda import Agenda, Due
+from artist.engine.bandwidth import BandwidthMeter
 from artist.engine.belief import Belief
 from artist.engine.capacity import Capacity
 from artist.engine.check import PlanCheck
@@ -32,7 +34,7 @@ from artist.engine.story import stuck_error
 from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
 from artist.errors import InputError, PlanError
-from artist.performance.api import IterationParts, Performance
+from artist.performance.api import Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
@@ -98,7 +100,8 @@ class Engine:
         profiled = Profiled(specs, cluster, performance)
         known = Known(policy, specs, performance, factors, profiled)
         belief = Belief(specs, cluster, performance, factors)
-        self._state = State(self.jobs, self.machines, known, belief, signals or {})
+        meter = BandwidthMeter(self.machines, performance, self.running)
+        self._state = State(self.jobs, self.machines, known, belief, meter, signals or {})
         self._time_limit, self._window = _limits(stop or StopRule(), len(specs))
         self._window_left = len(self._window) if self._window else -1
         self._observers = observers
@@ -141,7 +144,7 @@ class Engine:
         return self._result(stopped_by)
 
     def _advance(self, now: int) -> None:
-        self.now = self.running.now = now
+        self.now = now
         self.machines.integrate(now)
 
     def _next_time(self) -> int:
@@ -235,10 +238,13 @@ class Engine:
                 raise RuntimeError(
                     f"performance gave a wrong price for job {jobs.specs[job].job_id!r}: {parts}"
                 )
+            parts = _whole(parts)
+            if sum(parts) * jobs.iterations[job] > MOST_NS:
+                raise _endless(jobs.specs[job], parts)
             jobs.settle(job, now)
-            self._agenda.schedule(jobs.set_rate(job, _whole(parts)), Due.FINISH, job)
+            self._agenda.schedule(jobs.set_rate(job, parts), Due.FINISH, job)
             if self._rates:
-                self._events.append(Reprice(now, job, jobs.iteration[job]))
+                self._events.append(Reprice(now, job, parts))
                 self._n_events -= 1  # told only to those who ask: not counted
 
     # --- what is told
@@ -312,6 +318,14 @@ def _limits(stop: StopRule, n_jobs: int) -> tuple[int | None, range]:
             allowed=f"0 <= first < last <= {n_jobs}",
         )
     return stop.time_ns, range(first, last)
+
+
+def _endless(spec: JobSpec, parts: IterationParts) -> InputError:
+    """Return the error for a job whose iterations take longer than time can be counted."""
+    part, longest = max(zip(parts._fields, parts, strict=True), key=lambda each: each[1])
+    found = f"{part} of {longest / 1e9:.3g} s in each of {spec.iterations} iterations"
+    allowed = f"{MOST_NS / 3.15576e16:.0f} years for all iterations together"
+    return InputError("the job would never end", where=f"job {spec.job_id!r}", found=found, allowed=allowed)
 
 
 def _whole(parts: IterationParts) -> IterationParts:

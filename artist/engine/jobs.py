@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.cluster import Allocation
+from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS
 from artist.engine import progress
-from artist.performance.api import IterationParts
 
 Ints = npt.NDArray[np.int64]
 

@@ -1,10 +1,10 @@
 """What the machines have free, who is on them, and the integrals over time."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from artist.core.buckets import Buckets
-from artist.core.cluster import Allocation, Cluster, Group
+from artist.core.cluster import Allocation, Cluster, Group, racks_of
 from artist.core.events import MachineEvent
 
 
@@ -19,6 +19,10 @@ class MachineTable:
         Whether a machine is there, and whether it takes new work.
     jobs_on
         Running jobs by machine, in order of arrival there.
+    crossing_machine, crossing_rack
+        Running jobs on several machines, by machine; in several racks, by rack: they use the links between.
+    touched
+        Machines whose jobs changed since this was last emptied; None until somebody asks.
     groups
         Record and members of each group in force. A group may own GPUs that no member holds.
     """
@@ -33,6 +37,9 @@ class MachineTable:
         self.accepts = array("b", [m.present for m in machines])
         self.pools = [m.pool for m in machines]
         self.jobs_on: list[dict[int, None]] = [{} for _ in machines]
+        self.touched: dict[int, None] | None = None
+        self.crossing_machine: list[dict[int, None]] = [{} for _ in machines]
+        self.crossing_rack: list[dict[int, None]] = [{} for _ in range(cluster.n_racks)]
         self.groups: dict[str, tuple[Group, dict[int, None]]] = {}
         self.buckets = Buckets.of(
             self.free_gpus, self.accepts, cluster.rack_of, max(self.free_gpus, default=0)
@@ -55,6 +62,11 @@ class MachineTable:
     def take(self, job: int, allocation: Allocation) -> None:
         """Give a job what its allocation says."""
         group = allocation.group
+        if len(allocation.slices) > 1:
+            for crossing in self._crossed_by(allocation):
+                crossing[job] = None
+        if self.touched is not None:
+            self.touched.update((s.machine, None) for s in allocation.slices)
         for m, gpus, cpus, memory in allocation.slices:
             self.jobs_on[m][job] = None
             self.free_cpus[m] -= cpus
@@ -71,6 +83,11 @@ class MachineTable:
     def give_back(self, job: int, allocation: Allocation) -> None:
         """Take from a job what its allocation says; the last member frees its group's GPUs."""
         group = allocation.group
+        if len(allocation.slices) > 1:
+            for crossing in self._crossed_by(allocation):
+                del crossing[job]
+        if self.touched is not None:
+            self.touched.update((s.machine, None) for s in allocation.slices)
         for m, gpus, cpus, memory in allocation.slices:
             del self.jobs_on[m][job]
             self.free_cpus[m] += cpus
@@ -84,6 +101,15 @@ class MachineTable:
                 del self.groups[group.name]
                 for m, gpus in record.gpus:
                     self._take_group_gpus(m, -gpus)
+
+    def _crossed_by(self, allocation: Allocation) -> Iterator[dict[int, None]]:
+        """Yield the entries of the machines and racks whose links an allocation uses."""
+        for s in allocation.slices:
+            yield self.crossing_machine[s.machine]
+        racks = racks_of(allocation, self.cluster)
+        if len(racks) > 1:
+            for rack in racks:
+                yield self.crossing_rack[rack]
 
     def _take_gpus(self, machine: int, gpus: int) -> None:
         gpus = int(gpus)  # numpy's would overflow in the integrals
@@ -139,7 +165,9 @@ class MachineTable:
             assert getattr(self, name) == getattr(fresh, name), name
         assert self.buckets.sets == fresh.buckets.sets, "buckets"
         assert self.buckets.in_rack == fresh.buckets.in_rack, "free GPUs by rack"
-        assert [sorted(x) for x in self.jobs_on] == [sorted(x) for x in fresh.jobs_on], "jobs_on"
+        for name in ("jobs_on", "crossing_machine", "crossing_rack"):
+            own, recounted = ([sorted(x) for x in getattr(table, name)] for table in (self, fresh))
+            assert own == recounted, name
         assert min(self.free_gpus, default=0) >= 0, "GPUs given twice"
         assert min(self.free_cpus, default=0) >= 0, "CPUs given twice"
         assert min(self.free_memory, default=0) >= 0, "memory given twice"

@@ -12,6 +12,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import BeliefPerformance, Signal
+from artist.engine.bandwidth import BandwidthMeter
 from artist.engine.columns import Columns, Known
 from artist.engine.jobs import JobTable
 from artist.engine.lazy import lazy
@@ -31,6 +32,7 @@ class State:
     machines: MachineTable
     known: Known
     belief: BeliefPerformance
+    bandwidth: BandwidthMeter
     signals: Mapping[str, Signal]
 
 
@@ -74,16 +76,10 @@ class View:
 
     @property
     def observed_bandwidth_bytes_per_s(self) -> Floats:
-        used = np.zeros(len(self.cluster))
-        for job in self.jobs.job[self.jobs.running].tolist():
-            allocation, demand = self._table.held[job], self._table.specs[job].demand
-            draw = demand.memory_bandwidth_bytes_per_s
-            if allocation is None or not draw:
-                continue
-            for s in allocation.slices:
-                share = s.gpus / demand.gpus if demand.gpus else s.cpus / max(demand.cpus, 1)
-                used[s.machine] += draw * allocation.bandwidth_cap * share
-        return used
+        return self._state.bandwidth.total()
+
+    def observed_bandwidth_on(self, machine: int) -> Mapping[int, float]:
+        return self._state.bandwidth.on(machine)
 
     @property
     def signals(self) -> Mapping[str, Signal]:

@@ -4,23 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from artist.core.cluster import Allocation, Cluster
+from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
-
-
-class IterationParts(NamedTuple):
-    """Where the time of one iteration goes, in ns; the sum is the iteration time.
-
-    `compute_ns` is scaled to the speed and the number of the GPUs; the others come on top: CPUs and
-    memory given against needed, memory bandwidth and packing, communication that does not overlap
-    with compute, other jobs on the same links, and waiting for the members of an interleaved group.
-    """
-
-    compute_ns: int
-    input_stall_ns: int = 0
-    interference_ns: int = 0
-    exposed_ns: int = 0
-    contention_ns: int = 0
-    sharing_ns: int = 0
 
 
 class Changed(NamedTuple):
@@ -44,17 +29,20 @@ class Running(Protocol):
     def allocation(self, job: int) -> Allocation:
         """Return what a running job holds."""
 
-    def jobs(self) -> Iterable[int]:
-        """Return all running jobs."""
+    def ready_ns(self, job: int) -> int:
+        """Return when the delay of a running job ends: until then it computes and sends nothing."""
 
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""
 
+    def crossing_machine(self, machine: int) -> Iterable[int]:
+        """Return the running jobs on a machine that are on others, too: they use the links between."""
+
+    def crossing_rack(self, rack: int) -> Iterable[int]:
+        """Return the running jobs in a rack that are in others, too."""
+
     def members(self, group: str) -> Iterable[int]:
         """Return the running jobs of a group."""
-
-    def open_share(self, job: int) -> float:
-        """Return how far a running job is into its open iteration, in [0, 1)."""
 
 
 class Performance(Protocol):
@@ -72,14 +60,8 @@ class Performance(Protocol):
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
         """Return how long an iteration of a job uses each resource where it is placed."""
 
+    def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
+        """Return the memory bandwidth in bytes/s that each job on a machine draws there.
 
-def with_group_members(changed: Sequence[Changed], running: Running) -> list[int]:
-    """Return the changed jobs that run, and the members of every group that they are or were in."""
-    jobs: dict[int, None] = {}
-    for job, before, after in changed:
-        if after is not None:
-            jobs[job] = None
-        for allocation in (before, after):
-            if allocation is not None and allocation.group is not None:
-                jobs.update(dict.fromkeys(running.members(allocation.group.name)))
-    return list(jobs)
+        It may depend on what the jobs on that machine are and hold, and on nothing else.
+        """

@@ -11,8 +11,9 @@ In plain words: a GPU has room for one guaranteed and one opportunistic job. Nob
   the order: when it is their turn and no guaranteed job is on their GPUs, those are guaranteed to them.
 
 A guaranteed job runs as if it were alone; opportunistic ones get the time in which it leaves its GPUs idle
-(`artist.performance.opportunistic`), so they are slowed down first, and only they. What they cost each other
-on CPUs and storage is a matter of performance (`performance.packing_interference`), not known to the policy.
+(`artist.performance.formulas.opportunistic`), so they are slowed down first, and only they. What they cost
+each other on CPUs and storage is a matter of performance (`performance.packing_interference`), not known to
+the policy.
 
 Paper: Xiao et al., AntMan: Dynamic Scaling on GPU Clusters for Deep Learning, OSDI 2020, sections 3
 (opportunistic computation) and 4 (scheduling). Baseline of Muri, section 6.1.

@@ -8,7 +8,7 @@ descending demand on the fewest machines (`artist.policies.parts.seating`). Whoe
 stopped.
 
 Members of a group share its GPUs and one clock: all their iterations take the same time
-(`artist.performance.interleaving`). Profiles are known: the time on each resource, and the time alone.
+(`artist.performance.formulas.interleaving`). Profiles are known: the time on each resource, and alone.
 
 - `matching=priority` groups neighbours in the ranking: the paper's Muri without Blossom.
 - `ordering=worst` groups for the worst ordering, and runs the groups in it.
@@ -17,7 +17,7 @@ Members of a group share its GPUs and one clock: all their iterations take the s
 Paper: Zhao et al., Multi-Resource Interleaving for Deep Learning Training, SIGCOMM 2022, sections 4.2 and 5.
 
 Differs from the paper: it makes all placements anew each time; here a group stays where it is unless somebody
-would not fit. Groups are judged by what they really take: with the measured `contention`, of which the
+would not fit. Groups are judged by what they really take: with the measured `group_slowdown`, of which the
 paper's formula has none, and with `loading` whole, as its authors' program has it; split is the formula.
 Jobs that may change or choose their number of GPUs share with nobody; CPU-only jobs start where CPUs are
 free, and are never stopped. Jobs on a machine that is about to leave stay as they are.
@@ -31,12 +31,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
+from artist.core.cluster import Ordering
 from artist.core.events import Arrival, Finish, Wake
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.performance.interleaving import MEASURED_CONTENTION, Clock, Loading, Ordering
+from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock, Loading
 from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule, Shared
 from artist.policies.parts.orders import ORDERS, OrderName, ranking
 from artist.policies.parts.placement import Chooser, Packing, PlacementName, chooser
@@ -59,7 +60,7 @@ class MuriParameters(BaseModel):
     matching: Literal["blossom", "priority"] = "blossom"
     ordering: Ordering = "best"
     loading: Loading = "whole"
-    contention: tuple[Factor, Factor, Factor] = MEASURED_CONTENTION
+    group_slowdown: tuple[Factor, Factor, Factor] = MEASURED_SLOWDOWN
     profiling_noise: float = Field(0.0, ge=0, le=1)
     placement: PlacementName = "consolidate_machine"
     on_events: bool = False
@@ -71,16 +72,14 @@ class Muri:
     """Groups of interleaved jobs, by an order."""
 
     knows_stages = True
-    sharing = "interleaved"
 
     def __init__(self, **parameters: object) -> None:
         self.parameters = p = MuriParameters.model_validate(parameters)
         self.on_events, self.interval_s = p.on_events, p.interval_s
-        self.ordering = p.ordering
         self._order = ORDERS[p.order]
         self.knows_durations = self._order.knows_durations
         self._chooser = chooser(p.placement, p.seed)
-        clock = Clock(p.contention, p.ordering, p.loading)
+        clock = Clock(p.group_slowdown, p.ordering, p.loading)
         self._grouping = Grouping(GroupingRule(p.most_jobs, p.matching, clock))
         self._noise = child_generator(p.seed, "profiling")
         self._kinds: dict[tuple[int, ...], int] = {}
@@ -153,7 +152,7 @@ class Muri:
         self._last = jobs[taken].tolist()
         self._all_ran = not too_many
         self._shared = any(len(group.members) > 1 for group in groups)
-        return seat(view, plan, units, chosen, chain(too_many, rest), self._chooser)
+        return seat(view, plan, units, chosen, chain(too_many, rest), self._chooser, self.parameters.ordering)
 
     def _hear(self, view: ClusterView) -> bool:
         """Learn the profiles of new jobs; tell whether anything but the ranking can call for a new plan."""

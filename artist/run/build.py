@@ -22,6 +22,7 @@ from artist.bad_input.blame import own_lines
 from artist.bad_input.explain import chain, checked, from_call, from_validation
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
+from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.data import data_path
@@ -30,13 +31,15 @@ from artist.datacenter.gpus import gpus_of
 from artist.engine.engine import Engine
 from artist.engine.stopping import StopRule
 from artist.errors import InputError
-from artist.performance.interleaving import Clock, Ordering
+from artist.performance.couplings.interleaved import Interleaved
+from artist.performance.couplings.packed import Packed
+from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
-from artist.performance.sharing import Interleaved, Packed, Sharing
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
 from netmodels.analytical import AnalyticalModel
+from netmodels.api import Fabric, NetworkModel
 from netmodels.cache import CachedModel
 from netmodels.calibrated import read_calibrated
 from netmodels.profile import Profile, get_profile
@@ -134,9 +137,7 @@ def build(config: Config) -> Simulation:
     )
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
-    sharing = sharing_of(config.performance, policy)
-    stage = config.performance.network_stage
-    performance = PlacedPerformance(network, topology.fabric, system, profiles, sharing, stage)
+    performance = build_performance(config.performance, network, topology.fabric, system, profiles)
     return Simulation(
         config, jobs, cluster, capacity_events, policy, network, performance, overheads, estimates, stop
     )
@@ -258,13 +259,42 @@ def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSetting
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
 
 
-def sharing_of(config: PerformanceConfig, policy: object) -> Sharing:
-    """Return how groups share GPUs: as the configuration says, else as the policy runs its groups."""
-    how = config.sharing or getattr(policy, "sharing", "packed")
-    if how == "interleaved":
-        ordering: Ordering = getattr(policy, "ordering", "best")
-        return Interleaved(Clock(config.contention, ordering, config.loading))
-    return Packed(config.packing_interference)
+def build_performance(
+    config: PerformanceConfig,
+    network: NetworkModel,
+    fabric: Fabric,
+    system: SystemSettings,
+    profiles: Callable[[str], Profile],
+) -> PlacedPerformance:
+    """Make what iteration times come from.
+
+    Raises
+    ------
+    InputError
+        If an effect or a coupling of the user's own cannot be made, or is none.
+    """
+    effects = _parts(config.effects, "performance.effects", ("ns",))
+    for place, effect in enumerate(effects):
+        if getattr(effect, "part", None) not in IterationParts._fields:
+            where, found = f"performance.effects[{place}]", getattr(effect, "part", None)
+            allowed = ", ".join(IterationParts._fields)
+            raise InputError("it adds to no part of an iteration", where=where, found=found, allowed=allowed)
+    return PlacedPerformance(
+        network,
+        fabric,
+        system,
+        profiles,
+        compute=Compute(config.mixed_types, config.mixed_efficiency, config.scaling_loss),
+        packed=Packed(config.packing_interference),
+        interleaved=Interleaved(config.group_slowdown, config.loading),
+        network_stage=config.network_stage,
+        effects=effects,
+        couplings=_parts(config.couplings, "performance.couplings", ("touched", "coupled")),
+    )
+
+
+def _parts(nodes: Sequence[Mapping[str, Any]], field: str, methods: tuple[str, ...]) -> list[Any]:
+    return [part(node, f"{field}[{place}]", methods) for place, node in enumerate(nodes)]
 
 
 def _stop(config: Config, n_jobs: int) -> StopRule:

@@ -8,8 +8,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from artist.bad_input.records import Strict
 from artist.datacenter.config import ClusterConfig
-from artist.performance.interleaving import MEASURED_CONTENTION, Loading
-from artist.performance.placed import NetworkStage
+from artist.performance.effects.compute import MixedTypes
+from artist.performance.effects.stages import NetworkStage
+from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Loading
 
 MOST_S = 4e9  # as of a trace (artist.workload.table): beyond, sums leave the 64 bits of nanoseconds
 
@@ -64,28 +65,34 @@ class NetworkConfig(Strict):
 
 
 class PerformanceConfig(Strict):
-    """What jobs do to each other.
+    """How iteration times scale, and what jobs do to each other.
 
     Attributes
     ----------
     packing_interference
         By what share of its iteration a job that is packed on shared GPUs gets slower, beyond waiting.
-    sharing
-        How members of a group share its GPUs: packed, each at its own rate, or interleaved under one clock.
-        None for what the policy does with its groups.
-    contention
+    group_slowdown
         By how much interleaved groups of 2, 3, 4 jobs take longer than the formula says.
     loading
         Whether members of interleaved groups wait for each other between reading samples and preparing them.
     network_stage
         Where the network stage of an interleaved job comes from: the network model, or trace and table.
+    mixed_types, mixed_efficiency, scaling_loss
+        As for `artist.performance.effects.compute.Compute`.
+    effects, couplings
+        Parts of the user's own, after those that are always there (`artist.performance.effects.api`,
+        `artist.performance.couplings.api`).
     """
 
     packing_interference: float = Field(0.0, ge=0, le=100)
-    sharing: Literal["packed", "interleaved"] | None = None
-    contention: tuple[Factor, Factor, Factor] = MEASURED_CONTENTION
+    group_slowdown: tuple[Factor, Factor, Factor] = MEASURED_SLOWDOWN
     loading: Loading = "whole"
     network_stage: NetworkStage = "model"
+    mixed_types: MixedTypes = "slowest"
+    mixed_efficiency: float = Field(1.0, gt=0, le=1)
+    scaling_loss: float = Field(0.0, ge=0, lt=1)
+    effects: tuple[Part, ...] = ()
+    couplings: tuple[Part, ...] = ()
 
 
 class StopConfig(Strict):

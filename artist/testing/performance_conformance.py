@@ -11,10 +11,11 @@ way must be what would be answered if all running jobs were priced anew.
 import random
 from dataclasses import replace
 
-from artist.core.cluster import Allocation, Cluster, Group, Slice
+from artist.core.cluster import MODES, Allocation, Cluster, Group, Slice
+from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
 from artist.engine.belief import Hypothetical
-from artist.performance.api import Changed, IterationParts, Performance
+from artist.performance.api import Changed, Performance
 from artist.testing.tiny import tiny_cluster
 
 _STEPS = 120
@@ -87,7 +88,7 @@ class PerformanceConformance:
 
 
 class _History:
-    """Jobs that start, stop, change their cap, and form groups, at random, where there is room."""
+    """Jobs that start, stop, change caps and form groups of both modes at random, where there is room."""
 
     def __init__(self, seed: int, models: tuple[str, ...]) -> None:
         self._rng = random.Random(seed)
@@ -141,7 +142,8 @@ class _History:
         own: Group | None = None
         if rng.random() < 0.5:
             self._names += 1
-            own = Group(f"g{self._names}", tuple((s.machine, s.gpus) for s in sorted(slices)), depth=10)
+            owned = tuple((s.machine, s.gpus) for s in sorted(slices))
+            own = Group(f"g{self._names}", owned, depth=10, mode=MODES[self._names % 2])
         self.held[job] = Allocation(tuple(sorted(slices)), cap, own)
 
     def _free(self) -> list[int]:

@@ -9,14 +9,17 @@ import numpy as np
 
 from artist.core.cluster import Allocation, Cluster, Group, Machine, Slice
 from artist.core.events import Event, Gauges
+from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.result import RunResult
 from artist.core.view import ClusterView, Policy
 from artist.engine.engine import Engine
-from artist.performance.api import Changed, IterationParts, Running, with_group_members
-from artist.performance.opportunistic import slowdowns
-from artist.performance.packing import busy_share
+from artist.performance.api import Changed, Running
+from artist.performance.bandwidth import drawn_bandwidth
+from artist.performance.couplings.groups import members_touched
+from artist.performance.formulas.opportunistic import slowdowns
+from artist.performance.formulas.packing import busy_share
 from artist.units import NS_PER_S, seconds_to_ns
 
 
@@ -80,9 +83,13 @@ class PlainPerformance:
         """Return the job's own stages, else compute on the GPUs and nothing else."""
         return spec.stages or Stages(0, 0, spec.compute_ns, 0)
 
+    def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
+        """Return what the demands say, up to the caps."""
+        return drawn_bandwidth(machine, running)
+
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return parts of the changed jobs and of their groups."""
-        jobs = with_group_members(changed, running)
+        jobs = {c.job: None for c in changed if c.after is not None} | members_touched(changed, running)
         return {j: self._parts(running.spec(j), running.allocation(j), running) for j in jobs}
 
     def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:

@@ -70,8 +70,9 @@ def test_a_warm_run_is_the_cold_run(run):
 
 def test_answers_may_be_asked_ahead(run, tmp_path):
     """By two processes before the clock starts; the schedule is that of questions asked on demand."""
-    _, _, on_demand, jobs = run("cold")
-    _, _, ahead, same = run("ahead", "network.ahead=2", f"network.cache={tmp_path / 'other'}")
+    few = "workload.jobs=12"
+    _, _, on_demand, jobs = run("cold", few)
+    _, _, ahead, same = run("ahead", few, "network.ahead=2", f"network.cache={tmp_path / 'other'}")
     assert same == jobs
     assert {**ahead, "run": 0} == {**on_demand, "run": 0}
     assert ahead["run"]["cache_hits"] > 0
@@ -92,7 +93,7 @@ def test_a_program_without_answers_ends_questions_ahead(run, monkeypatch):
 
 def test_patience_and_places_do_not_make_another_run(run):
     """A longer timeout, another scratch folder: a finished point is kept."""
-    sweep = ("-m", "seed=0,1", "output.name=s")
+    sweep = ("-m", "seed=0,1", "output.name=s", "workload.jobs=8")
     assert run("runs", *sweep)[0] == 0
     code, err, _, _ = run("runs", *sweep, "network.model.timeout_s=900", "network.model.keep=true")
     assert code == 0

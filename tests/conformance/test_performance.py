@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from artist.performance.api import Changed, IterationParts, Performance, Running
-from artist.performance.interleaving import Clock
+from artist.core.iteration import IterationParts
+from artist.performance.api import Changed, Performance, Running
+from artist.performance.couplings.packed import Packed
 from artist.performance.placed import PlacedPerformance
-from artist.performance.sharing import Interleaved, Packed
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import PlainPerformance
 from netmodels.api import IterationTime
@@ -44,17 +44,11 @@ class TestPlaced(PerformanceConformance):
 
 
 class TestPackedWithInterference(PerformanceConformance):
-    models = ("", "net", "other")
-
-    def make_performance(self) -> Performance:
-        return PlacedPerformance(Network(), None, None, lambda model: Profile(), Packed(0.2))
-
-
-class TestInterleaved(PerformanceConformance):
     models = ("", "net", "VGG16", "A2C")
 
     def make_performance(self) -> Performance:
-        return PlacedPerformance(Network(), None, None, lambda model: Profile(), Interleaved(Clock()))
+        profile = lambda model: Profile()  # noqa: E731
+        return PlacedPerformance(Network(), None, None, profile, packed=Packed(0.2))
 
 
 def test_suite_catches_a_forgotten_neighbour() -> None:

@@ -21,9 +21,8 @@ from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
 from artist.performance.api import Performance
-from artist.performance.interleaving import Clock
+from artist.performance.couplings.packed import Packed
 from artist.performance.placed import PlacedPerformance
-from artist.performance.sharing import Interleaved, Packed
 from artist.policies.antman import AntMan
 from artist.policies.gandiva import Gandiva
 from artist.policies.muri import Muri
@@ -96,7 +95,7 @@ class TestGandivaThatPacks(PolicyConformance):
         return Gandiva(**parts, quantum_s=3, profile_s=1, grow_after_s=0.5)
 
     def make_performance(self) -> Performance:
-        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile, Packed(self.interference))
+        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile, packed=Packed(self.interference))
 
     def test_jobs_are_packed_grown_and_parted(self) -> None:
         """The suite would show nothing if nobody were ever packed: here some are, and grow and shrink."""
@@ -140,7 +139,7 @@ class _OneResourceEach(PlacedPerformance):
     """Interleaved groups; which resource a job uses most of all goes by its user."""
 
     def __init__(self) -> None:
-        super().__init__(ZeroModel(), None, None, _no_profile, Interleaved(Clock()), "table")
+        super().__init__(ZeroModel(), None, None, _no_profile, network_stage="table")
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
         main = int(spec.user[1:] or 3)

@@ -5,6 +5,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +21,28 @@ EXAMPLES = re.findall(r"<!-- example -->\n```bash\n(.*?)```", PAGES, flags=re.DO
 FILES = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGES, flags=re.DOTALL)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder with the files that the page asks its reader to write."""
-    for name, content in FILES:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-    return tmp_path
+@dataclass(frozen=True)
+class Done:
+    """An example that was run, and the folder that it was run in."""
+
+    folder: Path
+    process: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Done]:
+    """Return how to run an example, once, in a folder with the files that the page has its reader write."""
+
+    @cache
+    def once(example: str) -> Done:
+        folder = tmp_path_factory.mktemp("example")
+        for name, content in FILES:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        return Done(folder, run(folder, example))
+
+    return once
 
 
 def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
@@ -59,13 +76,13 @@ def test_the_page_is_short() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.splitlines()[0][:40])
-def test_an_example_runs(folder: Path, example: str) -> None:
+def test_an_example_runs(done: Callable[[str], Done], example: str) -> None:
     """As a reader would run it, in an empty folder; every `artist` prints a table."""
-    done = run(folder, example)
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert done.stdout.count("JCT") >= example.count("artist ")
-    assert done.stdout.count("compute") >= example.count("artist-network ")
-    assert "artist " not in example or list((folder / "runs").rglob("summary.json"))
+    process = done(example).process
+    assert process.returncode == 0, process.stderr + process.stdout
+    assert process.stdout.count("JCT") >= example.count("artist ")
+    assert process.stdout.count("compute") >= example.count("artist-network ")
+    assert "artist " not in example or list((done(example).folder / "runs").rglob("summary.json"))
 
 
 def rows(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -78,23 +95,23 @@ def rows(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return found
 
 
-def run_example(folder: Path, words: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """Run the one example that holds some words and return its summaries."""
+def summaries(done: Callable[[str], Done], words: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the summaries of the one example that holds some words."""
     (example,) = (text for text in EXAMPLES if words in text)
-    run(folder, example).check_returncode()
-    return rows(folder / "runs")
+    done(example).process.check_returncode()
+    return rows(done(example).folder / "runs")
 
 
-def test_the_sweep_shows_what_the_page_says(folder: Path) -> None:
+def test_the_sweep_shows_what_the_page_says(done: Callable[[str], Done]) -> None:
     """FIFO's mean completion time is several times SRTF's, or the example has nothing to show."""
-    found = run_example(folder, "output.name=first")
+    found = summaries(done, "output.name=first")
     fifo, srtf = (found[name, "consolidate"]["jct_s"]["mean"] for name in ("fifo", "srtf"))
     assert fifo > 3 * srtf
 
 
-def test_the_network_matters_where_the_page_says(folder: Path) -> None:
+def test_the_network_matters_where_the_page_says(done: Callable[[str], Done]) -> None:
     """Random placement costs communication and, through it, queueing."""
-    found = run_example(folder, "policy.placement=consolidate,random")
+    found = summaries(done, "policy.placement=consolidate,random")
     near, far = found["fifo", "consolidate"], found["fifo", "random"]
     assert far["comm_overhead"]["mean"] > 2 * near["comm_overhead"]["mean"]
     assert far["jct_s"]["mean"] > 1.2 * near["jct_s"]["mean"]

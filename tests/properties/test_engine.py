@@ -238,8 +238,8 @@ class CountedUse:
                 self.held[job], self.since[job] = allocation.gpus, now + delay
             case Change(now, job, allocation, _, delay):
                 self.held[job], self.since[job] = allocation.gpus, max(self.since[job], now + delay)
-            case Reprice(_, job, iteration):
-                self.iteration[job] = iteration
+            case Reprice(_, job, parts):
+                self.iteration[job] = sum(parts)
             case Stop(now, job, _, done):
                 del self.since[job]
                 self.waiting[job] = now, self.specs[job].iterations - done
@@ -380,7 +380,8 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                 since = max(since, now + delay)
                 if how == "move" and mode != "keep":
                     remaining = 0
-            case Reprice(now, _, new):
+            case Reprice(now, _, parts):
+                new = sum(parts)
                 if iteration and remaining:
                     progress(now)
                     remaining = -(-remaining * new // iteration)

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 from artist.core.cluster import Group
 from artist.core.job import Stages
-from artist.performance.interleaving import Clock
+from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.placed import PlacedPerformance
-from artist.performance.sharing import Interleaved
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 from netmodels.zero import ZeroModel
 
-PAIR = Group("g", ((0, 2),))
+PAIR = Group("g", ((0, 2),), mode="interleaved")
 
 
 def staged(name, stages, iterations, at=0, gpus=2):
@@ -20,8 +19,9 @@ def staged(name, stages, iterations, at=0, gpus=2):
     return replace(spec, stages=Stages(*map(seconds_to_ns, stages)))
 
 
-def interleaved(contention=(1, 1, 1)):
-    return PlacedPerformance(ZeroModel(), None, None, None, Interleaved(Clock(contention)), "table")
+def interleaved(slowdown=(1, 1, 1)):
+    how = Interleaved(slowdown)
+    return PlacedPerformance(ZeroModel(), None, None, None, interleaved=how, network_stage="table")
 
 
 def together(*jobs):
@@ -60,7 +60,7 @@ def test_the_open_iteration_is_carried_when_a_member_joins():
     assert seconds(result, "finish_ns") == [12, 9]
 
 
-def test_contention_is_waiting():
+def test_the_slowdown_of_a_group_is_waiting():
     """T = 2 of two jobs on resources of their own, 2 s each, x 1.5 = 3: a third of the time is waiting."""
     jobs = [staged("a", (0, 2, 0, 0), 2), staged("b", (0, 0, 2, 0), 2)]
     result, _ = run_checked(jobs, tiny_cluster(1), Scripted({0: together(0, 1)}), interleaved((1.5, 1, 1)))

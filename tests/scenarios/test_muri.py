@@ -7,9 +7,8 @@ import pytest
 from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, Start
 from artist.core.job import Stages
-from artist.performance.interleaving import Clock
+from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.placed import PlacedPerformance
-from artist.performance.sharing import Interleaved
 from artist.policies.muri import Muri
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
@@ -25,11 +24,12 @@ def staged(name, stages, iterations, at=0, gpus=1):
     return replace(spec, stages=Stages(*map(seconds_to_ns, stages)))
 
 
-def run(jobs, machines=1, gpus=1, *, cpus=0, contention=FORMULA, **parameters):
+def run(jobs, machines=1, gpus=1, *, cpus=0, slowdown=FORMULA, **parameters):
     """Run Muri-S on events, unless told otherwise; return the result and all events."""
     how = {"order": "srsf", "on_events": True, "interval_s": None, "loading": "split", **parameters}
-    policy = Muri(contention=contention, **how)
-    performance = PlacedPerformance(ZeroModel(), None, None, None, Interleaved(Clock(contention)), "table")
+    policy = Muri(group_slowdown=slowdown, **how)
+    clock = Interleaved(slowdown)
+    performance = PlacedPerformance(ZeroModel(), None, None, None, interleaved=clock, network_stage="table")
     return run_checked(jobs, tiny_cluster(machines, gpus, cpus=cpus), policy, performance)
 
 
@@ -77,8 +77,8 @@ def test_jobs_of_one_resource_go_one_after_another():
 def test_what_a_group_really_takes_decides():
     """T = 4 with contention 2 is 8 s, no less than 4 + 4 in turn; with 1.5 it is 6 s, and both share."""
     jobs = [staged("a", CPU, 3), staged("b", GPU, 3)]
-    assert seconds(run(jobs, contention=(2, 1, 1))[0], "finish_ns") == [12, 24]
-    assert seconds(run(jobs, contention=(1.5, 1, 1))[0], "finish_ns") == [18, 18]
+    assert seconds(run(jobs, slowdown=(2, 1, 1))[0], "finish_ns") == [12, 24]
+    assert seconds(run(jobs, slowdown=(1.5, 1, 1))[0], "finish_ns") == [18, 18]
 
 
 def test_nobody_shares_while_there_is_room():

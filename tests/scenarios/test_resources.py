@@ -12,9 +12,7 @@ from artist.core.job import Stages
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.engine.stopping import StopRule
-from artist.performance.interleaving import Clock
 from artist.performance.placed import PlacedPerformance
-from artist.performance.sharing import Interleaved
 from artist.policies.ordered import Ordered
 from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES
 from artist.recording.resources import Resources
@@ -22,7 +20,7 @@ from artist.testing.tiny import PlainPerformance, Scripted, job, on, tiny_cluste
 from artist.units import NS_PER_S, seconds_to_ns
 from netmodels.zero import ZeroModel
 
-PAIR = Group("g", ((0, 2),))
+PAIR = Group("g", ((0, 2),), mode="interleaved")
 
 
 def staged(spec, *stages):
@@ -81,7 +79,7 @@ def test_two_jobs_on_one_clock_share_the_gpus():
         staged(job("b", 2, 4, iteration_s=2), 0, 1, 1, 0),
     ]
     together = Scripted({0: lambda v, p: [p.place(j, on((0, 2), group=PAIR)) for j in (0, 1)]})
-    performance = PlacedPerformance(ZeroModel(), None, None, None, Interleaved(Clock((1, 1, 1))), "table")
+    performance = PlacedPerformance(ZeroModel(), None, None, None, network_stage="table")
     rows, means = record(jobs, together, tiny_cluster(1), performance)
     assert column(rows, "cpu") == [(0, 3 / 4), (8, 2 / 3), (14, 0)]
     assert column(rows, "gpu") == [(0, 2 / 4), (8, 1 / 3), (14, 0)]

@@ -5,12 +5,12 @@ import pytest
 
 from artist.core.cluster import CapacityEvent, Cluster, Group, Machine
 from artist.core.events import MachineEvent
+from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.engine.stopping import StopRule
 from artist.errors import InputError, PlanError
-from artist.performance.api import IterationParts
 from artist.policies.ordered import Ordered
 from artist.policies.tiresias import Tiresias
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster

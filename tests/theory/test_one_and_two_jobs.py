@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from artist.core.cluster import Allocation, Group
+from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
 from artist.engine.overheads import Overheads
-from artist.performance.api import Changed, IterationParts, Running
+from artist.performance.api import Changed, Running
 from artist.performance.placed import PlacedPerformance
 from artist.policies.ordered import Ordered
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster

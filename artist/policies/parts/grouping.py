@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from artist.performance.interleaving import FORMULA, Clock, efficiencies
+from artist.performance.formulas.interleaving import FORMULA, Clock, efficiencies
 from artist.policies.parts.matching import Pairs, heaviest_pairs
 
 Kinds = tuple[int, ...]  # of the members of a group, sorted

@@ -9,7 +9,7 @@ a gap, and if that does not help either, by priority. What is free then is offer
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from artist.core.cluster import Allocation, Group, Slice
+from artist.core.cluster import Allocation, Group, Ordering, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
@@ -46,6 +46,7 @@ def seat(
     chosen: Sequence[Shared],
     others: Iterable[Shared],
     choose: Chooser,
+    ordering: Ordering = "best",
 ) -> Free:
     """Plan to run groups of jobs, and to stop all other jobs of the units; return what is free then.
 
@@ -59,6 +60,8 @@ def seat(
         Groups that may run if GPUs are left.
     choose
         The placement chooser.
+    ordering
+        Of the stages of a group.
     """
     for stay, order in ((True, _descending), (False, _descending), (False, _by_priority)):
         seating = _Seating(view, units, choose)
@@ -68,7 +71,7 @@ def seat(
         if len(seating.seats) == len(chosen):
             break
     seating.place(others)
-    seating.write(plan)
+    seating.write(plan, ordering)
     return seating.free
 
 
@@ -111,7 +114,7 @@ class _Seating:
             self._refused.add(demand)
         return found
 
-    def write(self, plan: PlanBuilder) -> None:
+    def write(self, plan: PlanBuilder, ordering: Ordering) -> None:
         """Plan what changes."""
         running = {job for group in self.seats for job in group.jobs}
         for unit in self._units:
@@ -121,7 +124,7 @@ class _Seating:
         for group, allocation in self.seats.items():
             same = self._same(group)
             if same is None or same.held != allocation:
-                for job, part in zip(group.jobs, _divided(group.jobs, allocation), strict=True):
+                for job, part in zip(group.jobs, _divided(group.jobs, allocation, ordering), strict=True):
                     plan.place(job, part)
 
     def _take(self, group: Shared, allocation: Allocation) -> None:
@@ -172,12 +175,12 @@ def _united(parts: Sequence[Allocation]) -> Allocation:
     return Allocation(tuple([Slice(m, *held[m]) for m in sorted(held)]))
 
 
-def _divided(jobs: Sequence[int], whole: Allocation) -> list[Allocation]:
+def _divided(jobs: Sequence[int], whole: Allocation, ordering: Ordering) -> list[Allocation]:
     """Return what each member holds: all of the GPUs, an equal part of CPUs and memory."""
     if len(jobs) == 1:
         return [whole]
     n = len(jobs)
     gpus = tuple((s.machine, s.gpus) for s in whole.slices)
-    group = Group("+".join(str(job) for job in sorted(jobs)), gpus, depth=n)
+    group = Group("+".join(str(job) for job in sorted(jobs)), gpus, n, "interleaved", ordering)
     part = tuple(s._replace(cpus=s.cpus // n, memory_bytes=s.memory_bytes // n) for s in whole.slices)
     return [replace(whole, slices=part, group=group)] * n

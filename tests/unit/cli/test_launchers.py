@@ -44,6 +44,7 @@ def mortal(mine: Path) -> Iterator[Path]:
     get_reusable_executor(kill_workers=True).shutdown()  # its workers have imported this test's modules
 
 
+@pytest.mark.slow
 def test_a_killed_worker_of_joblib_takes_no_other_point_down(artist: Artist, mortal: Path) -> None:
     """Three points: one dies always and is listed; one dies once and is finished when tried alone."""
     sweep = (f"--config-dir={mortal}", "-m", "policy=mortal", "policy.dies=never,once,always", *JOBLIB)
@@ -139,6 +140,7 @@ def test_submitit_gives_the_same(artist: Artist, mine: Path) -> None:
     assert again.out == apart.out
 
 
+@pytest.mark.slow
 @needs_submitit
 def test_a_lost_job_of_submitit_takes_no_other_point_down(
     artist: Artist, mortal: Path, monkeypatch: pytest.MonkeyPatch
@@ -156,6 +158,7 @@ def test_a_lost_job_of_submitit_takes_no_other_point_down(
     assert "mortal" in result.out
 
 
+@pytest.mark.slow
 @needs_ray
 def test_ray_gives_the_same_and_tries_lost_points_again(mortal: Path) -> None:
     """A worker that is killed once costs nothing; stdout is the table and stderr the lines, without Ray's."""

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Artist = Callable[..., Any]
 SWEEP = ("-m", "policy=fifo,srtf", "cluster.racks=1,2")
 
@@ -94,6 +96,7 @@ def test_each_point_is_told_when_it_is_done(artist: Artist) -> None:
     assert "done in" not in artist("-m", "seed=4,5", "output.progress=false").err
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_command_that_was_killed(mine: Path) -> None:
     """Kill -9 leaves nobody to tell them; two that sleep for a minute are gone in a few seconds."""
     (mine / "slow.py").write_text(

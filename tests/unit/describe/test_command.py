@@ -108,7 +108,7 @@ def test_what_a_reader_leaves_out_is_said(own):
     assert result.table("Models")[0][1] == "LSTM"
 
 
-@pytest.mark.parametrize("kind", ["png", "svg"])
+@pytest.mark.parametrize("kind", [pytest.param("png", marks=pytest.mark.slow), "svg"])
 def test_plots(own, kind):
     """Files of the kind that their names ask for; equal questions give equal bytes."""
     Path("d.csv").write_text("time_s,gpus\n0,4\n7200,1\n90000,0\n")

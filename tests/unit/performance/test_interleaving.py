@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from artist.performance.interleaving import (
+from artist.performance.formulas.interleaving import (
     FORMULA,
-    MEASURED_CONTENTION,
+    MEASURED_SLOWDOWN,
     Clock,
     efficiencies,
     orderings,
@@ -79,8 +79,8 @@ def test_four_jobs_on_four_resources_cost_as_much_as_the_longest():
 
 def test_contention_stretches_the_clock_by_the_size_of_the_group():
     """T = 20 of two equal jobs: x 1.33 = 26.6, rounded to 27; alone there is none."""
-    assert Clock(MEASURED_CONTENTION).group_ns([(0, 0, 10, 0)] * 2) == 27
-    assert [Clock(MEASURED_CONTENTION).factor(n) for n in (1, 2, 3, 4)] == [1, 1.33, 1.5, 1.37]
+    assert Clock(MEASURED_SLOWDOWN).group_ns([(0, 0, 10, 0)] * 2) == 27
+    assert [Clock(MEASURED_SLOWDOWN).factor(n) for n in (1, 2, 3, 4)] == [1, 1.33, 1.5, 1.37]
 
 
 def test_a_loader_of_two_steps_has_no_barrier_within():

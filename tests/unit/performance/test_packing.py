@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.performance.opportunistic import LEAST_SHARE, slowdowns
-from artist.performance.packing import busy_share, slowdown
+from artist.performance.formulas.opportunistic import LEAST_SHARE, slowdowns
+from artist.performance.formulas.packing import busy_share, slowdown
 
 SHARES = st.lists(st.floats(0.001, 1.0), min_size=1, max_size=8)
 

@@ -1,15 +1,18 @@
 """The iteration time of a placement: compute, communication from the network model, cap, turns."""
 
+from dataclasses import replace
+
 import pytest
 
 from artist.core.cluster import Cluster, Group, Machine
+from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
 from artist.engine.belief import Hypothetical
-from artist.performance.api import Changed, IterationParts
-from artist.performance.interleaving import Clock
+from artist.performance.api import Changed
+from artist.performance.couplings.interleaved import Interleaved
+from artist.performance.couplings.packed import Packed
+from artist.performance.effects.stages import measured_shares, stages_of
 from artist.performance.placed import PlacedPerformance
-from artist.performance.sharing import Interleaved, Packed
-from artist.performance.stages import measured_shares, stages_of
 from artist.testing.tiny import on
 from netmodels.api import Dimension, Fabric, IterationTime, Layer, Profile, SystemSettings
 
@@ -45,10 +48,11 @@ def spec(gpus, compute_ns=1000, model="toy", gpu_utilization=1.0, stages=None, *
     return JobSpec("j", 0, demand, 10, compute_ns, model, gpu_utilization=gpu_utilization, stages=stages)
 
 
-def price(*held, network=None, interference=0.0, sharing=None, stage="model"):
+def price(*held, network=None, interference=0.0, stage="model", **parts):
     """Return the parts of jobs that run together, in order."""
-    profiles, sharing = {"toy": PROFILE}.__getitem__, sharing or Packed(interference)
-    performance = PlacedPerformance(network or Network(), FABRIC, FABRIC.system, profiles, sharing, stage)
+    parts = {"packed": Packed(interference), "network_stage": stage, **parts}
+    profiles = {"toy": PROFILE}.__getitem__
+    performance = PlacedPerformance(network or Network(), FABRIC, FABRIC.system, profiles, **parts)
     running = Hypothetical([s for s, _ in held], CLUSTER, {i: a for i, (_, a) in enumerate(held)})
     parts = performance.reprice([Changed(i, None, a) for i, (_, a) in enumerate(held)], running)
     return [parts[i] for i in range(len(held))]
@@ -234,7 +238,8 @@ def test_skew_comes_from_the_profile():
 
 LOADS = (600, 0, 400, 0)  # storage, CPU, GPU, network
 COMPUTES = (100, 0, 700, 300)
-FORMULA = Interleaved(Clock())
+ONE = Group("g", ((0, 1),), mode="interleaved")
+TWO = Group("g", ((0, 2),), mode="interleaved")
 
 
 def test_interleaved_members_have_one_clock():
@@ -242,9 +247,8 @@ def test_interleaved_members_have_one_clock():
 
     T = 700 + 400 + 0 + 0: one GPU does not use the network, whatever the trace's stage of 300 says.
     """
-    single = Group("g", ((0, 1),))
-    pair = [member(1, single, stages=LOADS), member(1, single, stages=COMPUTES, compute_ns=800)]
-    assert price(*pair, sharing=FORMULA) == [
+    pair = [member(1, ONE, stages=LOADS), member(1, ONE, stages=COMPUTES, compute_ns=800)]
+    assert price(*pair) == [
         IterationParts(1000, sharing_ns=100),
         IterationParts(800, sharing_ns=300),
     ]
@@ -257,8 +261,8 @@ def test_the_network_stage_is_all_of_the_communication_or_the_trace_s():
     + max(n, 0) = 1100 + m + n: by the trace 1400, by the model 1540. By one it is 600 + 700 + max(400, m) +
     max(n, 100) = 1860, by three max(600, m) + max(0, 100) + 400 + max(n, 700) = 1800.
     """
-    pair = [member(stages=LOADS), member(stages=COMPUTES)]
-    by_model, by_trace = (price(*pair, sharing=FORMULA, stage=stage) for stage in ("model", "table"))
+    pair = [member(group=TWO, stages=LOADS), member(group=TWO, stages=COMPUTES)]
+    by_model, by_trace = (price(*pair, stage=stage) for stage in ("model", "table"))
     assert [sum(parts) for parts in by_model] == [1540, 1540]
     assert [sum(parts) for parts in by_trace] == [1400, 1400]
     assert by_trace[0] == IterationParts(1000, exposed_ns=160, sharing_ns=240)
@@ -266,24 +270,23 @@ def test_the_network_stage_is_all_of_the_communication_or_the_trace_s():
 
 def test_no_member_is_faster_than_the_slowest_alone():
     """Stages of 300 in all were measured for an iteration of 1000 ns: T would be 300, both take 1000."""
-    short = spec(1, 1000, stages=(0, 0, 300, 0)), on((0, 1), group=Group("g", ((0, 1),)))
+    short = spec(1, 1000, stages=(0, 0, 300, 0)), on((0, 1), group=ONE)
     other = spec(1, 500, stages=(0, 100, 0, 0)), short[1]
-    assert [sum(parts) for parts in price(short, other, sharing=FORMULA)] == [1000, 1000]
+    assert [sum(parts) for parts in price(short, other)] == [1000, 1000]
 
 
-def test_contention_and_the_worst_ordering_stretch_the_clock():
+def test_the_slowdown_and_the_worst_ordering_stretch_the_clock():
     """CPU 1000, GPU 1000: shifted by one 1000 each, by two all four in turn; both times 1.33."""
-    both = member(1, Group("g", ((0, 1),)), stages=(0, 1000, 1000, 0), compute_ns=2000)
-    best, worst = (Interleaved(Clock((1.33,), ordering)) for ordering in ("best", "worst"))
-    assert [sum(p) for p in price(both, both, sharing=best)] == [3990, 3990]
-    assert [sum(p) for p in price(both, both, sharing=worst)] == [5320, 5320]
+    for ordering, period in (("best", 3990), ("worst", 5320)):
+        group = replace(ONE, ordering=ordering)
+        both = member(1, group, stages=(0, 1000, 1000, 0), compute_ns=2000)
+        assert [sum(p) for p in price(both, both, interleaved=Interleaved((1.33,)))] == [period, period]
 
 
 def test_an_interleaved_group_of_one_takes_its_measured_time():
     """The sum of its stages, 1100, is not what was measured: 800 compute, 40 % of GPU 700 exposed."""
-    assert price(member(stages=COMPUTES, compute_ns=800), sharing=FORMULA) == [
-        IterationParts(800, exposed_ns=280)
-    ]
+    alone = price(member(group=TWO, stages=COMPUTES, compute_ns=800))
+    assert alone == [IterationParts(800, exposed_ns=280)]
 
 
 def test_stages_are_the_trace_s_or_the_model_s_or_all_on_the_gpu():
@@ -306,10 +309,9 @@ def test_stages_follow_the_gpus():
 
 def test_interleaved_members_are_all_guaranteed():
     """One clock leaves no time idle for others: the prices are the same, whoever of them is opportunistic."""
-    single = Group("g", ((0, 1),))
-    first, second = member(1, single, stages=LOADS), member(1, single, stages=COMPUTES, compute_ns=800)
-    opportunistic = second[0], on((0, 1), group=single, opportunistic=True)
-    assert price(first, opportunistic, sharing=FORMULA) == price(first, second, sharing=FORMULA)
+    first, second = member(1, ONE, stages=LOADS), member(1, ONE, stages=COMPUTES, compute_ns=800)
+    opportunistic = second[0], on((0, 1), group=ONE, opportunistic=True)
+    assert price(first, opportunistic) == price(first, second)
 
 
 def test_a_group_is_priced_at_once():
@@ -323,5 +325,5 @@ def test_a_group_is_priced_at_once():
             return super().parts(members, group)
 
     counting, group = Counting(), Group("g", ((0, 2),))
-    parts = price(*[member(1, group, gpu_utilization=0.5) for _ in range(8)], sharing=counting)
+    parts = price(*[member(1, group, gpu_utilization=0.5) for _ in range(8)], packed=counting)
     assert (counting.asked, {sum(each) for each in parts}) == (1, {2000})  # 8 x 0.5 on 2 GPUs

@@ -1,36 +1,40 @@
-"""Which way to share a run takes: the configuration's, else the policy's."""
+"""How groups share is what the plan says of each; how long that takes is what the configuration says."""
 
 import pytest
 from pydantic import ValidationError
 
-from artist.performance.sharing import Interleaved, Packed
-from artist.policies.gandiva import Gandiva
+from artist.core.cluster import Group
+from artist.core.events import Start
+from artist.core.iteration import IterationParts
+from artist.core.job import Stages
+from artist.performance.couplings.interleaved import Interleaved
+from artist.performance.couplings.member import Member
 from artist.policies.muri import Muri
-from artist.run.build import sharing_of
 from artist.run.config import PerformanceConfig
-
-FORMULA = PerformanceConfig(contention=(1, 1, 1), loading="split")
-
-
-@pytest.mark.parametrize(
-    ("sharing", "of_gandiva", "of_muri"),
-    [(None, Packed, Interleaved), ("packed", Packed, Packed), ("interleaved", Interleaved, Interleaved)],
-)
-def test_a_group_runs_as_its_policy_runs_it_unless_the_configuration_says(sharing, of_gandiva, of_muri):
-    """One sweep may compare Gandiva, which packs, with Muri, which interleaves; or hold both to one way."""
-    config = PerformanceConfig(sharing=sharing)
-    assert type(sharing_of(config, Gandiva())) is of_gandiva
-    assert type(sharing_of(config, Muri(order="srsf"))) is of_muri
+from artist.testing.tiny import job, on, run_checked, tiny_cluster
 
 
-def test_groups_run_in_the_ordering_of_their_policy():
+@pytest.mark.parametrize("ordering", ["best", "worst"])
+def test_groups_of_muri_say_that_they_are_interleaved_and_how(ordering):
+    """Three jobs of the only GPU: whoever shares does so under one clock, in the ordering of the policy."""
+    policy = Muri(order="srsf", ordering=ordering, on_events=True)
+    _, events = run_checked([job(name) for name in "abc"], tiny_cluster(1, 1), policy)
+    groups = [event.allocation.group for event in events if isinstance(event, Start)]
+    assert {(group.mode, group.ordering) for group in groups if group} <= {("interleaved", ordering)}
+
+
+def test_groups_run_in_their_ordering():
     """Two jobs of CPU 3, GPU 1 and CPU 1, GPU 3: shifted by one 1 + 3 + 1 = 5 at best, 8 in turn at worst."""
-    stages = [(0, 3, 1, 0), (0, 1, 3, 0)]
-    clocks = (sharing_of(FORMULA, Muri(order="srsf", ordering=each)).clock for each in ("best", "worst"))
-    assert [clock.group_ns(stages) for clock in clocks] == [5, 8]
+    for ordering, period_ns in (("best", 5), ("worst", 8)):
+        group = Group("g", ((0, 1),), mode="interleaved", ordering=ordering)
+        members = [
+            Member(on((0, 1), group=group), IterationParts(4), Stages(0, cpu, gpu, 0), 1.0)
+            for cpu, gpu in ((3, 1), (1, 3))
+        ]
+        assert [sum(parts) for parts in Interleaved().parts(members, group)] == [period_ns] * 2
 
 
-def test_a_factor_below_one_is_no_contention():
-    """Sharing makes nobody faster than the formula, which has all resources to itself."""
+def test_a_factor_below_one_is_no_slowdown():
+    """Sharing makes no job faster than the formula, which has all resources to itself."""
     with pytest.raises(ValidationError, match="greater than or equal to 1"):
-        PerformanceConfig(contention=(0.9, 1, 1))
+        PerformanceConfig(group_slowdown=(0.9, 1, 1))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from artist.performance.interleaving import MEASURED_CONTENTION, Clock
-from artist.performance.stages import measured_shares
+from artist.performance.effects.stages import measured_shares
+from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock
 from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule
 
 CPU, GPU, NETWORK, STORAGE = (0, 4, 0, 0), (0, 0, 4, 0), (0, 0, 0, 4), (4, 0, 0, 0)
@@ -104,4 +104,4 @@ def test_a_plan_for_a_thousand_jobs_takes_less_than_a_second():
     found = grouped(drawn, 250)
     assert time.process_time() - began < 1
     assert sum(map(len, found)) == 1000
-    assert len(grouped(drawn, 250, clock=Clock(MEASURED_CONTENTION))) >= 250
+    assert len(grouped(drawn, 250, clock=Clock(MEASURED_SLOWDOWN))) >= 250

@@ -113,7 +113,7 @@ def test_the_fabric_hides_what_another_does_not(network):
     assert float(slow["overhead"]) > 1.0
 
 
-@pytest.mark.parametrize("kind", ["png", "svg"])
+@pytest.mark.parametrize("kind", [pytest.param("png", marks=pytest.mark.slow), "svg"])
 def test_plots_and_drawings(network, kind):
     """Files of the kind that their names ask for; equal questions give equal bytes."""
     assert network("topology=dgx_h100_3tier,pcie_10g", "model=all", f"plot=a.{kind}").code == 0

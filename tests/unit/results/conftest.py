@@ -19,6 +19,7 @@ import yaml
 
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.events import Arrival, Event, Finish, Gauges, Reprice, Start
+from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording.folder import write_run
@@ -97,13 +98,13 @@ def story() -> list[tuple[int, list[Event], Gauges]]:
     last = 45 * S // 2
     return [
         (0, [Arrival(0, 0)], Gauges(0, 4, 1, 0)),
-        (0, [Start(0, 0, m0, "start", 0), Reprice(0, 0, S)], Gauges(2, 4, 0, 1)),
+        (0, [Start(0, 0, m0, "start", 0), Reprice(0, 0, IterationParts(S))], Gauges(2, 4, 0, 1)),
         (S, [Arrival(S, 1)], Gauges(2, 4, 1, 1)),
         (2 * S, [Arrival(2 * S, 2), Start(2 * S, 2, m1, "start", 0)], Gauges(4, 4, 1, 2)),
-        (2 * S, [Reprice(2 * S, 2, S)], Gauges(4, 4, 1, 2)),
+        (2 * S, [Reprice(2 * S, 2, IterationParts(S))], Gauges(4, 4, 1, 2)),
         (6 * S, [Finish(6 * S, 2)], Gauges(2, 4, 1, 1)),
         (10 * S, [Finish(10 * S, 0), Start(10 * S, 1, both, "start", 0)], Gauges(4, 4, 0, 1)),
-        (10 * S, [Reprice(10 * S, 1, 5 * S // 2)], Gauges(4, 4, 0, 1)),
+        (10 * S, [Reprice(10 * S, 1, IterationParts(5 * S // 2))], Gauges(4, 4, 0, 1)),
         (last, [Finish(last, 1)], Gauges(0, 4, 0, 0)),
     ]
 

@@ -140,7 +140,7 @@ def test_every_figure_can_be_drawn_at_both_widths(rows: Rows, compared: Comparis
         assert rendered(figure, "svg").startswith(b"<?xml")
 
 
-@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+@pytest.mark.parametrize("width_in", [pytest.param(WIDTH_IN, marks=pytest.mark.slow), NARROW_IN])
 def test_long_names_leave_room(run_folder: Callable[..., Path], tmp_path: Path, width_in: float) -> None:
     """20 rows whose names are 100 characters long: the layout holds, nothing shrinks to nothing."""
     folders = [

@@ -19,6 +19,7 @@ from artist.core.events import (
     Stop,
     Wake,
 )
+from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.recording.columns import allocation_text, event_tables, timeline_tables
@@ -97,7 +98,7 @@ def test_every_kind_has_its_row(jobs: list[JobSpec], cluster: Cluster) -> None:
         Stop(0, 2, "preempted", 4),
         Stop(0, 2, "evicted", 4),
         Finish(0, 2),
-        Reprice(0, 2, 3 * S),
+        Reprice(0, 2, IterationParts(3 * S)),
         MachineEvent(0, 1, "fail"),
         MachineEvent(0, 1, "join"),
         MachineEvent(0, 1, "leave"),

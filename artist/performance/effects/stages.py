@@ -6,12 +6,49 @@ stage as a share of the iteration. A job of another model is on its GPUs all the
 
 import csv
 from functools import cache
+from typing import Literal
 
+from artist.core.cluster import Allocation, Cluster
 from artist.core.job import JobSpec, Stages
 from artist.data import data_path
+from artist.performance.effects.communication import Communication
+from artist.performance.effects.compute import Compute, scaled
+
+NetworkStage = Literal["model", "table"]
 
 Shares = tuple[float, float, float, float]  # storage, CPU, GPU, network; of an iteration
 _OTHERS: Shares = (0.0, 0.0, 1.0, 0.0)
+
+
+class StageTimes:
+    """How long an iteration of a job uses each resource where it is placed.
+
+    Parameters
+    ----------
+    compute, communication
+        How storage, CPU and GPU stages scale, and the network stage if it is the model's.
+    network_stage
+        Whether the network stage is the full communication that the network model says for the placement,
+        or what the trace or the table of stages says.
+    """
+
+    def __init__(self, compute: Compute, communication: Communication, network_stage: NetworkStage) -> None:
+        self._compute = compute
+        self._communication = communication
+        self._from_model = network_stage == "model"
+
+    def __call__(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
+        """Return the stages of an iteration."""
+        measured = stages_of(spec)
+        if not spec.demand.gpus:
+            return measured
+        factor = self._compute.factor(spec.demand, allocation, cluster)
+        storage, cpu, gpu = measured[:3] if factor == 1.0 else (round(t * factor) for t in measured[:3])
+        network = measured.network_ns
+        if self._from_model:
+            compute_ns = scaled(spec.compute_ns, factor)
+            network = self._communication.full_ns(spec, allocation, cluster, compute_ns)
+        return Stages(storage, cpu, gpu, network)
 
 
 def stages_of(spec: JobSpec) -> Stages:

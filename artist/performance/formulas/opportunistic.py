@@ -1,8 +1,8 @@
 """Jobs packed on the same GPUs, some of which make do with the time that others leave idle. Pure formulas.
 
-Jobs that were promised their GPUs share them as `artist.performance.packing` says, as if nobody else were
-there. Opportunistic jobs share what is left of the time in the same way. They always get `LEAST_SHARE`, or
-they would never end beside a job that never pauses; GPUs do not run kernels so exactly by priority either.
+Jobs that were promised their GPUs share them as `artist.performance.formulas.packing` says, as if no other
+were there. Opportunistic jobs share what is left of the time in the same way. They always get `LEAST_SHARE`,
+or they would never end beside a job that never pauses; GPUs do not run kernels so exactly by priority either.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ def slowdowns(
     Parameters
     ----------
     guaranteed, opportunistic
-        GPUs that each job would keep busy alone (`artist.performance.packing.slowdown`).
+        GPUs that each job would keep busy alone (`artist.performance.formulas.packing.slowdown`).
     gpus
         GPUs that they share.
 

@@ -1,36 +1,12 @@
-"""What jobs of one group do to each other's iterations: packed, each at its own rate, or interleaved.
-
-Packed jobs run as they like and fill each other's idle time (`artist.performance.packing`); opportunistic
-ones get only what the others leave idle (`artist.performance.opportunistic`). Interleaved jobs run stage by
-stage under one clock (`artist.performance.interleaving`): every iteration of every member takes the same
-time. Which of the two holds is how the scheduler runs a group, and one choice a run.
-"""
+"""Jobs packed on the same GPUs fill each other's idle time; opportunistic ones get what is left of it."""
 
 from collections.abc import Mapping, Sequence, Set
-from typing import NamedTuple, Protocol
 
-from artist.core.cluster import Allocation, Group
-from artist.core.job import Stages
-from artist.performance.api import IterationParts
-from artist.performance.interleaving import Clock
-from artist.performance.opportunistic import slowdowns
-from artist.performance.packing import busy_share
-
-
-class Member(NamedTuple):
-    """A job of a group: what it holds, and what its iteration would be without the others."""
-
-    allocation: Allocation
-    alone: IterationParts
-    stages: Stages
-    gpu_utilization: float
-
-
-class Sharing(Protocol):
-    """A way to share GPUs."""
-
-    def parts(self, members: Sequence[Member], group: Group) -> list[IterationParts]:
-        """Return the parts of each member's iteration, in order; `members` has all of the group."""
+from artist.core.cluster import Group
+from artist.core.iteration import IterationParts
+from artist.performance.couplings.member import Member
+from artist.performance.formulas.opportunistic import slowdowns
+from artist.performance.formulas.packing import busy_share
 
 
 class Packed:
@@ -98,31 +74,3 @@ def _slowdowns(here: Sequence[tuple[bool, int, tuple[float, ...]]], gpus: int) -
             busy[rest].append(shares[resource] * held)
         slower = [*map(max, slower, slowdowns(*busy, gpus))]
     return slower[0], slower[1]
-
-
-class Interleaved:
-    """Every member's iteration takes the time T of the group, and no less than the slowest takes alone.
-
-    A member alone in its group takes its measured time: jobs pipeline their stages, whose sum is 86 to
-    113 % of it.
-
-    Parameters
-    ----------
-    clock
-        How long an iteration of a group takes.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-        self._known: dict[tuple[Stages, ...], int] = {}
-
-    def parts(self, members: Sequence[Member], group: Group) -> list[IterationParts]:
-        """Return the parts of each member's iteration, in order."""
-        if len(members) == 1:
-            return [members[0].alone]
-        stages = tuple(sorted(member.stages for member in members))
-        clock_ns = self._known.get(stages)
-        if clock_ns is None:
-            clock_ns = self._known[stages] = self.clock.group_ns(stages)
-        period_ns = max(clock_ns, *(sum(member.alone) for member in members))
-        return [m.alone._replace(sharing_ns=period_ns - sum(m.alone)) for m in members]

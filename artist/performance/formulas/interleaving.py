@@ -32,12 +32,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.cluster import Ordering
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Ordering = Literal["best", "worst"]
 Loading = Literal["whole", "split"]
 
-MEASURED_CONTENTION = (1.33, 1.5, 1.37)
+MEASURED_SLOWDOWN = (1.33, 1.5, 1.37)
 """How much longer than T a group of 2, 3, 4 jobs takes, by the constants of the authors' open program."""
 
 
@@ -128,15 +129,15 @@ class Clock:
 
     Attributes
     ----------
-    contention
-        By how much groups of 2, 3, ... jobs take longer than T; sizes beyond have no contention.
+    slowdown
+        By how much groups of 2, 3, ... jobs take longer than T; sizes beyond have none.
     ordering
         In which a group runs.
     loading
         Whether reading and preparing are one stage of two steps or two of one.
     """
 
-    contention: tuple[float, ...] = ()
+    slowdown: tuple[float, ...] = ()
     ordering: Ordering = "best"
     loading: Loading = "split"
 
@@ -161,12 +162,12 @@ class Clock:
         return sum(round(float(self.times(np.array(part, dtype=np.int64)))) for part in parts)
 
     def factor(self, jobs: int) -> float:
-        """Return the contention of a group of some jobs; alone it is 1.
+        """Return the slowdown of a group of some jobs; alone it is 1.
 
         >>> [Clock((1.33, 1.5)).factor(jobs) for jobs in (1, 3, 4)]
         [1.0, 1.5, 1.0]
         """
-        return self.contention[jobs - 2] if 2 <= jobs <= len(self.contention) + 1 else 1.0
+        return self.slowdown[jobs - 2] if 2 <= jobs <= len(self.slowdown) + 1 else 1.0
 
 
 FORMULA = Clock()

@@ -1,0 +1,19 @@
+"""Where the time of one iteration goes."""
+
+from typing import NamedTuple
+
+
+class IterationParts(NamedTuple):
+    """The parts of one iteration, in ns; the sum is the iteration time.
+
+    `compute_ns` is scaled to the speed and the number of the GPUs; the others come on top: CPUs and
+    memory given against needed, memory bandwidth and packing, communication that does not overlap
+    with compute, other jobs on the same links, and waiting for the members of an interleaved group.
+    """
+
+    compute_ns: int
+    input_stall_ns: int = 0
+    interference_ns: int = 0
+    exposed_ns: int = 0
+    contention_ns: int = 0
+    sharing_ns: int = 0

@@ -1,0 +1,28 @@
+"""What a coupling between jobs is."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from artist.core.iteration import IterationParts
+from artist.performance.api import Changed, Running
+
+Alone = Callable[[int], IterationParts]
+"""The parts of a running job with no other job near, by its number."""
+
+
+class Coupling(Protocol):
+    """One way in which jobs make each other's iterations longer: on GPUs, in machines, on links."""
+
+    def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
+        """Return the running jobs whose times a change may touch; none where it couples no job."""
+
+    def coupled(
+        self, prices: Mapping[int, IterationParts], running: Running, alone: Alone
+    ) -> Mapping[int, IterationParts]:
+        """Return the new parts of those of some jobs that others make longer.
+
+        Parameters
+        ----------
+        prices
+            The jobs in question, with their parts after all couplings before this one.
+        """

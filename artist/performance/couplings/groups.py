@@ -1,0 +1,83 @@
+"""What jobs of one group do to each other's iterations: packed, each at its own rate, or interleaved.
+
+Packed jobs run as they like and fill each other's idle time (`packed`). Interleaved jobs run stage by stage
+under one clock (`interleaved`): every iteration of every member takes the same time. Which of the two holds
+is what the plan says of the group.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from artist.core.cluster import Allocation, Cluster
+from artist.core.iteration import IterationParts
+from artist.core.job import JobSpec, Stages
+from artist.performance.api import Changed, Running
+from artist.performance.couplings.api import Alone
+from artist.performance.couplings.interleaved import Interleaved
+from artist.performance.couplings.member import Member
+from artist.performance.couplings.packed import Packed
+
+StagesOf = Callable[[JobSpec, Allocation, Cluster], Stages]
+
+
+class Groups:
+    """Members of a group share its GPUs.
+
+    Parameters
+    ----------
+    packed, interleaved
+        The two modes of a group.
+    stages
+        How long an iteration of a job uses each resource where it is placed.
+    """
+
+    def __init__(self, packed: Packed, interleaved: Interleaved, stages: StagesOf) -> None:
+        self._packed = packed
+        self._interleaved = interleaved
+        self._stages = stages
+
+    def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
+        """Return the changed jobs and the members of their groups, group by group; none if there is no group."""
+        jobs: dict[int, None] = {}
+        for job in members_touched(changed, running):
+            group = running.allocation(job).group
+            jobs.update(dict.fromkeys(running.members(group.name) if group else (job,)))
+        return jobs
+
+    def coupled(
+        self, prices: Mapping[int, IterationParts], running: Running, alone: Alone
+    ) -> Mapping[int, IterationParts]:
+        """Return the parts of those jobs that are in groups; each group is priced once."""
+        longer: dict[int, IterationParts] = {}
+        for job in prices:
+            group = running.allocation(job).group
+            if group is None or job in longer:
+                continue
+            jobs = list(running.members(group.name))
+            members = [
+                self._member(running, each, prices[each] if each in prices else alone(each)) for each in jobs
+            ]
+            mode = self._interleaved if group.mode == "interleaved" else self._packed
+            longer |= zip(jobs, mode.parts(members, group), strict=True)
+        return {job: parts for job, parts in longer.items() if job in prices}
+
+    def _member(self, running: Running, job: int, alone: IterationParts) -> Member:
+        spec, allocation = running.spec(job), running.allocation(job)
+        stages = self._stages(spec, allocation, running.cluster)
+        return Member(allocation, alone, stages, spec.gpu_utilization)
+
+
+def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, None]:
+    """Return the changed jobs that run and the members of the groups that they are or were in, each once.
+
+    None if no group is among them.
+    """
+    jobs: dict[int, None] = {}
+    grouped = False
+    for job, before, after in changed:
+        if after is not None:
+            jobs[job] = None
+        for each in (before, after):
+            if each is not None and each.group is not None:
+                grouped = True
+                jobs.update(dict.fromkeys(running.members(each.group.name)))
+    return jobs if grouped else {}

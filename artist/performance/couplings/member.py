@@ -1,0 +1,16 @@
+"""A job of a group, as its neighbours see it."""
+
+from typing import NamedTuple
+
+from artist.core.cluster import Allocation
+from artist.core.iteration import IterationParts
+from artist.core.job import Stages
+
+
+class Member(NamedTuple):
+    """A job of a group: what it holds, and what its iteration would be without the others."""
+
+    allocation: Allocation
+    alone: IterationParts
+    stages: Stages
+    gpu_utilization: float

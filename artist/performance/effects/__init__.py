@@ -1,0 +1,1 @@
+"""What makes up an iteration of one job: spec and allocation in, one of its parts out."""

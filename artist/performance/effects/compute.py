@@ -1,0 +1,83 @@
+"""Compute: the trace's time, scaled from the GPUs that it was measured on to those that are held."""
+
+from typing import Literal
+
+from artist.core.cluster import Allocation, Cluster
+from artist.core.job import Demand, JobSpec
+
+MixedTypes = Literal["slowest", "sum"]
+
+
+class Compute:
+    """Compute time of an iteration: the trace's, times GPUs asked x speed measured / (GPUs held x speed).
+
+    For CPU-only jobs times CPUs asked / CPUs held.
+
+    Parameters
+    ----------
+    mixed_types
+        What GPUs of several types do together: each as much as the slowest, or as much as it can (sum).
+    mixed_efficiency
+        Share of `sum` that they really do, in (0, 1] (Lyra, section 7.1: 0.7).
+    scaling_loss
+        What an elastic job loses of each GPU beyond `min_gpus`, in [0, 1) (Lyra, section 7.5: 0.2).
+    """
+
+    def __init__(
+        self,
+        mixed_types: MixedTypes = "slowest",
+        mixed_efficiency: float = 1.0,
+        scaling_loss: float = 0.0,
+    ) -> None:
+        self._sum = mixed_types == "sum"
+        self._mixed_efficiency = mixed_efficiency
+        self._scaling_loss = scaling_loss
+
+    def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
+        """Return the compute time of an iteration in ns."""
+        return scaled(spec.compute_ns, self.factor(spec.demand, allocation, cluster))
+
+    def factor(
+        self, demand: Demand, allocation: Allocation, cluster: Cluster, measured_speed: float | None = None
+    ) -> float:
+        """Return compute time over that on `demand.gpus` GPUs of another speed.
+
+        Parameters
+        ----------
+        measured_speed
+            That speed; by default of the GPUs that the job's own times hold for.
+        """
+        asked = demand.gpus
+        if not asked:
+            return max(demand.cpus, 1) / sum(s.cpus for s in allocation.slices)
+        machines, slices = cluster.machines, allocation.slices
+        measured = demand.measured_speed if measured_speed is None else measured_speed
+        held, speed = allocation.gpus, machines[slices[0].machine].speed
+        if len(slices) > 1:
+            speed = self._speed(allocation, cluster)
+        if self._scaling_loss and held != asked:
+            return self._workers(asked, demand) * measured / (self._workers(held, demand) * speed)
+        return asked * measured / (held * speed)
+
+    def _speed(self, allocation: Allocation, cluster: Cluster) -> float:
+        """Return the speed of GPUs on several machines, for each of them."""
+        machines, slices = cluster.machines, allocation.slices
+        slowest = min(machines[s.machine].speed for s in slices)
+        if self._sum and len({machines[s.machine].gpu_type for s in slices}) > 1:
+            together = sum(s.gpus * machines[s.machine].speed for s in slices)
+            return max(slowest, self._mixed_efficiency * together / allocation.gpus)
+        return slowest
+
+    def _workers(self, gpus: int, demand: Demand) -> float:
+        """Return how many GPUs of the least number that the job runs on do as much as so many."""
+        least = min(demand.least_gpus, gpus)
+        return least + (gpus - least) * (1 - self._scaling_loss)
+
+
+def scaled(time_ns: int, factor: float) -> int:
+    """Return a time times a factor, rounded, at least 1 ns.
+
+    >>> scaled(1000, 1 / 3)
+    333
+    """
+    return time_ns if factor == 1.0 else max(1, round(time_ns * factor))

@@ -1,0 +1,1 @@
+"""Formulas of jobs that share resources. Pure: policies may import them."""
