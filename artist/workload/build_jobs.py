@@ -45,7 +45,8 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
         "iterations": iterations.tolist(),
         "compute_ns": compute_ns.tolist(),
         "demand": _records(ordered, "demand", lambda known: Demand(**known)),
-        "stages": _records(ordered, "stages", _stages),
+        "stages": _records(ordered, "stages", lambda known: Stages(**known) if known else None),
+        "delays_ns": _records(ordered, "delays_ns", lambda known: known or None),
         **{field.to: _values(ordered, field) for field in _own_fields() if field.name in ordered},
     }
     return list(map(JobSpec, *(columns.get(each.name, repeat(each.default)) for each in fields(JobSpec))))
@@ -103,10 +104,6 @@ def _records(table: pd.DataFrame, owner: str, make: Callable[[dict[str, Any]], A
             made[key] = make({name: field.value(one) for name, field, one in values if one is not None})
         records.append(made[key])
     return records
-
-
-def _stages(known: dict[str, int]) -> Stages | None:
-    return Stages(**known) if len(known) == len(Stages._fields) else None
 
 
 def _own_fields() -> Iterator[Field]:

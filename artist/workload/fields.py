@@ -8,13 +8,16 @@ its line in conf/workload/columns.yaml and in traces/README.md.
 from collections.abc import Callable
 from dataclasses import dataclass
 from sys import intern
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
+
+from artist.core.job import OnStop
 
 MAX_S = 4e9  # 126 years: two such times still add up within 64 bits of nanoseconds
 _MOST_GPUS = 1e6
 _MOST_BYTES = 2.0**53
+_TYPE = r"\s*\w[^|]*"
 
 Unit = Literal["time", "bytes", "share"]
 """What a column counts, where a file may count in another unit: seconds, bytes, a fraction of 1."""
@@ -37,6 +40,8 @@ class Text:
         Whether every row must have it.
     optional
         Whether the table has the column only where a source names it.
+    pattern, fault, allowed
+        What a text must match unless it is empty, what to say of one that does not, and what is allowed.
     """
 
     name: str
@@ -44,6 +49,9 @@ class Text:
     value: Callable[[Any], Any] = intern
     required: bool = False
     optional: bool = False
+    pattern: str = ""
+    fault: str = ""
+    allowed: str = ""
     unit: Unit | None = None
     product: bool = False
 
@@ -104,10 +112,30 @@ def _gpus(name: str, default: float | None = 0) -> Number:
     return Number(name, 0, _MOST_GPUS, f"demand.{name}", whole=True, default=default, product=name == "gpus")
 
 
+def _flag(name: str) -> Number:
+    """Return a property of a demand that most traces do not know: 1 or 0, which is the default."""
+    return Number(name, 0, 1, f"demand.{name}", whole=True, default=0, value=bool, optional=True)
+
+
 def _stage(name: str) -> Number:
     """Return how long an iteration uses a resource."""
     to = f"stages.{name.removesuffix('_s')}_ns"
     return Number(name, 0, MAX_S, to, default=np.nan, optional=True, unit="time")
+
+
+def _delay(change: str, kind: str) -> Number:
+    """Return the job's own delay for a kind of change."""
+    to = f"delays_ns.{kind}"
+    return Number(f"{change}_delay_s", 0, MAX_S, to, default=np.nan, optional=True, unit="time")
+
+
+def _known(text: str) -> str | None:
+    return intern(text) if text else None
+
+
+def _types(text: str) -> tuple[str, ...]:
+    """Return the GPU types of a text such as V100|T4, each once, in their order."""
+    return tuple(dict.fromkeys(intern(part.strip()) for part in text.split("|"))) if text.strip() else ()
 
 
 Field = Text | Number
@@ -130,8 +158,23 @@ FIELDS: tuple[Field, ...] = (
            above=True, default=1, value=float, unit="share"),  # of compute time in which the GPUs are busy
     Number("guaranteed", 0, 1, "guaranteed", whole=True, default=1, value=bool),  # 0: takes what is left idle
     *map(_stage, ("storage_s", "cpu_s", "gpu_s", "network_s")),  # of an iteration; all four or none
+    Number("step", 1, _MOST_GPUS, "demand.step", whole=True, default=1, optional=True),  # from min_gpus on
+    Number("max_machines", 0, 1e6, "demand.max_machines",
+           whole=True, default=0, optional=True),  # 0: any number
+    Text("gpu_types", "demand.gpu_types", _types, optional=True, pattern=rf"{_TYPE}(\|{_TYPE})*",
+         fault="is not a list of GPU types", allowed="GPU types such as V100 or V100|T4, or empty for any"),
+    _flag("mixed_types"),  # whether one allocation may mix GPU types
+    _flag("fungible"),  # whether it takes ceil(gpus / speed) GPUs
+    Number("memory_bandwidth_bytes_per_s", 0, _MOST_BYTES, "demand.memory_bandwidth_bytes_per_s",
+           default=0, value=round, optional=True, unit="bytes"),  # of the whole job; 0: not known
+    Text("on_stop", "on_stop", _known, optional=True, pattern="|".join(get_args(OnStop)),
+         fault="is unknown", allowed=f"{', '.join(get_args(OnStop))}, or empty for overheads.on_stop"),
+    *(_delay(change, change) for change in ("start", "resume", "restart")),
+    _delay("migrate", "move"),
+    *(_delay(change, change) for change in ("resize", "retune")),
 )  # fmt: skip
 
+TEXTS = tuple(field for field in FIELDS if isinstance(field, Text))
 NUMBERS = tuple(field for field in FIELDS if isinstance(field, Number))
 COLUMNS = tuple(field.name for field in FIELDS if not field.optional)
 """Columns of every checked table."""

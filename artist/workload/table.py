@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from artist.errors import InputError
-from artist.workload.fields import FIELDS, MAX_S, NUMBERS, REQUIRED, Number, Text
+from artist.workload.fields import FIELDS, MAX_S, NUMBERS, REQUIRED, STAGE_COLUMNS, TEXTS, Number, Text
 
 _MISSING = ("", "NA", "N/A", "null", "NULL", "None")
 
@@ -77,6 +77,12 @@ def check(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = No
         if number.whole:
             has_gaps = number.default is not None and np.isnan(number.default)
             result[number.name] = result[number.name].astype("Int64" if has_gaps else "int64")
+    for text in TEXTS:
+        if text.pattern and text.name in result:
+            values = result[text.name]
+            bad = values.ne("") & ~values.str.fullmatch(text.pattern)
+            name = fields.get(text.name, text.name)
+            refuse(result, bad.to_numpy(bool), where, name, text.fault, text.allowed, found=text.name)
     _check_ids(result, where, fields)
     _check_sense(result, where, fields)
     return result
@@ -225,3 +231,20 @@ def _check_sense(table: pd.DataFrame, where: str, fields: Mapping[str, str]) -> 
     refuse(
         table, wrong, where, "min_gpus", "does not fit", "1 <= min_gpus <= gpus <= max_gpus", found="min_gpus"
     )
+    if "step" in table:
+        wrong = elastic & ((gpus - least) % table["step"].to_numpy() != 0)
+        allowed = "gpus = min_gpus + a multiple of step"
+        refuse(table, wrong, where, fields.get("step", "step"), "does not fit", allowed, found="step")
+    _check_stages(table, where, fields)
+
+
+def _check_stages(table: pd.DataFrame, where: str, fields: Mapping[str, str]) -> None:
+    """Refuse a row that has some of the stages of an iteration and lacks another."""
+    known = {name: table[name].notna().to_numpy(bool) for name in STAGE_COLUMNS if name in table}
+    if not known:
+        return
+    some = np.logical_or.reduce(list(known.values()))
+    for name in STAGE_COLUMNS:
+        lacking = some & ~known.get(name, np.zeros(len(table), dtype=bool))
+        allowed = f"all of {', '.join(STAGE_COLUMNS)}, or none"
+        refuse(table, lacking, where, fields.get(name, name), "is missing", allowed, found=name)

@@ -12,7 +12,7 @@ from pydantic import Field, NaiveDatetime, create_model, model_validator
 from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.workload.api import FileParameters
-from artist.workload.fields import COLUMNS, FIELDS, Unit
+from artist.workload.fields import FIELDS, Unit
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
 from artist.workload.table import check, refuse, to_numbers, typed
@@ -29,6 +29,7 @@ _UNITS: dict[str, Unit] = {
     "end_s": "time",
     **{field.name: field.unit for field in FIELDS if field.unit},
 }
+_NAMES = tuple(field.name for field in FIELDS)
 Name = str | None
 Names = str | tuple[str, ...] | None
 
@@ -112,8 +113,8 @@ class ColumnsCsv:
             if len(self.separator) != 1 and self.separator != "tab":
                 raise ValueError("separator must be one character, or tab")
             for name in self.constants or {}:
-                if name not in COLUMNS:
-                    raise ValueError(f"constants.{name} is no column of ours; {', '.join(COLUMNS)}")
+                if name not in _NAMES:
+                    raise ValueError(f"constants.{name} is no column of ours; {', '.join(_NAMES)}")
                 if name in named:
                     raise ValueError(f"constants.{name}: the file has this column, by columns.{name}")
             for name in ("submit_s", "gpus"):
