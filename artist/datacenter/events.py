@@ -24,8 +24,8 @@ from artist.core.cluster import CapacityEvent, Machine
 from artist.datacenter.config import MOST_MACHINES
 from artist.errors import InputError
 from artist.units import seconds_to_ns
+from artist.workload.fields import MAX_S
 from artist.workload.files import read_csv
-from artist.workload.table import MAX_S
 from netmodels.topology import MachineType, Topology
 
 _NEEDED = ("time_s", "kind", "machine", "deadline_s")

@@ -9,7 +9,8 @@ import pandas as pd
 from artist.core.gpus import Gpu, Gpus
 from artist.errors import InputError
 from artist.workload.api import SPEEDS, JobSource, is_speed
-from artist.workload.table import MAX_S, refuse, row_name, work_s
+from artist.workload.fields import MAX_S
+from artist.workload.table import refuse, row_name, work_s
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) 
         If the GPUs that times hold for are not known, or a job takes too long on the cluster's.
     """
     uses = table["gpus"].to_numpy() > 0
-    names = table["measured_on"] if "measured_on" in table else pd.Series("", index=table.index)
+    names = table["measured_on"].str.strip() if "measured_on" in table else pd.Series("", index=table.index)
     codes, kinds = pd.factorize(names.where(uses, "cluster"))
     rows = [int(np.argmax(codes == code)) for code in range(len(kinds))]
     found = [

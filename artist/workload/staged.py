@@ -17,9 +17,9 @@ from artist.bad_input.records import validated
 from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
+from artist.workload.fields import STAGE_COLUMNS
 from artist.workload.models import GpuRange, ModelRule, assign_models
 from artist.workload.synthetic import Preset, SyntheticTrace
-from artist.workload.table import STAGE_COLUMNS
 
 _MS_PER_S = 1000.0
 JOB_TYPES = (("BERT-large", "GPT-2"), ("VGG16", "VGG19"), ("ResNet18", "ShuffleNet"), ("A2C", "DQN"))

@@ -27,8 +27,9 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
+from artist.workload.fields import MAX_S
 from artist.workload.files import read_text
-from artist.workload.table import MAX_S, check
+from artist.workload.table import check
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
 _GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # what the other traces ran on, nobody says

@@ -16,8 +16,9 @@ from artist.describe.tables import demand_csv, demand_text, description_csv, des
 from artist.errors import InputError
 from artist.workload.arrivals import CompressArrivals, PoissonArrivals, TraceArrivals
 from artist.workload.build_jobs import to_jobs
+from artist.workload.fields import MAX_S
 from artist.workload.load import load_table
-from artist.workload.table import MAX_S, check
+from artist.workload.table import check
 from netmodels.profile import get_profile
 from tests.fuzz.mutations import damaged, tables, texts, trees
 from tests.fuzz.oracle import fuzzed, result_of

@@ -53,12 +53,12 @@ def test_a_duration_with_one_of_the_two() -> None:
 
 
 def test_stages_become_nanoseconds() -> None:
-    """0.1 + 0.2 + 0.3 + 0 s; a job that lacks one has none, and so has every job of a table without them."""
+    """0.1 + 0.2 + 0.3 + 0 s; a job without them has none, and so has every job of a table without them."""
     stages = {"storage_s": [0.1], "cpu_s": [0.2], "gpu_s": [0.3], "network_s": [0]}
     (known,) = to_jobs(table(duration_s=[10.0], **stages), compute_ns)
     assert known.stages == Stages(S // 10, S // 5, 3 * S // 10, 0)
-    (lacks,) = to_jobs(table(duration_s=[10.0], **{**stages, "cpu_s": [None]}), compute_ns)
-    assert lacks.stages is None
+    (without,) = to_jobs(table(duration_s=[10.0], **{name: [None] for name in stages}), compute_ns)
+    assert without.stages is None
     assert to_jobs(table(duration_s=[10.0]), compute_ns)[0].stages is None
 
 

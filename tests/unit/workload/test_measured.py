@@ -13,6 +13,7 @@ from artist.datacenter.config import ClusterConfig
 from artist.datacenter.gpus import gpus_of
 from artist.errors import InputError
 from artist.workload.arrivals import BatchArrivals, load_of
+from artist.workload.fields import MAX_S
 from artist.workload.load import load_jobs, read_table
 from artist.workload.readers.canonical import CanonicalCsv
 from artist.workload.readers.gavel import GavelTrace
@@ -20,7 +21,6 @@ from artist.workload.readers.helios import HeliosTrace
 from artist.workload.readers.spot import SpotTrace
 from artist.workload.staged import StagedTrace
 from artist.workload.synthetic import SyntheticTrace
-from artist.workload.table import MAX_S
 from netmodels.topology import load_topology
 
 HEAD = "job_id,submit_s,gpus,duration_s,cpus,model\n"
@@ -126,6 +126,49 @@ def test_iterations_are_those_of_the_gpus_where_measured(write: Write) -> None:
     ]
     assert [(job.iterations, job.compute_ns) for (job,) in jobs] == [(250, 4 * 10**8), (1000, 4 * 10**8)]
     assert {job.demand.measured_speed for (job,) in jobs} == {0.25}
+
+
+def test_each_row_may_say_what_it_was_measured_on(write: Write) -> None:
+    """On V100: as workload.measured_on, the cluster, a type, a number; a CPU-only job is left alone.
+
+    100 s on H100 are 400 here, on the cluster's own 100, on half of an H100 200, on a V100 100.
+    """
+    rows = "".join(f"{i},0,1,100,,VGG11,{each}\n" for i, each in enumerate(("", "cluster", "0.5", " V100")))
+    path = write(HEAD.replace("\n", ",measured_on\n") + rows + "9,0,0,100,2,,H100\n")
+    table = read_table(CanonicalCsv(path=path, measured_on="H100"), V100)
+    assert table["duration_s"].tolist() == [400, 100, 200, 100, 100]
+    jobs = load_jobs(
+        CanonicalCsv(path=path, measured_on="H100"), BatchArrivals(), 16, lambda model: 10**8, V100
+    )
+    demands = [job.demand for job in jobs]
+    assert [d.measured_worth for d in demands] == [1.0, 0.25, 0.5, 0.25, 1.0]
+    assert [d.measured_speed for d in demands] == [0.25] * 4 + [1.0]
+
+
+def test_rows_that_all_say_it_need_nothing_of_the_source(write: Write) -> None:
+    """Trace is not known of a table of one's own, and nobody asks."""
+    path = write(HEAD.replace("\n", ",measured_on\n") + "a,0,1,100,,VGG11,H100\n")
+    assert read_table(CanonicalCsv(path=path, measured_on="trace"), H100)["duration_s"].tolist() == [100]
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "allowed"),
+    [
+        ("A100", "unknown GPU type", "V100, GTX1080Ti, H100, T4"),
+        ("trace", "unknown GPU type", "V100"),
+        ("0", "not a relative speed", "1e-06 to 1e+06"),
+        ("-1", "not a relative speed", "1e-06 to 1e+06"),
+        ("nan", "not a relative speed", "1e-06 to 1e+06"),
+    ],
+)
+def test_a_row_with_a_wrong_gpu_is_named(write: Write, value: str, words: str, allowed: str) -> None:
+    """File, line, column, the value found and what is allowed."""
+    path = write(HEAD.replace("\n", ",measured_on\n") + f"a,0,1,9,,VGG11,V100\nb,0,1,9,,VGG11,{value}\n")
+    with pytest.raises(InputError, match=words) as error:
+        read_table(CanonicalCsv(path=path), V100)
+    assert error.value.where == f"{path}, line 3, measured_on"
+    assert error.value.found == value
+    assert allowed in str(error.value.allowed)
 
 
 def test_gpu_counts_hold_for_the_gpus_where_measured(write: Write) -> None:
