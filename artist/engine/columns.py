@@ -91,7 +91,7 @@ class Columns:
 
     @lazy
     def submit_ns(self) -> Ints:
-        return self._vectors.submit[self.job]
+        return self._vectors.submit_ns[self.job]
 
     @lazy
     def gpus(self) -> Ints:
@@ -117,32 +117,32 @@ class Columns:
     @lazy
     def _elapsed(self) -> Ints:
         """Progress time since each job was settled, 0 for jobs that do not run."""
-        return np.maximum(self._now - self._vectors.since[self.job], 0)
+        return np.maximum(self._now - self._vectors.progress_from_ns[self.job], 0)
 
     @lazy
     def _held_more(self) -> Ints:
         """Holding time since each job was settled, 0 for jobs that do not run."""
-        return np.maximum(self._now - self._vectors.marked[self.job], 0)
+        return np.maximum(self._now - self._vectors.settled_ns[self.job], 0)
 
     @lazy
     def held_ns(self) -> Ints:
-        return self._vectors.held_time[self.job] + self._held_more
+        return self._vectors.held_ns[self.job] + self._held_more
 
     @lazy
     def attained_gpu_ns(self) -> Ints:
-        return self._vectors.attained[self.job] + self.held_gpus * self._held_more
+        return self._vectors.attained_gpu_ns[self.job] + self.held_gpus * self._held_more
 
     @lazy
     def waiting_since_ns(self) -> Ints:
-        return np.where(self.running, -1, self._vectors.waiting_since[self.job])
+        return np.where(self.running, -1, self._vectors.waiting_since_ns[self.job])
 
     @lazy
     def _iteration(self) -> Ints:
-        return self._vectors.iteration[self.job]
+        return self._vectors.iteration_ns[self.job]
 
     @lazy
     def _open(self) -> Ints:
-        return self._vectors.remaining[self.job]
+        return self._vectors.open_left_ns[self.job]
 
     @lazy
     def _progress(self) -> tuple[Ints, Ints]:
@@ -189,18 +189,18 @@ class Columns:
     @lazy
     def compute_ns(self) -> Ints:
         self._known.require("iterations")
-        return self._vectors.compute_time[self.job]
+        return self._vectors.compute_ns[self.job]
 
     @lazy
     def ideal_ns(self) -> Ints:
         self._known.require("durations")
-        ideal = self._vectors.iterations[self.job] * self._vectors.compute_time[self.job]
+        ideal = self._vectors.iterations[self.job] * self._vectors.compute_ns[self.job]
         return self._believed(ideal)
 
     @lazy
     def remaining_ns(self) -> Ints:
         self._known.require("durations")
-        compute = self._vectors.compute_time[self.job]
+        compute = self._vectors.compute_ns[self.job]
         left = self._vectors.iterations[self.job] - self.iterations_done
         iteration, open_ns = np.maximum(self._iteration, 1), self._progress[1]
         done_of_open = np.rint(compute * ((iteration - open_ns) / iteration)).astype(np.int64)

@@ -204,7 +204,7 @@ class Engine:
         self.jobs.arrive(job, now)
         self._announce(Arrival(now, job))
         if job + 1 < self.jobs.n:
-            self._agenda.schedule(self.jobs.submit[job + 1], Due.ARRIVAL, job + 1)
+            self._agenda.schedule(self.jobs.submit_ns[job + 1], Due.ARRIVAL, job + 1)
 
     # --- the policy and the prices
 

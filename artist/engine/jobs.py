@@ -20,6 +20,7 @@ from artist.engine import progress
 Ints = npt.NDArray[np.int64]
 
 PENDING, WAITING, RUNNING, FINISHED = range(4)  # pending: not yet submitted
+LEGAL = ((WAITING,), (RUNNING,), (WAITING, FINISHED), ())  # what may follow each
 _NEVER = 2**62  # later than any time of a run
 
 
@@ -32,23 +33,26 @@ class Vectors:
     """The columns of a job table that policies see, as numpy arrays of shape (n_jobs,) on the same memory."""
 
     def __init__(self, table: "JobTable") -> None:
-        self.submit = vector(table.submit)
+        self.submit_ns = vector(table.submit_ns)
         self.gpus, self.least_gpus = vector(table.gpus), vector(table.least_gpus)
-        self.iterations, self.compute_time = vector(table.iterations), vector(table.compute_time)
+        self.iterations, self.compute_ns = vector(table.iterations), vector(table.compute_ns)
         self.status, self.starts = vector(table.status), vector(table.starts)
-        self.done, self.remaining = vector(table.done), vector(table.remaining)
-        self.iteration = vector(table.iteration)
-        self.since, self.marked = vector(table.since), vector(table.marked)
-        self.held_gpus, self.held_time = vector(table.held_gpus), vector(table.held_time)
-        self.attained, self.waiting_since = vector(table.attained), vector(table.waiting_since)
+        self.done, self.open_left_ns = vector(table.done), vector(table.open_left_ns)
+        self.iteration_ns = vector(table.iteration_ns)
+        self.progress_from_ns, self.settled_ns = vector(table.progress_from_ns), vector(table.settled_ns)
+        self.held_gpus, self.held_ns = vector(table.held_gpus), vector(table.held_ns)
+        self.attained_gpu_ns, self.waiting_since_ns = (
+            vector(table.attained_gpu_ns),
+            vector(table.waiting_since_ns),
+        )
 
 
 class JobTable:
     """State and accounts of all jobs; a job is its row number, in order of arrival.
 
-    A running job is *settled* up to `marked`; progress counts from `since`, which lies after `marked`
-    while a delay lasts; both are never for a job that does not run. `remaining` is what is left of the
-    open iteration, 0 for one not yet begun. `opened` and `safe` are the running time when the open
+    A running job is *settled* up to `settled_ns`; progress counts from `progress_from_ns`, which lies after
+    it while a delay lasts; both are never for a job that does not run. `open_left_ns` is what is left of the
+    open iteration, 0 for one not yet begun. `opened_ns` and `safe_ns` are the running time when the open
     iteration began and when the last checkpoint was reached: what was run since is what a cut loses.
 
     Parameters
@@ -74,33 +78,38 @@ class JobTable:
         def column(values: Sequence[int] | None = None) -> "array[int]":
             return array("q", values) if values is not None else array("q", bytes(8 * n))
 
-        self.submit = column([s.submit_ns for s in specs])
+        self.submit_ns = column([s.submit_ns for s in specs])
         self.gpus = column([s.demand.gpus_at(worth) if worth else s.demand.gpus for s in specs])
         self.least_gpus = column([s.demand.least_gpus for s in specs])
         self.iterations = column([s.iterations for s in specs])
-        self.compute_time = column([s.compute_ns for s in specs])
+        self.compute_ns = column([s.compute_ns for s in specs])
         self.status = column()
         self.done = column()
-        self.remaining = column()
-        self.iteration = column()
-        self.since = array("q", [_NEVER]) * n
-        self.marked = array("q", [_NEVER]) * n
+        self.open_left_ns = column()
+        self.iteration_ns = column()
+        self.progress_from_ns = array("q", [_NEVER]) * n
+        self.settled_ns = array("q", [_NEVER]) * n
         self.held_gpus = column()
-        self.held_time = column()
-        self.attained = column()
-        self.waiting_since = column()
+        self.held_ns = column()
+        self.attained_gpu_ns = column()
+        self.waiting_since_ns = column()
         self.checkpoint = column(checkpoint_iterations) if checkpoint_iterations else array("q", [1]) * n
-        self.opened, self.safe = column(), column()
+        self.opened_ns, self.safe_ns = column(), column()
         self.in_group = column()
-        self.held_alone = column()  # GPUs x time held outside of groups
-        self.first_start = array("q", [-1]) * n
-        self.finish = array("q", [-1]) * n
-        self.queueing, self.running, self.overhead, self.lost = column(), column(), column(), column()
+        self.held_alone_gpu_ns = column()  # GPUs x time held outside of groups
+        self.first_start_ns = array("q", [-1]) * n
+        self.finish_ns = array("q", [-1]) * n
+        self.queueing_ns, self.running_ns, self.overhead_ns, self.lost_ns = (
+            column(),
+            column(),
+            column(),
+            column(),
+        )
         self.starts, self.preemptions, self.evictions = column(), column(), column()
         self.migrations, self.resizes = column(), column()
         self.tier = column()
-        self.tier_time = (column(), column(), column())
-        self.part_time = (column(), column(), column(), column(), column(), column())
+        self.tier_ns = (column(), column(), column())
+        self.part_ns = (column(), column(), column(), column(), column(), column())
         self.parts: list[IterationParts | None] = [None] * n
         self.held: list[Allocation | None] = [None] * n
         self.compute_gpu_ns = 0
@@ -127,121 +136,126 @@ class JobTable:
         self._unfinished.append(job)
         self._waiting.append(job)
         self.n_unfinished += 1
-        self.status[job] = WAITING
-        self.waiting_since[job] = now
+        self._become(job, WAITING)
+        self.waiting_since_ns[job] = now
 
     def hold(self, job: int, allocation: Allocation, tier: int, now: int, delay: int) -> None:
         """Let a job hold an allocation from now on; progress starts after the longest delay under way."""
         if self.status[job] == WAITING:
-            self.queueing[job] += now - self.waiting_since[job]
-            self.status[job] = RUNNING
+            self.queueing_ns[job] += now - self.waiting_since_ns[job]
+            self._become(job, RUNNING)
             del self._waiting[bisect_left(self._waiting, job)]
-            self.marked[job] = now
-            self.since[job] = now + delay
+            self.settled_ns[job] = now
+            self.progress_from_ns[job] = now + delay
             self.starts[job] += 1
             self.n_running += 1
-            if self.first_start[job] < 0:
-                self.first_start[job] = now
-        elif now + delay > self.since[job]:
-            self.since[job] = now + delay
+            if self.first_start_ns[job] < 0:
+                self.first_start_ns[job] = now
+        else:
+            assert self.status[job] == RUNNING, self.specs[job].job_id
+            self.progress_from_ns[job] = max(self.progress_from_ns[job], now + delay)
         self.held_gpus[job] = allocation.gpus
         self.in_group[job] = allocation.group is not None
         self.tier[job] = tier
 
     def settle(self, job: int, now: int) -> None:
         """Book what a running job did since it was last settled."""
-        held = now - self.marked[job]
+        held = now - self.settled_ns[job]
         if not held:
             return
-        self.marked[job] = now
+        self.settled_ns[job] = now
         gpus = self.held_gpus[job]
-        self.held_time[job] += held
-        self.attained[job] += gpus * held
+        self.held_ns[job] += held
+        self.attained_gpu_ns[job] += gpus * held
         if not self.in_group[job]:
-            self.held_alone[job] += gpus * held
-        self.tier_time[self.tier[job]][job] += held
-        elapsed = now - self.since[job]
+            self.held_alone_gpu_ns[job] += gpus * held
+        self.tier_ns[self.tier[job]][job] += held
+        elapsed = now - self.progress_from_ns[job]
         if elapsed <= 0:
-            self.overhead[job] += held
+            self.overhead_ns[job] += held
             return
-        self.since[job] = now
-        self.overhead[job] += held - elapsed
-        self.running[job] += elapsed
-        iteration = self.iteration[job]
+        self.progress_from_ns[job] = now
+        self.overhead_ns[job] += held - elapsed
+        self.running_ns[job] += elapsed
+        iteration = self.iteration_ns[job]
         self._book_parts(job, elapsed, iteration, gpus)
         was = self.done[job]
-        done, remaining = progress.settle(was, self.remaining[job], iteration, elapsed)
-        self.remaining[job] = remaining
+        done, remaining = progress.settle(was, self.open_left_ns[job], iteration, elapsed)
+        self.open_left_ns[job] = remaining
         if done != was:
             self.done[job] = done
-            opened = self.opened[job] = self.running[job] - (iteration - remaining)
+            opened = self.opened_ns[job] = self.running_ns[job] - (iteration - remaining)
             every = self.checkpoint[job]
             if every and done // every != was // every:
-                self.safe[job] = opened - done % every * iteration
+                self.safe_ns[job] = opened - done % every * iteration
 
     def _book_parts(self, job: int, elapsed: int, iteration: int, gpus: int) -> None:
         parts = self.parts[job]
         assert parts is not None
         compute = elapsed  # takes the rounding, so that the parts sum to the time that passed
         if parts[0] != iteration:
-            for column, part in zip(self.part_time[1:], parts[1:], strict=True):
+            for column, part in zip(self.part_ns[1:], parts[1:], strict=True):
                 if part:
                     share = elapsed * part // iteration
                     column[job] += share
                     compute -= share
-        self.part_time[0][job] += compute
+        self.part_ns[0][job] += compute
         busy = self.specs[job].gpu_utilization
         self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
 
     def set_rate(self, job: int, parts: IterationParts) -> int:
         """Set the speed of a settled job, carry its open iteration, and return its finish time."""
-        new, old = sum(parts), self.iteration[job]
-        remaining = self.remaining[job]
+        new, old = sum(parts), self.iteration_ns[job]
+        remaining = self.open_left_ns[job]
         if not remaining:
             remaining = new
         elif new != old:
             remaining = progress.carry(remaining, old, new)
-        self.remaining[job] = remaining
-        self.iteration[job] = new
+        self.open_left_ns[job] = remaining
+        self.iteration_ns[job] = new
         self.parts[job] = parts
         left = self.iterations[job] - self.done[job]
-        return self.since[job] + progress.time_left(remaining, left, new)
+        return self.progress_from_ns[job] + progress.time_left(remaining, left, new)
 
     def cut_open_iteration(self, job: int) -> None:
         """Throw away what a settled job has run of its open iteration."""
-        lost = self.running[job] - self.opened[job]
-        self.lost[job] += lost
-        self.safe[job] += lost  # a later cut does not lose it again
-        self.opened[job] = self.running[job]
-        self.remaining[job] = 0
+        lost = self.running_ns[job] - self.opened_ns[job]
+        self.lost_ns[job] += lost
+        self.safe_ns[job] += lost  # a later cut does not lose it again
+        self.opened_ns[job] = self.running_ns[job]
+        self.open_left_ns[job] = 0
 
     def cut_to_checkpoint(self, job: int) -> None:
         """Throw away what a settled job has run since its last checkpoint."""
         every = self.checkpoint[job]
         self.done[job] -= self.done[job] % every if every else self.done[job]
-        self.lost[job] += self.running[job] - self.safe[job]
-        self.safe[job] = self.opened[job] = self.running[job]
-        self.remaining[job] = 0
+        self.lost_ns[job] += self.running_ns[job] - self.safe_ns[job]
+        self.safe_ns[job] = self.opened_ns[job] = self.running_ns[job]
+        self.open_left_ns[job] = 0
 
     def release(self, job: int, now: int) -> None:
         """Let a settled job hold nothing and wait."""
         self._let_go(job)
-        self.status[job] = WAITING
+        self._become(job, WAITING)
         insort(self._waiting, job)
-        self.waiting_since[job] = now
+        self.waiting_since_ns[job] = now
 
     def end(self, job: int, now: int) -> None:
         """Close the books of a settled job that has finished."""
         self._let_go(job)
-        self.status[job] = FINISHED
-        self.finish[job] = now
+        self._become(job, FINISHED)
+        self.finish_ns[job] = now
         self.parts[job] = None
         del self._unfinished[bisect_left(self._unfinished, job)]
         self.n_unfinished -= 1
 
+    def _become(self, job: int, status: int) -> None:
+        assert status in LEGAL[self.status[job]], (self.specs[job].job_id, self.status[job], status)
+        self.status[job] = status
+
     def _let_go(self, job: int) -> None:
         self.held_gpus[job] = 0
-        self.since[job] = self.marked[job] = _NEVER
+        self.progress_from_ns[job] = self.settled_ns[job] = _NEVER
         self.n_running -= 1
 
     # --- the end of the run
@@ -251,16 +265,16 @@ class JobTable:
         for job in np.flatnonzero(vector(self.status) == RUNNING).tolist():
             self.settle(job, end)
         waiting = vector(self.status) == WAITING
-        queueing = vector(self.queueing) + np.where(waiting, end - vector(self.waiting_since), 0)
+        queueing = vector(self.queueing_ns) + np.where(waiting, end - vector(self.waiting_since_ns), 0)
         named = {
-            "submit_ns": self.submit,
-            "first_start_ns": self.first_start,
-            "finish_ns": self.finish,
-            "running_ns": self.running,
-            "overhead_ns": self.overhead,
-            "held_gpu_ns": self.attained,
-            "held_alone_gpu_ns": self.held_alone,
-            "lost_ns": self.lost,
+            "submit_ns": self.submit_ns,
+            "first_start_ns": self.first_start_ns,
+            "finish_ns": self.finish_ns,
+            "running_ns": self.running_ns,
+            "overhead_ns": self.overhead_ns,
+            "held_gpu_ns": self.attained_gpu_ns,
+            "held_alone_gpu_ns": self.held_alone_gpu_ns,
+            "lost_ns": self.lost_ns,
             "iterations_done": self.done,
             "starts": self.starts,
             "preemptions": self.preemptions,
@@ -268,8 +282,8 @@ class JobTable:
             "migrations": self.migrations,
             "resizes": self.resizes,
         }
-        named.update(zip(IterationParts._fields, self.part_time, strict=True))
-        named.update(zip(("machine_ns", "rack_ns", "network_ns"), self.tier_time, strict=True))
+        named.update(zip(IterationParts._fields, self.part_ns, strict=True))
+        named.update(zip(("machine_ns", "rack_ns", "network_ns"), self.tier_ns, strict=True))
         columns = {name: vector(column) for name, column in named.items()}  # not copied: a run may be long
         columns["queueing_ns"] = queueing
         for column in columns.values():

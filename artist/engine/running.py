@@ -1,6 +1,6 @@
 """The running jobs, as performance sees them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import JobSpec
@@ -28,17 +28,17 @@ class RunningJobs:
 
     def ready_ns(self, job: int) -> int:
         """Return when the delay of a running job ends."""
-        return max(self._jobs.since[job], self._jobs.marked[job])
+        return max(self._jobs.progress_from_ns[job], self._jobs.settled_ns[job])
 
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""
         return tuple(self._machines.jobs_on[machine])
 
-    def crossing_machine(self, machine: int) -> Iterable[int]:
+    def crossing_machine(self, machine: int) -> Sequence[int]:
         """Return the running jobs on a machine that are on others, too."""
         return tuple(self._machines.crossing_machine[machine])
 
-    def crossing_rack(self, rack: int) -> Iterable[int]:
+    def crossing_rack(self, rack: int) -> Sequence[int]:
         """Return the running jobs in a rack that are in others, too."""
         return tuple(self._machines.crossing_rack[rack])
 

@@ -35,10 +35,10 @@ class Running(Protocol):
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""
 
-    def crossing_machine(self, machine: int) -> Iterable[int]:
+    def crossing_machine(self, machine: int) -> Sequence[int]:
         """Return the running jobs on a machine that are on others, too: they use the links between."""
 
-    def crossing_rack(self, rack: int) -> Iterable[int]:
+    def crossing_rack(self, rack: int) -> Sequence[int]:
         """Return the running jobs in a rack that are in others, too."""
 
     def members(self, group: str) -> Iterable[int]:

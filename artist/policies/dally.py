@@ -254,7 +254,7 @@ class _Offers:
         narrowest = int(demand.gpus > self.view.cluster.largest_machine)
         for tier in TIERS[narrowest : TIERS.index(widest) + 1]:
             allocation = _CHOOSERS[tier].choose(self._idle, demand)
-            if allocation is None and self.ended:
+            if allocation is None and self.ended and demand.gpus:  # CPUs are never taken from a lease
                 allocation = _CHOOSERS[tier].choose(self._all, demand)
                 if allocation is not None:
                     allocation = self._freed(allocation)

@@ -8,7 +8,9 @@ A policy outside this repository gets the suite in three lines; pytest collects 
         def make_policy(self) -> Policy:
             return Mine(threshold_s=60)
 
-`make_policy` must return a new policy at every call. Class flags say what a policy does not support;
+`make_policy` must return a new policy at every call, at the pace of the suite: its jobs last some seconds
+(iterations up to one, delays up to two), so leases and timers of hours would never be tested, and leases
+shorter than a delay and an iteration would let no job go on. Class flags say what a policy does not support;
 `make_performance` may be overridden for one that needs more than iteration times by number of GPUs.
 
 Every run recounts all resources at every instant and audits all accounts at its end

@@ -1,4 +1,4 @@
-"""The examples of README.md, and of the page on own policies, run as they stand there."""
+"""The examples of README.md, and of the pages on own policies and own effects, run as they stand there."""
 
 import json
 import os
@@ -16,7 +16,9 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = README + (ROOT / "artist" / "policies" / "README.md").read_text(encoding="utf-8")
+PAGES = README + "".join(
+    (ROOT / "artist" / part / "README.md").read_text(encoding="utf-8") for part in ("policies", "performance")
+)
 EXAMPLES = re.findall(r"<!-- example -->\n```bash\n(.*?)```", PAGES, flags=re.DOTALL)
 FILES = re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", PAGES, flags=re.DOTALL)
 

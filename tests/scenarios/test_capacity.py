@@ -6,8 +6,9 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import MachineEvent, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import InputError, PlanError
+from artist.performance.api import IterationParts
 from artist.policies.ordered import Ordered
-from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
+from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 
 
@@ -103,6 +104,46 @@ def test_a_failed_machine_comes_back():
     )
     assert seconds(result, "finish_ns") == [15]
     assert seconds(result, "queueing_ns") == [5]
+
+
+class OneLinkARack(PlainPerformance):
+    """Jobs of a rack take turns on its link; what changes is priced from where it was and where it is."""
+
+    def reprice(self, changed, running):
+        machines = running.cluster.machines
+        racks = [{m.rack for m in map(machines.__getitem__, _machines(change))} for change in changed]
+        touched = [m for m, machine in enumerate(machines) if machine.rack in set().union(*racks)]
+        return {j: self._crowded(j, running) for m in touched for j in running.jobs_on(m)}
+
+    def _crowded(self, job, running):
+        machines = running.cluster.machines
+        rack = machines[running.allocation(job).slices[0].machine].rack
+        crowd = {j for m, machine in enumerate(machines) if machine.rack == rack for j in running.jobs_on(m)}
+        return IterationParts(running.spec(job).compute_ns * len(crowd))
+
+
+def _machines(change):
+    return [s.machine for held in (change.before, change.after) if held for s in held.slices]
+
+
+def test_a_job_that_is_evicted_and_placed_at_one_instant_came_from_where_it_was():
+    """Two machines in rack 0, one in rack 1: a on m0 and b on m1 share a link, 2 s an iteration.
+
+    At 4 m0 fails, and the plan of that instant puts a on m2: both have done 2 of 10, and do 8 at 1 s: 12. If
+    a seemed to come from nowhere, nothing would tell that rack 0 changed: b would end at 20.
+    """
+    script = {
+        0: lambda v, p: (p.place(0, on((0, 1))), p.place(1, on((1, 1)))),
+        4: lambda v, p: p.place(0, on((2, 1))),
+    }
+    result, _ = run_checked(
+        [job("a", 1, 10), job("b", 1, 10)],
+        tiny_cluster(3, 1, per_rack=2),
+        Scripted(script),
+        OneLinkARack(),
+        capacity_events=[event(4, "fail", 0)],
+    )
+    assert seconds(result, "finish_ns") == [12, 12]
 
 
 def test_a_job_over_two_machines_loses_both_when_one_fails():

@@ -6,11 +6,12 @@ Where nothing else is said: two GPUs a machine, two machines a rack, two racks.
 import numpy as np
 import pytest
 
+from artist.core.cluster import CapacityEvent
 from artist.core.events import Change, Start, Stop
 from artist.policies.dally import Dally, sensitivity
 from artist.policies.parts.timers import Timers
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
-from artist.units import NS_PER_S
+from artist.units import NS_PER_S, seconds_to_ns
 
 HOUR = 3600
 
@@ -159,6 +160,48 @@ def test_equal_sensitivity_keeps_its_gpus():
     assert seconds(result, "finish_ns") == [53, 63, 23]
 
 
+def test_a_job_that_never_had_gpus_goes_before_one_of_equal_sensitivity():
+    """The only GPU fails at 5 and is back at 8; a needs 10 s an iteration and has done none, b came at 6.
+
+    Both have sensitivity 0. B never had GPUs: 8-11. A, though it came first, starts again at 11: 21.
+    """
+    jobs = [job("a", 1, 10, iteration_s=10), job("b", 1, 3, at=6)]
+    outage = [CapacityEvent(seconds_to_ns(at), kind, 0) for at, kind in ((5, "fail"), (8, "join"))]
+    result, _ = run_checked(jobs, tiny_cluster(1, 1), dally(), capacity_events=outage)
+    assert seconds(result, "finish_ns") == [21, 11]
+
+
+def test_of_equal_sensitivities_the_job_goes_first_whose_last_gpus_are_longest_ago():
+    """One GPU, leases of 10 s; a and b always at full speed, so equal at 1 whenever they wait together.
+
+    a 0-10, b 10-20, c (0) 20-23; then a, which got GPUs at 0, b at 10: a 23-33; d (0) 33-36; then b, which
+    got them at 10, a at 23: b 36-66, all the 30 s that it lacks, and a 66-86. By arrival a would go at 36.
+    """
+    jobs = [job("a", 1, 40), job("b", 1, 40, at=1), job("c", 1, 3, at=12), job("d", 1, 3, at=25)]
+    result, events = run_checked(jobs, tiny_cluster(1, 1), dally(lease_s=10))
+    assert [start[:2] for start in started(events)] == [
+        (0, 0),
+        (1, 10),
+        (2, 20),
+        (0, 23),
+        (3, 33),
+        (1, 36),
+        (0, 66),
+    ]
+    assert seconds(result, "finish_ns") == [86, 66, 23, 36]
+
+
+def test_of_several_ended_leases_the_last_in_order_makes_room():
+    """A machine of two: a and b, at full speed, until 10, when both leases end and c (0) takes one GPU.
+
+    Equal in all but arrival, b comes last in the order: it waits for c's 3 s and ends at 10 + 3 + 10 = 23.
+    """
+    jobs = [job("a", 1, 20), job("b", 1, 20), job("c", 1, 3, at=1)]
+    result, events = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10))
+    assert [(e.job, e.time_ns / NS_PER_S) for e in events if isinstance(e, Stop)] == [(1, 10)]
+    assert seconds(result, "finish_ns") == [20, 23, 13]
+
+
 def test_a_literal_renewal_refuses_spread_gpus():
     """A pair takes halves at 2 + 5 s; from 15 on the rest of both machines is idle.
 
@@ -288,6 +331,19 @@ def test_accepted_waits_tune_the_timers_of_later_jobs():
     tuned = dally(auto_tune=True)
     _, events = run_checked([*jobs, job("t", 1, 100, at=2)], tiny_cluster(3, 2), tuned)
     assert started(events)[-1][:2] == (6, 3)
+
+
+def test_an_accepted_rack_wait_tunes_the_rack_timer():
+    """Machines of one GPU, so pairs have no machine timer: two of them take a rack each after 0 s.
+
+    Their rack timer is then 0 + 2 x 0 s. From 3 on one GPU is free in each rack: the pair of 3 takes both at
+    once. By the default of 20 s, had the waits gone to the machine's list, it would start at 23.
+    """
+    pairs = [job("p", 2, 1), job("q", 2, 1)]
+    singles = [job(f"s{n}", 1, 1 if n % 2 else 100, at=2) for n in range(4)]
+    jobs = [*pairs, *singles, job("pair", 2, 5, at=3)]
+    _, events = run_checked(jobs, racks(gpus=1), dally(auto_tune=True))
+    assert started(events)[-1] == (6, 3, [1, 3])
 
 
 def test_without_delay_any_gpus_will_do():

@@ -1,5 +1,6 @@
 """Gandiva: affinity, spreading, migration, time slices."""
 
+from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, Start
 from artist.core.free import Free
 from artist.core.job import Demand
@@ -74,6 +75,17 @@ def test_a_spread_job_moves_when_a_machine_comes_free():
     assert len(move.allocation.slices) == 1
     still, _ = run_checked(SPREAD, tiny_cluster(2, 2), Gandiva(migration=False))
     assert still.columns["migrations"].sum() == 0
+
+
+def test_nobody_moves_to_as_many_machines_as_it_has():
+    """Machines of 3, 2 and 2: x holds the first until 10, so the job of 4 takes the others.
+
+    At 10 it could have 3 + 1 on the first and another: two machines as before, and it stays.
+    """
+    cluster = Cluster([Machine(f"m{i}", 0, "box", gpus) for i, gpus in enumerate((3, 2, 2))])
+    result, events = run_checked([job("x", 3, 10), job("four", 4, 20)], cluster, Gandiva())
+    assert machines_of(events)[1] == {1, 2}
+    assert result.columns["migrations"].sum() == 0
 
 
 def test_nobody_moves_while_others_wait_for_the_gpus():

@@ -71,6 +71,15 @@ def test_a_pair_is_parted_when_throughput_drops_and_never_tried_again():
     assert result.columns["starts"].tolist() == [1, 2]
 
 
+def test_a_pair_that_does_just_as_well_as_taking_turns_is_parted():
+    """Packed from 10 to 20, twice as slow: 1/2 of a's speed and 1/2 busy for b make 1, no more than in turns.
+
+    a: 10 + 5 done at 20, 85 alone: 105. b: 5 done, 95 from 105: 200. Kept as a pair, a would end at 190.
+    """
+    result, _ = run([job("a", 1, 100, **HALF), job("b", 1, 100)], performance=Crowded(2))
+    assert seconds(result, "finish_ns") == [105, 200]
+
+
 def test_a_parted_job_moves_to_gpus_of_its_own_if_there_are_any():
     """As before, but c leaves another machine at 15: b moves there at 18, with 97 left: 115; none stops."""
     jobs = [job("a", 1, 100, **HALF), job("c", 1, 15), job("b", 1, 100, **HALF)]

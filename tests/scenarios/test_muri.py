@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from artist.core.cluster import Cluster, Machine
+from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start
 from artist.core.job import Stages
 from artist.performance.couplings.interleaved import Interleaved
@@ -24,13 +24,14 @@ def staged(name, stages, iterations, at=0, gpus=1):
     return replace(spec, stages=Stages(*map(seconds_to_ns, stages)))
 
 
-def run(jobs, machines=1, gpus=1, *, cpus=0, slowdown=FORMULA, **parameters):
+def run(jobs, machines=1, gpus=1, *, cpus=0, slowdown=FORMULA, capacity_events=(), **parameters):
     """Run Muri-S on events, unless told otherwise; return the result and all events."""
     how = {"order": "srsf", "on_events": True, "interval_s": None, "loading": "split", **parameters}
     policy = Muri(group_slowdown=slowdown, **how)
     clock = Interleaved(slowdown)
     performance = PlacedPerformance(ZeroModel(), None, None, None, interleaved=clock, network_stage="table")
-    return run_checked(jobs, tiny_cluster(machines, gpus, cpus=cpus), policy, performance)
+    cluster = tiny_cluster(machines, gpus, cpus=cpus)
+    return run_checked(jobs, cluster, policy, performance, capacity_events=capacity_events)
 
 
 def groups_of(events):
@@ -75,7 +76,7 @@ def test_jobs_of_one_resource_go_one_after_another():
 
 
 def test_what_a_group_really_takes_decides():
-    """T = 4 with contention 2 is 8 s, no less than 4 + 4 in turn; with 1.5 it is 6 s, and both share."""
+    """T = 4 with a slowdown of 2 is 8 s, no less than 4 + 4 in turn; with 1.5 it is 6 s, and both share."""
     jobs = [staged("a", CPU, 3), staged("b", GPU, 3)]
     assert seconds(run(jobs, slowdown=(2, 1, 1))[0], "finish_ns") == [12, 24]
     assert seconds(run(jobs, slowdown=(1.5, 1, 1))[0], "finish_ns") == [18, 18]
@@ -148,6 +149,32 @@ def test_all_are_placed_anew_by_demand_where_somebody_would_not_fit():
     assert seconds(result, "first_start_ns")[4] == 5
     assert seconds(result, "finish_ns")[4] == 17
     assert result.columns["migrations"].sum() == 1
+    assert result.columns["preemptions"].sum() == 0
+
+
+def test_all_are_placed_by_priority_where_descending_demand_does_not_fit():
+    """Machines of 5 and 4 GPUs, jobs of 2, 2, 3 and 2, each on the machine that it leaves the fewest.
+
+    Descending: 3 on the machine of 4, 2 + 2 on the machine of 5, and one GPU is left on each. By priority:
+    2 + 2 fill the machine of 4, 3 + 2 the machine of 5. So all start at once.
+    """
+    cluster = Cluster([Machine("m0", 0, "box", 5), Machine("m1", 0, "box", 4)])
+    jobs = [staged(name, GPU, 1, gpus=gpus) for name, gpus in zip("abcd", (2, 2, 3, 2), strict=True)]
+    result, _ = run_checked(jobs, cluster, Muri(order="fifo", on_events=True, interval_s=None))
+    assert seconds(result, "first_start_ns") == [0, 0, 0, 0]
+
+
+def test_a_job_on_a_leaving_machine_is_neither_stopped_nor_are_its_gpus_counted():
+    """A holds both GPUs of m0, which leaves from 4 on, and one of m1. B and c (one GPU each) come at 5.
+
+    One GPU is left for two, so they share it, CPU and GPU, T = 4: 5-13. Were a's GPU on m1 counted, one of
+    them would run alone; were a to be had, it would be stopped, since it has most left.
+    """
+    jobs = [staged("a", GPU, 9, gpus=3), staged("b", CPU, 2, at=5), staged("c", GPU, 2, at=5)]
+    leaves = [CapacityEvent(seconds_to_ns(4), "leave", 0, seconds_to_ns(99))]
+    result, events = run(jobs, machines=2, gpus=2, capacity_events=leaves)
+    assert groups_of(events) == ["1+2"]
+    assert seconds(result, "finish_ns") == [36, 13, 13]
     assert result.columns["preemptions"].sum() == 0
 
 

@@ -3,12 +3,14 @@
 import pytest
 from pydantic import ValidationError
 
+from artist.core.cluster import CapacityEvent
 from artist.core.events import Stop
 from artist.core.job import JobSpec
 from artist.performance.estimates import Noise, WrongFraction
 from artist.policies.ordered import Ordered
 from artist.policies.tiresias import Tiresias
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+from artist.units import seconds_to_ns
 
 
 def finishes(jobs, cluster, policy, **options):
@@ -101,6 +103,20 @@ def test_nobody_is_stopped_in_vain():
     assert seconds(result, "first_start_ns")[-1] == 20
 
 
+def test_a_job_on_a_leaving_machine_is_neither_stopped_nor_counted():
+    """B (10 s) on m0, a (100 s) on m1, which leaves from 2 on; c (5 s) comes at 3. One GPU each.
+
+    C takes the only GPU that counts, b's, which has 7 s left: c 3-8, b 8-15. A runs on to 100: to stop it,
+    the longest, would give c nothing, since its GPU takes no new work.
+    """
+    jobs = [job("a", 1, 100), job("b", 1, 10), job("c", 1, 5, at=3)]
+    leaves = [CapacityEvent(seconds_to_ns(2), "leave", 1, seconds_to_ns(200))]
+    policy = Ordered(order="srtf", preemptive=True, backfill=True)
+    result, _ = run_checked(jobs, tiny_cluster(2, 1), policy, capacity_events=leaves)
+    assert seconds(result, "finish_ns") == [100, 15, 8]
+    assert result.columns["preemptions"].tolist() == [0, 1, 0]
+
+
 def test_tiresias_demotes_at_the_very_instant_of_the_threshold():
     """Threshold 4 GPU-s: a (2 GPUs) is demoted at 2, not at the next event; b starts then.
 
@@ -108,6 +124,16 @@ def test_tiresias_demotes_at_the_very_instant_of_the_threshold():
     """
     jobs = [job("a", 2, 5), job("b", 2, 3, at=1)]
     assert finishes(jobs, tiny_cluster(1), Tiresias(thresholds_gpu_s=(4,))) == [7, 8]
+
+
+def test_tiresias_is_woken_at_the_nearest_threshold_of_all_running_jobs():
+    """Threshold 4 GPU-s, three GPUs: a (1 GPU) crosses it at 4, b (2 GPUs) at 2; c (2 GPUs) waits since 1.
+
+    B is demoted at 2, and c runs 2-3; b has 5 - 2 = 3 s left: 3-6. A, never stopped, ends at 10. Looked at
+    when a crosses, b would be stopped at 4.
+    """
+    jobs = [job("a", 1, 10), job("b", 2, 5), job("c", 2, 1, at=1)]
+    assert finishes(jobs, tiny_cluster(1, 3), Tiresias(thresholds_gpu_s=(4,))) == [10, 6, 3]
 
 
 def test_tiresias_on_a_clock_demotes_at_its_ticks():
@@ -179,6 +205,18 @@ def test_gittins_prefers_the_job_most_likely_to_end_soon():
 
     index = gittins_index(np.array([0.0, 9.0, 11.0]), np.array([1.0, 1.0, 10.0, 10.0]), 2.0)
     np.testing.assert_allclose(index, [1 / 3, 1.0, 0.0])
+
+
+def test_tiresias_learns_from_every_job_that_finishes():
+    """One GPU, quantum 2 GPU-s: w ends after 1 GPU-s, l, 1-11, after 10. A runs from 11; b (1 s) comes at 20.
+
+    Of (1, 10) half end within 2 of the start, after (1 + 2) / 2 each: b's index is 0.5 / 1.5 = 1/3. A has 9:
+    the one that got so far ended 1 later: index 1. A goes on to 21, then b: 22. From w alone b would have
+    index 1 / 1 and a, which outlived it, 0: b 20-21.
+    """
+    jobs = [job("w", 1, 1), job("l", 1, 10), job("a", 1, 10), job("b", 1, 1, at=20)]
+    policy = Tiresias(thresholds_gpu_s=(1000,), gittins=True, gittins_sample=1, gittins_quantum_gpu_s=2)
+    assert finishes(jobs, tiny_cluster(1, 1), policy) == [1, 11, 21, 22]
 
 
 def test_estimates_change_decisions_not_truth():

@@ -85,11 +85,34 @@ def test_the_crowd_is_an_average_over_the_stay():
     assert crowd.mean(columns, 30).tolist() == [2, 2.5, 2]
 
 
+def test_the_share_goes_by_the_mean_number_of_jobs_not_the_present_one():
+    """A (100 s) is alone until b (20 s) comes at 5; at 10 both leases are on offer.
+
+    A's 100 s are worth 100 x 1.5 alone, with 1.5 jobs on average: 0.67; b's 5 + 20 s, with 2, 40: 0.63. So a
+    goes on; with the 2 jobs of now it would be 100 / 200 against 25 / 40. At 20 a has 100 / 175, b 35 / 40: b
+    runs 20-40 (at 30 it has 35 / 40, a 110 / 183), then a for the 80 s that it lacks.
+    """
+    result, _ = run([job("a", 1, 100), job("b", 1, 20, at=5)])
+    assert seconds(result, "first_start_ns") == [0, 20]
+    assert seconds(result, "finish_ns") == [120, 40]
+
+
 def test_what_the_auction_leaves_goes_to_the_others():
     """As above on three GPUs with c for 2 and e for 1: c wins; of the one left over e makes use, d cannot."""
     jobs = [job("x", 3, 10), job("c", 2, 10, at=1), job("d", 2, 10, at=10), job("e", 1, 10, at=10)]
     result, _ = run(jobs, gpus=3)
     assert seconds(result, "first_start_ns") == [0, 10, 20, 10]
+
+
+def test_the_auction_leaves_its_rest_to_the_worst_off():
+    """Two GPUs; x ends at 10, where c (40 s), d (20 s) and e (10 s) have waited for 5. One of three may bid.
+
+    There were 4 jobs, so each would have run at half speed alone: c 45 / 80, d 25 / 40, e 15 / 20. E wins,
+    and of the others d is worse off, though c came before it. E ends at 20, when c starts.
+    """
+    jobs = [job("x", 2, 10), *(job(n, 1, s, at=5) for n, s in (("c", 40), ("d", 20), ("e", 10)))]
+    result, _ = run(jobs, gpus=2)
+    assert seconds(result, "first_start_ns") == [0, 20, 10, 10]
 
 
 def test_a_bad_placement_makes_a_job_worse_off():

@@ -1,5 +1,7 @@
 """One decision per instant, order of events, timers, ticks, stop conditions, stuck runs."""
 
+from dataclasses import replace
+
 import pytest
 
 from artist.core.events import Arrival, Finish, Start, Wake
@@ -99,6 +101,27 @@ def test_a_policy_on_a_grid_is_called_at_multiples_only():
     result, _ = run_checked([job("a", 1, 5, at=3)], tiny_cluster(), policy)
     assert seconds(result, "first_start_ns") == [10]
     assert result.end_ns == seconds_to_ns(15)
+
+
+@pytest.mark.parametrize("on_events", [True, False])
+def test_a_tick_comes_once_an_instant(on_events):
+    """Every 5 s: b arrives at 5 and a, of 10 s, ends at 10, on ticks; at 5 the policy also asks for a round.
+
+    One call for tick and event together, a second one at 5 as asked, none twice for the tick; b runs 5-12.
+    """
+
+    class Policy(Scripted):
+        interval_s = 5
+
+        def decide(self, view):
+            plan = super().decide(view)
+            again = view.now_ns == seconds_to_ns(5) and self.calls.count(5) == 1
+            return replace(plan, wake_ns=view.now_ns) if again else plan
+
+    policy = Policy({0: lambda v, p: p.place(0, on((0, 1))), 5: lambda v, p: p.place(1, on((1, 1)))})
+    policy.on_events = on_events
+    run_checked([job("a", 1, 10), job("b", 1, 7, at=5)], tiny_cluster(), policy)
+    assert policy.calls == [0, 5, 5, 10]
 
 
 def test_a_window_of_jobs_ends_the_run():

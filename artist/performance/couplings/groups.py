@@ -36,7 +36,7 @@ class Groups:
         self._stages = stages
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
-        """Return the changed jobs and the members of their groups, group by group; none if there is no group."""
+        """Return the changed jobs and the members of their groups, group by group; none without a group."""
         jobs: dict[int, None] = {}
         for job in members_touched(changed, running):
             group = running.allocation(job).group

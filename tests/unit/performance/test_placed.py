@@ -93,6 +93,24 @@ def test_fewer_gpus_take_longer_and_the_profile_is_scaled_with_them():
     assert network.asked == [(1400, ((("box", 2),),))]
 
 
+def test_equal_shapes_of_other_demands_are_asked_anew():
+    """Two GPUs of one machine: of two asked the profile computes for 700 ns, of four asked for 1400.
+
+    What 2100 ns of communication are exposed beyond that is 1400 and 700, 2 and 1/2 times the compute, so of
+    1000 and 2 x 1000 ns of the trace 2000 and 1000. With one answer for both it would be 2000 and 4000.
+    """
+
+    class Hiding(Network):
+        def iteration(self, profile, shape, fabric, system):
+            return IterationTime(profile.compute_ns, 2100, 2100 - profile.compute_ns)
+
+    two, four = (spec(2), on((0, 2))), (spec(4, min_gpus=2, max_gpus=4), on((3, 2)))
+    assert price(two, four, network=Hiding()) == [
+        IterationParts(1000, exposed_ns=2000),
+        IterationParts(2000, exposed_ns=1000),
+    ]
+
+
 def test_slower_gpus_take_longer():
     """Speed 0.5: twice the compute; the shape names the machine type."""
     network = Network()

@@ -1,0 +1,248 @@
+"""Every class of policies runs the conformance suite at its pace: leases, timers and thresholds of seconds.
+
+The jobs of the suite last seconds, so with the shipped values no lease would end and no timer run out. Each
+class also shows that what is its own happens in the suite's workload.
+"""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import get_args
+
+import pytest
+
+from artist.core.cluster import Allocation, Cluster
+from artist.core.events import Change, Start, Stop, Wake
+from artist.core.job import Demand, JobSpec, Stages
+from artist.core.view import Policy
+from artist.performance.api import Performance
+from artist.performance.couplings.packed import Packed
+from artist.performance.placed import PlacedPerformance
+from artist.policies.antman import AntMan
+from artist.policies.dally import Dally
+from artist.policies.gandiva import Gandiva
+from artist.policies.muri import Muri
+from artist.policies.ordered import Ordered
+from artist.policies.parts.placement import PlacementName
+from artist.policies.themis import Themis
+from artist.policies.tiresias import Tiresias
+from artist.testing.conformance import PolicyConformance, generated_jobs
+from artist.testing.tiny import PlainPerformance, run_checked, tiny_cluster
+from artist.units import seconds_to_ns
+from netmodels.api import IterationTime
+from netmodels.zero import ZeroModel
+
+HOUR = 3600
+
+
+class TestPlacements(PolicyConformance):
+    """Each placement under the order that stops most jobs."""
+
+    @pytest.fixture(autouse=True, params=get_args(PlacementName))
+    def _placement(self, request: pytest.FixtureRequest) -> None:
+        self.placement: str = request.param
+
+    def make_policy(self) -> Policy:
+        return Ordered(order="srtf", preemptive=True, backfill=True, placement=self.placement)
+
+
+ORDERED = {
+    "strict": {"order": "fifo", "preemptive": False, "backfill": False},
+    "overtaking": {"order": "sjf", "preemptive": False, "backfill": True},
+    "in_order": {"order": "srsf", "preemptive": True, "backfill": False, "interval_s": 2},
+    "on_a_clock": {
+        "order": "las2d",
+        "preemptive": True,
+        "backfill": True,
+        "on_events": False,
+        "interval_s": 3,
+    },
+}
+
+
+class TestOrdered(PolicyConformance):
+    """Orders of all kinds: with and without durations, preemption, overtaking, events and a clock."""
+
+    @pytest.fixture(autouse=True, params=ORDERED)
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.kind: str = request.param
+
+    def make_policy(self) -> Policy:
+        return Ordered(**ORDERED[self.kind])
+
+    def test_jobs_are_stopped_only_if_preemptive(self) -> None:
+        """The suite's workload gives reason to stop jobs: some are, and without preemption none."""
+        result, _ = self._all_finish(generated_jobs(0), tiny_cluster(3, 4, per_rack=2))
+        assert (result.columns["preemptions"].sum() > 3) == ORDERED[self.kind]["preemptive"]
+
+
+TIRESIAS = {
+    "queues": {"thresholds_gpu_s": (4, 20), "promote_knob": 2},
+    "running_first": {"thresholds_gpu_s": (4, 20), "running_first": True, "backfill": False},
+    "gittins": {"thresholds_gpu_s": (20,), "gittins": True, "gittins_quantum_gpu_s": 5, "gittins_sample": 3},
+    "continuous": {"continuous": True, "interval_s": 5, "skew_threshold": 0.0},
+}
+
+
+class TestTiresias(PolicyConformance):
+    """Thresholds of some GPU-seconds: jobs fall from queue to queue while they run."""
+
+    @pytest.fixture(autouse=True, params=TIRESIAS)
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.kind: str = request.param
+
+    def make_policy(self) -> Policy:
+        return Tiresias(**TIRESIAS[self.kind])
+
+    def test_jobs_are_demoted(self) -> None:
+        """Some are stopped; with queues some of them when the policy is woken, at a threshold."""
+        result, events = self._all_finish(generated_jobs(0), tiny_cluster(3, 4, per_rack=2))
+        assert result.columns["preemptions"].sum() > 3
+        assert (self.kind == "continuous") == (not [e for e in events if isinstance(e, Wake)])
+
+
+DALLY = {
+    "keep": {"renewal": "keep", "lease_s": 5, "machine_timer_h": 2 / HOUR, "rack_timer_h": 4 / HOUR},
+    "literal": {"renewal": "literal", "lease_s": 6, "machine_timer_h": 1 / HOUR, "rack_timer_h": 2 / HOUR},
+    "nearer": {"renewal": "nearer", "lease_s": 5, "machine_timer_h": 1 / HOUR, "rack_timer_h": 1 / HOUR},
+}
+
+
+class TestDally(PolicyConformance):
+    """Leases and timers of seconds, on GPUs that are slower the farther they are from each other."""
+
+    @pytest.fixture(autouse=True, params=DALLY)
+    def _renewal(self, request: pytest.FixtureRequest) -> None:
+        self.renewal: str = request.param
+
+    def make_policy(self) -> Dally:
+        return Dally(**DALLY[self.renewal], history_leases=5)
+
+    def make_performance(self) -> Performance:
+        return PlainPerformance(lambda spec, allocation: 1 + 0.25 * len(allocation.slices))
+
+    def test_leases_end_and_timers_run_out_and_are_tuned(self) -> None:
+        """Some jobs lose their GPUs, some take GPUs of several machines after a wait, and timers move."""
+        policy = self.make_policy()
+        jobs, cluster = generated_jobs(0, 48), tiny_cluster(3, 4, per_rack=2)
+        result, events = run_checked(jobs, cluster, policy, self.make_performance())
+        assert result.columns["preemptions"].sum() > 3
+        assert self.renewal == "keep" or result.columns["migrations"].sum() > 0
+        waited = [e for e in events if isinstance(e, Start) and e.time_ns > result.jobs[e.job].submit_ns]
+        assert [e for e in waited if len(e.allocation.slices) > 1 and e.allocation.gpus <= 4]
+        assert len(policy.series) > 3
+
+
+class TestThemis(PolicyConformance):
+    """Leases of seconds: auctions among a part of the jobs, and among all."""
+
+    @pytest.fixture(autouse=True, params=[(0.5, "consolidate"), (0.0, "consolidate_machine")])
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.knob, self.placement = request.param
+
+    def make_policy(self) -> Policy:
+        return Themis(lease_s=3, fairness_knob=self.knob, placement=self.placement)
+
+    def test_leases_are_won_and_lost(self) -> None:
+        """Some jobs lose the auction at the end of a lease; none is stopped at any other time."""
+        result, events = self._all_finish(generated_jobs(0), tiny_cluster(3, 4, per_rack=2))
+        stops = [event.time_ns for event in events if isinstance(event, Stop)]
+        assert len(stops) == result.columns["preemptions"].sum() > 3
+        assert not any(time % seconds_to_ns(3) for time in stops)
+
+
+class TestGandivaThatPacks(PolicyConformance):
+    """All parts of Gandiva at the pace of the suite; its jobs leave their GPUs idle for much of the time."""
+
+    @pytest.fixture(autouse=True, params=[0.0, 1.5], ids=["gains", "loses"])
+    def _interference(self, request: pytest.FixtureRequest) -> None:
+        self.interference: float = request.param
+
+    def make_policy(self) -> Policy:
+        parts = {"slicing": True, "packing": True, "grow_shrink": True}
+        return Gandiva(**parts, quantum_s=3, profile_s=1, grow_after_s=0.5)
+
+    def make_performance(self) -> Performance:
+        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile, packed=Packed(self.interference))
+
+    def test_jobs_are_packed_grown_and_parted(self) -> None:
+        """The suite would show nothing if nobody were ever packed: here some are, and grow and shrink."""
+        jobs = [
+            replace(spec, model="any", demand=Demand(gpus, min_gpus=1, max_gpus=gpus + 2))
+            for spec in generated_jobs(0)
+            if (gpus := spec.demand.gpus) <= 4
+        ]
+        result, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
+        packed = [e for e in events if isinstance(e, Start) and e.allocation.group]
+        assert len(packed) > 3
+        assert result.columns["resizes"].sum() > 3
+        assert result.columns["preemptions"].sum() > 3  # turns
+
+
+class TestMuriThatGroups(PolicyConformance):
+    """Muri at the pace of the suite, with jobs that use a resource each: they are grouped all the time."""
+
+    @pytest.fixture(
+        autouse=True, params=[("srsf", "blossom", 4), ("las2d", "blossom", 3), ("las2d", "priority", 4)]
+    )
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.order, self.matching, self.most_jobs = request.param
+
+    def make_policy(self) -> Policy:
+        how = {"order": self.order, "matching": self.matching, "most_jobs": self.most_jobs}
+        return Muri(**how, on_events=True, interval_s=3, profiling_noise=0.2)
+
+    def make_performance(self) -> Performance:
+        return _OneResourceEach()
+
+    def test_jobs_are_grouped(self) -> None:
+        """The suite would show nothing if nobody were ever grouped: here some are, in groups of all sizes."""
+        jobs = [replace(spec, submit_ns=0) for spec in generated_jobs(0, 48)]
+        _, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
+        held = [event.allocation for event in events if isinstance(event, Start | Change)]
+        sizes = {allocation.group.name.count("+") + 1 for allocation in held if allocation.group}
+        assert {2, self.most_jobs} <= sizes <= set(range(2, self.most_jobs + 1))
+
+
+class _OneResourceEach(PlacedPerformance):
+    """Interleaved groups; which resource a job uses most of all goes by its user."""
+
+    def __init__(self) -> None:
+        super().__init__(ZeroModel(), None, None, _no_profile, network_stage="table")
+
+    def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
+        main = int(spec.user[1:] or 3)
+        return Stages(*(spec.compute_ns * (7 if r == main else 1) // 10 for r in range(4)))
+
+
+class TestAntManThatShares(PolicyConformance):
+    """Jobs of several GPUs leave them idle for two thirds of the time, and others join them."""
+
+    @pytest.fixture(autouse=True, params=[False, True], ids=["in_order", "backfill"])
+    def _backfill(self, request: pytest.FixtureRequest) -> None:
+        self.backfill: bool = request.param
+
+    def make_policy(self) -> Policy:
+        return AntMan(backfill=self.backfill)
+
+    def make_performance(self) -> Performance:
+        return PlacedPerformance(_ThirdBusy(), None, None, _no_profile)
+
+    def test_jobs_of_both_kinds_share(self) -> None:
+        """The suite would show nothing if nobody ever shared: here some do, and nobody is stopped."""
+        jobs = [replace(spec, model="any", guaranteed=i % 3 > 0) for i, spec in enumerate(generated_jobs(0))]
+        result, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
+        shared = [e for e in events if isinstance(e, Start) and e.allocation.group]
+        assert len(shared) > 3
+        assert {e.allocation.opportunistic for e in shared} == {True, False}
+        assert result.columns["preemptions"].sum() == result.columns["migrations"].sum() == 0
+
+
+class _ThirdBusy:
+    """A network that exposes twice the compute: jobs of several GPUs keep them busy for a third."""
+
+    def iteration(self, profile: object, shape: object, fabric: object, system: object) -> IterationTime:
+        return IterationTime(1000, 2000, 2000)
+
+
+def _no_profile(model: str) -> SimpleNamespace:
+    return SimpleNamespace(skew=0.0, compute_ns=1000, scaled=lambda factor: _no_profile(model))

@@ -1,0 +1,115 @@
+"""What the engine tells performance of the jobs that run, and policies of what these draw."""
+
+import pytest
+
+from artist.core.cluster import Cluster, Group, Machine
+from artist.core.events import Reprice
+from artist.core.iteration import IterationParts
+from artist.core.job import Demand, JobSpec
+from artist.engine.engine import Engine
+from artist.engine.overheads import Overheads
+from artist.errors import InputError, PlanError
+from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
+from artist.units import seconds_to_ns
+
+
+class Watching(PlainPerformance):
+    """Writes down, at every question, who crosses which links and when delays end."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def reprice(self, changed, running):
+        machines = [running.crossing_machine(m) for m in range(len(running.cluster.machines))]
+        racks = [running.crossing_rack(rack) for rack in range(running.cluster.n_racks)]
+        ready = {c.job: running.ready_ns(c.job) for c in changed if c.after is not None}
+        self.seen.append((machines, racks, ready))
+        return super().reprice(changed, running)
+
+
+def test_links_are_crossed_from_the_start_to_the_end():
+    """Job 0 on m0 only, 5 s; job 1 on m1 and m2, in two racks, from 0 to 10 s; start takes 2 s.
+
+    While both run the links of m1, m2 and of both racks carry job 1; at 12 s nothing does.
+    """
+    watching = Watching()
+    place = {0: lambda v, p: [p.place(0, on((0, 1))), p.place(1, on((1, 1), (2, 1)))]}
+    jobs = [job("a", 1, 5), job("b", 2, 10)]
+    cluster = tiny_cluster(4, 2, per_rack=2)
+    run_checked(jobs, cluster, Scripted(place), watching, overheads=Overheads(start_s=2))
+    first, *_, last = watching.seen
+    assert first[:2] == ([(), (1,), (1,), ()], [(1,), (1,)])
+    assert first[2] == {0: seconds_to_ns(2), 1: seconds_to_ns(2)}
+    assert last[:2] == ([(), (), (), ()], [(), ()])
+
+
+def test_bandwidth_is_seen_by_machine_and_by_job():
+    """A draws 100 on two machines, half of it on each; b, capped at 0.4, draws 40 of 100 on m1.
+
+    At 1 s: 50, 50 + 40. B ends at 2 s: 50, 50. A job that says nothing draws nothing.
+    """
+    seen = []
+
+    def look(view, plan):
+        of_m1 = view.observed_bandwidth_on(1)
+        seen.append((view.observed_bandwidth_bytes_per_s.tolist(), dict(of_m1)))
+
+    def place(view, plan):
+        plan.place(0, on((0, 1), (1, 1)))
+        plan.place(1, on((1, 0, 2), cap=0.4))
+        plan.place(2, on((0, 1)))
+        look(view, plan)
+
+    drawing = {"memory_bandwidth_bytes_per_s": 100}
+    cpu_job = JobSpec("b", 0, Demand(0, cpus=2, **drawing), 2, seconds_to_ns(1))
+    jobs = [job("a", 2, 9, **drawing), cpu_job, job("c", 1, 9)]
+    script = {0: place, 1: look, 3: look}
+    run_checked(jobs, tiny_cluster(2, 2, cpus=4), Scripted(script))
+    assert seen == [([0, 0], {}), ([50, 90], {0: 50, 1: 40}), ([50, 50], {0: 50})]
+
+
+def test_a_price_says_all_parts():
+    """An observer that asks for rates gets where the time goes, not only how much: 1 s and half a second."""
+    log = []
+
+    class Rates:
+        rates = True
+
+        def observe(self, time_ns, events, gauges):
+            log.extend(events)
+
+    half = PlainPerformance(slow=lambda spec, allocation: 1.5)
+    script = Scripted({0: lambda v, p: p.place(0, on((0, 1)))})
+    Engine([job("a")], tiny_cluster(), script, half, observers=[Rates()]).run()
+    (priced,) = [event for event in log if isinstance(event, Reprice)]
+    assert priced.parts == IterationParts(seconds_to_ns(1), exposed_ns=seconds_to_ns(0.5))
+    assert priced.iteration_ns == seconds_to_ns(1.5)
+
+
+@pytest.mark.parametrize("how", [{"mode": "mixed"}, {"ordering": "random"}])
+def test_a_group_of_no_known_mode_is_refused(how):
+    """Nobody would know how its members share."""
+    group = Group("g", ((0, 1),), **how)
+    script = Scripted({0: lambda v, p: p.place(0, on((0, 1), group=group))})
+    with pytest.raises(PlanError, match="packed or interleaved, best or worst"):
+        run_checked([job("a")], tiny_cluster(), script)
+
+
+@pytest.mark.parametrize("times", [1e12, 1e200])
+def test_prices_that_never_end_are_bad_input(times):
+    """Ten iterations of 10^12 s would leave the 64 bits of nanoseconds: the job and the part are named."""
+    endless = PlainPerformance(slow=lambda spec, allocation: times)
+    script = Scripted({0: lambda v, p: p.place(0, on((0, 1)))})
+    with pytest.raises(InputError) as error:
+        run_checked([job("a")], tiny_cluster(), script, endless)
+    assert error.value.where == "job 'a'"
+    assert error.value.found.startswith("exposed_ns of 1e")
+
+
+def test_cluster_without_racks_beyond_the_first():
+    """One machine crosses nothing: the index has an entry a rack, and stays empty."""
+    watching = Watching()
+    script = Scripted({0: lambda v, p: p.place(0, on((0, 2)))})
+    run_checked([job("a", 2)], Cluster([Machine("m0", 0, "box", 2)]), script, watching)
+    assert {(tuple(machines), tuple(racks)) for machines, racks, _ in watching.seen} == {(((),), ((),))}
