@@ -11,6 +11,7 @@ from artist.engine.belief import Hypothetical
 from artist.performance.api import Changed
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed
+from artist.performance.effects.compute import Compute
 from artist.performance.effects.stages import measured_shares, stages_of
 from artist.performance.placed import PlacedPerformance
 from artist.testing.tiny import on
@@ -124,6 +125,8 @@ def test_a_trace_s_times_hold_for_the_gpus_that_it_was_measured_on():
     assert parts == [IterationParts(1000, exposed_ns=400), IterationParts(500, exposed_ns=200)]
     elastic = spec(2, measured_speed=0.5, min_gpus=1, max_gpus=2)
     assert price((elastic, on((4, 1)))) == [IterationParts(2000)]
+    loss = Compute(scaling_loss=0.5)  # of two GPUs the second counts half: 1000 x 1.5 / 1 on one
+    assert loss.ns(elastic, on((4, 1)), CLUSTER) == 1500
 
 
 @pytest.mark.parametrize("measured_speed", [0.5, 1.0, 4.0])

@@ -251,5 +251,6 @@ def test_the_cluster_s_own_gpus_of_several_types() -> None:
     v100, t4 = {"type": "v100_8gpu", "count": 1}, {"type": "t4_8gpu", "count": 3}
     assert on("v100_t4_pools", [t4, v100]).own == Gpu("V100", 0.25, 1.0)
     assert on("v100_t4_pools", [t4]).own == Gpu("T4", 0.25 / 3, 0.5)
-    p3dn, g4dn = {"type": "p3dn_24xlarge", "count": 1}, {"type": "g4dn_12xlarge", "count": 3}
-    assert on("cloud_ethernet", [p3dn, g4dn]).own.name == "T4"  # 12 GPUs against 8; the default is not there
+    p3dn, g4dn = {"type": "p3dn_24xlarge", "count": 2}, {"type": "g4dn_12xlarge", "count": 3}
+    assert on("cloud_ethernet", [g4dn, p3dn]).own.name == "V100"  # 16 GPUs, not 12
+    assert on("cloud_ethernet", [p3dn | {"count": 1}, g4dn]).own.name == "T4"  # 8 against 12
