@@ -125,7 +125,7 @@ def check_figure(path: Path | None, field: str) -> None:
 
 def save_figure(figure: Any, path: Path, field: str) -> None:
     """Write a figure of the kind that its file's name asks for, and say so."""
-    from artist.results.plots import rendered
+    from artist.report.figures.render import rendered
 
     check_figure(path, field)
     save(rendered(figure, cast(Literal["png", "svg"], path.suffix.removeprefix("."))), path, field)

@@ -9,7 +9,9 @@ from artist.describe.demand import DemandSeries
 from artist.describe.series import Floats
 from artist.describe.statistics import DAY_S, Description
 from artist.errors import InputError
-from artist.results.looks import WIDTH_IN, log_time_axis, look, style, time_unit
+from artist.report.figures.looks import look, style
+from artist.report.figures.panels import WIDTH_IN
+from artist.report.figures.time_axis import log_time_axis, time_unit
 from artist.results.names import clip
 
 if TYPE_CHECKING:

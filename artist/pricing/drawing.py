@@ -27,7 +27,7 @@ from artist.pricing.layout import (
     radius,
     shown_members,
 )
-from artist.results.looks import look, style
+from artist.report.figures.looks import look, style
 from artist.results.names import clip
 from netmodels.fabric import Kind, MachineType, Topology
 from netmodels.graph import Node, fabric_graph

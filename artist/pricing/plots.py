@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from artist.errors import InputError
 from artist.pricing.price import Price
-from artist.results.looks import WIDTH_IN, style
+from artist.report.figures.looks import style
+from artist.report.figures.panels import WIDTH_IN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

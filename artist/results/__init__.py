@@ -1,1 +1,1 @@
-"""What a run leaves behind and what is made of it: recorder, metrics, tables, plots, report."""
+"""Run folders read back: measures, comparisons, tables."""

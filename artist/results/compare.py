@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from artist.results.folder import Run
 from artist.results.names import labels, letter, short_values
+from artist.results.run import Run
 
 POLICY = "policy"  # the policy's name stands for all keys that it determines
 CODE = "code"  # a column only where runs of one config were made by different code
@@ -39,6 +39,11 @@ class Replicates:
     label: str
     letter: str
     runs: tuple[Run, ...]
+
+    @property
+    def name(self) -> str:
+        """Return the label, with the letter for it if there is one."""
+        return f"{self.letter}: {self.label}" if self.letter else self.label
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import numpy as np
 
 from artist.recording.names import RESOURCE_COLUMNS, RESOURCES_FILE
 from artist.results.compare import Replicates
-from artist.results.folder import Run
-from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Floats, Jobs, Words, read_jobs
-from artist.results.steps import distribution_steps, thin_steps
+from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Jobs, Words, read_jobs
+from artist.results.run import Run
+from artist.results.steps import Floats, distribution_steps, thin_steps
 
 BINS = 400
 SPANS = 40  # of the use of resources, which changes much: lines of several rows share a panel

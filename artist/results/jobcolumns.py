@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import InputError
-from artist.results.folder import Run
+from artist.results.run import Run
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

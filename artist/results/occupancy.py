@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import InputError
-from artist.results.folder import Run
-from artist.results.jobcolumns import Codes, Floats
+from artist.results.jobcolumns import Codes
+from artist.results.run import Run
+from artist.results.steps import Floats
 
 _PLACING = ("start", "resume", "restart", "retune", "resize", "move")
 _ENDING = ("stop", "finish")

@@ -106,6 +106,12 @@ def _alike(comparison: Comparison, row: int, other: int) -> int:
     return sum(one == another for one, another in values)
 
 
+def scenario_rows(n_rows: int, contest: Contest) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Return name and rows of each scenario, of the first rows of a comparison."""
+    sets = [(each.name, tuple(row for row in each.rows if row < n_rows)) for each in contest.scenarios]
+    return tuple((name, rows) for name, rows in sets if rows)
+
+
 def of_policy(key: str) -> bool:
     """Return whether a key is the policy, a setting of it, or the code that ran."""
     return key in (POLICY, CODE) or key.startswith(f"{POLICY}.")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.results.compare import POLICY, Comparison, compare
-from artist.results.folder import Run
 from artist.results.measures import ALL_METRICS, METRICS, Metric, column_unit, estimate, number_texts
 from artist.results.names import short_key
+from artist.results.run import Run
 
 INTERVAL = (
     "+-: half width of the 95 % bootstrap interval of the mean over the runs (seeds) of a row; "

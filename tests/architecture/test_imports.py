@@ -31,18 +31,30 @@ ALLOWED = {
         ),
     ),
     "artist.recording": ("artist.core", "artist.recording", *BASIC),
-    "artist.results": ("artist.results", "artist.recording.names", "netmodels.naming", *BASIC),
+    "artist.results": ("artist.results", "artist.recording.names", "artist.errors"),
+    "artist.report.words": ("artist.report.words", "artist.results"),
+    "artist.report.page": ("artist.report.page", "artist.results"),
+    "artist.report.claims": ("artist.report.claims", "artist.report.page", "artist.results", "artist.errors"),
+    "artist.report": ("artist.report", "artist.results", "artist.recording.names", "artist.errors"),
     "artist.run": (
         *("artist.core", "artist.engine", "artist.performance", "artist.workload", "artist.datacenter"),
         *("artist.recording", "artist.bad_input", "artist.run", "netmodels", *BASIC),
     ),
     "netmodels": ("netmodels",),
-    "artist.pricing": ("artist.pricing", "artist.results", "artist.errors", "netmodels"),
+    "artist.pricing": (
+        "artist.pricing",
+        "artist.results",
+        "artist.report.figures",
+        "artist.errors",
+        "netmodels",
+    ),
     "artist.calibrating": (
         *("artist.calibrating", "artist.pricing.tables", "artist.results"),
         *("artist.workload.files", "artist.errors", "artist.data", "netmodels"),
     ),
-    "artist.describe": ("artist.describe", "artist.results", "artist.workload", "artist.errors"),
+    "artist.describe": (
+        *("artist.describe", "artist.results", "artist.report.figures", "artist.workload", "artist.errors"),
+    ),
 }
 # The commands beside artist make parts from the configuration, as the command line does.
 COMMANDS = (
@@ -53,11 +65,12 @@ COMMANDS = (
 )
 # Every file in policies/ is one policy; what they share lies in policies/parts/.
 POLICIES_MAY = ("artist.core", *BASIC, "artist.policies.parts")
+# A figure draws what lies in files: it knows neither the engine's records, nor how they were made, nor the
+# words and tables around it.
+FIGURES_MAY = ("artist.report.figures", "artist.results", "artist.recording.names")
 PURE_FORMULAS = tuple(
     f"artist.performance.{name}" for name in ("formulas", "packing", "interleaving", "stall")
 )
-# results.plots draws what lies in files: it knows neither the engine's records nor how they were made.
-PLOTS_MAY = ("artist.results", "artist.recording.names", "artist.errors", "artist.units")
 
 
 def module_of(path: Path) -> str:
@@ -111,12 +124,12 @@ def test_a_policy_knows_no_other_policy_and_no_engine(path: Path) -> None:
             assert inside(name, POLICIES_MAY + PURE_FORMULAS), f"{module_of(path)} imports {name}"
 
 
-def test_plots_read_files_only() -> None:
-    """One way: events -> run folder -> plots; a plot never sees a result in memory."""
-    path = ROOT / "artist/results/plots.py"
+@pytest.mark.parametrize("path", sorted((ROOT / "artist/report/figures").glob("*.py")), ids=module_of)
+def test_figures_read_files_only(path: Path) -> None:
+    """One way: events -> run folder -> figures; a figure never sees a result in memory."""
     for name in imports_of(path):
         if is_ours(name):
-            assert inside(name, PLOTS_MAY), name
+            assert inside(name, FIGURES_MAY), name
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
@@ -172,4 +185,4 @@ def test_matplotlib_is_not_needed_to_run() -> None:
             str(node.module) for node in tree.body if isinstance(node, ast.ImportFrom)
         }
         if any(name.partition(".")[0] == "matplotlib" for name in names):
-            assert module_of(path).startswith("artist.results.plot"), path
+            assert module_of(path).startswith("artist.report.figures."), path

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from artist.app.cli import main as simulate
-from artist.results.report import main as report
+from artist.report.command import main as report
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

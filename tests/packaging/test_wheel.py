@@ -29,6 +29,7 @@ def test_the_wheel_has_our_two_packages_and_the_licence(site: Path) -> None:
     assert (site / info / "licenses" / "LICENSE").is_file()
     commands = (site / info / "entry_points.txt").read_text()
     assert "artist = artist.__main__:command" in commands
+    assert "artist-report = artist.report.command:main" in commands
     assert "artist-calibrate = artist.calibrating.command:main" in commands
 
 
@@ -40,6 +41,14 @@ def test_the_wheel_carries_all_data(site: Path, kind: str) -> None:
         return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
     assert files(site / "artist" / "_data" / kind) == files(ROOT / kind)
+
+
+def test_the_wheel_carries_what_lies_beside_modules(site: Path) -> None:
+    """The style and the script of the page, and the claims of papers: artist-report reads them there."""
+    report = ROOT / "artist" / "report"
+    beside = {path.relative_to(ROOT) for kind in ("css", "js", "yaml") for path in report.rglob(f"*.{kind}")}
+    assert {path.name for path in beside} >= {"page.css", "page.js", "dally.yaml", "muri.yaml"}
+    assert all((site / path).read_bytes() == (ROOT / path).read_bytes() for path in beside)
 
 
 def test_the_unpacked_wheel_runs_outside_the_checkout(site: Path, tmp_path: Path) -> None:

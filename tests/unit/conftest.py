@@ -1,11 +1,38 @@
-"""Commands in this process, and the recovered traces if present."""
+"""Commands in this process, and the run that a person can solve on paper.
+
+3 jobs on 2 machines x 2 GPUs in one rack, in order of arrival:
+
+    s            0    2    6   10        22.5
+    m0 (2 GPUs)  a    a    a    b
+    m1 (2 GPUs)       c         b
+
+a: 2 GPUs, 10 x 1 s, submitted at 0 s. c: 2 GPUs, 4 x 1 s, submitted at 2 s. b: 4 GPUs, submitted at 1 s,
+waits for a (9 s), then 5 x (2 s compute + 0.5 s exposed communication) = 12.5 s across the rack.
+"""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import yaml
+
+from artist.core.cluster import Allocation, Cluster, Machine, Slice
+from artist.core.events import Arrival, Event, Finish, Gauges, Reprice, Start
+from artist.core.iteration import IterationParts
+from artist.core.job import Demand, JobSpec, Stages
+from artist.core.result import JOB_COLUMNS, RunResult
+from artist.recording.folder import write_run
+from artist.recording.metrics import summarise
+from artist.recording.recorder import Recorder
+from artist.recording.resources import Resources
 
 ROOT = Path(__file__).resolve().parents[2]
+S = 1_000_000_000
+RUN = {"wall_s": 0.1, "network_calls": 3, "cache_hits": 0, "version": "0.1.0", "host": "paper"}
+
 Called = Callable[..., tuple[int, str, str]]
 
 
@@ -19,6 +46,143 @@ def called(capsys: pytest.CaptureFixture[str]) -> Called:
         return code, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Two machines of two GPUs in one rack."""
+    return Cluster([Machine("m0", 0, "box", 2), Machine("m1", 0, "box", 2)])
+
+
+@pytest.fixture
+def jobs() -> list[JobSpec]:
+    """The three jobs."""
+    return [
+        JobSpec("a", 0, Demand(2), iterations=10, compute_ns=S, model="resnet50", user="ann", vc="vc0"),
+        JobSpec("b", S, Demand(4), iterations=5, compute_ns=2 * S, model="bert_large", user="bob", vc="vc0"),
+        JobSpec("c", 2 * S, Demand(2), iterations=4, compute_ns=S, model="resnet50", user="ann", vc="vc1"),
+    ]
+
+
+@pytest.fixture
+def result(cluster: Cluster, jobs: list[JobSpec]) -> RunResult:
+    """What an engine returns of the run above."""
+    columns = {name: np.zeros(3, dtype=np.int64) for name in JOB_COLUMNS}
+    half = S // 2
+    columns["submit_ns"][:] = (0, S, 2 * S)
+    columns["first_start_ns"][:] = (0, 10 * S, 2 * S)
+    columns["finish_ns"][:] = (10 * S, 45 * half, 6 * S)
+    columns["queueing_ns"][:] = (0, 9 * S, 0)
+    columns["running_ns"][:] = (10 * S, 25 * half, 4 * S)
+    columns["held_gpu_ns"][:] = (20 * S, 50 * S, 8 * S)
+    columns["compute_ns"][:] = (10 * S, 10 * S, 4 * S)
+    columns["exposed_ns"][:] = (0, 5 * half, 0)
+    columns["iterations_done"][:] = (10, 5, 4)
+    columns["starts"][:] = 1
+    columns["machine_ns"][:] = (10 * S, 0, 4 * S)
+    columns["rack_ns"][:] = (0, 25 * half, 0)
+    return RunResult(
+        jobs=jobs,
+        cluster=cluster,
+        columns=columns,
+        stopped_by="finished",
+        end_ns=45 * half,
+        busy_gpu_ns=78 * S,  # 2 x 10 + 4 x 12.5 + 2 x 4
+        capacity_gpu_ns=90 * S,  # 4 x 22.5
+        group_gpu_ns=0,
+        compute_gpu_ns=68 * S,  # 2 x 10 + 4 x 10 + 2 x 4
+        placements={"machine": 2, "rack": 1, "network": 0},
+        events=12,
+    )
+
+
+@pytest.fixture
+def none_finished(result: RunResult) -> RunResult:
+    """The same jobs in a run that was stopped before anything started or any capacity was there."""
+    columns = {name: np.zeros(3, dtype=np.int64) for name in JOB_COLUMNS}
+    columns["submit_ns"][:] = (0, S, 2 * S)
+    columns["first_start_ns"][:] = columns["finish_ns"][:] = -1
+    return replace(
+        result, columns=columns, stopped_by="time", busy_gpu_ns=0, capacity_gpu_ns=0, compute_gpu_ns=0
+    )
+
+
+@pytest.fixture
+def story() -> list[tuple[int, list[Event], Gauges]]:
+    """What an engine tells its observers of the run above."""
+    m0, m1 = Allocation((Slice(0, 2),)), Allocation((Slice(1, 2),))
+    both = Allocation((Slice(0, 2), Slice(1, 2)))
+    last = 45 * S // 2
+    return [
+        (0, [Arrival(0, 0)], Gauges(0, 4, 1, 0)),
+        (0, [Start(0, 0, m0, "start", 0), Reprice(0, 0, IterationParts(S))], Gauges(2, 4, 0, 1)),
+        (S, [Arrival(S, 1)], Gauges(2, 4, 1, 1)),
+        (2 * S, [Arrival(2 * S, 2), Start(2 * S, 2, m1, "start", 0)], Gauges(4, 4, 1, 2)),
+        (2 * S, [Reprice(2 * S, 2, IterationParts(S))], Gauges(4, 4, 1, 2)),
+        (6 * S, [Finish(6 * S, 2)], Gauges(2, 4, 1, 1)),
+        (10 * S, [Finish(10 * S, 0), Start(10 * S, 1, both, "start", 0)], Gauges(4, 4, 0, 1)),
+        (10 * S, [Reprice(10 * S, 1, IterationParts(5 * S // 2))], Gauges(4, 4, 0, 1)),
+        (last, [Finish(last, 1)], Gauges(0, 4, 0, 0)),
+    ]
+
+
+@pytest.fixture
+def recorder(jobs: list[JobSpec], cluster: Cluster, story: list[tuple[int, list[Event], Gauges]]) -> Recorder:
+    """A recorder that saw the run above."""
+    recorder = Recorder(jobs, cluster)
+    for instant in story:
+        recorder.observe(*instant)
+    return recorder
+
+
+@pytest.fixture
+def resources(
+    jobs: list[JobSpec], cluster: Cluster, story: list[tuple[int, list[Event], Gauges]]
+) -> Resources:
+    """What was in use in the run above: jobs read for a tenth of their iteration, and compute for half of it.
+
+    b waits from 1 s to 10 s, its rest takes 10 s: (t - 1) / 10.
+    """
+
+    def stages(spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
+        return Stages(spec.compute_ns // 10, 0, spec.compute_ns // 2, 0)
+
+    resources = Resources(jobs, cluster, stages)
+    for instant in story:
+        resources.observe(*instant)
+    resources.close(45 * S // 2)
+    return resources
+
+
+@pytest.fixture
+def summary(result: RunResult) -> dict[str, Any]:
+    """The summary of the run above."""
+    return summarise(result, policy="fifo", seed=1, network_distinct=2, run=RUN)
+
+
+@pytest.fixture
+def run_folder(result: RunResult, recorder: Recorder, summary: dict[str, Any]) -> Callable[..., Path]:
+    """Write the run, its completion times multiplied by `slower`, with a config, perhaps what was in use."""
+
+    def write(
+        folder: Path, config: dict[str, Any], slower: int = 1, resources: Resources | None = None
+    ) -> Path:
+        folder.mkdir(parents=True)
+        slow = dict(result.columns)
+        slow["finish_ns"] = slow["submit_ns"] + slower * (slow["finish_ns"] - slow["submit_ns"])
+        changed = replace(result, columns=slow)
+        policy, seed = str(config["policy"]["name"]), int(config["seed"])
+        write_run(
+            folder,
+            changed,
+            recorder,
+            summarise(changed, policy=policy, seed=seed, network_distinct=2, resources=resources, run=RUN),
+            resources=resources,
+        )
+        (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+        return folder
+
+    return write
 
 
 @pytest.fixture

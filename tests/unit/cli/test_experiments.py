@@ -12,8 +12,8 @@ from omegaconf import OmegaConf, open_dict
 
 from artist.app.cli import register_topologies
 from artist.data import data_path
-from artist.results.claims.evaluate import _flat, _roles
-from artist.results.claims.schema import read_claims
+from artist.report.claims.evaluate import _flat, _roles
+from artist.report.claims.schema import read_claims
 from artist.run.build import build, check_config, input_files
 
 GROUPS = {path.name for path in data_path("conf").iterdir() if path.is_dir()} | {"topology"}

@@ -1,5 +1,7 @@
 """How groups share is what the plan says of each; how long that takes is what the configuration says."""
 
+from dataclasses import replace
+
 import pytest
 from pydantic import ValidationError
 
@@ -12,15 +14,18 @@ from artist.performance.couplings.member import Member
 from artist.policies.muri import Muri
 from artist.run.config import PerformanceConfig
 from artist.testing.tiny import job, on, run_checked, tiny_cluster
+from artist.units import seconds_to_ns
 
 
 @pytest.mark.parametrize("ordering", ["best", "worst"])
 def test_groups_of_muri_say_that_they_are_interleaved_and_how(ordering):
-    """Three jobs of the only GPU: whoever shares does so under one clock, in the ordering of the policy."""
+    """Two jobs of one GPU, 1 s on each resource: 4 s together instead of 8 in turn, in whichever ordering."""
+    second = Stages(*[seconds_to_ns(1)] * 4)
+    jobs = [replace(job(name, iteration_s=4), stages=second) for name in "ab"]
     policy = Muri(order="srsf", ordering=ordering, on_events=True)
-    _, events = run_checked([job(name) for name in "abc"], tiny_cluster(1, 1), policy)
+    _, events = run_checked(jobs, tiny_cluster(1, 1), policy)
     groups = [event.allocation.group for event in events if isinstance(event, Start)]
-    assert {(group.mode, group.ordering) for group in groups if group} <= {("interleaved", ordering)}
+    assert [(group.mode, group.ordering) for group in groups] == [("interleaved", ordering)] * 2
 
 
 def test_groups_run_in_their_ordering():

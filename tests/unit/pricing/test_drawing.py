@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from artist.pricing.drawing import draw_fabric
-from artist.results.plots import rendered
+from artist.report.figures.render import rendered
 from netmodels.api import Dimension, Fabric, MachineType, Topology, load_topology
 from netmodels.errors import InputError
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from artist.results.compare import compare
-from artist.results.folder import Run
+from artist.results.run import Run
 
 
 def _run(

@@ -1,9 +1,7 @@
-"""Who ran where, read back from events; the picture and the trace that are made of it."""
+"""Who ran where, read back from events."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from artist.errors import InputError
-from artist.results.compare import compare
-from artist.results.folder import Run, read_run
+from artist.results.folder import read_run
 from artist.results.occupancy import Stays, parse_allocation, read_stays, used_gpus
-from artist.results.pictures import picture
-from artist.results.trace import trace_text
+from artist.results.run import Run
 
 
 @pytest.fixture
@@ -111,25 +107,6 @@ def test_use_keeps_all_gpu_time(run: Run) -> None:
         assert used.sum() * 22.5 / bins == pytest.approx(78.0)
 
 
-def test_the_picture_of_the_run_on_paper(run: Run) -> None:
-    """2 machines x 2 GPUs: all of m0 in one colour (2-4 GPUs), m1 white before 2 s and from 6 s to 10 s."""
-    made = picture(compare([run]).groups[0], 22.5)
-    rows, bins, _ = made.pixels.shape
-    assert (rows, made.machines) == (4, 2)
-    white = (made.pixels == 255).all(axis=2)
-    assert not white[:2].any()
-    middles_s = (np.arange(bins) + 0.5) * 22.5 / bins
-    idle = (middles_s < 2) | ((middles_s > 6) & (middles_s < 10))
-    assert (white[2:] == idle).mean() > 0.99
-    assert len({tuple(pixel) for pixel in made.pixels[~white]}) == 1
-
-
-def test_idle_machines_are_in_the_picture(run: Run) -> None:
-    """Only m0 was used; the capacity of 4 GPUs says that there is another machine of 2."""
-    rewrite(run, [(0.0, "start", "a", "m0:2"), (22.5, "finish", "a", None)])
-    assert picture(compare([run]).groups[0], 22.5).machines == 2
-
-
 def test_half_a_million_events_are_read_in_seconds(run: Run) -> None:
     """A month of a large trace: 400,000 events of 100,000 jobs; measured 0.4 s, 5 s are allowed."""
     import time
@@ -158,68 +135,3 @@ def test_events_without_allocations_are_refused(run: Run) -> None:
     )
     with pytest.raises(InputError, match="columns are missing"):
         read_stays(run)
-
-
-def _trace(run: Run) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = json.loads(trace_text(run)[0])["traceEvents"]
-    return events
-
-
-def test_the_trace_is_what_the_format_asks_for(run: Run) -> None:
-    """Trace Event Format: an object with traceEvents; X has ts and dur, C numbers, M names."""
-    text, left_out = trace_text(run)
-    trace = json.loads(text)
-    assert (trace["displayTimeUnit"], left_out) == ("ms", 0)
-    needed = {"X": {"ts", "dur", "cat"}, "C": {"ts"}, "M": set()}
-    for event in trace["traceEvents"]:
-        assert {"name", "ph", "pid", "tid", "args"} | needed[event["ph"]] == set(event)
-        assert event.get("dur", 1) > 0
-        assert event.get("ts", 0) >= 0
-        if event["ph"] == "C":
-            assert all(isinstance(value, int) for value in event["args"].values())
-
-
-def test_jobs_in_the_trace_of_the_run_on_paper(run: Run) -> None:
-    """An event for each GPU that a job held: 2 + 2 + 4; machines are processes, process 0 the cluster."""
-    events = _trace(run)
-    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
-    assert names == {0: "cluster", 1: "m0", 2: "m1"}
-    held = sorted((e["name"], names[e["pid"]], e["tid"], e["ts"], e["dur"]) for e in events if e["ph"] == "X")
-    assert held == [
-        *(("a", "m0", gpu, 0.0, 10e6) for gpu in (0, 1)),
-        *(("b", machine, gpu, 10e6, 12.5e6) for machine in ("m0", "m1") for gpu in (0, 1)),
-        *(("c", "m1", gpu, 2e6, 4e6) for gpu in (0, 1)),
-    ]
-    told = next(e["args"] for e in events if e["name"] == "b")
-    assert (told["user"], told["gpus"], told["queueing_s"], told["ended"]) == ("bob", 4, 9.0, "finish")
-
-
-def test_counters_of_the_trace(run: Run) -> None:
-    """The queue of the run on paper: b waits from 1 s to 10 s."""
-    queue = [(e["ts"], e["args"]["value"]) for e in _trace(run) if e["name"] == "queue length"]
-    assert queue == [(0.0, 0), (1e6, 1), (10e6, 0)]
-
-
-def test_events_of_a_thread_never_overlap(run: Run) -> None:
-    """Jobs that share a GPU, and one that begins as another ends: each thread is free when it is used."""
-    rows: list[tuple[float, str, str, str | None]] = [
-        (0.0, "start", "p", "m0:2 g=shared"),
-        (1.0, "start", "q", "m0:2 g=shared"),
-        (4.0, "finish", "p", None),
-        (4.0, "start", "r", "m0:1"),
-        (6.0, "finish", "q", None),
-        (7.0, "finish", "r", None),
-    ]
-    rewrite(run, rows)
-    held = [e for e in _trace(run) if e["ph"] == "X"]
-    assert len({e["tid"] for e in held}) == 4
-    for one in held:
-        others = (e for e in held if e is not one and e["tid"] == one["tid"])
-        assert all(one["ts"] + one["dur"] <= e["ts"] or e["ts"] + e["dur"] <= one["ts"] for e in others)
-
-
-def test_a_long_trace_ends_early_and_says_so(run: Run) -> None:
-    """5 events allowed: a and c take 4, and b's 2 stays of 2 GPUs each are left out."""
-    text, left_out = trace_text(run, most=5)
-    assert left_out == 2
-    assert {e["name"] for e in json.loads(text)["traceEvents"] if e["ph"] == "X"} == {"a", "c"}

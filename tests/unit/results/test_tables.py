@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from artist.results.compare import compare
-from artist.results.folder import Run, read_run
+from artist.results.folder import read_run
+from artist.results.run import Run
 from artist.results.tables import compare_table, comparison_csv, comparison_grid, run_table
 
 

@@ -1,0 +1,1 @@
+"""The page that `artist-report` makes of run folders: tables, figures, findings, claims."""

@@ -1,0 +1,143 @@
+"""The command `artist-report`: tables and plots of runs that were made before."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from artist.errors import InputError
+from artist.recording.names import ERROR
+from artist.report.claims.schema import read_claims
+from artist.report.claims.table import claims_grid, judge
+from artist.report.contents import CLAIMS, report_files
+from artist.report.trace import traces
+from artist.report.words.notes import CODE_ALONE
+from artist.results.compare import CODE, compare
+from artist.results.folder import find_runs, read_run
+from artist.results.scenarios import contest
+from artist.results.tables import comparison_grid
+
+SUCCESS, BAD_INPUT = 0, 2
+_USAGE = "FOLDER ... [--baseline KEY=VALUE,...] [--claims NAME] [--output DIR] [--trace]; see --help"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, or 2 for bad input.
+
+    Parameters
+    ----------
+    argv
+        Arguments without the program's name; those of the process if None.
+    """
+    try:
+        arguments = _parser().parse_args(argv)
+        folders = [Path(folder) for folder in arguments.folders]
+        output = Path(arguments.output) if arguments.output else folders[0] / "report"
+        report(folders, output, baseline=arguments.baseline, trace=arguments.trace, claims=arguments.claims)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    return SUCCESS
+
+
+def report(
+    folders: Sequence[Path],
+    output: Path,
+    *,
+    baseline: str | None = None,
+    trace: bool = False,
+    claims: str | None = None,
+) -> None:
+    """Print the comparison of all finished runs under the folders, and write the report's files.
+
+    Parameters
+    ----------
+    baseline
+        `key=value,...`: what rows are measured against; see `scenarios.contest`.
+    trace
+        Whether to write who ran where for a trace viewer too.
+    claims
+        The claims of a paper that the runs are held against: a name or a file (`claims.schema.read_claims`).
+
+    Raises
+    ------
+    InputError
+        If a folder does not exist, no finished run is found, a file of a run is damaged, no row is like the
+        baseline, the claims are no good, or the output cannot be written.
+    """
+    claimed = None if claims is None else read_claims(claims)
+    found = find_runs(folders)
+    comparison = compare([read_run(folder) for folder in found.runs])
+    competing = contest(comparison, baseline)
+    failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]
+    print(comparison_grid(comparison, letters=True).text())
+    judged = (
+        None
+        if claimed is None
+        else judge(claimed, [run for group in comparison.groups for run in group.runs])
+    )
+    if judged is not None:
+        print(claims_grid(judged).text())
+    for failure in failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    for run in comparison.older:
+        print(f"left out, older run of the same configuration: {run.folder}", file=sys.stderr)
+    if CODE in comparison.keys:
+        print(CODE_ALONE, file=sys.stderr)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        timelines = traces(comparison) if trace else {}
+        files = report_files(comparison, competing, judged, failures, output, list(timelines))
+        if judged is None:
+            (output / CLAIMS).unlink(missing_ok=True)  # of an earlier report
+        for name, content in (files | timelines).items():
+            (output / name).write_bytes(content)
+    except OSError as error:
+        allowed = "a folder that can be written to; choose one with --output"
+        raise InputError("cannot be written", where=str(output), found=str(error), allowed=allowed) from error
+    print(f"written to {output}", file=sys.stderr)
+
+
+def _failure(path: Path) -> str:
+    """Return the message of a failed point, in one line."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        message = str(record["message"])
+    except (OSError, ValueError, KeyError, TypeError):
+        message = f"{ERROR} cannot be read"
+    return " ".join(message.split())
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InputError(message, where="command line", allowed=_USAGE)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="artist-report", description="Tables and plots of finished runs.")
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help="a run folder, or a folder of runs")
+    parser.add_argument(
+        "--output", metavar="DIR", help="where to write; default: report/ in the first folder"
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="KEY=VALUE,...",
+        help="rows that others are measured against, such as policy=fifo; default: the first row's policy",
+    )
+    parser.add_argument(
+        "--claims",
+        metavar="NAME",
+        help="hold the runs against the claims of a paper: dally, or a file like that of dally",
+    )
+    parser.add_argument(
+        "--trace",
+        action="store_true",
+        help="also write timeline.json, who ran where and when, for ui.perfetto.dev or chrome://tracing",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""What a report's folder holds: the page with its tables, figures and lists, and files beside it."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from artist.report.claims.table import Judged, claim_notes, claims_csv, claims_table
+from artist.report.figures.catalogue import drawings
+from artist.report.figures.facets import most_drawn
+from artist.report.images import all_drawn
+from artist.report.page.comparison_table import comparison_table
+from artist.report.page.members_table import TOP_MEMBERS, members_table
+from artist.report.page.page import Section, report_page
+from artist.report.words.findings import findings
+from artist.report.words.notes import MORE_COLUMNS, comparison_notes, lead, made_by, member_notes
+from artist.report.words.setting import setting
+from artist.results.compare import Comparison, Replicates
+from artist.results.digest import GAUGES, Digest, digest
+from artist.results.jobcolumns import PARTS
+from artist.results.run import Run
+from artist.results.scenarios import Contest
+from artist.results.tables import comparison_csv
+
+CLAIMS = "claims.csv"
+
+
+def report_files(
+    comparison: Comparison,
+    competing: Contest,
+    judged: Judged | None,
+    failures: Sequence[str],
+    output: Path,
+    traces: Sequence[str],
+) -> dict[str, bytes]:
+    """Return the files of a report by name, but for the traces, which its page links to."""
+    groups = comparison.groups[: most_drawn(competing)]
+    left_out = len(comparison.groups) - len(groups)
+    note = f" The last {left_out} of {len(comparison.groups)} rows are not drawn." if left_out else ""
+    if note:
+        print(note.strip(), "Give fewer folders to see them.", file=sys.stderr)
+    digests = [digest(group) for group in groups]
+    files: dict[str, bytes] = {"table.csv": comparison_csv(comparison).encode()}
+    if judged is not None:
+        files[CLAIMS] = claims_csv(judged).encode()
+    figures = []
+    for figure, images in all_drawn(drawings(digests, comparison, competing), note, len(groups)):
+        figures.append(figure)
+        files |= images
+    pairs = zip(traces, comparison.groups, strict=False)
+    lists = (
+        ("Failed", [(failure, "") for failure in failures]),
+        ("Left out: older runs of the same configuration", [_older(run, output) for run in comparison.older]),
+        ("Traces, to open in ui.perfetto.dev", [(f"{group.name}:", name) for name, group in pairs]),
+        ("Runs", [_entry(group, run, output) for group in comparison.groups for run in group.runs]),
+    )
+    capacity = GAUGES.index("capacity_gpus")
+    page = report_page(
+        lead(comparison),
+        setting(
+            comparison,
+            [float(each.gauges[capacity].mean[0]) for each in digests],
+            delayed=any(each.parts_s[PARTS.index("restarts and moves")] > 0 for each in digests),
+        ),
+        findings(comparison, competing, digests),
+        [*_claims_section(judged), _table_section(comparison, competing)],
+        figures,
+        _member_sections(comparison, digests),
+        lists,
+        made_by(comparison),
+    )
+    return {"report.html": page.encode()} | files
+
+
+def _table_section(comparison: Comparison, competing: Contest) -> Section:
+    table, notes = comparison_table(comparison, competing), comparison_notes(comparison, competing)
+    return Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))
+
+
+def _claims_section(judged: Judged | None) -> list[Section]:
+    if judged is None:
+        return []
+    return [Section("claims", f"Claims of {judged.file.paper}", claims_table(judged), claim_notes(judged))]
+
+
+def _member_sections(comparison: Comparison, digests: Sequence[Digest]) -> list[Section]:
+    sections = []
+    for name, title, word in (("vcs", "Virtual clusters", "VC"), ("users", "Users", "user")):
+        table = members_table(name, word, digests)
+        if table:
+            count = min(TOP_MEMBERS, len({row[0].text for row in table.rows}))
+            sections.append(Section(name, title, table, tuple(member_notes(comparison, count))))
+    return sections
+
+
+def _entry(group: Replicates, run: Run, output: Path) -> tuple[str, str]:
+    return f"{group.name}, seed {run.summary['seed']}:", f"{_relative(run.folder, output)}/"
+
+
+def _older(run: Run, output: Path) -> tuple[str, str]:
+    return f"{run.summary['policy']}, seed {run.summary['seed']}:", f"{_relative(run.folder, output)}/"
+
+
+def _relative(folder: Path, output: Path) -> str:
+    """Return the way from the page to a run, so that both can be moved together."""
+    return Path(os.path.relpath(folder.resolve(), output.resolve())).as_posix()

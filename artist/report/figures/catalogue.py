@@ -1,0 +1,55 @@
+"""The figures of a report, in the order of the page."""
+
+from collections.abc import Sequence
+
+from artist.recording.names import BLOCKING
+from artist.report.figures import (
+    cdf,
+    comm_overhead,
+    jct_by_demand,
+    jct_histogram,
+    jct_parts,
+    metrics_along,
+    occupancy,
+    over_time,
+    placements,
+    policy_series,
+    resources,
+)
+from artist.report.figures.drawing import Drawing
+from artist.results.compare import Comparison
+from artist.results.digest import Digest
+from artist.results.scenarios import Contest
+
+
+def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest) -> list[Drawing]:
+    """Return the figures of a comparison; reads the events of a few runs.
+
+    Parameters
+    ----------
+    digests
+        Of the first rows of the comparison, those that are drawn.
+
+    Raises
+    ------
+    InputError
+        If the events of a run are damaged.
+    """
+    used = resources.with_resources(digests, contest)
+    return [
+        *metrics_along.drawings(digests, comparison, contest),
+        jct_parts.drawing(digests, contest),
+        cdf.jct_drawing(digests, contest),
+        jct_histogram.drawing(digests, contest),
+        cdf.queueing_drawing(digests, contest),
+        jct_by_demand.drawing(digests, contest),
+        over_time.drawing(digests, "queue_length", contest),
+        *([over_time.drawing(digests, BLOCKING, contest)] if used else []),
+        over_time.drawing(digests, "busy_gpus", contest),
+        *([resources.drawing(digests, contest, used)] if used else []),
+        over_time.drawing(digests, "unfinished_jobs", contest),
+        placements.drawing(digests, contest),
+        comm_overhead.drawing(digests, contest),
+        occupancy.drawing(digests, contest),
+        *policy_series.drawings(digests),
+    ]

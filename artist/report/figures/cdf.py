@@ -1,0 +1,105 @@
+"""The figures of how many jobs completed, and waited no longer, than so much time."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from artist.report.figures.drawing import Drawing, pooled, without_panel
+from artist.report.figures.facets import Facets, facets, without_idle
+from artist.report.figures.looks import example_lines, style
+from artist.report.figures.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.report.figures.time_axis import log_time_axis
+from artist.results.digest import LEAST_WAIT_S, Digest, Distribution
+from artist.results.scenarios import Contest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CDF = "Fraction of all submitted jobs that completed within the time. The earlier a line rises, the better."
+_UNFINISHED = " A line that ends below 1 belongs to a run with unfinished jobs."
+_QUEUE_CDF = (
+    "Fraction of finished jobs that waited no longer than the time, over the whole of their lives; each line "
+    "begins at the fraction that waited less than 1 s. Higher is better."
+)
+
+
+def jct_drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
+    """Return the figure of completion times."""
+    caption = _CDF + _UNFINISHED * any(_ends_below_1(each.jct) for each in digests) + pooled(digests)
+    return Drawing("jct_cdf", "Job completion times", caption, partial(jct_cdf, digests, contest))
+
+
+def queueing_drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
+    """Return the figure of waiting times."""
+    _, idle = queueing_panels(digests, contest)
+    caption = _QUEUE_CDF + without_panel(idle, "no job waited 1 s or longer") + pooled(digests)
+    return Drawing("queueing_cdf", "Queueing times", caption, partial(queueing_cdf, digests, contest))
+
+
+def jct_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+    """Draw the distribution of completion times, one line a row, replicates pooled.
+
+    The fraction is of all jobs: a line that ends below 1 belongs to a run with unfinished jobs.
+    """
+    times = [each.jct for each in digests]
+    layout = facets([each.group for each in digests], contest)
+    return _cdf(layout, times, "job completion time", "no job has finished", width_in)
+
+
+def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+    """Draw the distribution of waiting times over finished jobs; lines begin at those that did not wait."""
+    times = [each.queueing for each in digests]
+    layout, _ = queueing_panels(digests, contest)
+    return _cdf(layout, times, "time in the queue", "no job has waited", width_in, LEAST_WAIT_S)
+
+
+def queueing_panels(digests: Sequence[Digest], contest: Contest) -> tuple[Facets, tuple[str, ...]]:
+    """Return the panels of waiting times, and the titles of those left out as nobody waits in them."""
+    layout = facets([each.group for each in digests], contest)
+    return without_idle(layout, [len(each.queueing.times_s) > 0 for each in digests])
+
+
+def _cdf(
+    layout: Facets,
+    distributions: Sequence[Distribution],
+    label: str,
+    nothing: str,
+    width_in: float,
+    least_s: float = 0.0,
+) -> "Figure":
+    drawn = [each for each in distributions if len(each.times_s)]
+    low = max(least_s, min((float(each.times_s[0]) for each in drawn), default=0.0))
+    high = max((float(each.times_s[-1]) for each in drawn), default=0.0)
+    only = len(layout.sets) == 1
+    height = 2.6 if not only else 4.2 if width_in == WIDTH_IN else 3.4
+    with style():
+        figure, places = panels(len(layout.sets), height, layout.texts, same_y=True, width_in=width_in)
+        for axes, (name, rows) in zip(places, layout.sets, strict=True):
+            for row in rows:
+                each = distributions[row]
+                x, y = each.times_s, each.fractions
+                if least_s:
+                    x = np.concatenate([[low], x, [high]])  # what has not waited is at the left edge
+                    y = np.concatenate([[each.below], y, [y[-1] if len(y) else each.below]])
+                elif len(x):
+                    x, y = np.insert(x, 0, x[0]), np.insert(y, 0, 0.0)
+                axes.plot(x, y, drawstyle="steps-post", **layout.looks[row])
+            axes.set(ylim=(0, 1.01), xlabel=label if axes in places[-columns(places) :] else "")
+            head(axes, name, places, width_in)
+            if drawn:
+                log_time_axis(axes, low, high, room=columns(places))
+            else:
+                axes.text(0.5, 0.5, nothing, ha="center", transform=axes.transAxes)
+                axes.set_xticks([])
+        if only:
+            places[0].set_ylabel("fraction of jobs")
+        else:
+            label_rows(figure, "fraction of jobs", layout.texts)
+        legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
+        return figure
+
+
+def _ends_below_1(jct: Distribution) -> bool:
+    return (float(jct.fractions[-1]) if len(jct.fractions) else jct.below) < 1 - 1e-9

@@ -1,0 +1,80 @@
+"""The figure of communication over compute, by model and tier."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from artist.report.figures.drawing import TIER_NAMES, Drawing, pooled
+from artist.report.figures.facets import facets
+from artist.report.figures.looks import example_lines, style
+from artist.report.figures.panels import WIDTH_IN, columns, legend, panels
+from artist.results.digest import Digest
+from artist.results.jobcolumns import TIERS
+from artist.results.names import clip
+from artist.results.scenarios import Contest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_CAPTION = (
+    "Exposed communication relative to computing, of jobs with 2 GPUs or more, by model and by the tier that "
+    "a job spent most time on: unweighted means over jobs."
+)
+_FLOOR = " Less than 0.01 % is drawn at 0.01 %."
+_LEAST = 1e-4  # less is drawn there
+_MOST_MODELS = 12
+
+
+def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
+    """Return the figure."""
+    caption = _CAPTION + _FLOOR * _some_below(digests, _LEAST) + pooled(digests)
+    draw = partial(overhead_by_model, digests, contest)
+    return Drawing("comm_overhead", "Communication by model and tier", caption, draw)
+
+
+def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+    """Draw exposed communication over compute by model, a panel for each scenario and tier with such jobs."""
+    layout = facets([each.group for each in digests], contest)
+    found = [dict(each.overheads) for each in digests]
+    tiers = [tier for tier in TIERS if any(tier == at for each in found for _, at in each)]
+    models = sorted({model for each in found for model, _ in each})[:_MOST_MODELS]
+    both = [(tier, name, rows) for name, rows in layout.sets for tier in tiers] or [("", "", ())]
+    most = max(len(rows) for _, rows in layout.sets)
+    with style():
+        figure, places = panels(
+            len(both), 0.5 + max(2, len(models)) * min(0.6, 0.12 + 0.05 * most), layout.texts,
+            shared=False, same_y=True, width_in=width_in, most_columns=max(1, len(tiers)),
+        )  # fmt: skip
+        if not tiers:
+            places[0].text(0.5, 0.5, "no job used several GPUs", ha="center", transform=places[0].transAxes)
+        values = [100 * max(value, _LEAST) for each in found for value in each.values()]
+        for axes, (tier, name, rows) in zip(places, both, strict=True):
+            for i, row in enumerate(rows):
+                y = np.arange(len(models)) + 0.7 * ((i + 0.5) / len(rows) - 0.5)
+                x = [found[row].get((model, tier), np.nan) for model in models]
+                axes.plot(100 * np.maximum(x, _LEAST), y, **layout.points[row])
+            for edge in range(1, len(models)):
+                axes.axhline(edge - 0.5, color="#dddddd", linewidth=0.6)
+            if tier:
+                _overhead_axes(axes, models, values, last=axes in places[-columns(places) :])
+                told = f"{name}\n{TIER_NAMES[TIERS.index(tier)]}" if name else TIER_NAMES[TIERS.index(tier)]
+                axes.set_title(told, fontsize=8.5, loc="left")
+        legend(figure, layout.texts, example_lines([layout.points[row] for row in layout.examples]))
+        return figure
+
+
+def _overhead_axes(axes: "Axes", models: Sequence[str], values: Sequence[float], *, last: bool) -> None:
+    axes.set_yticks(range(len(models)), [clip(model, 14) for model in models], fontsize=8)
+    axes.set(xscale="log", ylim=(len(models) - 0.5, -0.5), xlim=(0.7 * min(values), 1.5 * max(values)))
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_formatter(lambda value, _: "")
+    if last:
+        axes.set_xlabel("communication / compute (%)")
+
+
+def _some_below(digests: Sequence[Digest], least: float) -> bool:
+    return any(value < least for each in digests for _, value in each.overheads)

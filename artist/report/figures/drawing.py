@@ -1,0 +1,53 @@
+"""A figure that can be drawn at any width, and what the captions of several of them say."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from artist.results.digest import Digest
+from artist.results.scenarios import Contest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_POOLED = " Replicates are pooled."
+_FIRST = " Of replicates, the one with the lowest seed is shown."
+UNRECORDED = " Drawn are the runs made with output.resources=true."
+AVERAGED = " Averaged over short spans of time"
+TIER_NAMES = ("in a machine", "in a rack", "over the network")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure that can be drawn at any width, in inches."""
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[float], "Figure"]
+
+
+def pooled(digests: Sequence[Digest]) -> str:
+    """Return what a caption says of replicates that are drawn as one."""
+    return _POOLED * several(digests)
+
+
+def first(digests: Sequence[Digest]) -> str:
+    """Return what a caption says where only one of the replicates is drawn."""
+    return _FIRST * several(digests)
+
+
+def several(digests: Sequence[Digest]) -> bool:
+    """Return whether some row has replicates."""
+    return any(len(each.group.runs) > 1 for each in digests)
+
+
+def without_panel(titles: Sequence[str], what: str) -> str:
+    """Return what a caption says of panels that are left out."""
+    return f" Without a panel, as {what}: {', '.join(titles)}." if titles else ""
+
+
+def of_scenario(rows: Sequence[int], contest: Contest) -> str:
+    """Return which scenario rows are of, if there are several."""
+    name = contest.scenario_of(rows[0]).name if len(contest.scenarios) > 1 else ""
+    return f" Shown: {name}, where jobs wait longest." if name else ""

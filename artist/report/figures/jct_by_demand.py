@@ -1,0 +1,65 @@
+"""The figure of completion times by how many GPUs jobs asked for."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artist.report.figures.drawing import Drawing, pooled
+from artist.report.figures.facets import facets
+from artist.report.figures.looks import style
+from artist.report.figures.panels import WIDTH_IN, columns, label_rows, legend, panels
+from artist.report.figures.time_axis import log_time_axis
+from artist.results.digest import Digest
+from artist.results.jobcolumns import DEMANDS
+from artist.results.names import clip
+from artist.results.scenarios import Contest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CAPTION = (
+    "Completion times of jobs by the GPUs that they asked for: median, and the 95th percentile (p95), which "
+    "the slowest 5 % exceed. Lower is better."
+)
+
+
+def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
+    """Return the figure."""
+    draw = partial(jct_by_demand, digests, contest)
+    return Drawing("jct_by_demand", "Completion time by size of job", _CAPTION + pooled(digests), draw)
+
+
+def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+    """Draw median and 95th percentile of the completion time of jobs that asked for so many GPUs."""
+    layout = facets([each.group for each in digests], contest)
+    there = np.flatnonzero(sum(each.by_demand[:, 0] for each in digests))
+    both = [
+        (column, f"{statistic}{', ' if name else ''}{name}", rows)
+        for name, rows in layout.sets
+        for column, statistic in ((1, "median"), (2, "p95"))
+    ]
+    values = np.concatenate([each.by_demand[:, 1:].ravel() for each in digests])
+    values = values[values > 0]
+    with style():
+        height = 3.2 if len(both) == 2 else 2.3
+        figure, places = panels(
+            len(both), height, layout.texts,
+            same_y=True, width_in=width_in, shared=False, most_columns=2,
+        )  # fmt: skip
+        lines: dict[int, Any] = {}
+        for axes, (column, name, rows) in zip(places, both, strict=True):
+            for row in rows:
+                marker = {"marker": layout.points[row]["marker"], "markevery": None, "markersize": 4}
+                times = digests[row].by_demand[there, column]
+                (lines[row],) = axes.plot(range(len(there)), times, **layout.looks[row] | marker)
+            axes.set_xticks(range(len(there)), [DEMANDS[i] for i in there])
+            axes.set_title(clip(name, 48), fontsize=9, loc="left")
+            if axes in places[-columns(places) :]:
+                axes.set_xlabel("GPUs asked for")
+            if len(values):
+                log_time_axis(axes, float(values.min()), float(values.max()), along="y")
+        label_rows(figure, "job completion time", layout.texts)
+        legend(figure, layout.texts, [lines[row] for row in layout.examples])
+        return figure

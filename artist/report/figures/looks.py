@@ -1,0 +1,107 @@
+"""How lines and points of figures look, in colour and in grey."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from artist.results.compare import Replicates
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+# Colours of Okabe and Ito, distinct for most colour-blind readers; dash and marker tell lines apart in grey.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 3)))
+_MARKERS = ("", "o", "^", "s", "D", "v")
+_FILLS = ("full", "none", "left", "top", "right")  # of points, as many as dashes
+_POINTS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
+_STYLE: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.hashsalt": "artist",
+    "text.parse_math": False,  # a $ in a name is a $
+}
+
+
+def style() -> "AbstractContextManager[None]":
+    """Return the context to draw in."""
+    import matplotlib as mpl
+
+    return mpl.rc_context(_STYLE)
+
+
+def looks(groups: Sequence[Replicates]) -> list[dict[str, Any]]:
+    """Return a look for each group.
+
+    If it fits, colour and marker stand for the first key that differs, and the dash for all others.
+    """
+    places = _two_places(groups)
+    if places is None:
+        return [look(i) for i in range(len(groups))]
+    return [look(dash) | {"color": _COLOURS[first], "marker": _MARKERS[first]} for first, dash in places]
+
+
+def point_looks(groups: Sequence[Replicates]) -> list[dict[str, Any]]:
+    """Return a look of lone points for each group, coloured as its line is.
+
+    Where colour stands for the first key that differs, so does the marker, and its filling for all others.
+    """
+    places = _two_places(groups)
+    if places is None:
+        return [points(i) for i in range(len(groups))]
+    return [points(first) | {"fillstyle": _FILLS[other]} for first, other in places]
+
+
+def _two_places(groups: Sequence[Replicates]) -> list[tuple[int, int]] | None:
+    """Return numbers of the first key that differs and of all others; None if they are too many."""
+    differing = [len(set(column)) > 1 for column in zip(*(group.values for group in groups), strict=True)]
+    at = differing.index(True) if any(differing) else 0
+    firsts = list(dict.fromkeys(group.values[at] for group in groups))
+    others = list(dict.fromkeys(_without(group.values, at) for group in groups))
+    if len(firsts) > len(_MARKERS) or not 1 < len(others) <= len(_DASHES):
+        return None
+    return [(firsts.index(group.values[at]), others.index(_without(group.values, at))) for group in groups]
+
+
+def _without(values: tuple[str, ...], at: int) -> tuple[str, ...]:
+    return values[:at] + values[at + 1 :]
+
+
+def look(number: int) -> dict[str, Any]:
+    """Return a look that differs from those of other numbers up to 20, in grey too."""
+    return {
+        "color": _COLOURS[number % len(_COLOURS)],
+        "linestyle": _DASHES[number % len(_DASHES)],
+        "linewidth": 1.4,
+        "marker": _MARKERS[number // len(_DASHES) % len(_MARKERS)],
+        "markersize": 3.5,
+        "markevery": (0.03 + 0.01 * (number % 5), 0.12),
+    }
+
+
+def marked_look(number: int) -> dict[str, Any]:
+    """Return a look of a few lines, each with a colour, a dash and a marker of its own, that of `points`."""
+    return look(number) | {"marker": _POINTS[number % len(_POINTS)]}
+
+
+def points(number: int) -> dict[str, Any]:
+    """Return the look of lone points, which differs from those of other numbers up to 20, in grey too."""
+    return {
+        "color": _COLOURS[number % len(_COLOURS)],
+        "linestyle": "none",
+        "marker": _POINTS[number % len(_POINTS)],
+        "markersize": 5,
+        "fillstyle": "none" if number // len(_POINTS) % 2 else "full",
+    }
+
+
+def example_lines(line_looks: Sequence[dict[str, Any]], **more: Any) -> list[Any]:
+    """Return a line for each look, as it stands in a legend."""
+    from matplotlib.lines import Line2D
+
+    kept = [{name: value for name, value in each.items() if name != "markevery"} for each in line_looks]
+    return [Line2D([], [], **(each | more)) for each in kept]

@@ -1,0 +1,98 @@
+"""The figures of metrics along a swept number, as they are and against the baseline."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from artist.report.figures.along import Along, along, relative
+from artist.report.figures.drawing import Drawing, several
+from artist.report.figures.looks import example_lines, marked_look, style
+from artist.report.figures.metric_lines import draw_metric, draw_relative
+from artist.report.figures.panels import WIDTH_IN, columns, legend, panels
+from artist.results.compare import Comparison, Replicates
+from artist.results.digest import Digest
+from artist.results.measures import BY_NAME
+from artist.results.names import clip, short_key
+from artist.results.scenarios import Contest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+METRICS = (
+    "makespan_s", "jct_mean_s", "queueing_mean_s", "queueing_p95_s", "queueing_p99_s", "exposed_mean_s",
+)  # fmt: skip
+_TITLES = {
+    "makespan_s": "makespan",
+    "jct_mean_s": "mean JCT",
+    "queueing_mean_s": "mean queueing",
+    "queueing_p95_s": "queueing p95",
+    "queueing_p99_s": "queueing p99",
+    "exposed_mean_s": "exposed comm. a job",
+}
+_TITLE_CHARS_PER_IN = 10
+_ALONG = (
+    "Numbers of the comparison along {key}. Lower is better. Scales are logarithmic if values are far apart."
+)
+_RELATIVE = (
+    "Numbers of the comparison along {key}, relative to those of the baseline where all else is equal, or as "
+    "far as it is. Below 0 is better than the baseline."
+)
+_SEEDS = " Differences are taken seed by seed; whiskers are their 95 % bootstrap intervals."
+_MEANS = " Means over replicates; whiskers are their 95 % bootstrap intervals."
+
+
+def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest) -> list[Drawing]:
+    """Return the figure of what was swept over, and that against the baseline that was asked for, if any."""
+    swept = along(comparison, contest)
+    if swept is None:
+        return []
+    key, replicated = short_key(swept.key), several(digests)
+    caption = _ALONG.format(key=key) + _MEANS * replicated
+    found = [Drawing("along", f"Along {key}", caption, partial(metrics_along, comparison.groups, swept))]
+    apart = relative(swept, contest.baseline) if contest.asked else None
+    if apart is not None:
+        draw = partial(metrics_along, comparison.groups, apart, baseline=contest.baseline)
+        caption = _RELATIVE.format(key=key) + _SEEDS * replicated
+        found.append(Drawing("along_relative", f"Along {key}, against the baseline", caption, draw))
+    return found
+
+
+def metrics_along(
+    groups: Sequence[Replicates],
+    found: Along,
+    width_in: float = WIDTH_IN,
+    baseline: Sequence[int] | None = None,
+) -> "Figure":
+    """Draw metrics along a swept number: a panel each, a line a policy, whiskers for the intervals.
+
+    A metric that is 0 everywhere has no panel.
+
+    Parameters
+    ----------
+    baseline
+        For each row the one that it is drawn relative to, seed by seed.
+    """
+    runs = [
+        run for _, rows in found.sets for line in rows for row in line if row >= 0 for run in groups[row].runs
+    ]
+    wanted = [BY_NAME[name] for name in METRICS]
+    chosen = [metric for metric in wanted if any(metric.of(run.summary) for run in runs)] or wanted
+    with style():
+        figure, places = panels(
+            len(chosen) * len(found.sets), 1.9, found.lines, shared=False,
+            width_in=width_in, most_columns=3, least_columns=2,
+        )  # fmt: skip
+        pairs = [(name, rows, metric) for name, rows in found.sets for metric in chosen]
+        for axes, (name, rows, metric) in zip(places, pairs, strict=True):
+            if baseline is None:
+                draw_metric(axes, groups, rows, found.numbers, metric)
+            else:
+                draw_relative(axes, groups, rows, found.numbers, metric, baseline)
+            title = ", ".join(filter(None, (_TITLES[metric.name], name)))
+            room = int(_TITLE_CHARS_PER_IN * width_in / columns(places)) + 6
+            axes.set_title(clip(title, room), fontsize=8.5, loc="left")
+            axes.set_xticks(range(len(found.at)), found.at)
+            if axes in places[-columns(places) :]:
+                axes.set_xlabel(short_key(found.key).rsplit(".", 1)[-1])
+        legend(figure, found.lines, example_lines([marked_look(number) for number in found.numbers]))
+        return figure

@@ -1,0 +1,71 @@
+"""The figure of who ran where."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from artist.report.figures.drawing import Drawing, first, of_scenario
+from artist.report.figures.facets import chosen
+from artist.report.figures.looks import style
+from artist.report.figures.panels import WIDTH_IN, key_texts, legend, panels, title
+from artist.report.figures.picture import COLOURS, Picture, picture
+from artist.report.figures.time_axis import time_unit
+from artist.results.digest import Digest
+from artist.results.jobcolumns import DEMANDS
+from artist.results.scenarios import Contest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CAPTION = (
+    "Each machine is a band with one line a GPU where there is room; its colour says how many GPUs the job "
+    "that holds them had asked for, large jobs at the bottom of the band. White is idle. Spans of time are "
+    "averaged."
+)
+
+
+def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
+    """Return the figure; reads the events of a few runs.
+
+    Raises
+    ------
+    InputError
+        If the events of a run are damaged.
+    """
+    shown = chosen(digests, contest)
+    pictures = [picture(digests[i].group, digests[i].end_s) for i in shown]
+    caption = _CAPTION + of_scenario(shown, contest) + first(digests)
+    return Drawing("occupancy", "Who ran where", caption, partial(occupancy, pictures))
+
+
+def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> "Figure":
+    """Draw the pictures below each other, on one axis of time."""
+    from matplotlib.patches import Patch
+
+    groups = [each.group for each in pictures]
+    keyed = key_texts(groups)
+    end_s = max(each.end_s for each in pictures)
+    scale, unit = time_unit(end_s)
+    with style():
+        figure, places = panels(len(pictures), 1.9, keyed, width_in=width_in, most_columns=1)
+        for axes, each in zip(places, pictures, strict=True):
+            axes.imshow(
+                each.pixels,
+                extent=(0, each.end_s / scale, each.machines, 0),
+                aspect="auto",
+                interpolation="nearest",
+            )
+            axes.set(xlim=(0, end_s / scale), ylabel="machine")
+            axes.set_title(title(each.group), fontsize=9, loc="left")
+            axes.grid(visible=False)
+        places[-1].set_xlabel(f"time ({unit})")
+        legend(figure, keyed, ())
+        patches = [
+            Patch(facecolor=colour, edgecolor="#666666", linewidth=0.4, label=name)
+            for name, colour in zip(DEMANDS, COLOURS, strict=True)
+        ]
+        figure.legend(
+            handles=patches, loc="outside upper left", ncols=6 if width_in == WIDTH_IN else 3, fontsize=8.5,
+            title="GPUs that the job asked for (white: idle)", title_fontsize=8.5, alignment="left",
+        )  # fmt: skip
+        return figure

@@ -1,0 +1,173 @@
+"""The figures of the cluster's gauges, and of the blocking index, over time."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from artist.recording.names import BLOCKING
+from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, without_panel
+from artist.report.figures.facets import MOST_PANELS, Facets, facets, only, without_idle
+from artist.report.figures.gauge_lines import draw_capacity, draw_gauge, gauge_of, top_of
+from artist.report.figures.looks import example_lines, look, points, style
+from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, label_rows, legend, panels, title
+from artist.report.figures.time_axis import time_unit
+from artist.results.compare import Replicates
+from artist.results.digest import Digest
+from artist.results.scenarios import Contest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
+_OVERLAID = 6  # queues of more rows get a panel each
+_TALL = 8  # more panels stand in two columns on a phone too
+_FAR = 20.0  # blocking indices above it need a logarithmic scale
+_ALIKE = 3.0  # spans of time, and greatest numbers, that differ by more do not share an axis
+_LABELS = {
+    "busy_gpus": "busy GPUs",
+    "queue_length": "waiting jobs",
+    "unfinished_jobs": "unfinished jobs",
+    BLOCKING: "blocking index",
+}
+_TITLES = {
+    "busy_gpus": "Busy GPUs",
+    "queue_length": "Waiting jobs",
+    "unfinished_jobs": "Unfinished jobs",
+    BLOCKING: "Blocking index",
+}
+_CAPTIONS = {
+    "busy_gpus": "GPUs that jobs hold, over time. Dashed grey: GPUs that there are.",
+    "queue_length": "Jobs that wait for GPUs, over time.",
+    "unfinished_jobs": "Jobs that wait or run, over time.",
+    BLOCKING: (
+        "Over time, the mean over waiting jobs of the time that they have waited in their lives, relative to "
+        "the time that the rest of their iterations computes. 0 if nobody waits. Lower is better."
+    ),
+}
+_BAND = "; the light band shows the least and the greatest number"
+_LOG_ABOVE_1 = " The vertical scale is logarithmic above 1."
+_AXES_DIFFER = " The vertical axes of the panels differ."
+
+
+def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
+    """Return the figure of a gauge."""
+    caption = _CAPTIONS[gauge] + _of_gauge(digests, gauge, contest) + first(digests)
+    return Drawing(gauge, _TITLES[gauge], caption, partial(over_time, digests, gauge, contest))
+
+
+def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
+    """Return what a caption says of a gauge's lines and panels."""
+    layout, idle = gauge_panels(digests, name, contest)
+    gauges = [gauge for each in digests if (gauge := each.gauge(name)) is not None]
+    text = UNRECORDED * (len(gauges) < len(digests)) + without_panel(idle, "nobody waited")
+    tops = gauge_tops(digests, name, layout)
+    text += _LOG_ABOVE_1 * on_a_far_scale(name, tops) + _AXES_DIFFER * (len(set(tops)) > 1)
+    if any(each.thinned for each in gauges):
+        text += AVERAGED + _BAND * have_band(digests, name, contest) + "."
+    return text
+
+
+def over_time(
+    digests: Sequence[Digest], gauge: str, contest: Contest, width_in: float = WIDTH_IN
+) -> "Figure":
+    """Draw a gauge, or the blocking index, over time; of replicates, the first.
+
+    Rows share a panel where they can be told apart, and have one each otherwise; a panel has its own axis
+    of time if spans are very different. Long runs are averaged over short spans of time, which keeps the
+    area under the curve; where a line has its panel to itself, a light band shows the least and the
+    greatest.
+    """
+    busy = gauge == "busy_gpus"
+    ends_s = [each.end_s or 1.0 for each in digests]
+    layout, _ = gauge_panels(digests, gauge, contest)
+    spans_s = [max(ends_s[row] for row in rows) for _, rows in layout.sets]
+    shared = max(spans_s) <= _ALIKE * min(spans_s)
+    if shared:
+        spans_s = [max(spans_s)] * len(spans_s)
+    only = len(layout.sets) == 1
+    tops = gauge_tops(digests, gauge, layout)
+    far = on_a_far_scale(gauge, tops)
+    with style():
+        figure, places = panels(
+            len(layout.sets), 3.6 if only else 1.6 if shared else 1.9, layout.texts,
+            shared=shared, same_y=len(set(tops)) == 1, width_in=width_in,
+            least_columns=2 if len(layout.sets) > _TALL else 1,
+        )  # fmt: skip
+        for axes, (name, rows), span_s, top in zip(places, layout.sets, spans_s, tops, strict=True):
+            scale, unit = time_unit(span_s)
+            for row in rows:
+                alone = len(rows) == 1
+                if busy and row == max(rows, key=ends_s.__getitem__):
+                    draw_capacity(axes, gauge_of(digests[row], "capacity_gpus"), scale)
+                row_look = layout.looks[row] | {"linewidth": 1.1} | ({"marker": ""} if alone else {})
+                draw_gauge(axes, gauge_of(digests[row], gauge), scale, row_look, band=alone)
+            axes.set(ylim=(0, 1.1 * top or 1.0), xlim=(0, span_s / scale))
+            if far:
+                axes.set_yscale("symlog", linthresh=1)
+                axes.set_ylim(0, 2 * max(top, 1.0))
+                axes.yaxis.set_major_formatter("{x:g}")
+            head(axes, name, places, width_in)
+            if not shared or axes in places[-columns(places) :]:
+                axes.set_xlabel(f"time ({unit})")
+        if only:
+            places[0].set_ylabel(_LABELS[gauge])
+        else:
+            label_rows(figure, _LABELS[gauge], layout.texts)
+        legend(
+            figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples], linewidth=1.1)
+        )
+        return figure
+
+
+def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tuple[Facets, tuple[str, ...]]:
+    """Return the panels of a gauge over time, and the titles of those left out as nobody waits in them.
+
+    Nothing is left out if nobody waits at all.
+    """
+    groups = [each.group for each in digests]
+    layout = facets(groups, contest)
+    busy = gauge == "busy_gpus"
+    lines_at_most = _BUSY_OVERLAID if busy else _OVERLAID
+    ends_s = [each.end_s or 1.0 for each in digests]
+    falls = gauge == "unfinished_jobs"  # to nothing: a short line is seen beside a long one
+    apart = max(ends_s) > _ALIKE * min(ends_s) and not falls and len(groups) <= MOST_PANELS
+    if apart or max(len(rows) for _, rows in layout.sets) > lines_at_most:
+        layout = _one_each(groups)
+    if busy and any(
+        len({top_of(digests[row], "capacity_gpus") for row in rows}) > 1 for _, rows in layout.sets
+    ):
+        layout = _one_each(groups)
+    if gauge not in ("queue_length", BLOCKING):
+        return layout, ()
+    recorded = [each.gauge(gauge) is not None for each in digests]
+    layout = only(layout, recorded)
+    waits = [seen and top_of(each, gauge) > 0 for each, seen in zip(digests, recorded, strict=True)]
+    return without_idle(layout, waits)
+
+
+def gauge_tops(digests: Sequence[Digest], gauge: str, layout: Facets) -> list[float]:
+    """Return the greatest number of each panel, capacity included where it is drawn.
+
+    They are the same, for one axis, if they are of one size, or the scale shows all sizes.
+    """
+    shown = [gauge, *["capacity_gpus"] * (gauge == "busy_gpus")]
+    tops = [max(top_of(digests[row], name) for row in rows for name in shown) for _, rows in layout.sets]
+    alike = max(tops) <= _ALIKE * min(tops) or on_a_far_scale(gauge, tops)
+    return [max(tops)] * len(tops) if alike else tops
+
+
+def on_a_far_scale(gauge: str, tops: Sequence[float]) -> bool:
+    """Return whether the scale is logarithmic above 1: ratios of times differ by orders of magnitude."""
+    return gauge == BLOCKING and max(tops) > _FAR
+
+
+def have_band(digests: Sequence[Digest], gauge: str, contest: Contest) -> bool:
+    """Return whether some line over time lies in a band from least to greatest."""
+    layout, _ = gauge_panels(digests, gauge, contest)
+    return any(len(rows) == 1 and gauge_of(digests[rows[0]], gauge).thinned for _, rows in layout.sets)
+
+
+def _one_each(groups: Sequence[Replicates]) -> Facets:
+    sets = tuple((title(group), (row,)) for row, group in enumerate(groups))
+    texts = tuple(key_texts(groups))
+    return Facets(sets, (look(0),) * len(groups), (points(0),) * len(groups), texts, ())

@@ -1,0 +1,136 @@
+"""Panels of a figure, their titles, and the legend or key below them."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from artist.results.compare import Replicates
+from artist.results.names import clip
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH_IN = 9.0
+NARROW_IN = 4.2  # for a phone
+_LEGEND_CHARS_PER_IN = 110 / 9  # as many of its font are as wide
+_LINE_IN = 0.2  # height of a line of the legend
+_TITLE_CHARS = 44  # as many are as wide as a panel
+_TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
+_TITLE_CHARS_PER_IN = 10
+
+
+def panels(
+    count: int,
+    height_in: float,
+    texts: Sequence[str],
+    *,
+    shared: bool = True,
+    same_y: bool = False,
+    width_in: float = WIDTH_IN,
+    most_columns: int | None = None,
+    least_columns: int = 1,
+) -> "tuple[Figure, list[Axes]]":
+    """Return a figure and its panels, with room below for the legend.
+
+    Parameters
+    ----------
+    height_in
+        Of one panel.
+    texts
+        What the legend will say.
+    shared, same_y
+        Whether all have the same axis of time, and the same vertical axis.
+    most_columns, least_columns
+        Panels beside each other, in a wide figure (if None, 2 or 3, whichever fills rows) and in a narrow
+        one.
+    """
+    from matplotlib.figure import Figure
+
+    most_columns = most_columns or (3 if count in (3, 5, 6) else 2)
+    columns = min(count, least_columns if width_in < WIDTH_IN else most_columns)
+    rows = -(-count // columns)
+    legend_in = _LINE_IN * (_legend_lines(texts, width_in) + 1)
+    figure = Figure(figsize=(width_in, 0.5 + height_in * rows + legend_in), layout="constrained")
+    places = list(figure.subplots(rows, columns, sharex=shared, sharey=same_y, squeeze=False).flat)
+    for spare in places[count:]:
+        spare.set_axis_off()
+        places[count - columns].tick_params(labelbottom=True)  # it has none below it to read times from
+    return figure, places[:count]
+
+
+def width_of(axes: "Axes") -> float:
+    """Return the width of a panel's figure, in inches."""
+    figure = axes.get_figure(root=True)
+    return float(figure.get_figwidth()) if figure else WIDTH_IN
+
+
+def columns(places: "Sequence[Axes]") -> int:
+    """Return how many columns panels stand in."""
+    spec = places[0].get_subplotspec()
+    return spec.get_gridspec().ncols if spec else 1
+
+
+def head(axes: "Axes", name: str, places: "Sequence[Axes]", width_in: float) -> None:
+    """Write the name of a panel above it, as much as there is room for."""
+    axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
+
+
+def label_rows(figure: "Figure", text: str, texts: Sequence[str]) -> None:
+    """Write the label of all panels beside the middle of them, with a legend of `texts` below."""
+    height_in = figure.get_figheight()
+    legend_in = _LINE_IN * _legend_lines(texts, figure.get_figwidth())
+    figure.supylabel(text, y=(height_in + legend_in) / 2 / height_in, fontsize=9)
+
+
+def title(group: Replicates) -> str:
+    """Return what stands above the panel of a group: its label, or the letter for it with its first word."""
+    return clip(f"{group.letter}: {group.shown[0]}" if group.letter else group.label, _TITLE_CHARS)
+
+
+def group_texts(groups: Sequence[Replicates]) -> list[str]:
+    """Return what a legend says of each group."""
+    return [group.name for group in groups]
+
+
+def key_texts(groups: Sequence[Replicates]) -> list[str]:
+    """Return what a key to letters says; nothing if the groups need none."""
+    return group_texts(groups) if any(group.letter for group in groups) else []
+
+
+def legend(figure: "Figure", texts: Sequence[str], lines: Sequence[Any]) -> None:
+    """Write texts below the axes, each with its line if there are lines."""
+    from matplotlib.lines import Line2D
+
+    if not texts:
+        return
+    width_in = figure.get_figwidth()
+    wrapped = _wrapped(texts, width_in)
+    handles = list(lines) or [Line2D([], [], linestyle="none") for _ in texts]
+    figure.legend(
+        handles,
+        [f" {text}" if text.startswith("_") else text for text in wrapped],  # matplotlib hides those
+        loc="outside lower center" if lines else "outside lower left",
+        ncols=_legend_columns(wrapped, width_in),
+        handlelength=4 if lines else 0,
+        fontsize=8.5,
+    )
+
+
+def _wrapped(texts: Sequence[str], width_in: float) -> list[str]:
+    room = int(_LEGEND_CHARS_PER_IN * width_in)
+    return ["\n".join(textwrap.wrap(text, room, subsequent_indent="    ")) for text in texts]
+
+
+def _legend_columns(texts: Sequence[str], width_in: float) -> int:
+    """Return as few columns as fill the number of rows that the widest text allows."""
+    room = int(_LEGEND_CHARS_PER_IN * width_in)
+    most = max(1, min(4, (room + 10) // (max(map(len, texts)) + 8)))
+    return -(-len(texts) // -(-len(texts) // most))
+
+
+def _legend_lines(texts: Sequence[str], width_in: float) -> int:
+    if not texts:
+        return 0
+    wrapped = _wrapped(texts, width_in)
+    return -(-sum(text.count("\n") + 1 for text in wrapped) // _legend_columns(wrapped, width_in))

@@ -1,0 +1,71 @@
+"""The figure of what policies noted of themselves over time."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from artist.recording.names import SERIES
+from artist.report.figures.drawing import Drawing, first
+from artist.report.figures.looks import style
+from artist.report.figures.panels import WIDTH_IN, key_texts, panels, title
+from artist.report.figures.time_axis import time_unit
+from artist.results.compare import Replicates
+from artist.results.digest import Digest
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_MOST_LINES = 8  # of a panel; beyond, those that changed most often
+_STYLES = ("-", "--", "-.", ":")
+_CAPTION = (
+    "Values that a policy kept of itself over time, such as the timers of delay scheduling; each "
+    "holds until the next one."
+)
+
+
+def drawings(digests: Sequence[Digest]) -> list[Drawing]:
+    """Return the figure, if some policy noted something."""
+    noted = with_series([each.group for each in digests])
+    draw = partial(policy_series, noted)
+    caption = _CAPTION + first(digests)
+    return [Drawing("policy_series", "What the policies noted", caption, draw)] if noted else []
+
+
+def with_series(groups: Sequence[Replicates]) -> list[Replicates]:
+    """Return the rows whose first run has noted something."""
+    return [group for group in groups if (group.runs[0].folder / SERIES).exists()]
+
+
+def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> "Figure":
+    """Draw what each row's first run noted, a panel a row, as steps that last until the next value."""
+    frames = [group.runs[0].table(SERIES.removesuffix(".parquet")) for group in groups]
+    ends_s = [float(group.runs[0].timeline["time_s"].iloc[-1]) for group in groups]
+    with style():
+        figure, places = panels(
+            len(groups), 2.8, key_texts(groups), shared=False, width_in=width_in, most_columns=1
+        )
+        for axes, group, frame, end_s in zip(places, groups, frames, ends_s, strict=True):
+            scale, unit = time_unit(end_s)
+            for number, (name, lines) in enumerate(_lines(frame)):
+                times = np.append(lines["time_s"], end_s) / scale
+                values = np.append(lines["value"], lines["value"].iloc[-1])
+                shade = str(0.65 * (number // len(_STYLES)) / max(1, _MOST_LINES // len(_STYLES)))
+                dashes = _STYLES[number % len(_STYLES)]
+                axes.step(
+                    times, values, where="post", label=name, linestyle=dashes, color=shade, linewidth=1.2
+                )
+            axes.set(xlim=(0, end_s / scale), ylim=(0, None), xlabel=f"time ({unit})", ylabel="value")
+            axes.set_title(title(group), fontsize=9, loc="left")
+            axes.legend(
+                fontsize=7.5, loc="upper left", bbox_to_anchor=(1, 1) if width_in == WIDTH_IN else None
+            )
+        return figure
+
+
+def _lines(frame: "pd.DataFrame") -> list[tuple[str, "pd.DataFrame"]]:
+    """Return the lines to draw, by name: those with most changes."""
+    by_name = sorted(frame.groupby("name", sort=True), key=lambda each: -len(each[1]))[:_MOST_LINES]
+    return sorted(((str(name), lines) for name, lines in by_name), key=lambda each: each[0])

@@ -1,0 +1,97 @@
+"""The table of all metrics: absolute, and as difference to the baseline. Pure."""
+
+from collections.abc import Sequence
+
+from artist.report.page.datatable import Cell, Column, DataTable
+from artist.results.compare import Comparison
+from artist.results.measures import (
+    METRICS,
+    MORE_METRICS,
+    Estimate,
+    Metric,
+    column_unit,
+    difference,
+    estimate,
+    is_level,
+    is_negligible,
+    number_texts,
+)
+from artist.results.names import short_key
+from artist.results.scenarios import Contest
+
+# What a phone shows first is what rows are compared by.
+_COUNTS = tuple(metric for metric in METRICS if metric.name in ("jobs", "finished"))
+_ORDER = (*(metric for metric in METRICS if metric not in _COUNTS), *_COUNTS, *MORE_METRICS)
+
+
+def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
+    """Return the table of all metrics: absolute, and as difference to the baseline."""
+    groups = comparison.groups
+    order = [row for scenario in contest.scenarios for row in scenario.rows]
+    first = (
+        {scenario.rows[0] for scenario in contest.scenarios} if len(order) > len(contest.scenarios) else set()
+    )
+    columns = [Column(key, short_key(key), word=True) for key in comparison.keys]
+    cells = [[Cell(group.shown[i], group.values[i]) for group in groups] for i in range(len(comparison.keys))]
+    if any(group.letter for group in groups):
+        columns.insert(0, Column("row", "", word=True))
+        cells.insert(0, [Cell(group.letter, f"{row:04}") for row, group in enumerate(groups)])
+    for metric in _ORDER:
+        compared = metric not in _COUNTS
+        estimates = [estimate(metric, [run.summary for run in group.runs]) for group in groups]
+        if metric.optional and all(each.mean is None for each in estimates):
+            continue
+        unit, factor = column_unit(metric.kind, [each.mean for each in estimates])
+        columns.append(
+            Column(metric.name, _title(metric), unit, more=metric not in METRICS, compared=compared)
+        )
+        cells.append(_metric_cells(estimates, contest, metric, factor, compared))
+    if any(len(group.runs) > 1 for group in groups):
+        columns.append(Column("runs", "runs"))
+        cells.append([Cell(str(len(group.runs)), float(len(group.runs))) for group in groups])
+    rows = tuple(tuple(column[row] for column in cells) for row in order)
+    texts = tuple(_found_by(comparison, row) for row in order)
+    breaks = frozenset(at for at, row in enumerate(order) if at and row in first)
+    return DataTable("comparison", tuple(columns), rows, texts, breaks)
+
+
+def _metric_cells(
+    estimates: Sequence[Estimate], contest: Contest, metric: Metric, factor: float, compared: bool
+) -> list[Cell]:
+    texts = number_texts([(each.mean, each.half) for each in estimates], factor, metric.kind)
+    best = _best(contest, metric.kind, [each.mean for each in estimates]) if metric.low_is_good else set()
+    cells = []
+    for row, ((mean, *_), (text, half)) in enumerate(zip(estimates, texts, strict=True)):
+        base = contest.baseline[row]
+        apart = _apart(metric.kind, mean, estimates[base].mean) if compared and base != row else None
+        cells.append(Cell(text, mean, half, apart, row in best))
+    return cells
+
+
+def _apart(kind: str, value: float | None, reference: float | None) -> float | None:
+    """Return the difference to the baseline as part of it, 0 where the two are as good as equal."""
+    if value is not None and reference is not None and is_negligible(kind, value, reference):
+        return 0.0
+    return difference(value, reference)
+
+
+def _best(contest: Contest, kind: str, means: Sequence[float | None]) -> set[int]:
+    """Return the rows that are the best of their scenario or level with it; none where all of them are."""
+    found: set[int] = set()
+    for scenario in contest.scenarios:
+        known = [(mean, row) for row in scenario.rows if (mean := means[row]) is not None]
+        least = min(known, default=(0.0, 0))[0]
+        level = {row for mean, row in known if is_level(kind, mean, least)}
+        found |= level if len(level) < len(known) else set()
+    return found
+
+
+def _title(metric: Metric) -> str:
+    first, second = metric.title
+    return first[:-1] + second if first.endswith("-") else f"{first} {second}".strip()
+
+
+def _found_by(comparison: Comparison, row: int) -> str:
+    group = comparison.groups[row]
+    pairs = [f"{short_key(key)}={value}" for key, value in zip(comparison.keys, group.shown, strict=True)]
+    return " ".join([group.letter, *pairs, group.label]).lower().strip()

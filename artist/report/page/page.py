@@ -1,0 +1,164 @@
+"""The HTML page of a report: one file that needs nothing else, with links to the runs. Pure."""
+
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from urllib.parse import quote
+
+from artist.report.page.datatable import DataTable, html_table
+
+Entry = tuple[str, str]  # a text, and the relative path of a folder or file to open; may be empty
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>artist-sim report</title>
+<style>
+{css}</style>
+</head>
+<body>
+<h1>artist-sim report</h1>
+{body}
+<script>
+{script}</script>
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFigure:
+    """A figure of the page.
+
+    Attributes
+    ----------
+    name
+        Of its files, without their ending.
+    wide, narrow
+        SVG for a desk and for a phone.
+    """
+
+    name: str
+    title: str
+    caption: str
+    wide: bytes
+    narrow: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table of the page with its heading and the sentences below it.
+
+    Attributes
+    ----------
+    more
+        Sentences that are shown with all columns.
+    """
+
+    name: str
+    title: str
+    table: DataTable
+    notes: tuple[str, ...]
+    more: tuple[str, ...] = ()
+
+
+def report_page(
+    lead: str,
+    setting: str,
+    findings: Sequence[tuple[str, str]],
+    tables: Sequence[Section],
+    figures: Sequence[PageFigure],
+    sections: Sequence[Section],
+    lists: Sequence[tuple[str, Sequence[Entry]]],
+    footer: str,
+) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    lead
+        What was compared, in a sentence.
+    setting
+        What was simulated and assumed; may be empty.
+    findings
+        Topic and sentence of each finding.
+    tables, sections
+        Tables before and after the figures.
+    lists
+        Heading and entries of the lists at the end; empty ones are left out.
+    """
+    places = [(f"of-{section.name}", section.title) for section in tables]
+    places += [(figure.name, figure.title) for figure in figures]
+    places += [(f"of-{section.name}", section.title) for section in sections]
+    links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title in places)
+    said = "".join(_finding(*finding) for finding in findings)
+    parts = [
+        f'<p class="lead">{escape(lead)}</p>',
+        f'<p class="lead setting">{escape(setting)}</p>' if setting else "",
+        f'<section class="findings" id="findings" aria-label="findings">{said}</section>',
+        f"<nav>{links}</nav>",
+        *map(_section, tables),
+        *map(_figure, figures),
+        *map(_section, sections),
+        *(_list(title, entries) for title, entries in lists if entries),
+        f"<footer>{escape(footer)}</footer>",
+    ]
+    return _PAGE.format(css=asset("page.css"), script=asset("page.js"), body="\n".join(parts))
+
+
+def asset(name: str) -> str:
+    """Return a file that lies beside this module and goes into the page."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def slim(svg: bytes) -> bytes:
+    """Return an SVG with two decimals in its paths, which no eye can tell and which halves it."""
+    return re.sub(
+        rb' d="[^"]*"', lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path.group()).replace(b"\n", b""), svg
+    )
+
+
+def _finding(topic: str, sentence: str) -> str:
+    head = f"<b>{escape(topic)}.</b> " if topic else ""
+    return f"<p>{head}{_glued(escape(sentence))}</p>"
+
+
+def _glued(text: str) -> str:
+    """Keep a number and its unit in one line."""
+    return re.sub(r"(?<=\d) (?=%|(?:h|min|s)\b)", "&nbsp;", text)
+
+
+def _section(section: Section) -> str:
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in section.notes)
+    notes += "".join(f'<p class="note more">{escape(note)}</p>' for note in section.more)
+    return f'<h2 id="of-{section.name}">{escape(section.title)}</h2>{html_table(section.table)}{notes}'
+
+
+def _figure(figure: PageFigure) -> str:
+    # As images, since the drawings use the same ids inside.
+    wide, narrow = (
+        f"data:image/svg+xml;base64,{b64encode(svg).decode()}" for svg in (figure.wide, figure.narrow)
+    )
+    name = escape(figure.name)
+    return (
+        f'<h2 id="{name}">{escape(figure.title)}</h2><figure><picture>'
+        f'<source media="(max-width: 40rem)" srcset="{narrow}">'
+        f'<img alt="{escape(figure.title)}" src="{wide}"></picture>'
+        f'<figcaption>{escape(figure.caption)} <span class="files"><a href="{name}.png">PNG</a> '
+        f'<a href="{name}.svg">SVG</a></span></figcaption></figure>'
+    )
+
+
+def _list(title: str, entries: Sequence[Entry]) -> str:
+    items = "".join(f"<li>{_entry(*entry)}</li>" for entry in entries)
+    return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
+
+
+def _entry(text: str, place: str) -> str:
+    link = f'<a href="{escape(quote(place))}">{escape(place)}</a>' if place else ""
+    return " ".join(filter(None, (escape(text), link)))

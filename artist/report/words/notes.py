@@ -1,0 +1,109 @@
+"""Sentences around the tables of a report: what was compared, and how to read it. Pure."""
+
+from artist.results.compare import CODE, Comparison
+from artist.results.names import short_key, spoken
+from artist.results.scenarios import Contest
+
+_TIMES = "Completion (JCT) and queueing times are over finished jobs. p95: 95 % of the jobs need no longer."
+_USED = (
+    "GPUs used: time that GPUs compute, over all GPUs and the whole makespan; a tail of a few long jobs "
+    "therefore lowers it."
+)
+_OVERHEAD = (
+    "Comm. overhead: exposed communication over compute, the unweighted mean over jobs that ran; a short "
+    "job counts as much as a long one."
+)
+MORE_COLUMNS = (
+    "Mean > p95: the mean of the jobs that need longer than 95 % of all. GPUs held: the part of GPU time "
+    "that jobs hold, computing or not."
+)
+_IN_USE = (
+    "In use: the part of all GPUs' time in which a job on them uses storage, CPU, GPU, network. Blocking "
+    "index: the mean, over time and the jobs that wait, of time waited / time that the rest takes alone."
+)
+_SORTING = (
+    "A click on a heading sorts{diff}. The address of the page keeps sorting and filter: a link to it, or a "
+    "bookmark, shows the same view."
+)
+_REPLICATES = (
+    "Where a row has several runs, they are equal but for the seed: mean, and after \u00b1 half the width of "
+    "its 95 % bootstrap interval (both ends: table.csv). From 2 or 3 runs that interval says little."
+)
+_LETTERS = "Letters stand for the rows in the figures."
+CODE_ALONE = (
+    "Rows that differ in code alone: the program, a user's modules or an input file has changed between them."
+)
+_MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
+_MOST_VALUES, _MOST_CHARS = 8, 90
+_MEMBERS = (
+    "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs."
+)
+
+
+def lead(comparison: Comparison) -> str:
+    """Return what was compared, in a sentence."""
+    runs = sum(len(group.runs) for group in comparison.groups)
+    text = f"{runs} run{'s' * (runs > 1)}"
+    varied = []
+    for key, column in zip(
+        comparison.keys, zip(*(g.shown for g in comparison.groups), strict=True), strict=True
+    ):
+        values = list(dict.fromkeys(value or "none" for value in column))
+        shown = values if len(values) <= _MOST_VALUES else [*values[:_MOST_VALUES], "..."]
+        if sum(map(len, shown)) > _MOST_CHARS:
+            shown = [f"({len(values)} values)"]
+        if len(values) > 1 or len(comparison.keys) == 1:
+            words = spoken(key, shown)
+            varied.append(words if "=" not in words else f"{short_key(key)} {', '.join(shown)}")
+    jobs = sorted({int(run.summary["jobs"]) for group in comparison.groups for run in group.runs})
+    of = f"{jobs[0]}" if len(jobs) == 1 else f"{jobs[0]} to {jobs[-1]}"
+    return f"{text} of {of} jobs: {'; '.join(varied)}."
+
+
+def made_by(comparison: Comparison) -> str:
+    """Return the last line of the page."""
+    runs = [run.summary.get("run", {}) for group in comparison.groups for run in group.runs]
+    versions = sorted({str(run["version"]) for run in runs if run.get("version")})
+    return (
+        f"artist-sim {', '.join(versions[:3])}. This page needs no network and may be moved with its folder."
+    )
+
+
+def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
+    """Return the sentences below the comparison."""
+    groups = comparison.groups
+    overheads = [run.summary["comm_overhead"]["mean"] for group in groups for run in group.runs]
+    several = len(groups) > 1
+    wanted = (
+        (_LETTERS, any(group.letter for group in groups)),
+        (_baseline_note(comparison, competing), several),
+        (CODE_ALONE, CODE in comparison.keys),
+        (_REPLICATES, any(len(group.runs) > 1 for group in groups)),
+        (_SORTING.format(diff=", one on diff. by the difference"), several),
+        (_TIMES, True),
+        (_USED, True),
+        (_OVERHEAD, any(overheads)),
+        (_IN_USE, any("resources" in run.summary for group in groups for run in group.runs)),
+    )
+    return [note for note, holds in wanted if holds]
+
+
+def _baseline_note(comparison: Comparison, competing: Contest) -> str:
+    rows = list(dict.fromkeys(competing.baseline))
+    if len(rows) == 1:
+        against = f"to {comparison.groups[rows[0]].name}"
+    else:
+        names = list(dict.fromkeys(competing.contenders[row] for row in rows))
+        against = f"to {', '.join(names)} in the same scenario (rows that differ in nothing but the policy)"
+    return (
+        f"In blue: difference {against}, relative even for percentages; = where it is less than 1 s or 0.1 "
+        "percentage points. The option --baseline of artist-report chooses another. Marked: the lowest of "
+        "its scenario and what is level with it (within 1 %, or 1 s, or 0.1 percentage points), unless all "
+        "are."
+    )
+
+
+def member_notes(comparison: Comparison, count: int) -> list[str]:
+    """Return the sentences below a table of users or virtual clusters, of which so many are shown."""
+    replicated = any(len(group.runs) > 1 for group in comparison.groups)
+    return [_MEMBERS.format(count=count), *[_MEMBER_REPLICATES] * replicated]

@@ -1,0 +1,121 @@
+"""Metrics along a swept number: which rows make a line, where whiskers end, which scale."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from artist.report.figures.along import along, relative
+from artist.report.figures.metrics_along import METRICS, metrics_along
+from artist.results.compare import Comparison, compare
+from artist.results.folder import read_run
+from artist.results.scenarios import contest
+
+Point = tuple[str, object, int, str, float]  # policy, racks, seed, preset, mean JCT
+
+
+@pytest.fixture
+def compared(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[[Sequence[Point]], Comparison]:
+    """Return a maker of comparisons from points."""
+
+    def make(points: Sequence[Point]) -> Comparison:
+        runs = []
+        for number, (policy, racks, seed, preset, mean) in enumerate(points):
+            config = {
+                "policy": {"name": policy}, "cluster": {"racks": racks}, "seed": seed,
+                "workload": {"preset": preset},
+            }  # fmt: skip
+            run = read_run(run_folder(tmp_path / str(number), config))
+            run.summary["jct_s"]["mean"] = mean
+            runs.append(run)
+        return compare(runs)
+
+    return make
+
+
+def test_rows_are_sorted_by_the_number_and_what_else_differs(compared: Callable[..., Comparison]) -> None:
+    """Racks 2, 8, 16 in that order (as texts 16 comes first); batch and week are sets; one row is missing."""
+    points: list[Point] = [
+        (policy, racks, 0, preset, 1.0)
+        for policy in ("fifo", "srtf")
+        for racks in (2, 8, 16)
+        for preset in ("batch", "week")
+    ]
+    comparison = compared(points[:-1])
+    found = along(comparison, contest(comparison))
+    assert found is not None
+    assert (found.key, found.at, found.lines) == ("cluster.racks", ("2", "8", "16"), ("fifo", "srtf"))
+    assert [name for name, _ in found.sets] == ["batch", "week"]
+    (_, batch), (_, week) = found.sets
+    labels = [[comparison.groups[row].label if row >= 0 else "" for row in line] for line in batch]
+    assert labels[0] == ["fifo, 2 racks, batch", "fifo, 8 racks, batch", "fifo, 16 racks, batch"]
+    assert week[1][2] == -1
+
+
+def test_whiskers_end_at_the_interval(compared: Callable[..., Comparison]) -> None:
+    """Two seeds of 10 and 14 s: the mean is 12, the interval of two values goes from one to the other."""
+    points: list[Point] = [
+        ("fifo", racks, seed, "batch", 10.0 + 4.0 * seed) for racks in (2, 4) for seed in (0, 1)
+    ]
+    comparison = compared(points)
+    found = along(comparison, contest(comparison))
+    assert found is not None
+    axes = metrics_along(comparison.groups, found).axes[METRICS.index("jct_mean_s")]
+    line, _, (bars,) = axes.containers[0]  # type: ignore[misc]
+    assert np.ravel(line.get_ydata()).tolist() == [12.0, 12.0]
+    assert bars.get_segments()[0][:, 1].tolist() == pytest.approx([10.0, 14.0])
+    assert axes.get_yscale() == "linear"
+
+
+def test_numbers_far_apart_stand_on_a_logarithmic_scale(compared: Callable[..., Comparison]) -> None:
+    """1 and 100 s are a factor of 100 apart."""
+    points: list[Point] = [("fifo", 2, 0, "batch", 100.0), ("fifo", 4, 0, "batch", 1.0)]
+    comparison = compared(points)
+    found = along(comparison, contest(comparison))
+    assert found is not None
+    axes = metrics_along(comparison.groups, found).axes[METRICS.index("jct_mean_s")]
+    assert axes.get_yscale() == "log"
+
+
+@pytest.mark.parametrize("values", [("a", "b"), (2, 2), (None, 2)])
+def test_no_figure_without_a_swept_number(
+    compared: Callable[..., Comparison], values: tuple[object, ...]
+) -> None:
+    """Words, one number, a number and none."""
+    comparison = compared([(f"p{i}", value, 0, "batch", 1.0) for i, value in enumerate(values)])
+    assert along(comparison, contest(comparison)) is None
+
+
+def test_what_is_0_everywhere_has_no_panel(compared: Callable[..., Comparison]) -> None:
+    """Nobody communicates: one panel less."""
+    comparison = compared([("fifo", racks, 0, "batch", 1.0) for racks in (2, 4)])
+    for group in comparison.groups:
+        for run in group.runs:
+            run.summary["exposed_s"]["mean"] = 0.0
+    found = along(comparison, contest(comparison))
+    assert found is not None
+    figure = metrics_along(comparison.groups, found)
+    assert len([axes for axes in figure.axes if axes.get_title(loc="left")]) == len(METRICS) - 1
+
+
+def test_relative_to_a_baseline_seed_by_seed(compared: Callable[..., Comparison]) -> None:
+    """Srtf takes 5 of 10 s and 15 of 20 s on 2 racks: -50 and -25 %, mean -37.5 %; fifo is no line of it."""
+    fifo, srtf = {2: (10.0, 20.0), 4: (8.0, 8.0)}, {2: (5.0, 15.0), 4: (8.0, 8.0)}
+    points: list[Point] = [
+        (policy, racks, seed, "batch", mean)
+        for policy, times in (("fifo", fifo), ("srtf", srtf))
+        for racks, means in times.items()
+        for seed, mean in enumerate(means)
+    ]
+    comparison = compared(points)
+    competing = contest(comparison, "policy=fifo")
+    found = along(comparison, competing)
+    assert found is not None
+    apart = relative(found, competing.baseline)
+    assert apart is not None
+    assert apart.lines == ("srtf",)
+    figure = metrics_along(comparison.groups, apart, baseline=competing.baseline)
+    axes = figure.axes[METRICS.index("jct_mean_s")]
+    assert axes.lines[0].get_ydata() == pytest.approx([-37.5, 0.0])
+    assert relative(found, range(len(comparison.groups))) is None  # who is its own baseline has no line

@@ -1,0 +1,291 @@
+"""artist-report end to end on run folders in a temporary place, good and bad."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from artist.core.result import RunResult
+from artist.recording.folder import write_run
+from artist.recording.metrics import summarise
+from artist.report import contents
+from artist.report.command import main
+
+FIGURES = (
+    "busy_gpus", "comm_overhead", "jct_by_demand", "jct_cdf", "jct_histogram", "jct_parts", "occupancy",
+    "placements", "queue_length", "queueing_cdf", "unfinished_jobs",
+)  # fmt: skip
+FILES = sorted(
+    [f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")] + ["report.html", "table.csv"]
+)
+
+
+@pytest.fixture(autouse=True)
+def few_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw one figure instead of ten, which take seconds, unless a test asks for `all_figures`."""
+    if "all_figures" not in request.fixturenames:
+        every = contents.drawings
+        monkeypatch.setattr(contents, "drawings", lambda *arguments: every(*arguments)[1:2])
+
+
+@pytest.fixture
+def all_figures() -> None:
+    """Ask for all figures."""
+
+
+@pytest.fixture
+def sweep(run_folder: Callable[..., Path], tmp_path: Path) -> Path:
+    """Write 2 policies x 2 seeds; one more point that failed, one that is being written."""
+    root = tmp_path / "sweep"
+    for policy in ("fifo", "srtf"):
+        for seed in (0, 1):
+            run_folder(root / f"{policy}{seed}", {"policy": {"name": policy}, "seed": seed}, slower=1 + seed)
+    for name in ("broken", ".half.part-host-1"):
+        (root / name).mkdir()
+    (root / "broken" / "error.json").write_text(json.dumps({"status": "failed", "message": "no\n  luck"}))
+    (root / ".half.part-host-1" / "summary.json").write_text("{")
+    return root
+
+
+def _lines(text: str) -> list[str]:
+    return text.rstrip("\n").split("\n")
+
+
+def test_report_of_a_sweep(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table on stdout has a row per policy and n = 2; the failed point is named on stderr."""
+    assert main([str(sweep)]) == 0
+    printed = capsys.readouterr()
+    *_, fifo, srtf, note = _lines(printed.out)
+    assert [fifo.split()[:2], srtf.split()[:2]] == [["fifo", "2"], ["srtf", "2"]]
+    assert note.startswith("+-: ")
+    assert f"failed: {sweep / 'broken'}: no luck" in printed.err
+    assert (sweep / "report" / "jct_cdf.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("all_figures")
+def test_page_stands_alone(sweep: Path, tmp_path: Path) -> None:
+    """The HTML needs no other file or address, has each figure inside twice, and fits a phone."""
+    assert main([str(sweep), "--output", str(tmp_path / "out")]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert re.findall(r'(?:src|srcset)="(?!data:)', page) == []
+    assert "http" not in page
+    assert page.count("data:image/svg+xml;base64,") == 2 * len(FIGURES)
+    assert page.count('<source media="(max-width: 40rem)"') == len(FIGURES)
+    assert 'name="viewport"' in page
+    assert "no luck" in page
+
+
+def test_page_lists_the_runs_with_seed_and_folder(sweep: Path) -> None:
+    """2 policies x 2 seeds are four entries that differ, each a link that holds if all is moved together."""
+    assert main([str(sweep)]) == 0
+    page = (sweep / "report" / "report.html").read_text()
+    links = re.findall(r'<li>(\w+), seed (\d): <a href="([^"]*)">', page)
+    assert links == [(p, s, f"../{p}{s}/") for p in ("fifo", "srtf") for s in "01"]
+    assert all((sweep / "report" / href / "summary.json").is_file() for _, _, href in links)
+
+
+def test_page_explains_its_numbers(sweep: Path) -> None:
+    """Headings are whole words, and the notes say what utilisation and overhead are taken over."""
+    assert main([str(sweep)]) == 0
+    page = (sweep / "report" / "report.html").read_text()
+    assert ">makespan<" in page
+    assert ">preemptions<" in page
+    assert "whole makespan" in page
+    assert "unweighted mean over jobs" in page
+    assert "half the width" in page
+
+
+def test_an_edited_policy_replaces_its_older_runs(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seed 0 of old code, then 0 and 1 of new: n = 2, the older folder is named; its mtime is what counts."""
+    for place, seed, at in (("z_old", 0, 1000), ("a", 0, 2000), ("b", 1, 2000)):
+        folder = run_folder(tmp_path / "sweep" / place, {"policy": {"name": "mine"}, "seed": seed})
+        os.utime(folder / "summary.json", (at, at))
+    assert main([str(tmp_path / "sweep")]) == 0
+    printed = capsys.readouterr()
+    assert _lines(printed.out)[3].split()[:2] == ["mine", "2"]
+    assert f"older run of the same configuration: {tmp_path / 'sweep' / 'z_old'}" in printed.err
+
+
+def test_seeds_of_different_code_are_rows_of_their_own(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seed 0 by code aa, seed 1 by code bb: two rows with n = 1 each, the newer first, and a word of why."""
+    for seed, code in enumerate(("aa", "bb")):
+        folder = run_folder(tmp_path / "sweep" / code, {"policy": {"name": "mine"}, "seed": seed})
+        summary = json.loads((folder / "summary.json").read_text())
+        summary["run"]["code"] = code
+        (folder / "summary.json").write_text(json.dumps(summary))
+        os.utime(folder / "summary.json", (seed, seed))
+    assert main([str(tmp_path / "sweep")]) == 0
+    printed = capsys.readouterr()
+    assert [line.split()[:3] for line in _lines(printed.out)[3:]] == [
+        ["mine", "bb", "3"],
+        ["mine", "aa", "3"],
+    ]
+    assert "Rows that differ in code alone" in printed.err
+
+
+def test_same_runs_give_the_same_files(sweep: Path, tmp_path: Path) -> None:
+    """A report made twice is the same, page, table and a figure, so it can be kept under version control."""
+    for name in ("one", "two"):
+        assert main([str(sweep), "--output", str(tmp_path / name)]) == 0
+    files = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert files == ["jct_cdf.png", "jct_cdf.svg", "report.html", "table.csv"]
+    for name in files:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("all_figures")
+def test_same_runs_give_the_same_figures(sweep: Path, tmp_path: Path) -> None:
+    """A report made twice is the same with each of its figures."""
+    for name in ("one", "two"):
+        assert main([str(sweep), "--output", str(tmp_path / name)]) == 0
+    for name in FILES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_folder_given_twice_counts_once(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sweep and one of its points: still 2 replicates, nothing left out as repeated."""
+    assert main([str(sweep), str(sweep / "fifo0")]) == 0
+    printed = capsys.readouterr()
+    assert _lines(printed.out)[3].split()[:2] == ["fifo", "2"]
+    assert "left out" not in printed.err
+
+
+@pytest.mark.usefixtures("all_figures")
+def test_a_run_without_finished_jobs_is_reported(
+    none_finished: RunResult, tmp_path: Path, run_folder: Callable[..., Path]
+) -> None:
+    """Nothing to draw in the distribution is no reason to fail."""
+    folder = run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1})
+    write_run(
+        folder,
+        none_finished,
+        None,
+        summarise(none_finished, policy="fifo", seed=1, network_distinct=0, run={}),
+    )
+    assert main([str(folder)]) == 0
+
+
+def test_more_runs_than_can_be_drawn(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """21 racks: the table has all rows, the figures 20 lines, and stderr says so."""
+    for racks in range(21):
+        config = {"policy": {"name": "fifo"}, "seed": 1, "cluster": {"racks": racks}}
+        run_folder(tmp_path / "runs" / str(racks), config)
+    assert main([str(tmp_path / "runs")]) == 0
+    printed = capsys.readouterr()
+    assert len(_lines(printed.out)) == 3 + 21
+    assert "The last 1 of 21 rows are not drawn." in printed.err
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda run: (run / "summary.json").write_text("{"), "summary.json: cannot be read"),
+        (lambda run: (run / "summary.json").write_text('{"policy": 3}'), "summary.json: policy:"),
+        (lambda run: (run / "config.yaml").write_text("a: ["), "config.yaml: cannot be read"),
+        (lambda run: (run / "jobs.parquet").write_bytes(b"PAR1"), "jobs.parquet: cannot be read"),
+        (lambda run: (run / "timeline.parquet").unlink(), "timeline.parquet: cannot be read"),
+        (lambda run: (run / "events.parquet").write_bytes(b""), "events.parquet: cannot be read"),
+        (lambda run: (run / "summary.json").unlink(), "no finished run"),
+    ],
+)
+def test_damaged_runs_are_two_lines_and_exit_code_2(
+    run_folder: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], object],
+    message: str,
+) -> None:
+    """Whatever is damaged, the user reads which file, what is wrong and what to do; never a traceback."""
+    damage(run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1}))
+    assert main([str(tmp_path / "run")]) == 2
+    lines = _lines(capsys.readouterr().err)
+    assert len(lines) == 2
+    assert message in lines[0]
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nowhere"], ["--colour", "x"], ["x", "--output"], ["x", "--baseline"]]
+)
+def test_bad_arguments_are_two_lines_and_exit_code_2(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No folder, one that is not there, an unknown option, an option without its value."""
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert len(_lines(capsys.readouterr().err)) == 2
+
+
+def test_unwritable_output_is_two_lines_and_exit_code_2(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file lies where the report's folder should be; the message names it after the failed points."""
+    (tmp_path / "taken").write_text("")
+    assert main([str(sweep), "--output", str(tmp_path / "taken")]) == 2
+    lines = _lines(capsys.readouterr().err)
+    assert lines[-2] == f"{tmp_path / 'taken'}: cannot be written"
+
+
+def test_an_unknown_baseline_is_two_lines_and_exit_code_2(
+    sweep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A policy that was not run: the message lists those that were, before anything is printed."""
+    assert main([str(sweep), "--baseline", "policy=tiresias"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert _lines(printed.err) == [
+        "--baseline policy: no row is like that",
+        "  found 'tiresias'; allowed: fifo, srtf",
+    ]
+
+
+def test_differences_are_to_the_baseline(sweep: Path) -> None:
+    """Both policies have the same runs, so JCT differs by 0 %; only the row that is no baseline says so."""
+    assert main([str(sweep), "--baseline", "policy=srtf"]) == 0
+    page = (sweep / "report" / "report.html").read_text()
+    rows = re.findall(r"<tr[^>]* data-text=.*?</tr>", page)[:2]
+    assert ["diff" in row for row in rows] == [True, False]
+    assert "difference to srtf" in page
+
+
+def test_traces_are_written_on_request(sweep: Path) -> None:
+    """Two rows are two files that the page lists; of one run it is timeline.json."""
+    assert main([str(sweep), "--trace"]) == 0
+    assert main([str(sweep / "fifo0"), "--trace"]) == 0
+    written = [
+        sorted(path.name for path in folder.glob("report/*.json")) for folder in (sweep, sweep / "fifo0")
+    ]
+    assert written == [["timeline-01.json", "timeline-02.json"], ["timeline.json"]]
+    assert 'href="timeline-02.json"' in (sweep / "report" / "report.html").read_text()
+
+
+def test_the_page_begins_with_what_was_found(sweep: Path) -> None:
+    """What was run, who is best and how sure that is stand above the first table."""
+    assert main([str(sweep)]) == 0
+    above = (sweep / "report" / "report.html").read_text().partition("<table")[0]
+    assert "4 runs of 3 jobs: policy fifo, srtf." in above
+    assert "Both policies are within 1&nbsp;% of each other" in above
+    assert "means over 2 seeds" in above
+
+
+def test_simulating_does_not_import_what_only_reports_need() -> None:
+    """`artist` imports recorder, folder, metrics and tables; matplotlib and pandas would cost it a second."""
+    code = (
+        "import sys; from artist.recording import folder, metrics, recorder\n"
+        "from artist.results import tables\n"
+        "print({'matplotlib', 'pandas', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
