@@ -77,6 +77,22 @@ def test_v100_jobs_take_a_quarter_of_the_time_on_h100(tmp_path: Path) -> None:
     assert np.abs(whole.columns["running_ns"][:3] / 1e9 - [300, 1156.713, 1004.426]).max() < 1e-3
 
 
+def test_a_run_s_arrivals_aim_at_a_load_that_counts_speeds(tmp_path: Path) -> None:
+    """8 V100 and 24 T4 are 16 V100: all GPU-seconds of the trace in span x 16 x 0.5."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(JOBS)
+    pools = "[{type: v100_8gpu, count: 1}, {type: t4_8gpu, count: 3}]"
+    raw = json.loads(
+        composed(
+            *("topology=v100_t4_pools", f"cluster.machines={pools}", "workload=helios"),
+            *(f"workload.path={path}", "arrivals=compress", "arrivals.load=0.5"),
+        )
+    )
+    jobs = build(check_config(raw)).jobs
+    gpu_s = sum(spec.demand.gpus * spec.ideal_ns for spec in jobs) / 1e9
+    assert jobs[-1].submit_ns / 1e9 == pytest.approx(gpu_s / (16 * 0.5), rel=1e-6)
+
+
 @pytest.mark.slow
 def test_venus_takes_as_long_on_every_fabric(traces: Path) -> None:
     """Five months of Venus under FIFO on 64 machines: mean completion times within a second, of 44 hours."""

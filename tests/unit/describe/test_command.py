@@ -81,6 +81,18 @@ def test_loads_and_machines_count_speeds(own, settings, load, machines):
     assert result.table()[0][-2:] == [load, machines]
 
 
+def test_arrivals_aim_at_a_load_that_counts_speeds(own):
+    """8 V100 and 24 T4 are 16 V100: compressed to a load of 0.5 it is that, not of 32 GPUs."""
+    result = own(*OWN, "topology=v100_t4_pools", T4_AND_V100, "arrivals=compress", "arrivals.load=0.5")
+    assert result.table()[0][-2] == "0.500"
+
+
+def test_each_of_several_topologies_has_its_own_times(own):
+    """Measured on H100: 0.625 there, four times that on V100; the jobs are read once for each."""
+    result = own(*OWN, "topology=dgx_h100_3tier,v100_100g", "workload.measured_on=H100")
+    assert [row[-2] for row in result.table()[:2]] == ["0.625", "2.500"]
+
+
 def test_the_load_over_time_counts_speeds(own):
     """On V100, measured on H100: four times the GPU time arrives, and is in use, as run times are longer."""
     for name, settings in (("a", ()), ("b", ("topology=v100_100g", "workload.measured_on=H100"))):
