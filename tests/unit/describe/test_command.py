@@ -87,6 +87,14 @@ def test_arrivals_aim_at_a_load_that_counts_speeds(own):
     assert result.table()[0][-2] == "0.500"
 
 
+def test_the_load_over_time_is_of_all_gpus_by_their_speed(own):
+    """32 GPUs that are 16 V100: the load that arrives, over time, has the mean of the whole, 0.625."""
+    assert own(*OWN, "topology=v100_t4_pools", T4_AND_V100, "csv=mixed.csv").code == 0
+    rows = rows_of("mixed.csv")
+    arriving = [float(value) for key, value in rows.items() if key[1] == "load_arriving_from_s"]
+    assert sum(arriving) / len(arriving) == pytest.approx(0.625)
+
+
 def test_each_of_several_topologies_has_its_own_times(own):
     """Measured on H100: 0.625 there, four times that on V100; the jobs are read once for each."""
     result = own(*OWN, "topology=dgx_h100_3tier,v100_100g", "workload.measured_on=H100")
