@@ -56,6 +56,7 @@ def machine_of(name: str, rack: int, kind: MachineType, pool: str, present: bool
         gpus=kind.gpus,
         gpu_type=kind.gpu_type,
         speed=kind.speed,
+        worth=kind.worth,
         cpus=kind.cpus,
         memory_bytes=kind.memory_bytes,
         memory_bandwidth_bytes_per_s=round(kind.memory_bandwidth_bytes_per_s),

@@ -79,7 +79,7 @@ def _pools(usable: Sequence[Machine], demand: Demand) -> list[list[float]]:
     pools: dict[str, list[float]] = {}
     for m in usable:
         pool = pools.setdefault("" if demand.mixed_types else m.gpu_type, [])
-        pool.append(m.gpus * m.speed if demand.fungible else m.gpus)
+        pool.append(m.gpus * m.worth / demand.measured_worth if demand.fungible else m.gpus)
     return list(pools.values())
 
 

@@ -61,9 +61,16 @@ class JobTable:
         Jobs in order of arrival.
     checkpoint_iterations
         Iterations between checkpoints by job; 0 for none. By default every iteration is one.
+    worth
+        Of all GPUs, which says how many a fungible job asks for; None where they differ.
     """
 
-    def __init__(self, specs: Sequence[JobSpec], checkpoint_iterations: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        specs: Sequence[JobSpec],
+        checkpoint_iterations: Sequence[int] | None = None,
+        worth: float | None = None,
+    ) -> None:
         self.specs = specs
         n = len(specs)
         self.n = n
@@ -72,7 +79,7 @@ class JobTable:
             return array("q", values) if values is not None else array("q", bytes(8 * n))
 
         self.submit_ns = column([s.submit_ns for s in specs])
-        self.gpus = column([s.demand.gpus for s in specs])
+        self.gpus = column([s.demand.gpus_at(worth) if worth else s.demand.gpus for s in specs])
         self.least_gpus = column([s.demand.least_gpus for s in specs])
         self.iterations = column([s.iterations for s in specs])
         self.compute_ns = column([s.compute_ns for s in specs])

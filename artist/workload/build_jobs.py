@@ -11,7 +11,7 @@ import pandas as pd
 from artist.core.job import Demand, JobSpec, Stages
 from artist.errors import InputError
 from artist.units import NS_PER_S
-from artist.workload.fields import FIELDS, Field, Text
+from artist.workload.fields import FIELDS, MEASURED, Field, Text
 from artist.workload.table import row_name
 
 _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
@@ -21,16 +21,18 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
     """Return one spec a job, sorted by arrival; jobs that arrive together keep the order of the table.
 
     A job that gives iterations and compute time is taken as it is. With a duration only,
-    iterations = max(1, round(duration / profile compute)) and compute_ns = round(duration_ns / iterations):
-    the duration is kept, the profile sets the grain, and communication comes on top. With a duration and
-    one of the two, the known one takes the place of the profile's.
+    iterations = max(1, round(duration x speed / profile compute)) and compute_ns = round(duration_ns /
+    iterations), the speed being that of the GPUs that the duration holds for: the duration is kept, the
+    profile sets the grain, and communication comes on top. With a duration and one of the two, the known one
+    takes the place of the profile's.
 
     Parameters
     ----------
     table
-        Checked canonical table (`artist.workload.table.check`), models assigned.
+        Checked canonical table (`artist.workload.table.check`), models assigned; without the columns of
+        `artist.workload.measured.on_own_gpus`, of speed and worth 1.
     profile_compute_ns
-        Compute time in ns of one iteration of a named model.
+        Compute time in ns of one iteration of a named model on the reference GPU.
 
     Raises
     ------
@@ -73,7 +75,13 @@ def _profile_compute(table: pd.DataFrame, profile_compute_ns: Callable[[str], in
         users = (codes == code) & (table["gpus"].to_numpy() > 0)
         if users.any():
             known[code] = _ask(str(model), table, int(np.argmax(users)), profile_compute_ns)
-    return np.where(table["gpus"].to_numpy() > 0, known[codes], float(_CPU_ITERATION_NS))
+    on_gpus = known[codes] / _measured(table, "measured_speed")
+    return np.where(table["gpus"].to_numpy() > 0, on_gpus, float(_CPU_ITERATION_NS))
+
+
+def _measured(table: pd.DataFrame, column: str) -> np.ndarray:
+    """Return a column of speeds or worths, (n_jobs,)."""
+    return table[column].to_numpy(float) if column in table else np.ones(len(table))
 
 
 def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Callable[[str], int]) -> int:
@@ -92,7 +100,8 @@ def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Cal
 
 def _records(table: pd.DataFrame, owner: str, make: Callable[[dict[str, Any]], Any]) -> Iterable[Any]:
     """Return one record a job, made of the columns that go into `owner`; equal ones are one object."""
-    chosen = [field for field in FIELDS if field.to.startswith(f"{owner}.") and field.name in table]
+    known = (*FIELDS, *MEASURED)
+    chosen = [field for field in known if field.to.startswith(f"{owner}.") and field.name in table]
     if not chosen:
         return repeat(None)
     names = [field.to.partition(".")[2] for field in chosen]

@@ -142,7 +142,7 @@ Field = Text | Number
 FIELDS: tuple[Field, ...] = (
     Text("job_id", required=True),  # unique
     Number("submit_s", 0, MAX_S, unit="time"),  # from any origin
-    _gpus("gpus", default=None),  # of relative speed 1; 0 for a CPU-only job, which then needs cpus
+    _gpus("gpus", default=None),  # 0 for a CPU-only job, which then needs cpus
     Number("duration_s", 0, MAX_S, above=True, default=np.nan, unit="time"),  # run time without waiting
     Number("iterations", 1, 1e15, whole=True, default=np.nan),
     Number("compute_s", 0, MAX_S, above=True, default=np.nan, unit="time"),  # of an iteration on `gpus` GPUs
@@ -164,7 +164,8 @@ FIELDS: tuple[Field, ...] = (
     Text("gpu_types", "demand.gpu_types", _types, optional=True, pattern=rf"{_TYPE}(\|{_TYPE})*",
          fault="is not a list of GPU types", allowed="GPU types such as V100 or V100|T4, or empty for any"),
     _flag("mixed_types"),  # whether one allocation may mix GPU types
-    _flag("fungible"),  # whether it takes ceil(gpus / speed) GPUs
+    _flag("fungible"),  # whether it takes more of lesser GPUs, fewer of better ones
+    Text("measured_on", optional=True),  # GPUs that its times and `gpus` hold for; empty: as the source says
     Number("memory_bandwidth_bytes_per_s", 0, _MOST_BYTES, "demand.memory_bandwidth_bytes_per_s",
            default=0, value=round, optional=True, unit="bytes"),  # of the whole job; 0: not known
     Text("on_stop", "on_stop", _known, optional=True, pattern="|".join(get_args(OnStop)),
@@ -172,6 +173,11 @@ FIELDS: tuple[Field, ...] = (
     *map(_delay, ("start", "resume", "restart", "migrate", "resize", "retune")),
 )  # fmt: skip
 
+MEASURED = tuple(
+    Number(name, 0, np.inf, f"demand.{name}", above=True, default=1, value=float)
+    for name in ("measured_speed", "measured_worth")
+)
+"""What `artist.workload.measured` makes of measured_on."""
 TEXTS = tuple(field for field in FIELDS if isinstance(field, Text))
 NUMBERS = tuple(field for field in FIELDS if isinstance(field, Number))
 COLUMNS = tuple(field.name for field in FIELDS if not field.optional)

@@ -29,6 +29,7 @@ from artist.recording.metrics import summarise
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
 
+ROOT = Path(__file__).resolve().parents[2]
 S = 1_000_000_000
 RUN = {"wall_s": 0.1, "network_calls": 3, "cache_hits": 0, "version": "0.1.0", "host": "paper"}
 
@@ -182,3 +183,12 @@ def run_folder(result: RunResult, recorder: Recorder, summary: dict[str, Any]) -
         return folder
 
     return write
+
+
+@pytest.fixture
+def traces() -> Path:
+    """Return the folder of the recovered traces, which the repository does not hold."""
+    folder = ROOT.parent / "shared" / "traces"
+    if not folder.is_dir():
+        pytest.skip(f"the recovered traces are not at {folder}")
+    return folder

@@ -89,6 +89,8 @@ class MuriCsv:
       CPUs. batch_size and interval are not used.
     """
 
+    trace_gpu = "V100"
+
     class Parameters(FileParameters):
         """Parameters, beside those of every source."""
 

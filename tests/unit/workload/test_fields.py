@@ -17,6 +17,7 @@ from artist.workload.readers.columns import ColumnsCsv
 
 ROOT = Path(__file__).resolve().parents[3]
 MADE = {"job_id", "submit_ns", "iterations", "compute_ns"}  # of several columns, or of their own type
+MADE |= {f"demand.measured_{what}" for what in ("speed", "worth")}  # of measured_on and the cluster
 CHANGES = ("start", "resume", "restart", "migrate", "resize", "retune")  # as DESIGN.md names what costs
 NAMES = [field.name for field in FIELDS]
 
@@ -67,6 +68,7 @@ GIVEN = {  # a value of each column that few traces have: as text, as the job's
     "gpu_types": (" V100 | T4|V100", ("V100", "T4")),
     "mixed_types": ("1", True),
     "fungible": ("1", True),
+    "measured_on": ("cluster", None),
     "memory_bandwidth_bytes_per_s": ("2.5e9", 2_500_000_000),
     "on_stop": ("keep", "keep"),
     "start_delay_s": ("1", S),
@@ -101,7 +103,7 @@ def test_every_optional_column_reaches_the_job(write: Write) -> None:
     assert (alone.demand, alone.stages) == (Demand(4, 2, 6), None)
     assert (alone.delays_ns, alone.on_stop) == (None, None)
     for field in FIELDS:
-        if field.optional and not field.to.startswith(("stages", "delays_ns")):
+        if field.optional and field.to and not field.to.startswith(("stages", "delays_ns")):
             owner = job.demand if field.to.startswith("demand") else job
             assert getattr(owner, field.to.rpartition(".")[2]) == GIVEN[field.name][1]
     assert job.stages == GIVEN["storage_s"][1]
