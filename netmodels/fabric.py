@@ -34,6 +34,9 @@ class MachineType:
         Main memory.
     memory_bandwidth_bytes_per_s
         Bandwidth of main memory, all sockets together.
+    worth
+        How many of the GPUs that profiles were measured on one replaces for a job that takes either; 0 means
+        the speed.
     """
 
     name: str
@@ -43,6 +46,11 @@ class MachineType:
     cpus: int
     memory_bytes: int
     memory_bandwidth_bytes_per_s: float
+    worth: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.worth:
+            object.__setattr__(self, "worth", self.speed)
 
 
 @dataclass(frozen=True, slots=True)

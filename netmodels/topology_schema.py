@@ -111,6 +111,7 @@ class _MachineType(_Part):
     gpus: Annotated[Many, Field(ge=0)]
     gpu_type: StrictStr
     speed: Annotated[Number, Field(ge=1e-6, le=1e6)] = 1.0
+    worth: Annotated[Number, Field(ge=1e-6, le=1e6)] | None = None
     cpus: Annotated[Many, Field(ge=1)]
     memory_gib: Much
     memory_bandwidth_gb_s: Much
@@ -126,6 +127,7 @@ class _MachineType(_Part):
             cpus=self.cpus,
             memory_bytes=round(self.memory_gib * _GIB),
             memory_bandwidth_bytes_per_s=self.memory_bandwidth_gb_s * 1e9,
+            worth=self.worth or 0.0,
         )
 
 

@@ -23,7 +23,7 @@ What Muri's program does, and how it is said here:
 - At each of these instants every running job, moved or not, loses an overhead by model and size of the time
   since the last one, though never more than that time. Here the delay lies at the head of the interval: each
   job is placed anew with another number of CPUs, which mean nothing, and so is delayed as a `retune` or a
-  `move`; what is left of an earlier delay is not added.
+  `migrate`; what is left of an earlier delay is not added.
 - The interval in which a job completes is free of it. Here a job has one overhead less to do, and an order
   that knows so: its last delay makes good for it.
 
@@ -67,7 +67,7 @@ Key = Callable[[JobColumns], Ints]
 
 TRACES = "traces/tiresias-muri"
 LARGEST_DIFFERENCE = 0.01  # of the mean completion time
-DELAYS = ("start", "resume", "restart", "move", "resize", "retune")
+DELAYS = ("start", "resume", "restart", "migrate", "resize", "retune")
 UNKNOWN_OVERHEAD_S = 10.0  # of models that Muri's table does not have
 THRESHOLDS_GPU_S = (3250, 7200)
 _FAR_NS = 2**61  # a wake-up that takes the place of an earlier one and never comes due

@@ -105,7 +105,7 @@ def replay(folder: Path, trace: Trace, policy: str, arrivals: str, first: int | 
     result = simulation.run(())
     summary = summarise(result, policy=policy, seed=0, network_distinct=0, run={})
     took = process_time() - began
-    load = _load(simulation.jobs, simulation.cluster.total_gpus)
+    load = _load(simulation.jobs, simulation.cluster.own_gpus)
     return (
         trace.name,
         summary["jobs"],
@@ -121,7 +121,7 @@ def replay(folder: Path, trace: Trace, policy: str, arrivals: str, first: int | 
 _HOURS = (("jct_s", "mean"), ("jct_s", "p95"), ("queueing_s", "mean"))
 
 
-def _load(jobs: Sequence[JobSpec], gpus: int) -> float | None:
+def _load(jobs: Sequence[JobSpec], gpus: float) -> float | None:
     """Return GPU time asked for over what the cluster has while jobs arrive; None if all come at once."""
     span_ns = max(job.submit_ns for job in jobs) - min(job.submit_ns for job in jobs)
     return sum(job.ideal_ns * job.demand.gpus for job in jobs) / (gpus * span_ns) if span_ns else None

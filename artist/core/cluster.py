@@ -27,6 +27,8 @@ class Machine:
     ----------
     speed
         Speed of its GPUs relative to the reference GPU of the profiles.
+    worth
+        How many reference GPUs one of its GPUs replaces for a fungible job; 0 means the speed.
     pool
         Owner at the start of the run.
     present
@@ -44,6 +46,11 @@ class Machine:
     memory_bandwidth_bytes_per_s: int = 0
     pool: str = "default"
     present: bool = True
+    worth: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.worth:
+            object.__setattr__(self, "worth", self.speed)
 
     def share(self, gpus: int) -> tuple[int, int]:
         """Return the CPUs and the bytes of memory that go with some of its GPUs in proportion."""
@@ -54,14 +61,22 @@ class Machine:
 class Cluster:
     """All machines that exist during a run, with their facts as columns.
 
+    Parameters
+    ----------
+    machines
+        In order of their numbers.
+    default_type
+        The machine type that the fabric names as its own.
+
     Attributes
     ----------
     gpus, cpus, memory_bytes, rack : ndarray of int64, shape (n_machines,)
     speed : ndarray of float64, shape (n_machines,)
     """
 
-    def __init__(self, machines: Sequence[Machine]) -> None:
+    def __init__(self, machines: Sequence[Machine], default_type: str = "") -> None:
         self.machines = tuple(machines)
+        self._default_type = default_type
         self.gpus = self._column([m.gpus for m in machines])
         self.cpus = self._column([m.cpus for m in machines])
         self.memory_bytes = self._column([m.memory_bytes for m in machines])
@@ -69,13 +84,15 @@ class Cluster:
         self.speed = np.array([m.speed for m in machines], dtype=np.float64)
         self.speed.flags.writeable = False
         self.n_racks = int(self.rack.max()) + 1 if machines else 0
-        self.speed_of: dict[str, float] = {}  # by GPU type
+        self.worth_of: dict[str, float] = {}  # by GPU type
+        speed_of: dict[str, float] = {}
         for m in machines:
-            if self.speed_of.setdefault(m.gpu_type, m.speed) != m.speed:
-                found = f"{self.speed_of[m.gpu_type]} and {m.speed}"
-                raise InputError(
-                    "GPUs of one type have two speeds", where=m.gpu_type, found=found, allowed="one"
-                )
+            for what, known, value in (("speeds", speed_of, m.speed), ("worths", self.worth_of, m.worth)):
+                if known.setdefault(m.gpu_type, value) != value:
+                    found = f"{known[m.gpu_type]} and {value}"
+                    raise InputError(
+                        f"GPUs of one type have two {what}", where=m.gpu_type, found=found, allowed="one"
+                    )
 
     @staticmethod
     def _column(values: list[int]) -> npt.NDArray[np.int64]:
@@ -90,6 +107,27 @@ class Cluster:
     def total_gpus(self) -> int:
         """GPUs of the machines that are present at the start."""
         return sum(m.gpus for m in self.machines if m.present)
+
+    @cached_property
+    def own(self) -> Machine | None:
+        """A machine with the cluster's own GPUs, for which times `measured on the cluster` hold.
+
+        Of the fabric's default type, if one is present at the start, else with the most frequent GPU type;
+        None without GPUs.
+        """
+        with_gpus = [m for m in self.machines if m.present and m.gpus]
+        count: dict[str, int] = {}
+        for m in with_gpus:
+            if m.type == self._default_type:
+                return m
+            count[m.gpu_type] = count.get(m.gpu_type, 0) + m.gpus
+        return next((m for m in with_gpus if count[m.gpu_type] == max(count.values())), None)
+
+    @cached_property
+    def own_gpus(self) -> float:
+        """How many of the cluster's own GPUs compute as much as all that are present at the start."""
+        speed = self.own.speed if self.own else 1.0
+        return sum(m.gpus * (m.speed / speed) for m in self.machines if m.present)
 
     @cached_property
     def gpus_of_largest(self) -> list[int]:
@@ -140,10 +178,8 @@ class Cluster:
 
     @cached_property
     def same_kind(self) -> bool:
-        """Whether all machines have one type, of speed 1: a GPU asked for is any GPU."""
-        return len({(m.type, m.gpu_type, m.speed) for m in self.machines}) <= 1 and bool(
-            (self.speed == 1).all()
-        )
+        """Whether all machines have one type: a GPU asked for is any GPU."""
+        return len({(m.type, m.gpu_type) for m in self.machines}) <= 1
 
 
 class Slice(NamedTuple):

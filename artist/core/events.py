@@ -8,7 +8,7 @@ from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 
 StartKind = Literal["start", "resume", "restart"]
-ChangeKind = Literal["retune", "resize", "move"]
+ChangeKind = Literal["retune", "resize", "migrate"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from math import ceil
 from typing import Literal, NamedTuple
 
 OnStop = Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"]
-_TOLERANCE = 1e-9  # relative speeds such as 1/3 are not exact in binary
+_TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Demand:
     Attributes
     ----------
     gpus
-        GPUs of relative speed 1 that do one iteration's work; 0 for a CPU-only job.
+        GPUs that do one iteration's work in the job's compute time; 0 for a CPU-only job.
     min_gpus, max_gpus, step
         An elastic job may hold min_gpus, min_gpus + step, ... up to max_gpus; 0 for the two bounds
         means exactly `gpus`.
@@ -30,7 +31,12 @@ class Demand:
     memory_bandwidth_bytes_per_s
         Memory bandwidth that the whole job draws when nothing throttles it; 0 when unknown.
     fungible
-        On GPUs of relative speed r the job takes ceil(gpus / r) of them instead of `gpus`.
+        On GPUs of worth w the job takes ceil(gpus x measured_worth / w) of them instead of `gpus`.
+    measured_speed
+        Speed, relative to the reference GPU, of the GPUs that the job's compute time holds for. A CPU-only
+        job has none.
+    measured_worth
+        Worth of the GPUs that `gpus` holds for (`artist.core.cluster.Machine`); 0 means their speed.
     """
 
     gpus: int
@@ -44,9 +50,13 @@ class Demand:
     mixed_types: bool = False
     max_machines: int = 0
     fungible: bool = False
+    measured_speed: float = 1.0
+    measured_worth: float = 0.0
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not self.measured_worth:
+            object.__setattr__(self, "measured_worth", self.measured_speed)
         values = tuple(getattr(self, each.name) for each in fields(self) if each.init)
         object.__setattr__(self, "_hash", hash(values))
 
@@ -60,33 +70,36 @@ class Demand:
 
     @property
     def least_gpus(self) -> int:
-        """Fewest GPUs that could ever do; a fungible job may find faster ones."""
+        """Fewest GPUs that could ever do; a fungible job may find GPUs that are worth more."""
         if self.fungible:
             return min(self.gpus, 1)
         return self.min_gpus if self.elastic else self.gpus
 
     def targets(self) -> range:
-        """Allowed numbers of GPUs of relative speed 1."""
+        """Allowed numbers of GPUs, in those that `gpus` holds for."""
         if not self.elastic:
             return range(self.gpus, self.gpus + 1)
         return range(self.min_gpus, self.max_gpus + 1, self.step)
 
-    def allows(self, speeds: Iterable[tuple[int, float]]) -> bool:
-        """Tell whether GPUs given as (count, relative speed) satisfy the demand.
+    def gpus_at(self, worth: float, target: int | None = None) -> int:
+        """Return how many GPUs of a worth the job takes: for one of `targets`, by default for `gpus`."""
+        asked = self.gpus if target is None else target
+        return ceil(asked * self.measured_worth / worth - _TOLERANCE) if self.fungible else asked
 
-        A fungible job needs the least number of GPUs whose speeds sum to one of `targets`; with one
-        GPU type that is ceil(target / speed).
+    def allows(self, worths: Iterable[tuple[int, float]]) -> bool:
+        """Return whether GPUs given as (count, worth) satisfy the demand.
+
+        A fungible job needs the least number of GPUs whose worths sum to that of one of `targets`; with
+        one GPU type that is `gpus_at` its worth.
         """
-        held = [(count, speed) for count, speed in speeds if count]
+        held = [(count, worth) for count, worth in worths if count]
         count = sum(c for c, _ in held)
         if not self.fungible:
             return count in self.targets()
-        power = sum(c * s for c, s in held)
-        slowest = min((s for _, s in held), default=0.0)
-        return any(
-            power + _TOLERANCE >= target and power - slowest + _TOLERANCE < target
-            for target in self.targets()
-        )
+        total = sum(c * w for c, w in held)
+        least = min((w for _, w in held), default=0.0)
+        needs = (target * self.measured_worth for target in self.targets())
+        return any(total + _TOLERANCE >= need and total - least + _TOLERANCE < need for need in needs)
 
 
 class Stages(NamedTuple):
@@ -111,12 +124,12 @@ class JobSpec:
     iterations
         Iterations asked for, at least 1. An iteration is a fixed amount of work: one global batch.
     compute_ns
-        Compute time of one iteration on `demand.gpus` GPUs of relative speed 1, at least 1. For a
-        CPU-only job: on `demand.cpus` cores.
+        Compute time of one iteration on `demand.gpus` GPUs of speed `demand.measured_speed`, at least 1.
+        For a CPU-only job: on `demand.cpus` cores.
     model
         Name of a network profile; empty for a CPU-only job.
     delays_ns
-        The job's own delays by kind of change (start, resume, restart, move, resize, retune), before
+        The job's own delays by kind of change (start, resume, restart, migrate, resize, retune), before
         the run's table and constants.
     on_stop
         What a stop loses of this job; None for what the run says.

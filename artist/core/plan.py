@@ -49,7 +49,7 @@ class PlanBuilder:
         return MappingProxyType(self._changes)
 
     def place(self, job: int, allocation: Allocation) -> None:
-        """Run a job on an allocation: start, resume, move, resize or retune it."""
+        """Run a job on an allocation: start, resume, migrate, resize or retune it."""
         self._changes[job] = allocation
 
     def stop(self, job: int) -> None:

@@ -10,31 +10,33 @@ import numpy.typing as npt
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 
-JOB_COLUMNS = (
+PART_COLUMNS = (  # of running_ns, in the order of IterationParts
+    "compute_ns",
+    "input_stall_ns",
+    "interference_ns",
+    "exposed_comm_ns",
+    "contention_ns",
+    "sharing_ns",
+)
+TIER_COLUMNS = ("machine_tier_ns", "rack_tier_ns", "network_tier_ns")  # time held by tier
+JOB_COLUMNS = (  # jobs.parquet has them in this order, x_ns as x_s
     "submit_ns",
     "first_start_ns",  # -1 if never started
     "finish_ns",  # -1 if not finished
     "queueing_ns",  # all waiting
     "running_ns",  # progress, lost work included
     "overhead_ns",  # start, restart, migrate ... delays: GPUs held without progress
-    "held_gpu_ns",  # GPUs x time held
-    "held_alone_gpu_ns",  # the part of it outside of groups
-    "compute_ns",  # the six parts of running_ns, in the order of IterationParts
-    "input_stall_ns",
-    "interference_ns",
-    "exposed_ns",
-    "contention_ns",
-    "sharing_ns",
+    "gpu_held_ns",  # GPUs x time held
+    "gpu_held_alone_ns",  # the part of it outside of groups
+    *PART_COLUMNS,
     "lost_ns",  # the part of running_ns whose work was lost
-    "iterations_done",
+    "iterations",  # done, less those lost
     "starts",
     "preemptions",
     "evictions",
     "migrations",
     "resizes",
-    "machine_ns",  # time held by tier
-    "rack_ns",
-    "network_ns",
+    *TIER_COLUMNS,
 )
 
 
@@ -60,7 +62,7 @@ class RunResult:
     compute_gpu_ns
         Sum over jobs of compute time x GPUs x the share of it in which they are busy.
     placements
-        Starts, moves and resizes by tier (machine, rack, network).
+        Starts, migrations and resizes by tier (machine, rack, network).
     events
         Number of typed events.
     window

@@ -30,7 +30,7 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
         for _ in range(group.count):
             machines.append(machine_of(f"m{len(machines)}", len(machines) // per_rack, kind, group.pool))
     if config.events is None:
-        cluster = Cluster(machines)
+        cluster = Cluster(machines, topology.default_machine_type)
         return cluster, _failures(config.failures, cluster) if config.failures else ()
     rows = read_events(config.events)
     default = topology.machine_type(config.machine_type)
@@ -38,7 +38,7 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
         rows, {m.name for m in machines}, machines[-1].rack, default, topology, config.events
     )
     events = events_of(rows, machines, config.events)
-    return Cluster(machines), events
+    return Cluster(machines, topology.default_machine_type), events
 
 
 def _failures(config: FailureConfig, cluster: Cluster) -> tuple[CapacityEvent, ...]:

@@ -24,8 +24,8 @@ from artist.core.cluster import CapacityEvent, Machine
 from artist.datacenter.config import MOST_MACHINES
 from artist.errors import InputError
 from artist.units import seconds_to_ns
+from artist.workload.fields import MAX_S
 from artist.workload.files import read_csv
-from artist.workload.table import MAX_S
 from netmodels.topology import MachineType, Topology
 
 _NEEDED = ("time_s", "kind", "machine", "deadline_s")
@@ -56,6 +56,7 @@ def machine_of(name: str, rack: int, kind: MachineType, pool: str, present: bool
         gpus=kind.gpus,
         gpu_type=kind.gpu_type,
         speed=kind.speed,
+        worth=kind.worth,
         cpus=kind.cpus,
         memory_bytes=kind.memory_bytes,
         memory_bandwidth_bytes_per_s=round(kind.memory_bandwidth_bytes_per_s),

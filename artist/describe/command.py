@@ -20,6 +20,7 @@ from artist.bad_input.explain import checked
 from artist.bad_input.records import Strict
 from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
+from artist.datacenter.gpus import gpus_of
 from artist.describe.demand import DemandSeries, read_demand
 from artist.describe.statistics import Description, describe
 from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
@@ -27,8 +28,7 @@ from artist.errors import InputError
 from artist.run.build import part
 from artist.run.config import Part
 from artist.workload.api import JobSource
-from artist.workload.filters import select
-from artist.workload.table import check
+from artist.workload.load import read_table
 from netmodels.topology import load_topology
 
 _EXAMPLES = """\
@@ -136,16 +136,17 @@ def _describe(point: Point, tables: dict[str, pd.DataFrame]) -> Description:
     config = point.config
     topology = load_topology(config.topology)
     cluster, _ = build_cluster(config.cluster, topology)
-    key = json.dumps(config.workload, sort_keys=True, default=str)
+    gpus = gpus_of(cluster, topology)
+    key = json.dumps([config.workload, config.topology, gpus.own], sort_keys=True, default=str)
     if key not in tables:
         source: JobSource = part(config.workload, "workload", ("table",))
-        where = ", ".join(map(str, source.input_files)) or type(source).__name__
-        tables[key] = select(check(source.table(), where), source.parameters)
+        tables[key] = read_table(source, gpus)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     return describe(
-        arrivals.apply(tables[key], cluster.total_gpus),
+        arrivals.apply(tables[key], cluster.own_gpus),
         point.name,
         cluster_gpus=cluster.total_gpus,
+        own_gpus=cluster.own_gpus,
         machines=len(cluster.machines),
         target_load=config.target_load,
         case=point.case,

@@ -72,7 +72,8 @@ class Description:
     users, vcs
         Different names; 0 if the trace has none.
     load
-        GPU time / (GPUs of the cluster x span); infinite if all jobs arrive at once.
+        GPU time / (GPUs of the cluster x span), both in the cluster's own GPUs; infinite if all jobs arrive
+        at once.
     machines_needed
         Machines of the cluster's size for the target load; None if all jobs arrive at once.
     first_date
@@ -117,14 +118,22 @@ class Description:
 
 
 def describe(
-    table: pd.DataFrame, name: str, *, cluster_gpus: int, machines: int, target_load: float, case: str = ""
+    table: pd.DataFrame,
+    name: str,
+    *,
+    cluster_gpus: int,
+    machines: int,
+    target_load: float,
+    case: str = "",
+    own_gpus: float | None = None,
 ) -> Description:
     """Return what a workload is like.
 
     Parameters
     ----------
     table
-        Checked canonical table, the first arrival at 0 s; models need not be assigned.
+        Checked canonical table, the first arrival at 0 s, times on the cluster's own GPUs; models need not be
+        assigned.
     name
         What to call it.
     cluster_gpus, machines
@@ -133,7 +142,10 @@ def describe(
         Load for which the machines are counted.
     case
         What tells this cluster from others for the same jobs; may be empty.
+    own_gpus
+        How many of the cluster's own GPUs compute as much as all of `cluster_gpus`; None for as many.
     """
+    power = cluster_gpus if own_gpus is None else own_gpus
     gpus = table["gpus"].to_numpy(np.int64)
     gpu_time_s = gpus * work_s(table)
     span_s = float(table["submit_s"].max())
@@ -152,9 +164,9 @@ def describe(
         gpu_h=gpu_seconds(table) / HOUR_S,
         cluster_gpus=cluster_gpus,
         machines=machines,
-        load=load_of(table, cluster_gpus),
+        load=load_of(table, power),
         target_load=target_load,
-        machines_needed=_machines(gpu_seconds(table), span_s, cluster_gpus / machines, target_load),
+        machines_needed=_machines(gpu_seconds(table), span_s, power / machines, target_load),
         sizes=_sizes(gpus, gpu_time_s),
         models=_models(table["model"], gpu_time_s),
         duration_s=spread(work_s(table)),
@@ -162,7 +174,7 @@ def describe(
         first_date=first_date,
         by_hour=_fractions(hours % 24, 24),
         by_hour_of_week=() if first_date is None else _fractions(hours % 168, 168),
-        over_time=_over_time(table, gpu_time_s, cluster_gpus),
+        over_time=_over_time(table, gpu_time_s, power),
         durations_s=work_s(table)[uses],
         gpu_time_s=gpu_time_s[uses],
     )
@@ -226,7 +238,7 @@ def _share(name: str, chosen: Floats, gpu_time_s: Floats) -> Share:
     return Share(name, int(chosen.sum()), float(chosen.mean()), of_time)
 
 
-def _over_time(table: pd.DataFrame, gpu_time_s: Floats, cluster_gpus: int) -> LoadSeries | None:
+def _over_time(table: pd.DataFrame, gpu_time_s: Floats, cluster_gpus: float) -> LoadSeries | None:
     submit_s = table["submit_s"].to_numpy(float)
     span_s = float(submit_s.max())
     if not span_s:

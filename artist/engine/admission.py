@@ -1,7 +1,6 @@
 """Jobs that can never run are refused before the clock starts."""
 
 from collections.abc import Iterable, Sequence
-from math import ceil
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.job import Demand, JobSpec
@@ -94,13 +93,13 @@ def _pools(usable: Sequence[Machine], demand: Demand, gpus: int = 0) -> list[lis
     pools: dict[str, list[float]] = {}
     for m in usable:
         pool = pools.setdefault("" if demand.mixed_types else m.gpu_type, [])
-        of_job = ceil(gpus / m.speed - 1e-9) if demand.fungible else gpus
+        of_job = demand.gpus_at(m.worth, gpus)
         count = m.gpus
         if gpus and demand.cpus:
             count = min(count, m.cpus * of_job // demand.cpus)
         if gpus and demand.memory_bytes:
             count = min(count, m.memory_bytes * of_job // demand.memory_bytes)
-        pool.append(count * m.speed if demand.fungible else count)
+        pool.append(count * m.worth / demand.measured_worth if demand.fungible else count)
     return list(pools.values())
 
 

@@ -142,7 +142,7 @@ class PlanCheck:
             return
         if gpus != demand.gpus or demand.elastic or demand.fungible:
             machines = self._cluster.machines
-            if not demand.allows((s.gpus, machines[s.machine].speed) for s in slices):
+            if not demand.allows((s.gpus, machines[s.machine].worth) for s in slices):
                 targets = demand.targets()
                 allowed = f"{targets[0]}" if len(targets) == 1 else f"{targets[0]}..{targets[-1]}"
                 step = f" in steps of {demand.step}" if demand.elastic and demand.step > 1 else ""

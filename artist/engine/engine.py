@@ -86,7 +86,8 @@ class Engine:
         overheads = overheads or Overheads()
         check_jobs(jobs, cluster, capacity_events)
         specs = sorted(jobs, key=lambda spec: spec.submit_ns)
-        self.jobs = JobTable(specs, [overheads.checkpoint_iterations(spec) for spec in specs])
+        worth = cluster.own.worth if cluster.same_kind and cluster.own else None
+        self.jobs = JobTable(specs, [overheads.checkpoint_iterations(spec) for spec in specs], worth)
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)
         self._agenda = Agenda()

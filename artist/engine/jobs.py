@@ -14,7 +14,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.core.result import JOB_COLUMNS
+from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
 Ints = npt.NDArray[np.int64]
@@ -61,9 +61,16 @@ class JobTable:
         Jobs in order of arrival.
     checkpoint_iterations
         Iterations between checkpoints by job; 0 for none. By default every iteration is one.
+    worth
+        Of all GPUs, which says how many a fungible job asks for; None where they differ.
     """
 
-    def __init__(self, specs: Sequence[JobSpec], checkpoint_iterations: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        specs: Sequence[JobSpec],
+        checkpoint_iterations: Sequence[int] | None = None,
+        worth: float | None = None,
+    ) -> None:
         self.specs = specs
         n = len(specs)
         self.n = n
@@ -72,7 +79,7 @@ class JobTable:
             return array("q", values) if values is not None else array("q", bytes(8 * n))
 
         self.submit_ns = column([s.submit_ns for s in specs])
-        self.gpus = column([s.demand.gpus for s in specs])
+        self.gpus = column([s.demand.gpus_at(worth) if worth else s.demand.gpus for s in specs])
         self.least_gpus = column([s.demand.least_gpus for s in specs])
         self.iterations = column([s.iterations for s in specs])
         self.compute_ns = column([s.compute_ns for s in specs])
@@ -265,18 +272,18 @@ class JobTable:
             "finish_ns": self.finish_ns,
             "running_ns": self.running_ns,
             "overhead_ns": self.overhead_ns,
-            "held_gpu_ns": self.attained_gpu_ns,
-            "held_alone_gpu_ns": self.held_alone_gpu_ns,
+            "gpu_held_ns": self.attained_gpu_ns,
+            "gpu_held_alone_ns": self.held_alone_gpu_ns,
             "lost_ns": self.lost_ns,
-            "iterations_done": self.done,
+            "iterations": self.done,
             "starts": self.starts,
             "preemptions": self.preemptions,
             "evictions": self.evictions,
             "migrations": self.migrations,
             "resizes": self.resizes,
         }
-        named.update(zip(IterationParts._fields, self.part_ns, strict=True))
-        named.update(zip(("machine_ns", "rack_ns", "network_ns"), self.tier_ns, strict=True))
+        named.update(zip(PART_COLUMNS, self.part_ns, strict=True))
+        named.update(zip(TIER_COLUMNS, self.tier_ns, strict=True))
         columns = {name: vector(column) for name, column in named.items()}  # not copied: a run may be long
         columns["queueing_ns"] = queueing
         for column in columns.values():

@@ -12,16 +12,9 @@ from artist.core.job import JobSpec, OnStop
 from artist.errors import InputError
 from artist.units import seconds_to_ns
 
-_COLUMNS = ("start_s", "resume_s", "restart_s", "migrate_s", "resize_s", "retune_s")
+_KINDS = ("start", "resume", "restart", "migrate", "resize", "retune")
 _MOST_S = 4e9  # 126 years, within 64 bits of nanoseconds
-_KIND_COLUMN: dict[str, str] = {
-    "start": "start_s",
-    "resume": "resume_s",
-    "restart": "restart_s",
-    "move": "migrate_s",
-    "resize": "resize_s",
-    "retune": "retune_s",
-}
+_KIND_COLUMN = {kind: f"{kind}_s" for kind in _KINDS}
 
 
 class OverheadParameters(BaseModel):
@@ -91,13 +84,13 @@ def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeK
     """Name the change of a running job from one allocation to another.
 
     The same GPUs are a retune. Other GPUs are a resize if the job is elastic and keeps some where they are;
-    anything else is a move.
+    anything else is a migration.
     """
     old, new = before.gpu_map(), after.gpu_map()
     if old == new:
         return "retune"
     keeps_some = elastic and any(min(gpus, new.get(m, 0)) for m, gpus in old.items())
-    return "resize" if keeps_some else "move"
+    return "resize" if keeps_some else "migrate"
 
 
 def same_machines(before: Allocation | None, after: Allocation) -> bool:
@@ -115,8 +108,8 @@ def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], 
         raise InputError(
             "the table of overheads cannot be read", where=str(path), found=str(error)
         ) from error
-    allowed = f"model, gpus and any of {', '.join(_COLUMNS)}"
-    if not {"model", "gpus"} <= fields or not fields <= {"model", "gpus", *_COLUMNS}:
+    allowed = f"model, gpus and any of {', '.join(_KIND_COLUMN.values())}"
+    if not {"model", "gpus"} <= fields or not fields <= {"model", "gpus", *_KIND_COLUMN.values()}:
         raise InputError("wrong columns", where=str(path), found=sorted(fields), allowed=allowed)
     table: dict[tuple[str, int], dict[str, int]] = {}
     for line, row in enumerate(rows, start=2):

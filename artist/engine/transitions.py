@@ -19,7 +19,7 @@ class Transitions:
     changed
         Jobs whose allocation changed since their iteration times were last asked for.
     placements
-        Starts, moves and resizes by tier.
+        Starts, migrations and resizes by tier.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Transitions:
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
         jobs, spec = self._jobs, self._jobs.specs[job]
         how = classify(before, after, elastic=spec.demand.elastic)
-        if how == "move":
+        if how == "migrate":
             jobs.migrations[job] += 1
             if not self._overheads.keeps_open_iteration(spec):
                 jobs.cut_open_iteration(job)

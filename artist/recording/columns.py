@@ -3,7 +3,7 @@
 Tables come in pieces, at least one, so that writing a long run does not double its memory.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
-from artist.core.result import RunResult
+from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording.names import RESOURCE_COLUMNS
-from artist.recording.recorder import ASSIGN, FAIL, KINDS, MOVE, REPRICE, START, WAKE, Recorder
+from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
 from artist.recording.resources import Resources
 from artist.units import NS_PER_S
 
@@ -23,16 +23,17 @@ PIECE_ROWS = 1 << 18
 _Ints = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
 _GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
+_NOT_WRITTEN = "gpu_held_alone_ns"  # for audits: groups' GPUs are counted once there
 _UNKNOWN = -1  # in RunResult's columns: never started, not finished
 
 
 def job_tables(result: RunResult, rows: int = PIECE_ROWS) -> Iterator[Any]:
     """Yield jobs.parquet: one row a job, in the order of the result.
 
-    `iterations` counts those done. What an unfinished or never started job does not have is null.
+    Columns are those of JOB_COLUMNS, times in seconds. What an unfinished or never started job lacks is null.
     """
     for part in _parts(len(result.jobs), rows):
-        yield _jobs(result.jobs[part], {name: column[part] for name, column in result.columns.items()})
+        yield _jobs(result.jobs[part], {name: result.columns[name][part] for name in JOB_COLUMNS})
 
 
 def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> Iterator[Any]:
@@ -64,6 +65,8 @@ def resource_tables(resources: Resources, rows: int = PIECE_ROWS) -> Iterator[An
 def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     """Yield events.parquet: one row an event.
 
+    `group` is the group in which a job shares GPUs, `group_gpus` the GPUs that it owns, once for all its
+    members: busy GPUs are those of the allocations without a group and those of the groups.
     An event of a machine has the machine's name as its `allocation`, and the new pool as its `reason`
     if it is an `assign`.
     """
@@ -77,7 +80,7 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
 def allocation_text(allocation: Allocation | tuple[Slice, ...], cluster: Cluster) -> str:
     """Return an allocation as people read it: `m3:8+m4:8 g=NAME cap=0.5`, defaults left out."""
     slices = allocation.slices if isinstance(allocation, Allocation) else allocation
-    text = "+".join(f"{cluster.machines[s.machine].name}:{s.gpus}" for s in slices)
+    text = _gpus_text(((each.machine, each.gpus) for each in slices), cluster)
     if isinstance(allocation, Allocation):
         if allocation.group is not None:
             text += f" g={allocation.group.name}"
@@ -87,12 +90,21 @@ def allocation_text(allocation: Allocation | tuple[Slice, ...], cluster: Cluster
     return text
 
 
+def _gpus_text(gpus: Iterable[tuple[int, int]], cluster: Cluster) -> str:
+    """Return GPUs by machine as `m3:8+m4:8`."""
+    return "+".join(f"{cluster.machines[machine].name}:{count}" for machine, count in gpus)
+
+
 class _Names:
     """Texts that the numbers of a recorder stand for."""
 
     def __init__(self, recorder: Recorder) -> None:
         cluster, allocations = recorder.cluster, recorder.allocations
         places = [allocation_text(allocation, cluster) for allocation in allocations]
+        groups = [each.group if isinstance(each, Allocation) else None for each in allocations]
+        owned = [None if each is None else _gpus_text(each.gpus, cluster) for each in groups]
+        self.groups = pa.array([None if each is None else each.name for each in groups], pa.string())
+        self.group_gpus = pa.array(owned, pa.string())
         self.first_machine = len(places)
         self.first_pool = len(KINDS)
         self.jobs = pa.array([job.job_id for job in recorder.jobs], pa.string())
@@ -106,42 +118,29 @@ def _parts(n_rows: int, rows: int) -> Iterator[slice]:
 
 
 def _jobs(specs: Sequence[JobSpec], columns: Mapping[str, _Ints]) -> Any:
-    submit, finish = columns["submit_ns"], columns["finish_ns"]
-    ideal = np.array([spec.ideal_ns for spec in specs], dtype=np.int64)
-    return pa.table(
-        {
-            "job_id": pa.array([spec.job_id for spec in specs], pa.string()),
-            "model": pa.array([spec.model for spec in specs], pa.string()),
-            "user": pa.array([spec.user for spec in specs], pa.string()),
-            "vc": pa.array([spec.vc for spec in specs], pa.string()),
-            "gpus": pa.array([spec.demand.gpus for spec in specs], pa.int64()),
-            "submit_s": _seconds(submit),
-            "first_start_s": _seconds(columns["first_start_ns"], columns["first_start_ns"] == _UNKNOWN),
-            "finish_s": _seconds(finish, finish == _UNKNOWN),
-            "jct_s": _seconds(finish - submit, finish == _UNKNOWN),
-            "queueing_s": _seconds(columns["queueing_ns"]),
-            "running_s": _seconds(columns["running_ns"]),
-            "overhead_s": _seconds(columns["overhead_ns"]),
-            "ideal_s": _seconds(ideal),
-            "gpu_s": _seconds(columns["held_gpu_ns"]),
-            "compute_s": _seconds(columns["compute_ns"]),
-            "input_stall_s": _seconds(columns["input_stall_ns"]),
-            "interference_s": _seconds(columns["interference_ns"]),
-            "exposed_comm_s": _seconds(columns["exposed_ns"]),
-            "contention_s": _seconds(columns["contention_ns"]),
-            "sharing_s": _seconds(columns["sharing_ns"]),
-            "lost_s": _seconds(columns["lost_ns"]),
-            "iterations": pa.array(columns["iterations_done"]),
-            "starts": pa.array(columns["starts"]),
-            "preemptions": pa.array(columns["preemptions"]),
-            "evictions": pa.array(columns["evictions"]),
-            "migrations": pa.array(columns["migrations"]),
-            "resizes": pa.array(columns["resizes"]),
-            "machine_s": _seconds(columns["machine_ns"]),
-            "rack_s": _seconds(columns["rack_ns"]),
-            "network_s": _seconds(columns["network_ns"]),
-        }
-    )
+    texts = ("job_id", "model", "user", "vc")
+    table = {name: pa.array([getattr(spec, name) for spec in specs], pa.string()) for name in texts}
+    table["gpus"] = pa.array([spec.demand.gpus for spec in specs], pa.int64())
+    for name, column in _derived(specs, columns).items():
+        if name.endswith("_ns"):
+            table[f"{name.removesuffix('_ns')}_s"] = _seconds(column, column == _UNKNOWN)
+        else:
+            table[name] = pa.array(column)
+    return pa.table(table)
+
+
+def _derived(specs: Sequence[JobSpec], columns: Mapping[str, _Ints]) -> dict[str, _Ints]:
+    """Return the columns to write, with completion and ideal time at their places."""
+    made: dict[str, _Ints] = {}
+    for name in JOB_COLUMNS:
+        made[name] = columns[name]
+        if name == "finish_ns":
+            finish = columns[name]
+            made["jct_ns"] = np.where(finish == _UNKNOWN, _UNKNOWN, finish - columns["submit_ns"])
+        elif name == "overhead_ns":
+            made["ideal_ns"] = np.array([spec.ideal_ns for spec in specs], dtype=np.int64)
+    del made[_NOT_WRITTEN]
+    return made
 
 
 def _events(
@@ -154,7 +153,7 @@ def _events(
 ) -> Any:
     job = subject.astype(np.int64)
     of_machine = (kind >= FAIL) & (kind <= ASSIGN)
-    placing = (kind >= START) & (kind <= MOVE)
+    placing = (kind >= START) & (kind <= MIGRATE)
     place = np.where(of_machine, names.first_machine + job, detail)
     reason = np.where(kind == ASSIGN, names.first_pool + detail, kind)
     return pa.table(
@@ -165,6 +164,8 @@ def _events(
             "job_id": _texts(names.jobs, job, of_machine | (kind == WAKE)),
             "reason": names.reasons.take(pa.array(reason)),
             "allocation": _texts(names.places, place, ~(of_machine | placing)),
+            "group": _texts(names.groups, place, ~placing),
+            "group_gpus": _texts(names.group_gpus, place, ~placing),
             "iteration_s": _seconds(detail, kind != REPRICE),
         }
     )
@@ -175,4 +176,5 @@ def _texts(texts: Any, index: _Ints, missing: _Flags) -> Any:
 
 
 def _seconds(time_ns: _Ints, missing: _Flags | None = None) -> Any:
+    missing = missing if missing is not None and missing.any() else None
     return pa.array(time_ns / float(NS_PER_S), pa.float64(), mask=missing)

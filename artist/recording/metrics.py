@@ -44,7 +44,7 @@ def summarise(
         What may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code, host.
     """
     columns = result.columns
-    submit, finish = columns["submit_ns"], columns["finish_ns"]
+    submit, finish, exposed = columns["submit_ns"], columns["finish_ns"], columns["exposed_comm_ns"]
     finished = finish >= 0
     measured = finished.copy()
     if result.window is not None:
@@ -58,8 +58,8 @@ def summarise(
         "makespan_s": ns_to_seconds(int(finish.max()) - int(submit.min())) if finished.any() else None,
         "jct_s": distribution((finish - submit)[measured]),
         "queueing_s": distribution(columns["queueing_ns"][measured]),
-        "exposed_s": distribution(columns["exposed_ns"][measured]),
-        "comm_overhead": _comm_overhead(columns["exposed_ns"], columns["compute_ns"]),
+        "exposed_s": distribution(exposed[measured]),
+        "comm_overhead": _comm_overhead(exposed, columns["compute_ns"]),
         "gpu_utilization": _ratio(result.compute_gpu_ns, result.capacity_gpu_ns),
         "gpu_allocated": _ratio(result.busy_gpu_ns, result.capacity_gpu_ns),
         **({} if resources is None else resources.means(result)),

@@ -15,7 +15,7 @@ KINDS: tuple[tuple[str, str | None], ...] = (
     ("restart", None),
     ("retune", None),
     ("resize", None),
-    ("move", None),
+    ("migrate", None),
     ("stop", "preempted"),
     ("stop", "evicted"),
     ("finish", None),
@@ -31,7 +31,7 @@ CODES = {reason or kind: code for code, (kind, reason) in enumerate(KINDS)}
 ARRIVAL, FINISH, REPRICE, FAIL, ASSIGN, WAKE = (
     CODES[name] for name in ("arrival", "finish", "reprice", "fail", "assign", "wake")
 )
-START, MOVE = CODES["start"], CODES["move"]  # the codes between them carry an allocation
+START, MIGRATE = CODES["start"], CODES["migrate"]  # the codes between them carry an allocation
 
 _NOTHING = -1
 

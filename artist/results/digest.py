@@ -161,7 +161,7 @@ def _by_demand(jct: Floats, demand: Codes) -> Floats:
 def _tier_gpu_hours(jobs: Jobs) -> Floats:
     held_s = jobs.tiers_s.sum(axis=1, keepdims=True)
     shares = np.divide(jobs.tiers_s, held_s, out=np.zeros_like(jobs.tiers_s), where=held_s > 0)
-    hours: Floats = (shares * jobs.gpu_s[:, None]).sum(axis=0) / 3600
+    hours: Floats = (shares * jobs.gpu_held_s[:, None]).sum(axis=0) / 3600
     return hours
 
 
@@ -214,7 +214,7 @@ def _members(tables: Sequence[tuple[Jobs, Words]]) -> tuple[Member, ...]:
         return ()
     index = {name: i for i, name in enumerate(names)}
     code = np.concatenate([np.array([index[n] for n in words.names])[words.codes] for _, words in tables])
-    gpu_s = np.concatenate([jobs.gpu_s for jobs, _ in tables])
+    held_s = np.concatenate([jobs.gpu_held_s for jobs, _ in tables])
     jct = np.concatenate([np.where(jobs.measured, jobs.jct_s, np.nan) for jobs, _ in tables])
     waited = np.concatenate([jobs.queueing_s for jobs, _ in tables])
     order = np.argsort(code, kind="stable")
@@ -228,6 +228,6 @@ def _members(tables: Sequence[tuple[Jobs, Words]]) -> tuple[Member, ...]:
             middle, tail = np.percentile(jct[done], (50, 95))
             times = (float(jct[done].mean()), float(middle), float(tail))
         queueing = float(waited[done].mean()) if len(done) else None
-        hours = float(gpu_s[at].sum()) / 3600 / len(tables)
+        hours = float(held_s[at].sum()) / 3600 / len(tables)
         members.append(Member(name or "(none)", len(at) / len(tables), times, queueing, hours))
     return tuple(sorted(members, key=lambda member: (-member.gpu_hours, member.name)))

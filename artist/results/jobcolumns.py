@@ -27,9 +27,9 @@ DEMANDS = ("1", "2-4", "5-8", "9-16", "17-64", "65+")
 _DEMAND_ENDS = (1, 4, 8, 16, 64)
 
 _NUMBERS = (
-    "gpus", "jct_s", "queueing_s", "overhead_s", "running_s", "lost_s", "gpu_s",
+    "gpus", "jct_s", "queueing_s", "overhead_s", "running_s", "lost_s", "gpu_held_s",
     "compute_s", "exposed_comm_s", "contention_s", "input_stall_s", "interference_s", "sharing_s",
-    "machine_s", "rack_s", "network_s",
+    "machine_tier_s", "rack_tier_s", "network_tier_s",
 )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ class Jobs:
     demand: Codes
     jct_s: Floats
     queueing_s: Floats
-    gpu_s: Floats
+    gpu_held_s: Floats
     parts_s: Floats
     tiers_s: Floats
     overhead: Floats
@@ -88,9 +88,9 @@ def read_jobs(run: Run) -> Jobs:
         demand=demand_classes(gpus),
         jct_s=columns["jct_s"],
         queueing_s=columns["queueing_s"],
-        gpu_s=columns["gpu_s"],
+        gpu_held_s=columns["gpu_held_s"],
         parts_s=_parts(columns),
-        tiers_s=np.stack([columns[f"{tier}_s"] for tier in TIERS], axis=1),
+        tiers_s=np.stack([columns[f"{tier}_tier_s"] for tier in TIERS], axis=1),
         overhead=overhead,
         model=words[0],
         user=words[1],

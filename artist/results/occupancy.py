@@ -10,7 +10,7 @@ from artist.results.jobcolumns import Codes
 from artist.results.run import Run
 from artist.results.steps import Floats
 
-_PLACING = ("start", "resume", "restart", "retune", "resize", "move")
+_PLACING = ("start", "resume", "restart", "retune", "resize", "migrate")
 _ENDING = ("stop", "finish")
 _COLUMNS = ("time_s", "kind", "job_id", "allocation")
 

@@ -28,6 +28,7 @@ from artist.core.result import RunResult
 from artist.core.view import Signal
 from artist.data import data_path
 from artist.datacenter.build import build_cluster
+from artist.datacenter.gpus import gpus_of
 from artist.engine.engine import Engine
 from artist.engine.stopping import StopRule
 from artist.errors import InputError
@@ -132,7 +133,11 @@ def build(config: Config) -> Simulation:
     estimates = part(config.estimates, "estimates", ("factors", "performance"))
     source = part(config.workload, "workload", ("table",))
     arrivals = part(config.arrivals, "arrivals", ("apply",))
-    jobs = load_jobs(source, arrivals, cluster.total_gpus, lambda model: get_profile(model).compute_ns)
+    jobs = load_jobs(
+        *(source, arrivals, cluster.own_gpus),
+        lambda model: get_profile(model).compute_ns,
+        gpus_of(cluster, topology),
+    )
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     stop = _stop(config, len(jobs))

@@ -12,7 +12,7 @@ from artist.core.events import Event, Gauges
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
 from artist.core.plan import Plan, PlanBuilder
-from artist.core.result import RunResult
+from artist.core.result import PART_COLUMNS, TIER_COLUMNS, RunResult
 from artist.core.view import ClusterView, Policy
 from artist.engine.engine import Engine
 from artist.performance.api import Changed, Running
@@ -178,10 +178,11 @@ def audit(result: RunResult) -> None:
     jct = (c["finish_ns"] - c["submit_ns"])[done]
     assert (jct == (c["queueing_ns"] + c["running_ns"] + c["overhead_ns"])[done]).all()
     asked = np.array([s.iterations for s in result.jobs], dtype=np.int64)
-    assert (c["iterations_done"] == asked)[done].all()
-    assert (np.sum([c[name] for name in IterationParts._fields], axis=0) == c["running_ns"]).all()
-    assert (c["machine_ns"] + c["rack_ns"] + c["network_ns"] == c["running_ns"] + c["overhead_ns"]).all()
-    assert sum(c["held_alone_gpu_ns"].tolist()) + result.group_gpu_ns == result.busy_gpu_ns
+    assert (c["iterations"] == asked)[done].all()
+    assert (np.sum([c[name] for name in PART_COLUMNS], axis=0) == c["running_ns"]).all()
+    held = np.sum([c[name] for name in TIER_COLUMNS], axis=0)
+    assert (held == c["running_ns"] + c["overhead_ns"]).all()
+    assert sum(c["gpu_held_alone_ns"].tolist()) + result.group_gpu_ns == result.busy_gpu_ns
     assert result.busy_gpu_ns <= result.capacity_gpu_ns
     assert (c["lost_ns"] <= c["running_ns"]).all()
 

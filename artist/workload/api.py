@@ -1,26 +1,46 @@
 """What a source of jobs and an arrival process are."""
 
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 import pandas as pd
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from artist.workload.filters import Selection
 from artist.workload.models import ModelRule
 
+_LEAST_SPEED, _MOST_SPEED = 1e-6, 1e6  # as of a machine type
+SPEEDS = f"a speed from {_LEAST_SPEED:g} to {_MOST_SPEED:g}, that of H100 being 1"
+
+
+def is_speed(value: float) -> bool:
+    """Return whether a number may be a relative speed."""
+    return _LEAST_SPEED <= value <= _MOST_SPEED
+
+
+def _measured_on(given: object) -> str | float:
+    if isinstance(given, str) and given:
+        return given
+    if isinstance(given, int | float) and not isinstance(given, bool) and is_speed(given):
+        return float(given)
+    raise ValueError(f"measured_on is cluster, trace, a GPU type such as V100, or {SPEEDS}")
+
 
 class SourceParameters(Selection):
-    """Parameters that every source of jobs has: which jobs to take, and the models of the unnamed.
+    """Parameters that every source of jobs has: which jobs, on which GPUs, and the models of the unnamed.
 
     Attributes
     ----------
+    measured_on
+        The GPUs that run times and numbers of GPUs hold for: cluster (the cluster's own), trace (what the
+        source knows), a GPU type, or a speed relative to the reference GPU.
     models
         Which model a job trains where the source names none.
     seed
         Seed of the run; 0 or more.
     """
 
+    measured_on: Annotated[str | float, BeforeValidator(_measured_on)] = "cluster"
     models: ModelRule = ModelRule()
     seed: int = Field(default=0, ge=0)
 
@@ -35,7 +55,8 @@ class FileParameters(SourceParameters):
 class JobSource(Protocol):
     """A source of jobs: a trace reader or a generator.
 
-    Its YAML's `_target_` names the class, which is called with the keys of the YAML.
+    Its YAML's `_target_` names the class, which is called with the keys of the YAML. An attribute
+    `trace_gpu`, if it has one, names the GPU type that the trace was measured on; empty for unknown.
     """
 
     @property
@@ -57,8 +78,30 @@ class JobSource(Protocol):
 
 
 @runtime_checkable
+class Generator(JobSource, Protocol):
+    """A source whose arrivals depend on how long its jobs take on the cluster's GPUs."""
+
+    def table_at(self, relative_time: float) -> pd.DataFrame:
+        """Return all jobs as `table` does.
+
+        Parameters
+        ----------
+        relative_time
+            Time that a job takes on the cluster's own GPUs / its run time in the table.
+        """
+
+
+@runtime_checkable
 class Arrivals(Protocol):
     """A rule that says when the selected jobs arrive."""
 
-    def apply(self, table: pd.DataFrame, cluster_gpus: int) -> pd.DataFrame:
-        """Return the table with new `submit_s`, the first at 0, rows in order of arrival."""
+    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
+        """Return the table with new `submit_s`, the first at 0, rows in order of arrival.
+
+        Parameters
+        ----------
+        table
+            Jobs, with run times on the cluster's own GPUs.
+        cluster_gpus
+            How many of the cluster's own GPUs compute as much as all that it has.
+        """

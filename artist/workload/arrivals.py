@@ -1,7 +1,8 @@
 """When the selected jobs arrive: as in the trace, all at once, at random, or compressed to a load.
 
 Load = sum(gpus * run time) / (GPUs of the cluster * span), span = last arrival - first arrival; the run
-time is without waiting and communication. All rules keep the order of arrival of the trace.
+time is on the cluster's own GPUs, without waiting and communication; GPUs of another speed count as so many
+of these. All rules keep the order of arrival of the trace.
 """
 
 from typing import Any, Self
@@ -13,13 +14,14 @@ from pydantic import Field, PositiveFloat, model_validator
 from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.randomness import child_generator
+from artist.workload.fields import MAX_S
 from artist.workload.filters import from_zero
-from artist.workload.table import MAX_S, work_s
+from artist.workload.table import work_s
 
 _GROUP = "arrivals"
 
 
-def load_of(table: pd.DataFrame, cluster_gpus: int) -> float:
+def load_of(table: pd.DataFrame, cluster_gpus: float) -> float:
     """Return the load that the jobs offer to a cluster; infinite if all arrive at once.
 
     Raises
@@ -37,7 +39,7 @@ def gpu_seconds(table: pd.DataFrame) -> float:
     return float(np.sum(table["gpus"].to_numpy(float) * work_s(table)))
 
 
-def _need_gpus(cluster_gpus: int) -> None:
+def _need_gpus(cluster_gpus: float) -> None:
     if not cluster_gpus:
         raise InputError("no load without GPUs", where="cluster", found="0 GPUs", allowed="a GPU or more")
 
@@ -60,7 +62,7 @@ class TraceArrivals:
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, _GROUP)
 
-    def apply(self, table: pd.DataFrame, cluster_gpus: int) -> pd.DataFrame:
+    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
         """Return the jobs, the first at 0 s."""
         return from_zero(table)
 
@@ -74,7 +76,7 @@ class BatchArrivals:
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, _GROUP)
 
-    def apply(self, table: pd.DataFrame, cluster_gpus: int) -> pd.DataFrame:
+    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
         """Return the jobs, all at 0 s."""
         return table.assign(submit_s=0.0)
 
@@ -102,7 +104,7 @@ class PoissonArrivals:
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, _GROUP)
 
-    def apply(self, table: pd.DataFrame, cluster_gpus: int) -> pd.DataFrame:
+    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
         """Return the jobs with new arrivals, in the order of the old ones."""
         gaps = len(table) - 1
         ordered = table.sort_values("submit_s", kind="stable")
@@ -127,7 +129,7 @@ class CompressArrivals:
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, _GROUP)
 
-    def apply(self, table: pd.DataFrame, cluster_gpus: int) -> pd.DataFrame:
+    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
         """Return the jobs with scaled arrivals.
 
         Raises

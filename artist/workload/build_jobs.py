@@ -1,8 +1,9 @@
 """From the canonical table to frozen job specs."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from itertools import repeat
-from sys import intern
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,49 +11,47 @@ import pandas as pd
 from artist.core.job import Demand, JobSpec, Stages
 from artist.errors import InputError
 from artist.units import NS_PER_S
-from artist.workload.table import STAGE_COLUMNS, row_name
+from artist.workload.fields import FIELDS, MEASURED, Field, Text
+from artist.workload.table import row_name
 
 _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
 
 
 def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> list[JobSpec]:
-    """Return one spec a job, sorted by arrival, then job id.
+    """Return one spec a job, sorted by arrival; jobs that arrive together keep the order of the table.
 
     A job that gives iterations and compute time is taken as it is. With a duration only,
-    iterations = max(1, round(duration / profile compute)) and compute_ns = round(duration_ns / iterations):
-    the duration is kept, the profile sets the grain, and communication comes on top. With a duration and
-    one of the two, the known one takes the place of the profile's.
+    iterations = max(1, round(duration x speed / profile compute)) and compute_ns = round(duration_ns /
+    iterations), the speed being that of the GPUs that the duration holds for: the duration is kept, the
+    profile sets the grain, and communication comes on top. With a duration and one of the two, the known one
+    takes the place of the profile's.
 
     Parameters
     ----------
     table
-        Checked canonical table (`artist.workload.table.check`), models assigned.
+        Checked canonical table (`artist.workload.table.check`), models assigned; without the columns of
+        `artist.workload.measured.on_own_gpus`, of speed and worth 1.
     profile_compute_ns
-        Compute time in ns of one iteration of a named model.
+        Compute time in ns of one iteration of a named model on the reference GPU.
 
     Raises
     ------
     InputError
         If a job that uses GPUs has no model, or one without a profile.
     """
-    ordered = table.sort_values(["submit_s", "job_id"], kind="stable")
+    ordered = table.sort_values("submit_s", kind="stable")
     iterations, compute_ns = _work(ordered, profile_compute_ns)
-    return list(
-        map(
-            JobSpec,
-            ordered["job_id"].tolist(),
-            _to_ns(ordered["submit_s"]).tolist(),
-            _demands(ordered),
-            iterations.tolist(),
-            compute_ns.tolist(),
-            *(map(intern, ordered[name].tolist()) for name in ("model", "user", "vc")),
-            repeat(None),  # delays_ns
-            repeat(None),  # on_stop
-            _one_of_equals(ordered["gpu_utilization"].tolist()),
-            _stages(ordered),
-            ordered["guaranteed"].astype(bool).tolist(),
-        )
-    )
+    columns: dict[str, Iterable[Any]] = {
+        "job_id": ordered["job_id"].tolist(),
+        "submit_ns": _to_ns(ordered["submit_s"]).tolist(),
+        "iterations": iterations.tolist(),
+        "compute_ns": compute_ns.tolist(),
+        "demand": _records(ordered, "demand", lambda known: Demand(**known)),
+        "stages": _records(ordered, "stages", lambda known: Stages(**known) if known else None),
+        "delays_ns": _records(ordered, "delays_ns", lambda known: known or None),
+        **{field.to: _values(ordered, field) for field in _own_fields() if field.name in ordered},
+    }
+    return list(map(JobSpec, *(columns.get(each.name, repeat(each.default)) for each in fields(JobSpec))))
 
 
 def _work(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +75,13 @@ def _profile_compute(table: pd.DataFrame, profile_compute_ns: Callable[[str], in
         users = (codes == code) & (table["gpus"].to_numpy() > 0)
         if users.any():
             known[code] = _ask(str(model), table, int(np.argmax(users)), profile_compute_ns)
-    return np.where(table["gpus"].to_numpy() > 0, known[codes], float(_CPU_ITERATION_NS))
+    on_gpus = known[codes] / _measured(table, "measured_speed")
+    return np.where(table["gpus"].to_numpy() > 0, on_gpus, float(_CPU_ITERATION_NS))
+
+
+def _measured(table: pd.DataFrame, column: str) -> np.ndarray:
+    """Return a column of speeds or worths, (n_jobs,)."""
+    return table[column].to_numpy(float) if column in table else np.ones(len(table))
 
 
 def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Callable[[str], int]) -> int:
@@ -93,40 +98,43 @@ def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Cal
         ) from error
 
 
-def _demands(table: pd.DataFrame) -> list[Demand]:
-    """Return the demands; equal ones are one object, since a trace has few different ones."""
-    known: dict[tuple[int, int, int, int, int], Demand] = {}
-    demands = []
-    columns = [table[name].tolist() for name in ("gpus", "min_gpus", "max_gpus", "cpus", "memory_bytes")]
-    for key in zip(*columns, strict=True):
-        demand = known.get(key)
-        if demand is None:
-            gpus, min_gpus, max_gpus, cpus, memory_bytes = key
-            demand = Demand(gpus, min_gpus, max_gpus, cpus=cpus, memory_bytes=memory_bytes)
-            known[key] = demand
-        demands.append(demand)
-    return demands
-
-
-def _stages(table: pd.DataFrame) -> Iterable[Stages | None]:
-    """Return the stages of each job, None where one of them is not known; equal ones are one object."""
-    if STAGE_COLUMNS[0] not in table:
+def _records(table: pd.DataFrame, owner: str, make: Callable[[dict[str, Any]], Any]) -> Iterable[Any]:
+    """Return one record a job, made of the columns that go into `owner`; equal ones are one object."""
+    known = (*FIELDS, *MEASURED)
+    chosen = [field for field in known if field.to.startswith(f"{owner}.") and field.name in table]
+    if not chosen:
         return repeat(None)
-    known: dict[tuple[float, ...], Stages] = {}
-    stages: list[Stages | None] = []
-    for row in (table[list(STAGE_COLUMNS)].to_numpy(float) * NS_PER_S).tolist():
-        key = tuple(row)
-        if any(np.isnan(row)):
-            stages.append(None)
-        else:
-            stages.append(known.setdefault(key, Stages(*map(round, row))))
-    return stages
+    names = [field.to.partition(".")[2] for field in chosen]
+    made: dict[tuple[Any, ...], Any] = {}
+    records = []
+    for key in zip(*(_raw(table, field) for field in chosen), strict=True):
+        if key not in made:
+            values = zip(names, chosen, key, strict=True)
+            made[key] = make({name: field.value(one) for name, field, one in values if one is not None})
+        records.append(made[key])
+    return records
 
 
-def _one_of_equals(values: list[float]) -> Iterable[float]:
-    """Return the values; equal ones are one object."""
-    known: dict[float, float] = {}
-    return map(known.setdefault, values, values)
+def _own_fields() -> Iterator[Field]:
+    """Yield the columns that are a job's own field, not one of its records'."""
+    return (field for field in FIELDS if field.to and "." not in field.to)
+
+
+def _values(table: pd.DataFrame, field: Field) -> Iterable[Any]:
+    """Return one value a job; equal ones are one object, since a trace has few different ones."""
+    values = _raw(table, field)
+    made = {one: field.value(one) for one in set(values)}
+    return map(made.__getitem__, values)
+
+
+def _raw(table: pd.DataFrame, field: Field) -> list[Any]:
+    """Return a column as Python's values, times in ns; None where a number is not known."""
+    column = table[field.name]
+    if isinstance(field, Text) or not field.optional:
+        return column.tolist()
+    numbers = column.to_numpy(float, na_value=np.nan)
+    numbers = np.rint(numbers * NS_PER_S) if field.unit == "time" else numbers
+    return [None if one != one else one for one in numbers.tolist()]
 
 
 def _to_ns(seconds: pd.Series) -> np.ndarray:

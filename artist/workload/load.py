@@ -6,36 +6,59 @@ from collections.abc import Callable
 import pandas as pd
 import pyarrow as pa
 
+from artist.core.gpus import Gpus
 from artist.core.job import JobSpec
-from artist.workload.api import Arrivals, FileParameters, JobSource
+from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
+from artist.workload.measured import on_own_gpus, usual_gpu
 from artist.workload.models import ModelRule, assign_models
 from artist.workload.table import check
 
 _log = logging.getLogger(__name__)
 
 
-def load_table(source: JobSource, arrivals: Arrivals, cluster_gpus: int) -> pd.DataFrame:
-    """Return the canonical table of the jobs to simulate, in order of arrival.
+def read_table(source: JobSource, gpus: Gpus) -> pd.DataFrame:
+    """Return the canonical table of the jobs to take, with times on the cluster's own GPUs.
 
     Parameters
     ----------
     source
         Trace reader or generator.
-    arrivals
-        When the jobs arrive.
-    cluster_gpus
-        GPUs of the cluster, for arrivals that aim at a load.
+    gpus
+        The cluster's own GPUs, and others by name.
 
     Raises
     ------
     InputError
-        If the source is no good, or no job is left.
+        If the source is no good, no job is left, or the GPUs that times hold for are not known.
     """
     where = ", ".join(map(str, source.input_files)) or type(source).__name__
-    table = check(source.table(), where)
-    chosen = select(table, source.parameters)
+    if isinstance(source, Generator):
+        table = source.table_at(usual_gpu(source, gpus).speed / gpus.own.speed)
+    else:
+        table = source.table()
+    return on_own_gpus(select(check(table, where), source.parameters), source, gpus, where)
+
+
+def load_table(source: JobSource, arrivals: Arrivals, cluster_gpus: float, gpus: Gpus) -> pd.DataFrame:
+    """Return the canonical table of the jobs to simulate, in order of arrival.
+
+    Parameters
+    ----------
+    source, gpus
+        As for `read_table`.
+    arrivals
+        When the jobs arrive.
+    cluster_gpus
+        How many of its own GPUs compute as much as all of the cluster, for arrivals that aim at a load.
+
+    Raises
+    ------
+    InputError
+        As `read_table`.
+    """
+    chosen = read_table(source, gpus)
     named = assign_models(chosen, source.parameters.models, source.parameters.seed)
     if isinstance(source.parameters, FileParameters):
         _tell_of_models(chosen, source.parameters.models, source.parameters.seed)
@@ -59,22 +82,26 @@ def _tell_of_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> None:
 
 
 def load_jobs(
-    source: JobSource, arrivals: Arrivals, cluster_gpus: int, profile_compute_ns: Callable[[str], int]
+    source: JobSource,
+    arrivals: Arrivals,
+    cluster_gpus: float,
+    profile_compute_ns: Callable[[str], int],
+    gpus: Gpus,
 ) -> list[JobSpec]:
-    """Return the jobs to simulate, sorted by arrival, then job id.
+    """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
     Parameters
     ----------
-    source, arrivals, cluster_gpus
+    source, arrivals, cluster_gpus, gpus
         As for `load_table`.
     profile_compute_ns
-        Compute time in ns of one iteration of a named model.
+        Compute time in ns of one iteration of a named model on the reference GPU.
 
     Raises
     ------
     InputError
         As `load_table`; and if a model has no profile.
     """
-    jobs = to_jobs(load_table(source, arrivals, cluster_gpus), profile_compute_ns)
+    jobs = to_jobs(load_table(source, arrivals, cluster_gpus, gpus), profile_compute_ns)
     pa.default_memory_pool().release_unused()  # of the tables: a fifth of what a million jobs take
     return jobs

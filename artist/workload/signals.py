@@ -21,8 +21,9 @@ from pydantic import Field
 from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.units import NS_PER_S
+from artist.workload.fields import MAX_S
 from artist.workload.files import read_csv
-from artist.workload.table import MAX_S, to_numbers
+from artist.workload.table import to_numbers
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -17,9 +17,9 @@ from artist.bad_input.records import validated
 from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
+from artist.workload.fields import STAGE_COLUMNS
 from artist.workload.models import GpuRange, ModelRule, assign_models
 from artist.workload.synthetic import Preset, SyntheticTrace
-from artist.workload.table import STAGE_COLUMNS
 
 _MS_PER_S = 1000.0
 JOB_TYPES = (("BERT-large", "GPT-2"), ("VGG16", "VGG19"), ("ResNet18", "ShuffleNet"), ("A2C", "DQN"))
@@ -58,8 +58,9 @@ class StagedTrace(SyntheticTrace):
         self.parameters: StagedTrace.Parameters = validated(self.Parameters, parameters, "workload")
         self.measured = data_path("traces", "measured") / "muri_stages.csv"
         self.input_files = (*self.input_files, self.measured)
+        self.trace_gpu = "V100"
 
-    def table(self) -> pd.DataFrame:
+    def table_at(self, relative_time: float) -> pd.DataFrame:
         """Return all jobs as a canonical table, in order of arrival.
 
         Raises
@@ -68,7 +69,7 @@ class StagedTrace(SyntheticTrace):
             If a model was not measured, or none is left.
         """
         chosen = self.parameters
-        drawn = assign_models(super().table().assign(model=""), self._models(), chosen.seed)
+        drawn = assign_models(super().table_at(relative_time).assign(model=""), self._models(), chosen.seed)
         measured = pd.read_csv(self.measured).sort_values("gpus")
         row = pd.merge_asof(drawn.reset_index().sort_values("gpus"), measured, on="gpus", by="model")
         row = row.set_index("index").sort_index()

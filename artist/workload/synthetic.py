@@ -27,10 +27,12 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
+from artist.workload.fields import MAX_S
 from artist.workload.files import read_text
-from artist.workload.table import MAX_S, check
+from artist.workload.table import check
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
+_GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # what the other traces ran on, nobody says
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 _BURST_GAP_S = 1.0
@@ -117,8 +119,8 @@ class SyntheticTrace:
         jobs
             Number of jobs.
         load, load_gpus
-            Last as long as the drawn work takes on `load_gpus` GPUs that are busy for this fraction of
-            the time; above 1 the queue grows. Another cluster size does not change the jobs.
+            Last as long as the drawn work takes on `load_gpus` of the cluster's own GPUs that are busy for
+            this fraction of the time; above 1 the queue grows. Another cluster size does not change the jobs.
         days, jobs_per_day
             Last this many days, 0 for all at once; or as long as this mean rate makes it.
         start_hour, start_weekday
@@ -151,9 +153,14 @@ class SyntheticTrace:
         self.parameters = validated(self.Parameters, parameters, "workload")
         path = data_path("traces", f"generator_{self.parameters.preset}.yaml")
         self.input_files: tuple[Path, ...] = (path,)
+        self.trace_gpu = _GPU_OF.get(self.parameters.preset, "")
 
     def table(self) -> pd.DataFrame:
         """Return all jobs as a canonical table, in order of arrival."""
+        return self.table_at(1.0)
+
+    def table_at(self, relative_time: float) -> pd.DataFrame:
+        """Return all jobs as `table` does, for GPUs on which they take `relative_time` of their run time."""
         known, chosen = read_generator_table(self.input_files[0]), self.parameters
         gpus = draw_gpus(known, chosen.jobs, chosen.min_gpus, chosen.max_gpus, self._random("gpus"))
         models = draw_models(known, gpus, self._random("models"))
@@ -162,7 +169,7 @@ class SyntheticTrace:
         table = pd.DataFrame(
             {
                 "job_id": [f"job-{number:0{width}d}" for number in range(1, chosen.jobs + 1)],
-                "submit_s": self._arrivals_s(known, float(np.sum(gpus * duration_s))),
+                "submit_s": self._arrivals_s(known, float(np.sum(gpus * duration_s)) * relative_time),
                 "gpus": gpus,
                 "duration_s": duration_s,
                 "model": models,

@@ -1,101 +1,25 @@
 """The one job table between every trace format and the simulator.
 
-One row a job. Columns, all present after `check`:
-
-===============  ===========  ==========================================================================
-job_id           str          unique name
-submit_s         float64      arrival in seconds, 0 or more, from any origin
-gpus             int64        GPUs of relative speed 1; 0 for a CPU-only job, which then needs cpus
-duration_s       float64      run time without waiting, above 0; NaN if not known
-iterations       Int64        iterations, 1 or more; NA if not known
-compute_s        float64      compute time of an iteration on `gpus` GPUs, above 0; NaN if not known
-model            str          name of a network profile; "" if not known
-user, vc         str          "" if not known
-cpus             int64        for the whole job; 0 if not known
-memory_bytes     int64        for the whole job; 0 if not known
-min_gpus         int64        bounds of an elastic job; both 0 if not elastic
-max_gpus         int64
-gpu_utilization  float64      share of its compute time in which it keeps its GPUs busy, above 0 to 1
-guaranteed       int64        1 for a job that was promised its GPUs, 0 for one that takes what is left idle
-submit_date      datetime64   optional: wall clock of the arrival, without time zone
-storage_s        float64      optional, all four: how long an iteration uses each resource, 0 or more;
-cpu_s                         NaN if not known
-gpu_s
-network_s
-===============  ===========  ==========================================================================
+One row a job; the columns are those of `artist.workload.fields` and, where a source knows it, `submit_date`
+(datetime64): the wall clock of the arrival, without time zone.
 
 Each row says how much work it is: iterations and compute_s, or duration_s (alone or with one of the two).
 The index tells where a row came from: its name is "line" or "entry", its values count from 1.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from artist.errors import InputError
+from artist.workload.fields import FIELDS, MAX_S, NUMBERS, REQUIRED, STAGE_COLUMNS, TEXTS, Number, Text
 
-MAX_S = 4e9  # 126 years: two such times still add up within 64 bits of nanoseconds
 _MISSING = ("", "NA", "N/A", "null", "NULL", "None")
-_TEXTS = ("job_id", "model", "user", "vc")
-
-
-@dataclass(frozen=True, slots=True)
-class _Number:
-    """Range of a numeric column; `default` None means that every row must have it."""
-
-    field: str
-    least: float
-    most: float
-    whole: bool = False
-    above: bool = False
-    default: float | None = None
-
-    @property
-    def allowed(self) -> str:
-        kind = "a whole number" if self.whole else "a number"
-        return f"{kind} {'above' if self.above else 'from'} {self.least:g} to {self.most:g}"
-
-    def fault(self, value: float) -> str:
-        """Say what is wrong with a value that is known to be wrong."""
-        if not np.isfinite(value):
-            return "is not finite"
-        if value < 0:
-            return "is negative"
-        if value > self.most:
-            return "is too large"
-        return "is zero" if value == 0 else "is not a whole number"
-
-
-_NUMBERS = (
-    _Number("submit_s", 0, MAX_S),
-    _Number("gpus", 0, 1e6, whole=True),
-    _Number("duration_s", 0, MAX_S, above=True, default=np.nan),
-    _Number("iterations", 1, 1e15, whole=True, default=np.nan),
-    _Number("compute_s", 0, MAX_S, above=True, default=np.nan),
-    _Number("cpus", 0, 1e7, whole=True, default=0),
-    _Number("memory_bytes", 0, 2.0**53, whole=True, default=0),
-    _Number("min_gpus", 0, 1e6, whole=True, default=0),
-    _Number("max_gpus", 0, 1e6, whole=True, default=0),
-    _Number("gpu_utilization", 0, 1, above=True, default=1),
-    _Number("guaranteed", 0, 1, whole=True, default=1),
-)
-_STAGES = tuple(
-    _Number(name, 0, MAX_S, default=np.nan) for name in ("storage_s", "cpu_s", "gpu_s", "network_s")
-)
-STAGE_COLUMNS = tuple(number.field for number in _STAGES)
-REQUIRED = ("job_id", "submit_s", "gpus")
-COLUMNS = (
-    *("job_id", "submit_s", "gpus", "duration_s", "iterations", "compute_s", "model", "user", "vc"),
-    *("cpus", "memory_bytes", "min_gpus", "max_gpus", "gpu_utilization", "guaranteed"),
-)
-OPTIONAL_COLUMNS = ("submit_date", *STAGE_COLUMNS)
 
 
 def typed(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return the table with all canonical columns as numbers and text; ranges are not looked at.
+    """Return the table with its canonical columns as numbers and text; ranges are not looked at.
 
     Parameters
     ----------
@@ -118,14 +42,15 @@ def typed(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = No
         )
     if table.empty:
         raise InputError("no jobs", where=where, found="0 rows", allowed="at least one job")
-    columns: dict[str, Any] = {name: _text(table, name) for name in _TEXTS}
-    for number in _NUMBERS:
-        columns[number.field] = _numbers(table, number, where, fields)
-    made = {name: columns[name] for name in COLUMNS}
+    made: dict[str, pd.Series] = {}
+    for field in FIELDS:
+        if field.name in table or not field.optional:
+            if isinstance(field, Text):
+                made[field.name] = _text(table, field.name)
+            else:
+                made[field.name] = _numbers(table, field, where, fields)
     if "submit_date" in table:
         made["submit_date"] = table["submit_date"]
-    if any(name in table for name in STAGE_COLUMNS):
-        made |= {number.field: _numbers(table, number, where, fields) for number in _STAGES}
     return pd.DataFrame(made, index=table.index)
 
 
@@ -145,13 +70,19 @@ def check(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = No
     """
     fields = fields or {}
     result = typed(table, where, fields)
-    for number in _NUMBERS:
+    for number in NUMBERS:
+        if number.name not in result:
+            continue
         _check_range(result, number, where, fields)
         if number.whole:
             has_gaps = number.default is not None and np.isnan(number.default)
-            result[number.field] = result[number.field].astype("Int64" if has_gaps else "int64")
-    for number in _STAGES if STAGE_COLUMNS[0] in result else ():
-        _check_range(result, number, where, fields)
+            result[number.name] = result[number.name].astype("Int64" if has_gaps else "int64")
+    for text in TEXTS:
+        if text.pattern and text.name in result:
+            values = result[text.name]
+            bad = values.ne("") & ~values.str.fullmatch(text.pattern)
+            name = fields.get(text.name, text.name)
+            refuse(result, bad.to_numpy(bool), where, name, text.fault, text.allowed, found=text.name)
     _check_ids(result, where, fields)
     _check_sense(result, where, fields)
     return result
@@ -193,21 +124,21 @@ def _text(table: pd.DataFrame, name: str) -> pd.Series:
     return column.astype(object).where(column.notna(), "").astype(str)
 
 
-def _numbers(table: pd.DataFrame, number: _Number, where: str, fields: Mapping[str, str]) -> pd.Series:
+def _numbers(table: pd.DataFrame, number: Number, where: str, fields: Mapping[str, str]) -> pd.Series:
     """Return a column as float64; what is missing becomes the default."""
-    if number.field not in table:
+    if number.name not in table:
         return pd.Series(number.default, index=table.index, dtype=float)
-    name = fields.get(number.field, number.field)
-    column = table[number.field]
+    name = fields.get(number.name, number.name)
+    column = table[number.name]
     values = to_numbers(column)
     gaps = np.isnan(values)
     if not gaps.any():
         return pd.Series(values, index=table.index)
     wrong = gaps.copy()
     wrong[gaps] = ~_is_missing(column[gaps])
-    refuse(table, wrong, where, name, "is not a number", number.allowed, found=number.field)
+    refuse(table, wrong, where, name, "is not a number", number.allowed, found=number.name)
     if number.default is None:
-        refuse(table, gaps, where, name, "is missing", number.allowed, found=number.field)
+        refuse(table, gaps, where, name, "is missing", number.allowed, found=number.name)
     else:
         values = np.where(gaps, number.default, values)
     return pd.Series(values, index=table.index)
@@ -234,8 +165,8 @@ def _is_missing(column: pd.Series) -> np.ndarray:
     return stands_for_none.to_numpy(bool)
 
 
-def _check_range(table: pd.DataFrame, number: _Number, where: str, fields: Mapping[str, str]) -> None:
-    values = table[number.field].to_numpy(float)
+def _check_range(table: pd.DataFrame, number: Number, where: str, fields: Mapping[str, str]) -> None:
+    values = table[number.name].to_numpy(float)
     bad = (values < number.least) | (values > number.most)
     if number.above:
         bad |= values == number.least
@@ -243,8 +174,8 @@ def _check_range(table: pd.DataFrame, number: _Number, where: str, fields: Mappi
         bad |= np.isfinite(values) & (values != np.floor(values))
     if bad.any():
         fault = number.fault(float(values[np.argmax(bad)]))
-        name = fields.get(number.field, number.field)
-        refuse(table, bad, where, name, fault, number.allowed, found=number.field)
+        name = fields.get(number.name, number.name)
+        refuse(table, bad, where, name, fault, number.allowed, found=number.name)
 
 
 def _check_ids(table: pd.DataFrame, where: str, fields: Mapping[str, str]) -> None:
@@ -300,3 +231,20 @@ def _check_sense(table: pd.DataFrame, where: str, fields: Mapping[str, str]) -> 
     refuse(
         table, wrong, where, "min_gpus", "does not fit", "1 <= min_gpus <= gpus <= max_gpus", found="min_gpus"
     )
+    if "step" in table:
+        wrong = elastic & ((gpus - least) % table["step"].to_numpy() != 0)
+        allowed = "gpus = min_gpus + a multiple of step"
+        refuse(table, wrong, where, fields.get("step", "step"), "does not fit", allowed, found="step")
+    _check_stages(table, where, fields)
+
+
+def _check_stages(table: pd.DataFrame, where: str, fields: Mapping[str, str]) -> None:
+    """Refuse a row that has some of the stages of an iteration and lacks another."""
+    known = {name: table[name].notna().to_numpy(bool) for name in STAGE_COLUMNS if name in table}
+    if not known:
+        return
+    some = np.logical_or.reduce(list(known.values()))
+    for name in STAGE_COLUMNS:
+        lacking = some & ~known.get(name, np.zeros(len(table), dtype=bool))
+        allowed = f"all of {', '.join(STAGE_COLUMNS)}, or none"
+        refuse(table, lacking, where, fields.get(name, name), "is missing", allowed, found=name)

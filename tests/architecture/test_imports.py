@@ -22,7 +22,13 @@ ALLOWED = {
     "artist.workload": ("artist.core", "artist.workload", "artist.bad_input", "netmodels.naming", *BASIC),
     "artist.datacenter": (
         *("artist.core", "artist.datacenter", "artist.bad_input"),
-        *("artist.workload.files", "artist.workload.table", "netmodels.topology", *BASIC),
+        *(
+            "artist.workload.files",
+            "artist.workload.fields",
+            "netmodels.topology",
+            "netmodels.naming",
+            *BASIC,
+        ),
     ),
     "artist.recording": ("artist.core", "artist.recording", *BASIC),
     "artist.results": ("artist.results", "artist.recording.names", "artist.errors"),

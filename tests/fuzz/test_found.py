@@ -21,9 +21,10 @@ from artist.pricing.placements import parse_shape
 from artist.run.build import build, check_config
 from artist.run.config import MOST_S, StopConfig
 from artist.workload.arrivals import CompressArrivals, PoissonArrivals
+from artist.workload.fields import MAX_S
 from artist.workload.filters import Selection
 from artist.workload.readers.columns import ColumnsCsv
-from artist.workload.table import MAX_S, check
+from artist.workload.table import check
 from netmodels.analytical import AnalyticalModel
 from netmodels.cache import CachedModel
 from netmodels.system import SystemSettings

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from artist.core.gpus import Gpu, Gpus
 from artist.core.job import JobSpec
 from artist.describe.demand import read_demand
 from artist.describe.statistics import describe
@@ -15,8 +16,9 @@ from artist.describe.tables import demand_csv, demand_text, description_csv, des
 from artist.errors import InputError
 from artist.workload.arrivals import CompressArrivals, PoissonArrivals, TraceArrivals
 from artist.workload.build_jobs import to_jobs
+from artist.workload.fields import MAX_S
 from artist.workload.load import load_table
-from artist.workload.table import MAX_S, check
+from artist.workload.table import check
 from netmodels.profile import get_profile
 from tests.fuzz.mutations import damaged, tables, texts, trees
 from tests.fuzz.oracle import fuzzed, result_of
@@ -35,7 +37,7 @@ DEMANDS = (
 
 def jobs_of(reader: Any, arrivals: Any, also_describe: bool = False) -> list[JobSpec]:
     """Return the jobs of a source; described on the way, which must not fail where the run does not."""
-    table = load_table(reader, arrivals, 128)
+    table = load_table(reader, arrivals, 128, Gpus(Gpu(), (), {}.__getitem__))
     assert check(table, "again")["job_id"].tolist() == table["job_id"].tolist()
     if also_describe:
         described = [describe(table, "x", cluster_gpus=128, machines=16, target_load=0.9)]

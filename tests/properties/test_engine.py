@@ -20,7 +20,7 @@ from artist.core.cluster import Allocation, CapacityEvent, Cluster, Group, Machi
 from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import Demand, JobSpec
 from artist.core.plan import Plan
-from artist.core.result import RunResult
+from artist.core.result import TIER_COLUMNS, RunResult
 from artist.core.view import ClusterView
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
@@ -264,7 +264,7 @@ def name_of_change(before: Mapping[int, int], after: Mapping[int, int], demand: 
     if before == after:
         return "retune"
     kept = sum(min(before.get(m, 0), after.get(m, 0)) for m in before)
-    return "resize" if kept and demand.max_gpus else "move"
+    return "resize" if kept and demand.max_gpus else "migrate"
 
 
 class Replay:
@@ -284,10 +284,8 @@ class Replay:
             "queueing_ns",
             "overhead_ns",
             "running_ns",
-            "held_gpu_ns",
-            "machine_ns",
-            "rack_ns",
-            "network_ns",
+            "gpu_held_ns",
+            *TIER_COLUMNS,
         )
         counts = ("starts", "preemptions", "evictions", "migrations", "resizes")
         self.columns: dict[str, list[int]] = {name: [0] * len(specs) for name in (*names, *counts)}
@@ -304,10 +302,10 @@ class Replay:
             self.columns["queueing_ns"][job] += step
         for job, a in self.held.items():
             racks = {self.cluster.machines[s.machine].rack for s in a.slices}
-            tier = "machine_ns" if len(a.slices) == 1 else "rack_ns" if len(racks) == 1 else "network_ns"
+            tier = TIER_COLUMNS[0 if len(a.slices) == 1 else 1 if len(racks) == 1 else 2]
             delayed = min(max(self.since[job] - last, 0), step)
             self.columns[tier][job] += step
-            self.columns["held_gpu_ns"][job] += step * a.gpus
+            self.columns["gpu_held_ns"][job] += step * a.gpus
             self.columns["overhead_ns"][job] += delayed
             self.columns["running_ns"][job] += step - delayed
 
@@ -329,7 +327,7 @@ class Replay:
                 )
                 assert delay == self.overheads.delay_ns(how, self.specs[job])
                 self.held[job], self.since[job] = allocation, max(self.since[job], now + delay)
-                self.columns["migrations"][job] += how == "move"
+                self.columns["migrations"][job] += how == "migrate"
                 self.columns["resizes"][job] += how == "resize"
             case Stop(_, job, reason):
                 self.last[job] = set(self.held.pop(job).gpu_map())
@@ -380,7 +378,7 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                 machines = machines_of(allocation)
                 progress(now)
                 since = max(since, now + delay)
-                if how == "move" and mode != "keep":
+                if how == "migrate" and mode != "keep":
                     remaining = 0
             case Reprice(now, _, parts):
                 new = sum(parts)

@@ -85,6 +85,24 @@ def test_a_fungible_job_takes_gpus_by_their_speed():
     run_checked([fungible], cluster, Scripted({0: lambda v, p: p.place(0, on((0, 8)))}))
 
 
+def test_a_fungible_job_takes_gpus_by_their_worth_not_by_their_speed():
+    """4 GPUs of worth 1 are 8 of worth 0.5, though these have a third of the speed, which would make 12."""
+    cluster = Cluster([Machine("slow", 0, "t4", 12, speed=1 / 3, worth=0.5)])
+    fungible = job("a", 4, fungible=True)
+    refused("gets 12 GPUs; allowed: 4", lambda v, p: p.place(0, on((0, 12))), [fungible], cluster)
+    run_checked([fungible], cluster, Scripted({0: lambda v, p: p.place(0, on((0, 8)))}))
+
+
+def test_a_fungible_job_counts_in_the_gpus_that_it_was_measured_on():
+    """4 GPUs of worth 0.5 are 2 reference GPUs, and ceil(4 x 0.5 / 0.75) = 3 of worth 0.75."""
+    for worth, gpus in ((1.0, 2), (0.75, 3), (0.5, 4)):
+        cluster = Cluster([Machine("m", 0, "box", 8, worth=worth)])
+        fungible = job("a", 4, fungible=True, measured_worth=0.5)
+        place = {0: lambda v, p, gpus=gpus: p.place(0, on((0, gpus)))}
+        run_checked([fungible], cluster, Scripted(place))
+        refused("allowed: 4", lambda v, p, gpus=gpus: p.place(0, on((0, gpus + 1))), [fungible], cluster)
+
+
 def two_types():
     return Cluster([Machine("v", 0, "v", 4, gpu_type="V100"), Machine("t", 0, "t", 4, gpu_type="T4")])
 

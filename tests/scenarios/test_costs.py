@@ -51,7 +51,7 @@ def test_coming_back_elsewhere_costs_restart():
 def test_another_machine_is_a_move():
     """0-1 start, 1-4 three iterations, 4-8 migrate, 7 left: 15."""
     result, log = one({0: place((0, 1)), 4: place((1, 1))}, overheads=Overheads(**COSTS))
-    assert [e.how for e in log if isinstance(e, Change)] == ["move"]
+    assert [e.how for e in log if isinstance(e, Change)] == ["migrate"]
     assert seconds(result, "finish_ns") == [15]
     assert result.columns["migrations"].tolist() == [1]
 
@@ -74,14 +74,14 @@ def test_more_gpus_is_a_resize_that_carries_the_open_iteration():
     assert seconds(result, "finish_ns") == [11.5]
     assert result.columns["resizes"].tolist() == [1]
     # 1 GPU for 3 s and 2 GPUs for 8.5 s
-    assert seconds(result, "held_gpu_ns") == [3 + 17]
+    assert seconds(result, "gpu_held_ns") == [3 + 17]
 
 
 def test_a_resize_may_span_machines_if_the_common_part_is_kept():
-    """m0:1 -> m0:1+m1:1 keeps m0:1, -> m1:2 keeps m1:1; -> m0:1 keeps nothing and is a move."""
+    """m0:1 -> m0:1+m1:1 keeps m0:1, -> m1:2 keeps m1:1; -> m0:1 keeps nothing and is a migration."""
     spec = job("a", 2, 10, min_gpus=1, max_gpus=2)
     _, log = one({0: place((0, 1)), 1: place((0, 1), (1, 1)), 2: place((1, 2)), 3: place((0, 1))}, spec)
-    assert [e.how for e in log if isinstance(e, Change)] == ["resize", "resize", "move"]
+    assert [e.how for e in log if isinstance(e, Change)] == ["resize", "resize", "migrate"]
 
 
 def test_an_elastic_job_that_moves_a_part_is_resized():
@@ -102,7 +102,7 @@ def test_a_job_that_is_not_elastic_moves_even_if_a_part_stays():
     script = Scripted({0: place((0, 2), (1, 2)), 2.5: place((0, 2), (2, 2))})
     costs = Overheads(resize_s=5, migrate_s=9)
     result, log = run_checked([job("a", 4, 10)], tiny_cluster(3), script, overheads=costs)
-    assert [e.how for e in log if isinstance(e, Change)] == ["move"]
+    assert [e.how for e in log if isinstance(e, Change)] == ["migrate"]
     assert seconds(result, "finish_ns") == [19.5]
 
 
@@ -113,7 +113,7 @@ def test_a_fungible_job_moves_to_other_gpus():
     spec = job("a", 2, 10, fungible=True, mixed_types=True)
     script = Scripted({0: place((0, 2), (2, 1)), 2: place((0, 2), (1, 2))})
     _, log = run_checked([spec], Cluster(machines), script)
-    assert [e.how for e in log if isinstance(e, Change)] == ["move"]
+    assert [e.how for e in log if isinstance(e, Change)] == ["migrate"]
 
 
 def test_resize_costs_resize():

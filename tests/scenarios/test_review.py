@@ -343,7 +343,7 @@ def test_an_elastic_job_is_measured_by_the_machines_that_it_may_use(demand, gpus
     cluster = Cluster([Machine("a", 0, "A", 2, gpu_type="A"), Machine("b", 0, "B", 4, gpu_type="B")])
     for policy in (Ordered(order="fifo"), Ordered(order="srtf", preemptive=True, backfill=True)):
         result, _ = run_checked([job("x", seconds=3, **demand)], cluster, policy)
-        held = result.columns["held_gpu_ns"][0] / (result.columns["finish_ns"][0])
+        held = result.columns["gpu_held_ns"][0] / (result.columns["finish_ns"][0])
         assert held == gpus
 
 

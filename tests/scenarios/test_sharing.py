@@ -209,7 +209,7 @@ def test_cpu_only_jobs_move_between_machines():
         2: lambda v, p: p.place(0, on((1, 0, 2))),
     }
     result, log = run_checked([job("c", 0, 5, cpus=2)], tiny_cluster(cpus=4), Scripted(script))
-    assert [e.how for e in log if isinstance(e, Start | Change)] == ["start", "retune", "move"]
+    assert [e.how for e in log if isinstance(e, Start | Change)] == ["start", "retune", "migrate"]
     assert result.columns["migrations"].tolist() == [1]
 
 
@@ -246,7 +246,7 @@ def test_parts_are_reported_separately_and_sum_to_the_running_time():
     result, _ = run_checked(
         [job("a", 1, 5)], tiny_cluster(), Scripted({0: lambda v, p: p.place(0, on((0, 1)))}), Parts()
     )
-    assert (seconds(result, "compute_ns"), seconds(result, "exposed_ns")) == ([15], [5])
+    assert (seconds(result, "compute_ns"), seconds(result, "exposed_comm_ns")) == ([15], [5])
     assert result.compute_gpu_ns == seconds_to_ns(15)
 
 

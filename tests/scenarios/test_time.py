@@ -142,7 +142,7 @@ def test_a_time_ends_the_run_and_books_what_was_done():
         [job("a", 1, 4)], tiny_cluster(), Ordered(order="fifo"), stop=StopRule(time_ns=seconds_to_ns(2.5))
     )
     assert (result.stopped_by, result.end_ns) == ("time", seconds_to_ns(2.5))
-    assert result.columns["iterations_done"].tolist() == [2]
+    assert result.columns["iterations"].tolist() == [2]
     assert seconds(result, "running_ns") == [2.5]
     assert result.busy_gpu_ns == seconds_to_ns(2.5)
 

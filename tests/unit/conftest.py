@@ -29,6 +29,7 @@ from artist.recording.metrics import summarise
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
 
+ROOT = Path(__file__).resolve().parents[2]
 S = 1_000_000_000
 RUN = {"wall_s": 0.1, "network_calls": 3, "cache_hits": 0, "version": "0.1.0", "host": "paper"}
 
@@ -73,13 +74,13 @@ def result(cluster: Cluster, jobs: list[JobSpec]) -> RunResult:
     columns["finish_ns"][:] = (10 * S, 45 * half, 6 * S)
     columns["queueing_ns"][:] = (0, 9 * S, 0)
     columns["running_ns"][:] = (10 * S, 25 * half, 4 * S)
-    columns["held_gpu_ns"][:] = (20 * S, 50 * S, 8 * S)
+    columns["gpu_held_ns"][:] = (20 * S, 50 * S, 8 * S)
     columns["compute_ns"][:] = (10 * S, 10 * S, 4 * S)
-    columns["exposed_ns"][:] = (0, 5 * half, 0)
-    columns["iterations_done"][:] = (10, 5, 4)
+    columns["exposed_comm_ns"][:] = (0, 5 * half, 0)
+    columns["iterations"][:] = (10, 5, 4)
     columns["starts"][:] = 1
-    columns["machine_ns"][:] = (10 * S, 0, 4 * S)
-    columns["rack_ns"][:] = (0, 25 * half, 0)
+    columns["machine_tier_ns"][:] = (10 * S, 0, 4 * S)
+    columns["rack_tier_ns"][:] = (0, 25 * half, 0)
     return RunResult(
         jobs=jobs,
         cluster=cluster,
@@ -182,3 +183,12 @@ def run_folder(result: RunResult, recorder: Recorder, summary: dict[str, Any]) -
         return folder
 
     return write
+
+
+@pytest.fixture
+def traces() -> Path:
+    """Return the folder of the recovered traces, which the repository does not hold."""
+    folder = ROOT.parent / "shared" / "traces"
+    if not folder.is_dir():
+        pytest.skip(f"the recovered traces are not at {folder}")
+    return folder

@@ -11,8 +11,9 @@ from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, 
 class Communication:
     """Exposed communication, as a share of compute, by the shape of the placement.
 
-    The network model says it for the profile of the job's model, at the speed and the number of the GPUs; the
-    share is taken of the compute time of the trace, for a job with stages of its GPU stage.
+    The network model says it for the profile of the job's model, which is of the reference GPU, at the speed
+    and the number of the GPUs held, whatever the trace was measured on; the share is taken of the compute
+    time of the trace, for a job with stages of its GPU stage.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class Communication:
     ) -> tuple[int, int, int]:
         """Return exposed and full communication and compute, in ns, as the network model has them."""
         profile = self._profile(spec.model)
-        factor = self._compute.factor(spec.demand, allocation, cluster)
+        factor = self._compute.factor(spec.demand, allocation, cluster, measured_speed=1.0)
         if factor != 1.0:
             profile = profile.scaled(factor)
         answer = self._network.iteration(profile, shape, self._fabric, self._system)

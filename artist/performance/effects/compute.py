@@ -1,4 +1,4 @@
-"""Compute: the trace's time, scaled to the number and the speed of the GPUs."""
+"""Compute: the trace's time, scaled from the GPUs that it was measured on to those that are held."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ MixedTypes = Literal["slowest", "sum"]
 
 
 class Compute:
-    """Compute time of an iteration: the trace's, times GPUs asked / (GPUs held x speed).
+    """Compute time of an iteration: the trace's, times GPUs asked x speed measured / (GPUs held x speed).
 
     For CPU-only jobs times CPUs asked / CPUs held.
 
@@ -37,18 +37,27 @@ class Compute:
         """Return the compute time of an iteration in ns."""
         return scaled(spec.compute_ns, self.factor(spec.demand, allocation, cluster))
 
-    def factor(self, demand: Demand, allocation: Allocation, cluster: Cluster) -> float:
-        """Return compute time over that of the trace."""
+    def factor(
+        self, demand: Demand, allocation: Allocation, cluster: Cluster, measured_speed: float | None = None
+    ) -> float:
+        """Return compute time over that on `demand.gpus` GPUs of another speed.
+
+        Parameters
+        ----------
+        measured_speed
+            That speed; by default of the GPUs that the job's own times hold for.
+        """
         asked = demand.gpus
         if not asked:
             return max(demand.cpus, 1) / sum(s.cpus for s in allocation.slices)
         machines, slices = cluster.machines, allocation.slices
+        measured = demand.measured_speed if measured_speed is None else measured_speed
         held, speed = allocation.gpus, machines[slices[0].machine].speed
         if len(slices) > 1:
             speed = self._speed(allocation, cluster)
         if self._scaling_loss and held != asked:
-            return self._workers(asked, demand) / (self._workers(held, demand) * speed)
-        return asked / (held * speed)
+            return self._workers(asked, demand) * measured / (self._workers(held, demand) * speed)
+        return asked * measured / (held * speed)
 
     def _speed(self, allocation: Allocation, cluster: Cluster) -> float:
         """Return the speed of GPUs on several machines, for each of them."""

@@ -101,7 +101,7 @@ class AsAsked(Fill):
         asked, gpus, sizes, cluster = gpus_to_place(free, demand), free.gpus, free.sizes, free.cluster
         of_job: Ints | int = asked
         if demand.fungible:
-            of_job = np.ceil(asked / cluster.speed - 1e-9).astype(np.int64)
+            of_job = np.array([demand.gpus_at(m.worth, asked) for m in cluster.machines], dtype=np.int64)
         for amount, left, there in (
             (demand.cpus, free.cpus, cluster.cpus),
             (demand.memory_bytes, free.memory_bytes, cluster.memory_bytes),

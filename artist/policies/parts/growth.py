@@ -90,6 +90,6 @@ def _most_gpus(free: Free, demand: Demand, held: Allocation) -> dict[int, int] |
             taken = min(left, int(idle[m]))
             gpus[m] = count + taken
             left -= taken
-        if demand.allows((count, free.cluster.machines[m].speed) for m, count in gpus.items()):
+        if demand.allows((count, free.cluster.machines[m].worth) for m, count in gpus.items()):
             return gpus
     return None

@@ -196,7 +196,7 @@ def _suits(demand: Demand, held: Allocation, cluster: Cluster) -> bool:
         (not demand.max_machines or len(machines) <= demand.max_machines)
         and (not demand.gpu_types or types <= set(demand.gpu_types))
         and (len(types) == 1 or demand.mixed_types)
-        and demand.allows((s.gpus, m.speed) for s, m in zip(held.slices, machines, strict=True))
+        and demand.allows((s.gpus, m.worth) for s, m in zip(held.slices, machines, strict=True))
     )
 
 

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from heapq import heapify, heapreplace
-from math import ceil
 from operator import or_
 from typing import Annotated, Literal, Protocol
 
@@ -50,11 +49,10 @@ class MachineChooser(ABC):
         asked = gpus_to_place(free, demand, among)
         if demand.least_gpus > free.total_gpus:
             return None
-        if free.cluster.same_kind and not demand.gpu_types:
+        if free.cluster.same_kind and not (demand.gpu_types or demand.fungible):
             return self._on(free, among, asked, demand)
-        for usable, speed in _by_type(free.cluster, demand, among):
-            need = ceil(asked / speed - 1e-9) if demand.fungible else asked
-            gpus = self._on(free, usable, need, demand)
+        for usable, worth in _by_type(free.cluster, demand, among):
+            gpus = self._on(free, usable, demand.gpus_at(worth, asked), demand)
             if gpus is not None:
                 return gpus
         return None
@@ -207,25 +205,25 @@ def chooser_of(chooser: str | Chooser, seed: int = 0) -> Chooser:
 
 
 def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:
-    """Return the GPUs of speed 1 to place: what is asked, or less for an elastic job where it never fits."""
+    """Return the GPUs to place, for `Demand.gpus_at`: those asked for, or an elastic job's most that fit."""
     if not demand.elastic:
         return demand.gpus
     most = 0.0
-    for usable, speed in _by_type(free.cluster, demand, among):
+    for usable, worth in _by_type(free.cluster, demand, among):
         sizes = np.sort(free.sizes[members_of(usable)])[::-1][: demand.max_machines or None]
-        most = max(most, float(sizes.sum()) * (speed if demand.fungible else 1.0))
+        most = max(most, float(sizes.sum()) * (worth / demand.measured_worth if demand.fungible else 1.0))
     return max((t for t in demand.targets() if t <= min(demand.gpus, most + 1e-9)), default=demand.gpus)
 
 
 def _by_type(cluster: Cluster, demand: Demand, among: int) -> Iterable[tuple[int, float]]:
-    """Yield machines that may serve a demand together, with the speed to count on: type by type."""
+    """Yield machines that may serve a demand together, and the worth of a GPU there: type by type."""
     sets = {kind: machines & among for kind, machines in cluster.type_sets.items()}
     wanted = [kind for kind in demand.gpu_types or sets if kind in sets]
     for kind in wanted:
-        yield sets[kind], cluster.speed_of[kind]
+        yield sets[kind], cluster.worth_of[kind]
     if demand.mixed_types and not demand.fungible and wanted:
         usable = reduce(or_, (sets[kind] for kind in wanted))
-        yield usable, min(cluster.speed_of[kind] for kind in wanted)
+        yield usable, min(cluster.worth_of[kind] for kind in wanted)
 
 
 def _in_racks(free: Free, usable: int) -> list[int]:

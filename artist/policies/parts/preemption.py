@@ -1,7 +1,6 @@
 """Run the first jobs of a ranking and preempt the others. Shared by the policies."""
 
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil
 
 import numpy as np
 import numpy.typing as npt
@@ -122,9 +121,9 @@ def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools
         if gpus.max(initial=0) > capacity:  # elastic jobs may do with less
             too_large = np.flatnonzero(gpus > capacity).tolist()
             free = view.free()
-            gpus[too_large] = [
-                gpus_to_place(free, view.demand(job)) for job in columns.job[ranked[too_large]].tolist()
-            ]
+            demands = [view.demand(job) for job in columns.job[ranked[too_large]].tolist()]
+            (worth,) = view.cluster.worth_of.values()
+            gpus[too_large] = [demand.gpus_at(worth, gpus_to_place(free, demand)) for demand in demands]
         return take_first(gpus, capacity, skip=skip)
     return _take_first_by_type(view, columns.job[ranked].tolist(), skip=skip)
 
@@ -161,9 +160,7 @@ def _ways(free: Free, demand: Demand, left: Mapping[str, int]) -> list[dict[str,
     """Return the ways to serve a demand, as GPUs by type: one type, or if allowed what is left of several."""
     kinds = [kind for kind in demand.gpu_types or left if kind in left]
     asked = gpus_to_place(free, demand)
-    speed_of = free.cluster.speed_of
-    count = {kind: asked / speed_of[kind] if demand.fungible else asked for kind in kinds}
-    ways = [{kind: ceil(gpus - 1e-9)} for kind, gpus in count.items()]
+    ways = [{kind: demand.gpus_at(free.cluster.worth_of[kind], asked)} for kind in kinds]
     if demand.mixed_types and not demand.fungible:
         mix, need = {}, asked
         for kind in kinds:

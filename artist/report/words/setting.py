@@ -51,6 +51,8 @@ def setting(comparison: Comparison, gpus: Sequence[float] = (), *, delayed: bool
         sizes = sorted({int(count) for count in gpus if count > 0})
         if topic == "Cluster" and clauses and 0 < len(sizes) <= _MOST_TEXTS:
             clauses.append(f"{listed([str(size) for size in sizes])} GPUs in all")
+        if topic == "Cluster" and clauses and (text := _speeds(configs)):
+            clauses.append(text)
         if clauses:
             said.append(f"{topic}: {'; '.join(clauses)}.")
     return " ".join(said)
@@ -136,6 +138,31 @@ def _machines(config: Mapping[str, Any]) -> str:
     if isinstance(per_rack, int):
         said.append(f"{per_rack} machines a rack")
     return ", ".join(said)
+
+
+def _speeds(configs: Sequence[Mapping[str, Any]]) -> str:
+    """Return whether speeds of GPUs were compared; empty where all GPUs are alike, or if it is not known."""
+    measured_on = {_section(config, "workload").get("measured_on") for config in configs}
+    if None in measured_on or len({_gpus(config) for config in configs}) < 2:
+        return ""
+    if measured_on == {"cluster"}:
+        return (
+            "durations are taken as measured on each cluster's own GPUs, so speeds of GPUs are not compared"
+        )
+    if "cluster" in measured_on:
+        return "speeds of GPUs are compared only where durations are not taken as the cluster's own"
+    return f"durations as measured on {listed(sorted(map(str, measured_on)))}: speeds of GPUs are compared"
+
+
+def _gpus(config: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    """Return the GPU types of a cluster, with their speeds."""
+    cluster, topology = _section(config, "cluster"), _section(config, "topology")
+    machines = cluster.get("machines")
+    kinds = [cluster.get("machine_type") or topology.get("default_machine_type")]
+    if isinstance(machines, list):
+        kinds = [group.get("type") for group in machines if isinstance(group, Mapping)]
+    found = [_section(topology, "machine_types", str(kind)) for kind in kinds]
+    return frozenset((str(each.get("gpu_type")), str(each.get("speed"))) for each in found)
 
 
 def _capacity_changes(config: Mapping[str, Any]) -> str:

@@ -73,6 +73,8 @@ class AcmeTrace:
     - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
     """
 
+    trace_gpu = "A100"
+
     class Parameters(FileParameters):
         """Parameters, beside those of every source."""
 

@@ -9,13 +9,14 @@ import pandas as pd
 from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.workload.api import FileParameters
+from artist.workload.fields import COLUMNS, OPTIONAL_COLUMNS
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.table import COLUMNS, OPTIONAL_COLUMNS, check
+from artist.workload.table import check
 
 
 class CanonicalCsv:
-    """Jobs of a CSV file, plain or gzipped, with the columns of `artist.workload.table`.
+    """Jobs of a CSV file, plain or gzipped, with the columns of `artist.workload.fields`.
 
     Needed are job_id, submit_s, gpus, and the work: duration_s, or iterations and compute_s. Every other
     column may be left out, and a value left empty. An unknown column is refused, since it might be a
@@ -33,7 +34,7 @@ class CanonicalCsv:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         raw = read_csv(path)
-        known = (*COLUMNS, *OPTIONAL_COLUMNS)
+        known = (*COLUMNS, "submit_date", *OPTIONAL_COLUMNS)
         for column in raw.columns:
             if column not in known:
                 close = get_close_matches(column, known, n=1)

@@ -3,62 +3,43 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, NaiveDatetime, model_validator
+from pydantic import Field, NaiveDatetime, create_model, model_validator
 
 from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.workload.api import FileParameters
+from artist.workload.fields import FIELDS, Unit
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
-from artist.workload.table import COLUMNS, STAGE_COLUMNS, check, refuse, to_numbers, typed
+from artist.workload.table import check, refuse, to_numbers, typed
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 SHARES = {"fraction": 1.0, "percent": 0.01}
-TimeUnit = Literal["us", "ms", "s", "min", "h", "d"]
-TimeOrDate = Literal["us", "ms", "s", "min", "h", "d", "timestamp"]
 Duplicates = Literal["refuse", "first", "number"]
-_SCALES: dict[str, Mapping[str, float]] = {
-    **dict.fromkeys(("submit_s", "start_s", "end_s", "duration_s", "compute_s", *STAGE_COLUMNS), SECONDS),
-    "memory_bytes": BYTES,
-    "gpu_utilization": SHARES,
+_SCALES: dict[str, Mapping[str, float]] = {"time": SECONDS, "bytes": BYTES, "share": SHARES}
+_OURS = {"time": "s", "bytes": "b", "share": "fraction"}
+_INSTANTS = ("submit_s", "start_s", "end_s")  # may be timestamps
+_UNITS: dict[str, Unit] = {
+    "start_s": "time",
+    "end_s": "time",
+    **{field.name: field.unit for field in FIELDS if field.unit},
 }
+_NAMES = tuple(field.name for field in FIELDS)
 Name = str | None
 Names = str | tuple[str, ...] | None
 
 
-class ColumnMap(Strict):
+class _Mapped(Strict):
     """What the file calls our columns; None for what it lacks.
 
     Of several names, as for gpus, the product is taken: nodes x GPUs per node. The run time is
     duration_s or, where the file has none, end_s - start_s.
     """
-
-    job_id: Name = None
-    submit_s: Name = None
-    gpus: Names = None
-    duration_s: Name = None
-    start_s: Name = None
-    end_s: Name = None
-    iterations: Name = None
-    compute_s: Name = None
-    model: Name = None
-    user: Name = None
-    vc: Name = None
-    cpus: Names = None
-    memory_bytes: Names = None
-    min_gpus: Name = None
-    max_gpus: Name = None
-    gpu_utilization: Name = None
-    guaranteed: Name = None
-    storage_s: Name = None
-    cpu_s: Name = None
-    gpu_s: Name = None
-    network_s: Name = None
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """Return the columns that the file has: ours, and its own."""
@@ -68,20 +49,25 @@ class ColumnMap(Strict):
         }
 
 
-class Units(Strict):
-    """What the file counts in; a time of day is a `timestamp`."""
-
-    submit_s: TimeOrDate = "s"
-    start_s: TimeOrDate = "s"
-    end_s: TimeOrDate = "s"
-    duration_s: TimeUnit = "s"
-    compute_s: TimeUnit = "s"
-    memory_bytes: Literal["b", "kb", "mb", "gb", "kib", "mib", "gib"] = "b"
-    gpu_utilization: Literal["fraction", "percent"] = "fraction"
-    storage_s: TimeUnit = "s"
-    cpu_s: TimeUnit = "s"
-    gpu_s: TimeUnit = "s"
-    network_s: TimeUnit = "s"
+if TYPE_CHECKING:
+    ColumnMap = _Mapped
+    Units = Strict
+else:  # one entry a column
+    ColumnMap = create_model(
+        "ColumnMap",
+        __base__=_Mapped,
+        **{field.name: (Names if field.product else Name, None) for field in FIELDS},
+        **dict.fromkeys(("start_s", "end_s"), (Name, None)),
+    )
+    Units = create_model(
+        "Units",
+        __base__=Strict,
+        __doc__="What the file counts in; a time of day is a `timestamp`.",
+        **{
+            name: (Literal[(*_SCALES[unit], *(["timestamp"] if name in _INSTANTS else []))], _OURS[unit])
+            for name, unit in _UNITS.items()
+        },
+    )
 
 
 class ColumnsCsv:
@@ -127,8 +113,8 @@ class ColumnsCsv:
             if len(self.separator) != 1 and self.separator != "tab":
                 raise ValueError("separator must be one character, or tab")
             for name in self.constants or {}:
-                if name not in COLUMNS:
-                    raise ValueError(f"constants.{name} is no column of ours; {', '.join(COLUMNS)}")
+                if name not in _NAMES:
+                    raise ValueError(f"constants.{name} is no column of ours; {', '.join(_NAMES)}")
                 if name in named:
                     raise ValueError(f"constants.{name}: the file has this column, by columns.{name}")
             for name in ("submit_s", "gpus"):
@@ -183,10 +169,10 @@ class ColumnsCsv:
         dates: dict[str, pd.Series] = {}
         for ours, theirs in chosen.columns.named().items():
             columns = [_column(raw, name, f"workload.columns.{ours}", chosen.path) for name in theirs]
-            if ours in ("submit_s", "start_s", "end_s") and getattr(chosen.units, ours) == "timestamp":
+            if ours in _INSTANTS and getattr(chosen.units, ours) == "timestamp":
                 dates[ours] = self._dates(raw, theirs[0])
-            elif ours in _SCALES:
-                scale = _SCALES[ours][getattr(chosen.units, ours)]
+            elif ours in _UNITS:
+                scale = _SCALES[_UNITS[ours]][getattr(chosen.units, ours)]
                 made[ours] = _product(raw, columns, theirs, chosen.path) * scale
             else:
                 made[ours] = columns[0] if len(columns) == 1 else _product(raw, columns, theirs, chosen.path)

@@ -66,6 +66,7 @@ class GavelTrace:
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path, self.parameters.throughputs)
+        self.trace_gpu = self.parameters.worker.partition("_")[0].upper()
 
     def table(self) -> pd.DataFrame:
         """Return all jobs as a canonical table."""

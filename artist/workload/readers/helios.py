@@ -53,8 +53,11 @@ class HeliosTrace:
       file has none, so there a 0 is refused.
     - Jobs of all final states are kept, unless `states` names some (original file only).
     - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
+    - `measured_on=trace` means V100, as Venus and Earth have; Saturn has older GPUs too, Uranus no others.
     - node_num, start_time, end_time and queue are not used: placement and waiting are ours to simulate.
     """
+
+    trace_gpu = "V100"
 
     class Parameters(FileParameters):
         """Parameters, beside those of every source.

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
+from artist.workload.fields import STAGE_COLUMNS
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
 from artist.workload.table import check, refuse, to_numbers, typed
@@ -75,10 +76,10 @@ class MuriCsv:
     - iteration_time was measured with communication. `network=keep` (default) takes it as compute time,
       so that a job alone runs as long as in Muri, and communication comes on top; `network=subtract`
       takes resource_time_2 off first, though no more than leaves the GPU its time: the rest overlapped.
-    - The resource times are the stages of an iteration. The first spans two, storage and CPU:
-      `storage_shares` says by the file's name of the model how much of it is storage, 0.5 where it says
-      nothing. The GPUs are busy for the GPU's share of the iteration that was measured, 1 at most or if the
-      file has no number.
+    - The resource times are the stages of an iteration, if the row has all three. The first spans two,
+      storage and CPU: `storage_shares` says by the file's name of the model how much of it is storage, 0.5
+      where it says nothing. The GPUs are busy for the GPU's share of the iteration that was measured, 1 at
+      most or if the file has no number.
     - Muri groups jobs of a power of two of GPUs: other demands are rounded up with `odd_gpus=round_up`, and
       counted.
     - A job of priority 0 is guaranteed, any other is not; without that column all are.
@@ -87,6 +88,8 @@ class MuriCsv:
     - A job of duration 0 goes by `zero_duration`; one without GPUs is left out, since the file names no
       CPUs. batch_size and interval are not used.
     """
+
+    trace_gpu = "V100"
 
     class Parameters(FileParameters):
         """Parameters, beside those of every source."""
@@ -140,10 +143,9 @@ class MuriCsv:
         loading, gpu, network = (to_numbers(raw[f"resource_time_{n}"]) / _MS_PER_S for n in range(3))
         of_loading = table["model"].map(self.parameters.storage_shares).fillna(0.5).to_numpy(float)
         busy = np.clip(gpu / table["compute_s"].to_numpy(float), 1e-6, 1.0)
+        known = ~np.isnan(loading + gpu + network)
+        stages = (loading * of_loading, loading * (1 - of_loading), gpu, network)
         return table.assign(
-            storage_s=loading * of_loading,
-            cpu_s=loading * (1 - of_loading),
-            gpu_s=gpu,
-            network_s=network,
+            **{name: np.where(known, one, np.nan) for name, one in zip(STAGE_COLUMNS, stages, strict=True)},
             gpu_utilization=np.where(np.isnan(busy), 1.0, busy),
         )

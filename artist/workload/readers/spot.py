@@ -56,6 +56,8 @@ class SpotTrace:
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
+        models = self.parameters.gpu_models or ()
+        self.trace_gpu = models[0] if len(models) == 1 else ""
 
     def table(self) -> pd.DataFrame:
         """Return all jobs as a canonical table."""

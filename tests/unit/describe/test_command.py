@@ -54,6 +54,63 @@ def test_three_jobs_by_hand(own):
     ]  # fmt: skip
 
 
+T4_ONLY = "cluster.machines=[{type: t4_8gpu, count: 3}]"
+T4_AND_V100 = "cluster.machines=[{type: t4_8gpu, count: 3}, {type: v100_8gpu, count: 1}]"
+
+
+@pytest.mark.parametrize(
+    ("settings", "load", "machines"),
+    [
+        (("workload.measured_on=V100",), "0.156", "1"),
+        (("topology=v100_100g",), "0.625", "2"),
+        (("topology=v100_100g", "workload.measured_on=H100"), "2.500", "6"),
+        (("topology=v100_t4_pools", T4_ONLY), "0.417", "2"),
+        (("topology=v100_t4_pools", T4_AND_V100), "0.625", "3"),
+    ],
+)
+def test_loads_and_machines_count_speeds(own, settings, load, machines):
+    """400 GPU-s over 40 s on 2 x 8 GPUs are a load of 0.625 where measured.
+
+    100 GPU-s on H100, if measured on V100, are 0.156; 1600 on V100, if on H100, 2.5, and 1600 / (0.9 x 40
+    x 8) = 5.6 machines. 3 machines of T4 for jobs of T4: 400 / (40 x 24) = 0.417. With one of V100, whose
+    jobs they are then: its 8 GPUs and 24 / 3 make 16 in four machines, 400 / (40 x 16) = 0.625 and
+    400 / (0.9 x 40 x 4) = 2.8 machines.
+    """
+    result = own(*OWN, *settings)
+    assert result.code == 0
+    assert result.table()[0][-2:] == [load, machines]
+
+
+def test_arrivals_aim_at_a_load_that_counts_speeds(own):
+    """8 V100 and 24 T4 are 16 V100: compressed to a load of 0.5 it is that, not of 32 GPUs."""
+    result = own(*OWN, "topology=v100_t4_pools", T4_AND_V100, "arrivals=compress", "arrivals.load=0.5")
+    assert result.table()[0][-2] == "0.500"
+
+
+def test_the_load_over_time_is_of_all_gpus_by_their_speed(own):
+    """32 GPUs that are 16 V100: the load that arrives, over time, has the mean of the whole, 0.625."""
+    assert own(*OWN, "topology=v100_t4_pools", T4_AND_V100, "csv=mixed.csv").code == 0
+    rows = rows_of("mixed.csv")
+    arriving = [float(value) for key, value in rows.items() if key[1] == "load_arriving_from_s"]
+    assert sum(arriving) / len(arriving) == pytest.approx(0.625)
+
+
+def test_each_of_several_topologies_has_its_own_times(own):
+    """Measured on H100: 0.625 there, four times that on V100; the jobs are read once for each."""
+    result = own(*OWN, "topology=dgx_h100_3tier,v100_100g", "workload.measured_on=H100")
+    assert [row[-2] for row in result.table()[:2]] == ["0.625", "2.500"]
+
+
+def test_the_load_over_time_counts_speeds(own):
+    """On V100, measured on H100: four times the GPU time arrives, and is in use, as run times are longer."""
+    for name, settings in (("a", ()), ("b", ("topology=v100_100g", "workload.measured_on=H100"))):
+        assert own(*OWN, *settings, f"csv={name}.csv").code == 0
+    before, after = rows_of("a.csv"), rows_of("b.csv")
+    loads = [key for key in before if key[1] == "load_arriving_from_s"]
+    assert loads
+    assert [float(after[key]) for key in loads] == [4 * float(before[key]) for key in loads]
+
+
 def test_the_csv_has_every_number(own):
     """One a row, exact, with units in the names."""
     assert own(*OWN, "csv=out/own.csv").code == 0

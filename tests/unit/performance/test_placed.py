@@ -11,6 +11,7 @@ from artist.engine.belief import Hypothetical
 from artist.performance.api import Changed
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed
+from artist.performance.effects.compute import Compute
 from artist.performance.effects.stages import measured_shares, stages_of
 from artist.performance.placed import PlacedPerformance
 from artist.testing.tiny import on
@@ -116,6 +117,29 @@ def test_slower_gpus_take_longer():
     network = Network()
     assert price((spec(2), on((4, 2))), network=network) == [IterationParts(2000, exposed_ns=800)]
     assert network.asked == [(1400, ((("old", 2),),))]
+
+
+def test_a_trace_s_times_hold_for_the_gpus_that_it_was_measured_on():
+    """Measured at speed 0.5: 1000 ns on two of these, 2000 on one, 500 on two reference GPUs."""
+    parts = price((spec(2, measured_speed=0.5), on((4, 2))), (spec(2, measured_speed=0.5), on((0, 2))))
+    assert parts == [IterationParts(1000, exposed_ns=400), IterationParts(500, exposed_ns=200)]
+    elastic = spec(2, measured_speed=0.5, min_gpus=1, max_gpus=2)
+    assert price((elastic, on((4, 1)))) == [IterationParts(2000)]
+    loss = Compute(scaling_loss=0.5)  # of two GPUs the second counts half: 1000 x 1.5 / 1 on one
+    assert loss.ns(elastic, on((4, 1)), CLUSTER) == 1500
+
+
+@pytest.mark.parametrize("measured_speed", [0.5, 1.0, 4.0])
+def test_the_profile_is_of_the_reference_gpu_whatever_the_trace_was_measured_on(measured_speed):
+    """700 ns on the reference GPU are 1400 on GPUs of half the speed, for any trace."""
+    network = Network()
+    price((spec(2, measured_speed=measured_speed), on((4, 2))), network=network)
+    assert network.asked == [(1400, ((("old", 2),),))]
+
+
+def test_a_cpu_job_has_no_speed():
+    """4 asked, 2 held: twice the time, whatever it was measured on."""
+    assert price((spec(0, cpus=4, model="", measured_speed=0.5), on((4, 0, 2)))) == [IterationParts(2000)]
 
 
 def test_the_slowest_gpu_sets_the_pace_of_a_mix():
@@ -300,6 +324,8 @@ def test_stages_follow_the_gpus():
     performance = PlacedPerformance(Network(), FABRIC, FABRIC.system, {"toy": PROFILE}.__getitem__)
     elastic = spec(4, min_gpus=2, max_gpus=4, stages=LOADS)
     assert performance.stages(elastic, on((4, 2)), CLUSTER) == (2400, 0, 1600, 640)  # 40 % of the GPU sent
+    there = spec(4, min_gpus=2, max_gpus=4, stages=LOADS, measured_speed=0.5)  # where measured: half of that
+    assert performance.stages(there, on((4, 2)), CLUSTER) == (1200, 0, 800, 320)
 
 
 def test_interleaved_members_are_all_guaranteed():

@@ -94,7 +94,7 @@ def test_every_kind_has_its_row(jobs: list[JobSpec], cluster: Cluster) -> None:
         Start(0, 2, one, "restart", 0),
         Change(0, 2, one, "retune", 0),
         Change(0, 2, one, "resize", 0),
-        Change(0, 2, one, "move", 0),
+        Change(0, 2, one, "migrate", 0),
         Stop(0, 2, "preempted", 4),
         Stop(0, 2, "evicted", 4),
         Finish(0, 2),
@@ -119,7 +119,7 @@ def test_every_kind_has_its_row(jobs: list[JobSpec], cluster: Cluster) -> None:
         ("restart", "c", None, "m1:2", None),
         ("retune", "c", None, "m1:2", None),
         ("resize", "c", None, "m1:2", None),
-        ("move", "c", None, "m1:2", None),
+        ("migrate", "c", None, "m1:2", None),
         ("stop", "c", "preempted", None, None),
         ("stop", "c", "evicted", None, None),
         ("finish", "c", None, None, None),
@@ -132,6 +132,20 @@ def test_every_kind_has_its_row(jobs: list[JobSpec], cluster: Cluster) -> None:
         ("assign", None, "loan", "m0", None),
         ("wake", None, None, None, None),
     ]
+
+
+def test_a_group_is_named_with_the_gpus_that_it_owns(jobs: list[JobSpec], cluster: Cluster) -> None:
+    """Job a holds 1 of the 2 + 1 GPUs of its group; b has its own; a stop holds nothing."""
+    pair = Group("pair", ((0, 2), (1, 1)))
+    events: list[Event] = [
+        Start(0, 0, Allocation((Slice(0, 1),), group=pair), "start", 0),
+        Start(0, 1, Allocation((Slice(1, 1),)), "start", 0),
+        Stop(0, 0, "preempted", 4),
+    ]
+    recorder = Recorder(jobs, cluster)
+    recorder.observe(0, events, Gauges(4, 4, 0, 1))
+    got = [(e["allocation"], e["group"], e["group_gpus"]) for e in _events(recorder)]
+    assert got == [("m0:1 g=pair", "pair", "m0:2+m1:1"), ("m1:1", None, None), (None, None, None)]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 4, 9, 10])

@@ -50,6 +50,48 @@ def test_everything_that_is_known_is_said(said: Callable[..., str]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("measured_on", "speeds", "words"),
+    [
+        (("cluster", "cluster"), (0.25, 1.0), "so speeds of GPUs are not compared"),
+        (("V100", "V100"), (0.25, 1.0), "durations as measured on V100: speeds of GPUs are compared"),
+        (
+            ("V100", "cluster"),
+            (0.25, 1.0),
+            "compared only where durations are not taken as the cluster's own",
+        ),
+        (("cluster", "cluster"), (0.25, 0.25), ""),
+        ((None, None), (0.25, 1.0), ""),  # a run from before this could be said
+    ],
+)
+def test_different_gpus_are_compared_by_speed_or_not(
+    said: Callable[..., str], measured_on: tuple[object, ...], speeds: tuple[float, ...], words: str
+) -> None:
+    """Each cluster's durations are its own, unless they are said to hold for GPUs of one kind."""
+    configs = []
+    for each, speed in zip(measured_on, speeds, strict=True):
+        types = {"box": {"gpus": 4, "gpu_type": "V100", "speed": speed}}
+        workload = CONFIG["workload"] | ({} if each is None else {"measured_on": each})
+        topology = CONFIG["topology"] | {"machine_types": types}
+        configs.append(CONFIG | {"workload": workload, "topology": topology})
+    text = said(*configs)
+    assert words in text
+    assert bool(words) == ("compared" in text)
+
+
+@pytest.mark.parametrize(("groups", "differ"), [(1, False), (2, True)])
+def test_clusters_of_lists_differ_by_their_machines(
+    said: Callable[..., str], groups: int, differ: bool
+) -> None:
+    """One cluster has V100 only, the other a list: of V100, or of V100 and T4."""
+    types = {"a": {"gpu_type": "V100", "speed": 0.25}, "b": {"gpu_type": "T4", "speed": 0.1}}
+    topology = CONFIG["topology"] | {"machine_types": types, "default_machine_type": "a"}
+    base = CONFIG | {"topology": topology, "workload": CONFIG["workload"] | {"measured_on": "cluster"}}
+    pools = [{"type": "a", "count": 1}, {"type": "b", "count": 1}]
+    text = said(base, base | {"cluster": {"machines": pools[:groups]}})
+    assert ("not compared" in text) == differ
+
+
 def test_delays_of_the_jobs_are_not_called_free(run_folder: Callable[..., Path], tmp_path: Path) -> None:
     """The config has no delays, but starts and moves took time: jobs of some traces bring their own."""
     text = setting(compare([read_run(run_folder(tmp_path / "run", CONFIG))]), delayed=True)

@@ -20,8 +20,9 @@ from artist.results.folder import read_run
 # As DESIGN.md lists them.
 JOB_COLUMNS = """
 job_id, model, user, vc, gpus, submit_s, first_start_s, finish_s, jct_s, queueing_s, running_s, overhead_s,
-ideal_s, gpu_s, compute_s, input_stall_s, interference_s, exposed_comm_s, contention_s, sharing_s, lost_s,
-iterations, starts, preemptions, evictions, migrations, resizes, machine_s, rack_s, network_s
+ideal_s, gpu_held_s, compute_s, input_stall_s, interference_s, exposed_comm_s, contention_s, sharing_s,
+lost_s, iterations, starts, preemptions, evictions, migrations, resizes, machine_tier_s, rack_tier_s,
+network_tier_s
 """
 
 

@@ -58,7 +58,7 @@ def test_a_move_a_stop_and_what_lasts_to_the_end(run: Run) -> None:
         [
             (0.0, "arrival", "x", None),
             (1.0, "start", "x", "m0:1"),
-            (3.0, "move", "x", "m10:1+m2:1 g=pair cap=0.5"),
+            (3.0, "migrate", "x", "m10:1+m2:1 g=pair cap=0.5"),
             (5.0, "stop", "x", None),
             (8.0, "restart", "x", "m2:2"),
             (9.0, "arrival", "y", None),
@@ -67,9 +67,9 @@ def test_a_move_a_stop_and_what_lasts_to_the_end(run: Run) -> None:
     stays = read_stays(run)
     assert stays.machines == ("m0", "m2", "m10")  # in natural order
     assert as_rows(stays) == [
-        ("x", "m0", 1, 1.0, 3.0, "start", "move"),
-        ("x", "m10", 1, 3.0, 5.0, "move", "stop"),
-        ("x", "m2", 1, 3.0, 5.0, "move", "stop"),
+        ("x", "m0", 1, 1.0, 3.0, "start", "migrate"),
+        ("x", "m10", 1, 3.0, 5.0, "migrate", "stop"),
+        ("x", "m2", 1, 3.0, 5.0, "migrate", "stop"),
         ("x", "m2", 2, 8.0, 9.0, "restart", ""),
     ]
 

@@ -1,4 +1,4 @@
-"""Three jobs that a person can add up, files in a temporary folder, and the recovered traces if present.
+"""Three jobs that a person can add up, and files in a temporary folder.
 
 job  submit_s  gpus  duration_s  GPU-seconds
 a           0     1         100          100
@@ -14,7 +14,6 @@ import pytest
 
 from artist.workload.table import check
 
-ROOT = Path(__file__).resolve().parents[3]
 Write = Callable[..., Path]
 
 
@@ -43,12 +42,3 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return _write
-
-
-@pytest.fixture
-def traces() -> Path:
-    """Return the folder of the recovered traces, which the repository does not hold."""
-    folder = ROOT.parent / "shared" / "traces"
-    if not folder.is_dir():
-        pytest.skip(f"the recovered traces are not at {folder}")
-    return folder

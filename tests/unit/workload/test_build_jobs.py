@@ -53,12 +53,12 @@ def test_a_duration_with_one_of_the_two() -> None:
 
 
 def test_stages_become_nanoseconds() -> None:
-    """0.1 + 0.2 + 0.3 + 0 s; a job that lacks one has none, and so has every job of a table without them."""
+    """0.1 + 0.2 + 0.3 + 0 s; a job without them has none, and so has every job of a table without them."""
     stages = {"storage_s": [0.1], "cpu_s": [0.2], "gpu_s": [0.3], "network_s": [0]}
     (known,) = to_jobs(table(duration_s=[10.0], **stages), compute_ns)
     assert known.stages == Stages(S // 10, S // 5, 3 * S // 10, 0)
-    (lacks,) = to_jobs(table(duration_s=[10.0], **{**stages, "cpu_s": [None]}), compute_ns)
-    assert lacks.stages is None
+    (without,) = to_jobs(table(duration_s=[10.0], **{name: [None] for name in stages}), compute_ns)
+    assert without.stages is None
     assert to_jobs(table(duration_s=[10.0]), compute_ns)[0].stages is None
 
 
@@ -68,8 +68,8 @@ def test_a_cpu_only_job_needs_no_profile() -> None:
     assert (job.iterations, job.compute_ns, job.demand) == (10, 1_040_000_000, Demand(0, cpus=8))
 
 
-def test_jobs_come_by_arrival_then_id_and_share_demands() -> None:
-    """Jobs b and a arrive together, c before them; equal demands are one object, to save memory."""
+def test_jobs_come_by_arrival_then_place_and_share_demands() -> None:
+    """Job b stands before a, with which it arrives, c after both, though it arrives first; b and c share."""
     jobs = to_jobs(
         check(
             pd.DataFrame(
@@ -88,9 +88,9 @@ def test_jobs_come_by_arrival_then_id_and_share_demands() -> None:
         ),
         compute_ns,
     )
-    assert [job.job_id for job in jobs] == ["c", "a", "b"]
+    assert [job.job_id for job in jobs] == ["c", "b", "a"]
     assert jobs[0].demand == Demand(2, 1, 8, memory_bytes=7)
-    assert jobs[0].demand is jobs[2].demand
+    assert jobs[0].demand is jobs[1].demand
 
 
 def test_the_share_in_which_gpus_are_busy() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from artist.errors import InputError
+from artist.workload.fields import STAGE_COLUMNS
 from artist.workload.staged import StagedTrace
-from artist.workload.table import STAGE_COLUMNS
 
 
 def staged(**parameters):

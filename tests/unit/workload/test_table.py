@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from artist.errors import InputError
-from artist.workload.table import COLUMNS, MAX_S, check, work_s
+from artist.workload.fields import COLUMNS, MAX_S
+from artist.workload.table import check, work_s
 
 
 def row(**values: object) -> pd.DataFrame:

@@ -1,0 +1,40 @@
+"""Types of GPU by name: the cluster's own, and those that a trace may have been measured on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Gpu(NamedTuple):
+    """A type of GPU.
+
+    Attributes
+    ----------
+    name
+        Its type; empty where only the speed is known.
+    speed, worth
+        Relative to the reference GPU (`artist.core.cluster.Machine`).
+    """
+
+    name: str = ""
+    speed: float = 1.0
+    worth: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """The GPUs of a run.
+
+    Attributes
+    ----------
+    own
+        For which times hold that were `measured on the cluster`.
+    kinds
+        GPU types of the cluster at the start.
+    find
+        Returns a GPU by its type, of the topology or of one that ships; raises InputError if none has it.
+    """
+
+    own: Gpu
+    kinds: tuple[str, ...]
+    find: Callable[[str], Gpu]

@@ -1,0 +1,187 @@
+"""The columns of the job table, each declared once.
+
+The check of the table, what `workload=csv` and `workload=columns` read, and the job specs follow from
+FIELDS. A new property of a job is a field of `JobSpec` or `Demand` and one line here; tests then ask for
+its line in conf/workload/columns.yaml and in traces/README.md.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from sys import intern
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from artist.core.job import OnStop
+
+MAX_S = 4e9  # 126 years: two such times still add up within 64 bits of nanoseconds
+_MOST_GPUS = 1e6
+_MOST_BYTES = 2.0**53
+_TYPE = r"\s*\w[^|]*"
+
+Unit = Literal["time", "bytes", "share"]
+"""What a column counts, where a file may count in another unit: seconds, bytes, a fraction of 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A column of texts; what is missing is "".
+
+    Attributes
+    ----------
+    name
+        Of the column.
+    to
+        Field of `JobSpec` that gets the value, or `<field>.<field of its record>`; empty if it takes more
+        than this column to make it.
+    value
+        From the text to what the job has.
+    required
+        Whether every row must have it.
+    optional
+        Whether the table has the column only where a source names it.
+    pattern, fault, allowed
+        What a text must match unless it is empty, what to say of one that does not, and what is allowed.
+    """
+
+    name: str
+    to: str = ""
+    value: Callable[[Any], Any] = intern
+    required: bool = False
+    optional: bool = False
+    pattern: str = ""
+    fault: str = ""
+    allowed: str = ""
+    unit: Unit | None = None
+    product: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A column of numbers, int64 if `whole`, else float64; `default` None means that every row must have it.
+
+    Attributes
+    ----------
+    name, to, value, optional
+        As for `Text`; a column of times becomes nanoseconds.
+    least, most, above
+        Range; `above` leaves out `least` itself.
+    default
+        What a row without a value gets; NaN for not known (a whole column is then Int64).
+    unit
+        What it counts, if it has a unit.
+    product
+        Whether `workload=columns` may multiply several columns of a file.
+    """
+
+    name: str
+    least: float
+    most: float
+    to: str = ""
+    whole: bool = False
+    above: bool = False
+    default: float | None = None
+    value: Callable[[Any], Any] = int
+    optional: bool = False
+    unit: Unit | None = None
+    product: bool = False
+
+    @property
+    def required(self) -> bool:
+        """Whether every row must have it."""
+        return self.default is None
+
+    @property
+    def allowed(self) -> str:
+        """The range in words."""
+        kind = "a whole number" if self.whole else "a number"
+        return f"{kind} {'above' if self.above else 'from'} {self.least:g} to {self.most:g}"
+
+    def fault(self, value: float) -> str:
+        """Say what is wrong with a value that is known to be wrong."""
+        if not np.isfinite(value):
+            return "is not finite"
+        if value < 0:
+            return "is negative"
+        if value > self.most:
+            return "is too large"
+        return "is zero" if value == 0 else "is not a whole number"
+
+
+def _gpus(name: str, default: float | None = 0) -> Number:
+    return Number(name, 0, _MOST_GPUS, f"demand.{name}", whole=True, default=default, product=name == "gpus")
+
+
+def _flag(name: str) -> Number:
+    """Return a property of a demand that most traces do not know: 1 or 0, which is the default."""
+    return Number(name, 0, 1, f"demand.{name}", whole=True, default=0, value=bool, optional=True)
+
+
+def _stage(name: str) -> Number:
+    """Return how long an iteration uses a resource."""
+    to = f"stages.{name.removesuffix('_s')}_ns"
+    return Number(name, 0, MAX_S, to, default=np.nan, optional=True, unit="time")
+
+
+def _delay(change: str) -> Number:
+    """Return the job's own delay for a kind of change."""
+    to = f"delays_ns.{change}"
+    return Number(f"{change}_delay_s", 0, MAX_S, to, default=np.nan, optional=True, unit="time")
+
+
+def _known(text: str) -> str | None:
+    return intern(text) if text else None
+
+
+def _types(text: str) -> tuple[str, ...]:
+    """Return the GPU types of a text such as V100|T4, each once, in their order."""
+    return tuple(dict.fromkeys(intern(part.strip()) for part in text.split("|"))) if text.strip() else ()
+
+
+Field = Text | Number
+FIELDS: tuple[Field, ...] = (
+    Text("job_id", required=True),  # unique
+    Number("submit_s", 0, MAX_S, unit="time"),  # from any origin
+    _gpus("gpus", default=None),  # 0 for a CPU-only job, which then needs cpus
+    Number("duration_s", 0, MAX_S, above=True, default=np.nan, unit="time"),  # run time without waiting
+    Number("iterations", 1, 1e15, whole=True, default=np.nan),
+    Number("compute_s", 0, MAX_S, above=True, default=np.nan, unit="time"),  # of an iteration on `gpus` GPUs
+    Text("model", "model"),  # name of a network profile
+    Text("user", "user"),
+    Text("vc", "vc"),
+    Number("cpus", 0, 1e7, "demand.cpus", whole=True, default=0, product=True),  # whole job; 0: not known
+    Number("memory_bytes", 0, _MOST_BYTES, "demand.memory_bytes",
+           whole=True, default=0, unit="bytes", product=True),  # for the whole job; 0: not known
+    _gpus("min_gpus"),  # bounds of an elastic job; both 0 if not elastic
+    _gpus("max_gpus"),
+    Number("gpu_utilization", 0, 1, "gpu_utilization",
+           above=True, default=1, value=float, unit="share"),  # of compute time in which the GPUs are busy
+    Number("guaranteed", 0, 1, "guaranteed", whole=True, default=1, value=bool),  # 0: takes what is left idle
+    *map(_stage, ("storage_s", "cpu_s", "gpu_s", "network_s")),  # of an iteration; all four or none
+    Number("step", 1, _MOST_GPUS, "demand.step", whole=True, default=1, optional=True),  # from min_gpus on
+    Number("max_machines", 0, 1e6, "demand.max_machines",
+           whole=True, default=0, optional=True),  # 0: any number
+    Text("gpu_types", "demand.gpu_types", _types, optional=True, pattern=rf"{_TYPE}(\|{_TYPE})*",
+         fault="is not a list of GPU types", allowed="GPU types such as V100 or V100|T4, or empty for any"),
+    _flag("mixed_types"),  # whether one allocation may mix GPU types
+    _flag("fungible"),  # whether it takes more of lesser GPUs, fewer of better ones
+    Text("measured_on", optional=True),  # GPUs that its times and `gpus` hold for; empty: as the source says
+    Number("memory_bandwidth_bytes_per_s", 0, _MOST_BYTES, "demand.memory_bandwidth_bytes_per_s",
+           default=0, value=round, optional=True, unit="bytes"),  # of the whole job; 0: not known
+    Text("on_stop", "on_stop", _known, optional=True, pattern="|".join(get_args(OnStop)),
+         fault="is unknown", allowed=f"{', '.join(get_args(OnStop))}, or empty for overheads.on_stop"),
+    *map(_delay, ("start", "resume", "restart", "migrate", "resize", "retune")),
+)  # fmt: skip
+
+MEASURED = tuple(
+    Number(name, 0, np.inf, f"demand.{name}", above=True, default=1, value=float)
+    for name in ("measured_speed", "measured_worth")
+)
+"""What `artist.workload.measured` makes of measured_on."""
+TEXTS = tuple(field for field in FIELDS if isinstance(field, Text))
+NUMBERS = tuple(field for field in FIELDS if isinstance(field, Number))
+COLUMNS = tuple(field.name for field in FIELDS if not field.optional)
+"""Columns of every checked table."""
+OPTIONAL_COLUMNS = tuple(field.name for field in FIELDS if field.optional)
+REQUIRED = tuple(field.name for field in FIELDS if field.required)
+STAGE_COLUMNS = tuple(field.name for field in FIELDS if field.to.startswith("stages."))

@@ -1,0 +1,105 @@
+"""The GPUs that the times of a workload hold for, and what they are on the cluster's own."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from artist.core.gpus import Gpu, Gpus
+from artist.errors import InputError
+from artist.workload.api import SPEEDS, JobSource, is_speed
+from artist.workload.fields import MAX_S
+from artist.workload.table import refuse, row_name, work_s
+
+_log = logging.getLogger(__name__)
+
+_FIELD = "workload.measured_on"
+_SCALED = ("duration_s", "compute_s", "storage_s", "cpu_s", "gpu_s")  # the network is no faster beside a GPU
+
+
+def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) -> pd.DataFrame:
+    """Return the table with times as on the cluster's own GPUs, as many of them.
+
+    Beside them stand the columns measured_speed, of the cluster's own GPUs, and measured_worth, of those
+    that the GPU counts hold for; both 1 for a CPU-only job, whose times are left alone.
+
+    Parameters
+    ----------
+    table
+        Checked canonical table; its column measured_on, if there is one, goes before the source's parameter.
+    source
+        Where it is from.
+    gpus
+        What the run knows of GPUs.
+    where
+        File, for messages.
+
+    Raises
+    ------
+    InputError
+        If the GPUs that times hold for are not known, or a job takes too long on the cluster's.
+    """
+    uses = table["gpus"].to_numpy() > 0
+    names = table["measured_on"].str.strip() if "measured_on" in table else pd.Series("", index=table.index)
+    codes, kinds = pd.factorize(names.where(uses, "cluster"))
+    rows = [int(np.argmax(codes == code)) for code in range(len(kinds))]
+    found = [
+        _named(kind, f"{where}, {row_name(table, row)}, measured_on", gpus)
+        if kind
+        else usual_gpu(source, gpus)
+        for kind, row in zip(kinds, rows, strict=True)
+    ]
+    if "" in kinds and source.parameters.measured_on == "cluster" and len(gpus.kinds) > 1:
+        note = "durations are taken as measured on %s, of %s; see %s"
+        _log.info(note, gpus.own.name, ", ".join(gpus.kinds), _FIELD, extra={"note": True})
+    ratio = np.array([gpu.speed / gpus.own.speed for gpu in found])[codes]
+    columns: dict[str, Any] = {
+        "measured_speed": np.where(uses, gpus.own.speed, 1.0),
+        "measured_worth": np.where(uses, np.array([gpu.worth for gpu in found])[codes], 1.0),
+    }
+    if (ratio != 1.0).any():
+        columns |= {name: table[name].to_numpy(float) * ratio for name in _SCALED if name in table}
+    result = table.assign(**columns)
+    what, allowed = f"is too long on {gpus.own.name or 'these GPUs'}", f"up to {MAX_S:g} s"
+    refuse(result, work_s(result) > MAX_S, where, "run time", what, allowed, found="duration_s")
+    return result
+
+
+def usual_gpu(source: JobSource, gpus: Gpus) -> Gpu:
+    """Return the GPU that the times of a source hold for where its rows do not say.
+
+    Raises
+    ------
+    InputError
+        If the source does not know the GPUs of its trace, or the type is unknown.
+    """
+    measured_on = source.parameters.measured_on
+    if measured_on == "cluster":
+        return gpus.own
+    if isinstance(measured_on, float):
+        return Gpu("", measured_on, measured_on)
+    if measured_on != "trace":
+        return gpus.find(measured_on)
+    known = getattr(source, "trace_gpu", "")
+    if not known:
+        what = f"{type(source).__name__} does not know the GPUs of its trace"
+        allowed = "cluster, a GPU type such as V100, or a speed relative to H100"
+        raise InputError(what, where=_FIELD, found=measured_on, allowed=allowed)
+    return gpus.find(known)
+
+
+def _named(text: str, where: str, gpus: Gpus) -> Gpu:
+    """Return the GPU that a row names."""
+    if text == "cluster":
+        return gpus.own
+    try:
+        speed = float(text)
+    except ValueError:
+        try:
+            return gpus.find(text)
+        except InputError as error:
+            raise InputError(error.what, where=where, found=text, allowed=error.allowed) from None
+    if not is_speed(speed):
+        raise InputError("not a relative speed", where=where, found=text, allowed=f"{SPEEDS}, or a GPU type")
+    return Gpu("", speed, speed)
