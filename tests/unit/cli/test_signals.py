@@ -11,7 +11,7 @@ Artist = Callable[..., Any]
 
 # First in, first out, but only while inference wants no more than half: asked every 10 s.
 POLICY = """
-from artist.policies.parts.placement import Consolidate
+from artist.policies.parts.placer import placer_of
 
 
 class Polite:
@@ -22,7 +22,7 @@ class Polite:
         times, values = view.signals["inference"].up_to(10**18)
         assert times[-1] <= view.now_ns
         for job in view.waiting.job.tolist() if values[-1] <= 0.5 else ():
-            allocation = Consolidate("network").choose(free, view.demand(job))
+            allocation = placer_of("consolidate", "proportional").place(free, view.demand(job))
             if allocation is not None:
                 free.take(allocation)
                 plan.place(job, allocation)
