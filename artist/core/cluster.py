@@ -263,18 +263,28 @@ class Allocation:
 
 def tier_of(allocation: Allocation, cluster: Cluster) -> int:
     """Return the index in TIERS of the widest tier that an allocation crosses."""
-    slices = allocation.slices
-    if len(slices) == 1:
+    if len(allocation.slices) == 1:
         return 0
-    machines = cluster.machines
-    first = machines[slices[0].machine].rack
-    return 1 if all(machines[s.machine].rack == first for s in slices) else 2
+    return 2 if crosses_racks(allocation, cluster) else 1
+
+
+def crosses_racks(allocation: Allocation, cluster: Cluster) -> bool:
+    """Return whether an allocation has something in several racks."""
+    slices, rack_of = allocation.slices, cluster.rack_of
+    first = rack_of[slices[0].machine]
+    for s in slices:  # noqa: SIM110 - twice as fast as `any` of a generator
+        if rack_of[s.machine] != first:
+            return True
+    return False
 
 
 def racks_of(allocation: Allocation, cluster: Cluster) -> tuple[int, ...]:
     """Return the racks in which an allocation has something, each once."""
-    machines = cluster.machines
-    return tuple(dict.fromkeys(machines[s.machine].rack for s in allocation.slices))
+    rack_of = cluster.rack_of
+    racks: dict[int, None] = {}
+    for s in allocation.slices:
+        racks[rack_of[s.machine]] = None
+    return tuple(racks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,9 @@ class JobTable:
             return array("q", values) if values is not None else array("q", bytes(8 * n))
 
         self.submit_ns = column([s.submit_ns for s in specs])
-        self.gpus = column([s.demand.gpus_at(worth) if worth else s.demand.gpus for s in specs])
+        self.gpus = column(
+            [s.demand.gpus_at(worth) if worth and s.demand.fungible else s.demand.gpus for s in specs]
+        )
         self.least_gpus = column([s.demand.least_gpus for s in specs])
         self.iterations = column([s.iterations for s in specs])
         self.compute_ns = column([s.compute_ns for s in specs])

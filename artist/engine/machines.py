@@ -1,10 +1,10 @@
 """What the machines have free, who is on them, and the integrals over time."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from artist.core.buckets import Buckets, members_of
-from artist.core.cluster import Allocation, Cluster, Group, racks_of
+from artist.core.cluster import Allocation, Cluster, Group, crosses_racks, racks_of
 from artist.core.events import MachineEvent
 
 
@@ -21,8 +21,8 @@ class MachineTable:
         Owner by machine, and machines by owner as sets of `artist.core.buckets`.
     jobs_on
         Running jobs by machine, in order of arrival there.
-    crossing_machine, crossing_rack
-        Running jobs on several machines, by machine; in several racks, by rack: they use the links between.
+    crossing_rack
+        Running jobs in several racks, by rack: they use the links between.
     touched
         Machines whose jobs changed since this was last emptied; None until somebody asks.
     groups
@@ -43,7 +43,6 @@ class MachineTable:
             self.pool_sets[pool] = self.pool_sets.get(pool, 0) | 1 << number
         self.jobs_on: list[dict[int, None]] = [{} for _ in machines]
         self.touched: dict[int, None] | None = None
-        self.crossing_machine: list[dict[int, None]] = [{} for _ in machines]
         self.crossing_rack: list[dict[int, None]] = [{} for _ in range(cluster.n_racks)]
         self.groups: dict[str, tuple[Group, dict[int, None]]] = {}
         self.buckets = Buckets.of(
@@ -67,9 +66,9 @@ class MachineTable:
     def take(self, job: int, allocation: Allocation) -> None:
         """Give a job what its allocation says."""
         group = allocation.group
-        if len(allocation.slices) > 1:
-            for crossing in self._crossed_by(allocation):
-                crossing[job] = None
+        if len(allocation.slices) > 1 and crosses_racks(allocation, self.cluster):
+            for rack in racks_of(allocation, self.cluster):
+                self.crossing_rack[rack][job] = None
         if self.touched is not None:
             self.touched.update((s.machine, None) for s in allocation.slices)
         for m, gpus, cpus, memory in allocation.slices:
@@ -88,9 +87,9 @@ class MachineTable:
     def give_back(self, job: int, allocation: Allocation) -> None:
         """Take from a job what its allocation says; the last member frees its group's GPUs."""
         group = allocation.group
-        if len(allocation.slices) > 1:
-            for crossing in self._crossed_by(allocation):
-                del crossing[job]
+        if len(allocation.slices) > 1 and crosses_racks(allocation, self.cluster):
+            for rack in racks_of(allocation, self.cluster):
+                del self.crossing_rack[rack][job]
         if self.touched is not None:
             self.touched.update((s.machine, None) for s in allocation.slices)
         for m, gpus, cpus, memory in allocation.slices:
@@ -106,15 +105,6 @@ class MachineTable:
                 del self.groups[group.name]
                 for m, gpus in record.gpus:
                     self._take_group_gpus(m, -gpus)
-
-    def _crossed_by(self, allocation: Allocation) -> Iterator[dict[int, None]]:
-        """Yield the entries of the machines and racks whose links an allocation uses."""
-        for s in allocation.slices:
-            yield self.crossing_machine[s.machine]
-        racks = racks_of(allocation, self.cluster)
-        if len(racks) > 1:
-            for rack in racks:
-                yield self.crossing_rack[rack]
 
     def _take_gpus(self, machine: int, gpus: int) -> None:
         gpus = int(gpus)  # numpy's would overflow in the integrals
@@ -173,7 +163,7 @@ class MachineTable:
             assert getattr(self, name) == getattr(fresh, name), name
         assert self.buckets.sets == fresh.buckets.sets, "buckets"
         assert self.buckets.in_rack == fresh.buckets.in_rack, "free GPUs by rack"
-        for name in ("jobs_on", "crossing_machine", "crossing_rack"):
+        for name in ("jobs_on", "crossing_rack"):
             own, recounted = ([sorted(x) for x in getattr(table, name)] for table in (self, fresh))
             assert own == recounted, name
         assert min(self.free_gpus, default=0) >= 0, "GPUs given twice"

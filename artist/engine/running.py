@@ -36,7 +36,8 @@ class RunningJobs:
 
     def crossing_machine(self, machine: int) -> Sequence[int]:
         """Return the running jobs on a machine that are on others, too."""
-        return tuple(self._machines.crossing_machine[machine])
+        held = self._jobs.held
+        return tuple(j for j in self._machines.jobs_on[machine] if (a := held[j]) and len(a.slices) > 1)
 
     def crossing_rack(self, rack: int) -> Sequence[int]:
         """Return the running jobs in a rack that are in others, too."""

@@ -100,10 +100,13 @@ class PlacedPerformance:
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return the parts of every changed job that runs, and of the jobs that couplings touch."""
         cluster, spec = running.cluster, running.spec
-        prices = {
-            job: self._alone(spec(job), after, cluster) for job, _, after in changed if after is not None
-        }
-        touched = [job for coupling in self._couplings for job in coupling.touched(changed, running)]
+        prices: dict[int, IterationParts] = {}
+        for job, _, after in changed:
+            if after is not None:
+                prices[job] = self._alone(spec(job), after, cluster)
+        touched: list[int] = []
+        for coupling in self._couplings:
+            touched += coupling.touched(changed, running)
         if not touched:
             return prices
 

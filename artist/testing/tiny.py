@@ -89,7 +89,7 @@ class PlainPerformance:
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return parts of the changed jobs and of their groups."""
-        jobs = {c.job: None for c in changed if c.after is not None} | members_touched(changed, running)
+        jobs = members_touched(changed, running)
         return {j: self._parts(running.spec(j), running.allocation(j), running) for j in jobs}
 
     def _parts(self, spec: JobSpec, allocation: Allocation, running: Running) -> IterationParts:

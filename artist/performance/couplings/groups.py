@@ -37,11 +37,10 @@ class Groups:
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
         """Return the changed jobs and the members of their groups, group by group; none without a group."""
-        touched = members_touched(changed, running)
-        if not touched:
+        if not any_group(changed):
             return ()
         jobs: dict[int, None] = {}
-        for job in touched:
+        for job in members_touched(changed, running):
             group = running.allocation(job).group
             jobs.update(dict.fromkeys(running.members(group.name) if group else (job,)))
         return jobs
@@ -70,12 +69,7 @@ class Groups:
 
 
 def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, None]:
-    """Return the changed jobs that run and the members of the groups that they are or were in, each once.
-
-    None if no group is among them.
-    """
-    if not _any_group(changed):
-        return {}
+    """Return the changed jobs that run and the members of the groups that they are or were in, each once."""
     jobs: dict[int, None] = {}
     for job, before, after in changed:
         if after is not None:
@@ -86,7 +80,8 @@ def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, N
     return jobs
 
 
-def _any_group(changed: Sequence[Changed]) -> bool:
+def any_group(changed: Sequence[Changed]) -> bool:
+    """Return whether a changed job is or was in a group."""
     for _, before, after in changed:
         if before is not None and before.group is not None:
             return True

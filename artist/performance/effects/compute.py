@@ -35,7 +35,8 @@ class Compute:
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
         """Return the compute time of an iteration in ns."""
-        return scaled(spec.compute_ns, self.factor(spec.demand, allocation, cluster))
+        factor = self.factor(spec.demand, allocation, cluster)
+        return spec.compute_ns if factor == 1.0 else scaled(spec.compute_ns, factor)
 
     def factor(
         self, demand: Demand, allocation: Allocation, cluster: Cluster, measured_speed: float | None = None
@@ -53,7 +54,7 @@ class Compute:
         machines, slices = cluster.machines, allocation.slices
         measured = demand.measured_speed if measured_speed is None else measured_speed
         held, speed = allocation.gpus, machines[slices[0].machine].speed
-        if len(slices) > 1:
+        if len(slices) > 1 and not cluster.same_kind:
             speed = self._speed(allocation, cluster)
         if self._scaling_loss and held != asked:
             return self._workers(asked, demand) * measured / (self._workers(held, demand) * speed)
