@@ -35,6 +35,7 @@ from artist.errors import InputError
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed
 from artist.performance.effects.compute import Compute
+from artist.performance.own_parts import CheckedCoupling, checked_effect
 from artist.performance.placed import PlacedPerformance
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.units import seconds_to_ns
@@ -293,6 +294,7 @@ def build_performance(
         If an effect or a coupling of the user's own cannot be made, or is none.
     """
     effects = _parts(config.effects, "performance.effects", ("ns",))
+    couplings = _parts(config.couplings, "performance.couplings", ("touched", "coupled"))
     for place, effect in enumerate(effects):
         if getattr(effect, "part", None) not in IterationParts._fields:
             where, found = f"performance.effects[{place}]", getattr(effect, "part", None)
@@ -307,8 +309,8 @@ def build_performance(
         packed=Packed(config.packing_interference),
         interleaved=Interleaved(config.group_slowdown, config.loading),
         network_stage=config.network_stage,
-        effects=effects,
-        couplings=_parts(config.couplings, "performance.couplings", ("touched", "coupled")),
+        effects=[checked_effect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
+        couplings=[CheckedCoupling(each, f"performance.couplings[{i}]") for i, each in enumerate(couplings)],
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import yaml
 
-from artist.bad_input.blame import own_lines
+from artist.bad_input.blame import own_lines, targets_of
 from artist.bad_input.explain import from_library, two_lines
 from artist.core.events import Observer
 from artist.errors import InputError, PlanError, StuckError
@@ -201,7 +201,14 @@ def _unforeseen(error: BaseException, request: Request) -> Outcome:
     if isinstance(error, SystemExit):
         what = f"it left the program by sys.exit({error.code!r})"
     elif not lines:
-        what += "; this is a bug of the program"
+        own = [
+            target
+            for target in targets_of(request.config)
+            if not target.startswith(("artist.", "netmodels."))
+        ]
+        what += (
+            f"; a bug of {' or '.join(own)}, or of the program" if own else "; this is a bug of the program"
+        )
     at = lines or "{0.filename}:{0.lineno}".format(extract_tb(error.__traceback__)[-1])
     message = f"the run under policy {request.policy} failed: {what}\n  at {at}"
     return Outcome("failed", request.folder, message=message, log=request.folder / LOG)
