@@ -38,3 +38,7 @@ class Gpus:
     own: Gpu
     kinds: tuple[str, ...]
     find: Callable[[str], Gpu]
+
+    def of_speed(self, speed: float, name: str = "") -> Gpu:
+        """Return a GPU of which only the speed is known: worth as much per speed as the cluster's own."""
+        return Gpu(name, speed, speed * (self.own.worth / self.own.speed))

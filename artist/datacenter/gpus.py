@@ -11,7 +11,8 @@ from netmodels.topology import Topology, load_topology
 def gpus_of(cluster: Cluster, topology: Topology) -> Gpus:
     """Return the cluster's own GPUs, and what other types are like: of the topology, else as shipped.
 
-    How many GPUs another one replaces is up to a topology, so the worth of a type that it lacks is its speed.
+    How many GPUs another one replaces is up to a topology, so a type that it lacks is worth as much per speed
+    as the cluster's own.
     """
 
     def find(name: str) -> Gpu:
@@ -21,13 +22,14 @@ def gpus_of(cluster: Cluster, topology: Topology) -> Gpus:
         shipped = _shipped()
         if name not in shipped:
             known = dict.fromkeys([*here, *sorted(shipped)])
-            allowed = f"{allowed_names(name, known)}, or its speed relative to H100, such as 0.25"
+            allowed = f"{allowed_names(name, known)}; or its speed relative to H100, such as 0.25"
             raise InputError("unknown GPU type", where="workload.measured_on", found=name, allowed=allowed)
-        return Gpu(name, shipped[name].speed, shipped[name].speed)
+        return gpus.of_speed(shipped[name].speed, name)
 
     own = cluster.own
     kinds = dict.fromkeys(m.gpu_type for m in cluster.machines if m.present and m.gpus)
-    return Gpus(Gpu(own.gpu_type, own.speed, own.worth) if own else Gpu(), tuple(kinds), find)
+    gpus = Gpus(Gpu(own.gpu_type, own.speed, own.worth) if own else Gpu(), tuple(kinds), find)
+    return gpus
 
 
 def _shipped() -> dict[str, Gpu]:

@@ -7,7 +7,7 @@ impossible is wrong, and its author wants to know.
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
-from numbers import Integral
+from numbers import Integral, Real
 
 from artist.core.cluster import MODES, ORDERINGS, Allocation, Cluster, Group, Slice
 from artist.core.job import Demand
@@ -97,6 +97,8 @@ class PlanCheck:
             raise PlanError(f"job number {job!r} is unknown{self._at()}")
         if after is not None and not isinstance(after, Allocation):
             raise self._error(job, f"gets {after!r}; allowed: an Allocation")
+        if after is not None and not isinstance(after.group, Group | None):
+            raise self._error(job, f"gets group {after.group!r}; allowed: a Group, or None")
         if self._jobs.status[job] == FINISHED:
             raise self._error(job, "has finished")
         if after is None and self._jobs.status[job] != RUNNING:
@@ -107,7 +109,7 @@ class PlanCheck:
         slices = after.slices
         if not slices:
             raise self._error(job, "gets an allocation without slices; plan.stop() takes it away")
-        if not 0 < after.bandwidth_cap <= 1:
+        if not isinstance(after.bandwidth_cap, Real) or not 0 < after.bandwidth_cap <= 1:
             raise self._error(job, f"gets bandwidth cap {after.bandwidth_cap}; allowed: (0, 1]")
         last = -1
         for s in slices:

@@ -245,7 +245,7 @@ class Engine:
             if type(total_ns) is not int:  # numpy's would overflow in the accounts
                 parts = IterationParts(*map(index, parts))
                 total_ns = sum(parts)
-            if total_ns * jobs.iterations[job] > MOST_NS:
+            if total_ns * jobs.iterations[job] * max(1, jobs.held_gpus[job]) > MOST_NS:
                 raise _endless(jobs.specs[job], parts)
             jobs.settle(job, now)
             self._agenda.schedule(jobs.set_rate(job, parts), Due.FINISH, job)
@@ -330,5 +330,5 @@ def _endless(spec: JobSpec, parts: IterationParts) -> InputError:
     """Return the error for a job whose iterations take longer than time can be counted."""
     part, longest = max(zip(parts._fields, parts, strict=True), key=lambda each: each[1])
     found = f"{part} of {longest / 1e9:.3g} s in each of {spec.iterations} iterations"
-    allowed = f"{MOST_NS / 3.15576e16:.0f} years for all iterations together"
+    allowed = f"{MOST_NS / 3.15576e16:.0f} years for all iterations together, GPUs counted"
     return InputError("the job would never end", where=f"job {spec.job_id!r}", found=found, allowed=allowed)

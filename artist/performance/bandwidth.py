@@ -6,8 +6,8 @@ from artist.performance.api import Running
 def drawn_bandwidth(machine: int, running: Running) -> dict[int, float]:
     """Return the memory bandwidth in bytes/s that each job on a machine draws there.
 
-    A job draws its demand x its cap, on each machine the share of its GPUs (CPU-only jobs: CPUs) there; one
-    without a known demand is left out.
+    A job draws its demand x its cap, on each machine the share of the GPUs asked for (fungible jobs: held,
+    CPU-only jobs: of the CPUs asked for) that it has there; one without a known demand is left out.
     """
     drawn: dict[int, float] = {}
     for job in running.jobs_on(machine):
@@ -16,6 +16,9 @@ def drawn_bandwidth(machine: int, running: Running) -> dict[int, float]:
             continue
         allocation = running.allocation(job)
         here = next(s for s in allocation.slices if s.machine == machine)
-        share = here.gpus / demand.gpus if demand.gpus else here.cpus / max(demand.cpus, 1)
+        if demand.gpus:
+            share = here.gpus / (allocation.gpus if demand.fungible else demand.gpus)
+        else:
+            share = here.cpus / max(demand.cpus, 1)
         drawn[job] = demand.memory_bandwidth_bytes_per_s * allocation.bandwidth_cap * share
     return drawn

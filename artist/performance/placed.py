@@ -1,6 +1,7 @@
 """Iteration time of jobs where they are placed: effects of each job alone, then couplings between jobs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import partial
 
 import numpy as np
 
@@ -104,19 +105,27 @@ class PlacedPerformance:
         for job, _, after in changed:
             if after is not None:
                 prices[job] = self._alone(spec(job), after, cluster)
-        touched: list[int] = []
+        touched: dict[int, None] = {}
         for coupling in self._couplings:
-            touched += coupling.touched(changed, running)
+            found = coupling.touched(changed, running)
+            if found:
+                changed = (*changed, *_as_changed(found, {c.job for c in changed}, running))
+                touched.update(dict.fromkeys(found))
         if not touched:
             return prices
-
-        def alone(job: int) -> IterationParts:
-            return self._alone(spec(job), running.allocation(job), cluster)
-
-        prices = {job: prices[job] if job in prices else alone(job) for job in (*touched, *prices)}
-        for coupling in self._couplings:
-            prices.update(coupling.coupled(prices, running, alone))
+        others = dict.fromkeys(job for job in prices if job not in touched)
+        prices = {j: prices[j] if j in prices else self._before(0, running, j) for j in touched | others}
+        for place, coupling in enumerate(self._couplings):
+            prices.update(coupling.coupled(prices, running, partial(self._before, place, running)))
         return prices
+
+    def _before(self, place: int, running: Running, job: int) -> IterationParts:
+        """Return the parts of a running job after the couplings before one of them."""
+        parts = self._alone(running.spec(job), running.allocation(job), running.cluster)
+        for earlier, coupling in enumerate(self._couplings[:place]):
+            coupled = coupling.coupled({job: parts}, running, partial(self._before, earlier, running))
+            parts = coupled.get(job, parts)
+        return parts
 
     def _alone(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> IterationParts:
         """Return the parts of an iteration with no other job near."""
@@ -125,3 +134,9 @@ class PlacedPerformance:
         for field, ns in self._effects:
             parts[field] += ns(spec, allocation, cluster, compute_ns)
         return IterationParts._make(parts)
+
+
+def _as_changed(jobs: Iterable[int], known: Set[int], running: Running) -> list[Changed]:
+    """Return jobs whose times may change as if they had, but those that are known to."""
+    held = ((job, running.allocation(job)) for job in jobs if job not in known)
+    return [Changed(job, allocation, allocation) for job, allocation in held]

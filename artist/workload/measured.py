@@ -78,7 +78,7 @@ def usual_gpu(source: JobSource, gpus: Gpus) -> Gpu:
     if measured_on == "cluster":
         return gpus.own
     if isinstance(measured_on, float):
-        return Gpu("", measured_on, measured_on)
+        return gpus.of_speed(measured_on)
     if measured_on != "trace":
         return gpus.find(measured_on)
     known = getattr(source, "trace_gpu", "")
@@ -102,4 +102,4 @@ def _named(text: str, where: str, gpus: Gpus) -> Gpu:
             raise InputError(error.what, where=where, found=text, allowed=error.allowed) from None
     if not is_speed(speed):
         raise InputError("not a relative speed", where=where, found=text, allowed=f"{SPEEDS}, or a GPU type")
-    return Gpu("", speed, speed)
+    return gpus.of_speed(speed)

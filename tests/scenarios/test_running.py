@@ -1,5 +1,7 @@
 """What the engine tells performance of the jobs that run, and policies of what these draw."""
 
+from functools import partial
+
 import pytest
 
 from artist.core.cluster import Cluster, Group, Machine
@@ -105,6 +107,27 @@ def test_prices_that_never_end_are_bad_input(times):
         run_checked([job("a")], tiny_cluster(), script, endless)
     assert error.value.where == "job 'a'"
     assert error.value.found.startswith("exposed_ns of 1e")
+
+
+def test_prices_are_counted_on_all_gpus():
+    """10 iterations of 2^62 / 20 ns fit a job of one GPU; of four GPUs the accounts would overflow."""
+    long = PlainPerformance(slow=lambda spec, allocation: 2**62 / 20 / 1e9)
+    for gpus, ends in ((1, True), (4, False)):
+        script = Scripted({0: lambda v, p, gpus=gpus: p.place(0, on((0, gpus)))})
+        run = partial(run_checked, [job("a", gpus)], tiny_cluster(1, 4), script, long)
+        if ends:
+            assert run()[0].stopped_by == "finished"
+        else:
+            with pytest.raises(InputError, match="would never end"):
+                run()
+
+
+@pytest.mark.parametrize("wrong", [{"group": "g"}, {"cap": "x"}])
+def test_an_allocation_of_wrong_types_is_refused(wrong):
+    """A group by name, or a cap in words: the job and what is allowed are told."""
+    script = Scripted({0: lambda v, p: p.place(0, on((0, 1), **wrong))})
+    with pytest.raises(PlanError, match="job 'a': gets"):
+        run_checked([job("a")], tiny_cluster(), script)
 
 
 def test_cluster_without_racks_beyond_the_first():

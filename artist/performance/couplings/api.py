@@ -7,14 +7,17 @@ from artist.core.iteration import IterationParts
 from artist.performance.api import Changed, Running
 
 Alone = Callable[[int], IterationParts]
-"""The parts of a running job with no other job near, by its number."""
+"""The parts of a running job after all couplings before this one, by its number."""
 
 
 class Coupling(Protocol):
     """One way in which jobs make each other's iterations longer: on GPUs, in machines, on links."""
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
-        """Return the running jobs whose times a change may touch; none where it couples no job."""
+        """Return the running jobs whose times a change may touch; none where it couples no job.
+
+        What couplings before this one touched counts as changed, too, with the same allocation as before.
+        """
 
     def coupled(
         self, prices: Mapping[int, IterationParts], running: Running, alone: Alone

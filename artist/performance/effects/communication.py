@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from artist.core.cluster import Allocation, Cluster
-from artist.core.job import JobSpec
+from artist.core.job import Demand, JobSpec
 from artist.performance.effects.compute import Compute, scaled
 from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, shape_of
 
@@ -42,8 +42,8 @@ class Communication:
         self._system = system
         self._profile = profile
         self._compute = compute
-        # Exposed, full and compute by model, GPUs asked at least and at all, and shape.
-        self._answers: dict[tuple[str, int, int, Shape], tuple[int, int, int]] = {}
+        # Exposed, full and compute by model, demand and shape.
+        self._answers: dict[tuple[str, Demand, Shape], tuple[int, int, int]] = {}
         self._single: dict[tuple[str, int], Shape] = {}
 
     def skew(self, model: str) -> float:
@@ -67,7 +67,7 @@ class Communication:
     ) -> int:
         """Return exposed (0) or full (1) communication as a share of the GPUs' compute time, rounded."""
         demand, shape = spec.demand, self._shape(allocation, cluster)
-        key = (spec.model, demand.least_gpus, demand.gpus, shape)
+        key = (spec.model, demand, shape)
         answer = self._answers.get(key)
         if answer is None:
             answer = self._answers[key] = self._ask(spec, allocation, cluster, shape)

@@ -56,9 +56,11 @@ class Compute:
         held, speed = allocation.gpus, machines[slices[0].machine].speed
         if len(slices) > 1 and not cluster.same_kind:
             speed = self._speed(allocation, cluster)
-        if self._scaling_loss and held != asked:
-            return self._workers(asked, demand) * measured / (self._workers(held, demand) * speed)
-        return asked * measured / (held * speed)
+        factor = asked * measured / (held * speed)
+        if self._scaling_loss and demand.elastic:
+            counted = self._counted(demand, allocation, cluster)
+            factor *= self._efficiency(asked, demand) / self._efficiency(counted, demand)
+        return factor
 
     def _speed(self, allocation: Allocation, cluster: Cluster) -> float:
         """Return the speed of GPUs on several machines, for each of them."""
@@ -69,10 +71,18 @@ class Compute:
             return max(slowest, self._mixed_efficiency * together / allocation.gpus)
         return slowest
 
-    def _workers(self, gpus: int, demand: Demand) -> float:
-        """Return how many GPUs of the least number that the job runs on do as much as so many."""
-        least = min(demand.least_gpus, gpus)
-        return least + (gpus - least) * (1 - self._scaling_loss)
+    def _efficiency(self, gpus: float, demand: Demand) -> float:
+        """Return what so many GPUs bring, each of those beyond the least a little less, for each of them."""
+        least = min(demand.min_gpus, gpus)
+        return (least + (gpus - least) * (1 - self._scaling_loss)) / gpus
+
+    @staticmethod
+    def _counted(demand: Demand, allocation: Allocation, cluster: Cluster) -> float:
+        """Return the GPUs held; of a fungible job, as many of those that it was measured on."""
+        if not demand.fungible:
+            return allocation.gpus
+        worth = sum(s.gpus * cluster.machines[s.machine].worth for s in allocation.slices)
+        return worth / demand.measured_worth
 
 
 def scaled(time_ns: int, factor: float) -> int:

@@ -43,6 +43,32 @@ class Crowd:
         }
 
 
+class Echo:
+    """A job waits a tenth of what the others on its first machine take, whatever these wait for."""
+
+    def touched(self, changed, running):
+        machines = dict.fromkeys(a.slices[0].machine for _, *both in changed for a in both if a is not None)
+        return [job for m in machines for job in self._first(running, m)]
+
+    def coupled(self, prices, running, alone):
+        longer = {}
+        for job, parts in prices.items():
+            near = self._first(running, running.allocation(job).slices[0].machine)
+            others = [prices[j] if j in prices else alone(j) for j in near if j != job]
+            longer[job] = parts._replace(contention_ns=parts.contention_ns + sum(map(sum, others)) // 10)
+        return longer
+
+    def _first(self, running, machine):
+        return [j for j in running.jobs_on(machine) if running.allocation(j).slices[0].machine == machine]
+
+
+class TestCouplingsThatReadEachOther(PerformanceConformance):
+    """A coupling after groups hears of the members that they touched, and of their times."""
+
+    def make_performance(self):
+        return chain(couplings=[Echo()])
+
+
 class TestChainWithPartsOfOnesOwn(PerformanceConformance):
     """What holds of every source of times holds with an effect and a coupling of the user's own, too."""
 
@@ -113,6 +139,25 @@ def test_gpus_beyond_the_least_bring_less(gpus, time_ns):
         job, time_ns = replace(job, demand=replace(job.demand, min_gpus=1)), 1800
     held = [(job, on((0, gpus)))]
     assert price(chain(compute=Compute(scaling_loss=0.2)), held) == [IterationParts(time_ns)]
+
+
+def test_a_job_that_is_not_elastic_loses_nothing_by_scaling():
+    """8 V100 of worth 1, or 16 T4 of worth 0.5 and a third of the speed: 1.5 times as long, loss or none."""
+    cluster = Cluster([Machine("m", 0, "t", 16, "T4", speed=1 / 12, worth=0.5)])
+    job = spec(8, fungible=True, measured_speed=0.25)
+    (parts,) = price(chain(compute=Compute(scaling_loss=0.2)), [(job, on((0, 16)))], cluster)
+    assert parts == IterationParts(1500)
+
+
+def test_gpus_beyond_the_least_count_by_worth():
+    """The same, elastic from 4: 8 of 8 count 4 + 4 x 0.8 = 7.2; 24 T4 are worth 12: 4 + 8 x 0.8 = 10.4.
+
+    24 T4 of a third of the speed do as much as 8: 1000 ns without loss; x (7.2 / 8) / (10.4 / 12) = 1038.
+    """
+    cluster = Cluster([Machine("m", 0, "t", 24, "T4", speed=1 / 12, worth=0.5)])
+    job = spec(8, min_gpus=4, max_gpus=12, fungible=True, measured_speed=0.25, measured_worth=1)
+    (parts,) = price(chain(compute=Compute(scaling_loss=0.2)), [(job, on((0, 24)))], cluster)
+    assert parts == IterationParts(1038)
 
 
 def test_jobs_cross_the_links_of_the_racks_that_they_are_in():
