@@ -42,6 +42,11 @@ class PlacedPerformance:
         for the placement, or what the trace or the table of stages says.
     effects, couplings
         More of both, after those that are always there.
+
+    Attributes
+    ----------
+    own_parts
+        These.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class PlacedPerformance:
         effects: Sequence[Effect] = (),
         couplings: Sequence[Coupling] = (),
     ) -> None:
+        self.own_parts = (*effects, *couplings)
         self._compute = compute or Compute()
         communication = Communication(network, fabric, system, profile, self._compute)
         self._skew = communication.skew

@@ -156,7 +156,10 @@ def build(config: Config) -> Simulation:
         estimates,
         stop,
         signals,
-        _files_of((source, arrivals, series, overheads, estimates, network.model), config.model_dump()),
+        _files_of(
+            (policy, source, arrivals, series, overheads, estimates, network.model, *performance.own_parts),
+            config.model_dump(),
+        ),
     )
 
 
@@ -192,15 +195,19 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
 def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
     """Return the files that the parts of a configuration say they read; none of a part that is no good."""
     made = []
-    for field in ("workload", "arrivals", "signals", "overheads", "estimates", "network.model"):
+    for field in ("policy", "workload", "arrivals", "signals", "overheads", "estimates", "network.model"):
         with suppress(Exception, SystemExit):  # the run itself will say what is wrong
             made.append(part(reduce(getitem, field.split("."), raw), field, ()))
+    for field in ("effects", "couplings"):
+        with suppress(Exception, SystemExit):
+            made += _parts(raw["performance"][field], f"performance.{field}", ())
     return _files_of(made, raw)
 
 
 def _files_of(parts: Sequence[Any], raw: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Return the files that some parts say they read, and that of calibrated profiles."""
-    files = [Path(path) for made in parts for path in getattr(made, "input_files", ())]
+    """Return the files that some parts, and parts of these, say they read, and the calibrated profiles."""
+    inner = [own for made in parts for own in getattr(made, "__dict__", {}).values()]
+    files = [Path(path) for made in (*parts, *inner) for path in getattr(made, "input_files", ())]
     with suppress(
         AttributeError, RuntimeError, TypeError, KeyError
     ):  # no mapping, home, path, name: likewise

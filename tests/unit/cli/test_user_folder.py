@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Artist = Callable[..., Any]
 Refused = Callable[..., str]
 
@@ -118,3 +120,38 @@ def test_a_preset_of_the_user_inherits_a_shipped_one(artist: Artist, mine: Path)
     assert "machine_timer_h: 20\nrack_timer_h: 24\n" in result.out
     result = artist(f"--config-dir={mine}", "policy=patient")
     assert result.out.splitlines()[-1].startswith("patient ")
+
+
+READERS = """
+from pathlib import Path
+
+
+class Stall:
+    part = "input_stall_ns"
+    input_files = (Path("stall.txt"),)
+
+    def ns(self, spec, allocation, cluster, compute_ns):
+        return int(Path("stall.txt").read_text())
+
+
+class Mine:
+    knows_durations = False
+    input_files = (Path("sign.txt"),)
+
+    def key(self, jobs):
+        return jobs.job * int(Path("sign.txt").read_text())
+"""
+
+
+@pytest.mark.parametrize("file", ["stall.txt", "sign.txt"])
+def test_a_file_that_an_effect_or_an_order_reads_is_part_of_the_run_key(artist, mine, file):
+    """A sweep keeps what was run while the file says the same; with another content it is another run."""
+    (mine / "reads.py").write_text(READERS)
+    Path("stall.txt").write_text("5")
+    Path("sign.txt").write_text("1")
+    sweep = ("-m", f"--config-dir={mine}", "policy=sjf", "policy.order={_target_: reads.Mine}", "seed=0")
+    sweep += ("performance.effects=[{_target_: reads.Stall}]",)
+    assert "1 run now, 0 kept" in artist(*sweep).err
+    assert "0 run now, 1 kept" in artist(*sweep).err
+    Path(file).write_text("-1" if file == "sign.txt" else "7")
+    assert "1 run now, 0 kept" in artist(*sweep).err

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from artist.core.cluster import Cluster, Machine, racks_of
+from artist.core.cluster import Cluster, Group, Machine, racks_of
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
 from artist.engine.belief import Hypothetical
@@ -12,7 +12,7 @@ from artist.performance.api import Changed
 from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
 from artist.testing.performance_conformance import PerformanceConformance
-from artist.testing.tiny import on
+from artist.testing.tiny import on, tiny_cluster
 from netmodels.zero import ZeroModel
 
 V100, T4 = Machine("fast", 0, "v", 4, gpu_type="V100", speed=1.0), Machine("slow", 0, "t", 8, "T4", 0.25)
@@ -44,22 +44,32 @@ class Crowd:
 
 
 class Echo:
-    """A job waits a tenth of what the others on its first machine take, whatever these wait for."""
+    """A job waits a tenth of what the others take whose last machine is its own, whatever these wait for."""
 
     def touched(self, changed, running):
-        machines = dict.fromkeys(a.slices[0].machine for _, *both in changed for a in both if a is not None)
-        return [job for m in machines for job in self._first(running, m)]
+        machines = dict.fromkeys(a.slices[-1].machine for _, *both in changed for a in both if a is not None)
+        return [job for m in machines for job in self._there(running, m)]
 
     def coupled(self, prices, running, alone):
         longer = {}
         for job, parts in prices.items():
-            near = self._first(running, running.allocation(job).slices[0].machine)
+            near = self._there(running, running.allocation(job).slices[-1].machine)
             others = [prices[j] if j in prices else alone(j) for j in near if j != job]
             longer[job] = parts._replace(contention_ns=parts.contention_ns + sum(map(sum, others)) // 10)
         return longer
 
-    def _first(self, running, machine):
-        return [j for j in running.jobs_on(machine) if running.allocation(j).slices[0].machine == machine]
+    def _there(self, running, machine):
+        return [j for j in running.jobs_on(machine) if running.allocation(j).slices[-1].machine == machine]
+
+
+class Reads:
+    """A changed job waits as long as an iteration of job 0 takes, which did not change."""
+
+    def touched(self, changed, running):
+        return [job for job, _, after in changed if after is not None]
+
+    def coupled(self, prices, running, alone):
+        return {j: parts._replace(contention_ns=sum(alone(0))) for j, parts in prices.items() if j}
 
 
 class TestCouplingsThatReadEachOther(PerformanceConformance):
@@ -139,6 +149,29 @@ def test_gpus_beyond_the_least_bring_less(gpus, time_ns):
         job, time_ns = replace(job, demand=replace(job.demand, min_gpus=1)), 1800
     held = [(job, on((0, gpus)))]
     assert price(chain(compute=Compute(scaling_loss=0.2)), held) == [IterationParts(time_ns)]
+
+
+GROUP = Group("g", ((0, 1), (1, 1)))
+GROUPED = {0: on((0, 1), (1, 1), group=GROUP), 1: on((0, 1), group=GROUP), 2: on((1, 1))}
+
+
+def reprice(performance, changed):
+    """Return the new parts of jobs 0 to 2 where they are in GROUPED, after some of them came."""
+    running = Hypothetical([spec(2), spec(1), spec(1)], tiny_cluster(2, 4), GROUPED)
+    return performance.reprice([Changed(job, None, GROUPED[job]) for job in changed], running)
+
+
+def test_a_coupling_hears_of_those_whom_an_earlier_one_touched():
+    """Job 1 joins job 0 on m0: both take 2000 from now on. Job 2, beside job 0 on m1, waits 200, not 100."""
+    performance = chain(couplings=[Echo()])
+    found, anew = reprice(performance, [1]), reprice(performance, [0, 1, 2])
+    assert found == anew
+    assert found[2] == IterationParts(1000, contention_ns=200)
+
+
+def test_a_coupling_asks_for_times_as_earlier_ones_left_them():
+    """Job 0 shares with job 1 and takes 2000, not 1000: so long does job 2 wait, which comes now."""
+    assert reprice(chain(couplings=[Reads()]), [2])[2] == IterationParts(1000, contention_ns=2000)
 
 
 def test_a_job_that_is_not_elastic_loses_nothing_by_scaling():
