@@ -48,6 +48,11 @@ class PlanBuilder:
         """What the plan says so far: new allocation by job, None for a stop."""
         return MappingProxyType(self._changes)
 
+    @property
+    def assigns(self) -> Mapping[int, str]:
+        """What the plan says so far: new pool by machine."""
+        return MappingProxyType(self._assigns)
+
     def place(self, job: int, allocation: Allocation) -> None:
         """Run a job on an allocation: start, resume, migrate, resize or retune it."""
         self._changes[job] = allocation

@@ -29,6 +29,10 @@ class JobColumns(Protocol):
         """Return the number of rows."""
 
     @property
+    def now_ns(self) -> int:
+        """The time."""
+
+    @property
     def job(self) -> Ints:
         """Job number; smaller means arrived earlier, so it also breaks ties."""
 
@@ -251,7 +255,7 @@ class ClusterView(Protocol):
 
     @property
     def signals(self) -> Mapping[str, Signal]:
-        """Named series up to now."""
+        """Named series up to now; a name that is not among them raises `PlanError`."""
 
     @property
     def performance(self) -> BeliefPerformance:

@@ -42,7 +42,9 @@ class Known:
     def require(self, what: str) -> None:
         """Raise `PlanError` unless the policy declared to know something."""
         if what not in self.declared:
-            raise PlanError(f"policy {self.policy} looks at {what}; it must declare knows_{what} = True")
+            raise PlanError(
+                f"policy {self.policy} looks at {what}; it, or its order, must declare knows_{what} = True"
+            )
 
     @cached_property
     def user(self) -> npt.NDArray[np.object_]:
@@ -83,7 +85,7 @@ class Columns:
         self._table = table
         self._vectors = table.vectors
         self._known = known
-        self._now = now
+        self.now_ns = now
         self.job = rows
 
     def __len__(self) -> int:
@@ -117,12 +119,12 @@ class Columns:
     @lazy
     def _elapsed(self) -> Ints:
         """Progress time since each job was settled, 0 for jobs that do not run."""
-        return np.maximum(self._now - self._vectors.progress_from_ns[self.job], 0)
+        return np.maximum(self.now_ns - self._vectors.progress_from_ns[self.job], 0)
 
     @lazy
     def _held_more(self) -> Ints:
         """Holding time since each job was settled, 0 for jobs that do not run."""
-        return np.maximum(self._now - self._vectors.settled_ns[self.job], 0)
+        return np.maximum(self.now_ns - self._vectors.settled_ns[self.job], 0)
 
     @lazy
     def held_ns(self) -> Ints:

@@ -86,7 +86,8 @@ class View:
 
     @property
     def signals(self) -> Mapping[str, Signal]:
-        return {name: _Past(signal, self.now_ns) for name, signal in self._state.signals.items()}
+        past = {name: _Past(signal, self.now_ns) for name, signal in self._state.signals.items()}
+        return _Signals(self._state.known.policy, past)
 
     @property
     def performance(self) -> BeliefPerformance:
@@ -127,6 +128,21 @@ class View:
 
     def plan(self) -> PlanBuilder:
         return PlanBuilder()
+
+
+class _Signals(dict[str, Signal]):
+    """Signals by name; an unknown name is the policy's mistake."""
+
+    def __init__(self, policy: str, signals: Mapping[str, Signal]) -> None:
+        super().__init__(signals)
+        self._policy = policy
+
+    def __missing__(self, name: str) -> Signal:
+        known = f"only {', '.join(self)}" if self else "none"
+        raise PlanError(
+            f"policy {self._policy} asks for signal {name!r}; there is {known} "
+            "(signals=file signals.path=FILE)"
+        )
 
 
 class _Past:

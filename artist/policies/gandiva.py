@@ -213,7 +213,8 @@ class Affinity(MachineChooser):
             self.label(gpus, demand)
         return gpus
 
-    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+    def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine, first of machines with the label of the demand."""
         with_free = [m for count in free.buckets.sets[1:] for m in members_of(count & usable)]
         gpus = free.gpus
         rank = {m: self._rank(m, need, int(gpus[m])) for m in with_free}

@@ -21,9 +21,10 @@ at columns that the policy did not declare to know. So a run that ends is itself
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 from unittest import mock
 
@@ -33,7 +34,7 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Event, Start
 from artist.core.job import Demand, JobSpec
 from artist.core.result import RunResult
-from artist.core.view import Policy
+from artist.core.view import Policy, Signal
 from artist.engine.overheads import Overheads
 from artist.performance.api import Performance
 from artist.performance.estimates import Noise, WrongFraction
@@ -52,10 +53,13 @@ class PolicyConformance:
         Whether the policy places jobs that ask for no GPUs. False for one that is for GPU jobs only.
     runs_mixed_clusters
         Whether the policy places jobs on clusters of several GPU types.
+    signals
+        The signals that the policy follows, by name, in every run.
     """
 
     runs_cpu_jobs: bool = True
     runs_mixed_clusters: bool = True
+    signals: Mapping[str, Signal] = MappingProxyType({})
 
     def make_policy(self) -> Policy:
         """Return a new policy."""
@@ -235,7 +239,8 @@ class PolicyConformance:
     def _run(
         self, jobs: Sequence[JobSpec], cluster: Cluster, **options: object
     ) -> tuple[RunResult, list[Event]]:
-        return run_checked(jobs, cluster, self.make_policy(), self.make_performance(), **options)
+        performance = self.make_performance()
+        return run_checked(jobs, cluster, self.make_policy(), performance, signals=self.signals, **options)
 
     def _all_finish(
         self, jobs: Sequence[JobSpec], cluster: Cluster, **options: object

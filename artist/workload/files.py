@@ -18,8 +18,13 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, kind: str = "trace") -> str:
     """Return the text of a UTF-8 file, unzipped if it is gzipped (told by its content); lines end in LF.
+
+    Parameters
+    ----------
+    kind
+        What the file is, for messages.
 
     Raises
     ------
@@ -30,9 +35,9 @@ def read_text(path: Path) -> str:
     try:
         raw = path.expanduser().read_bytes()
     except FileNotFoundError:
-        raise InputError("no such file", where=where, allowed="the path of a trace file") from None
+        raise InputError("no such file", where=where, allowed=f"the path of a {kind} file") from None
     except IsADirectoryError:
-        raise InputError("is a folder", where=where, allowed="the path of a trace file") from None
+        raise InputError("is a folder", where=where, allowed=f"the path of a {kind} file") from None
     except OSError as error:
         raise InputError(
             f"cannot be read: {error.strerror}", where=where, allowed="a readable file"
@@ -58,15 +63,20 @@ def read_text(path: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def read_csv(path: Path) -> pd.DataFrame:
+def read_csv(path: Path, kind: str = "trace") -> pd.DataFrame:
     """Return a comma-separated file with a header; all values as text, the index being the line number.
+
+    Parameters
+    ----------
+    kind
+        What the file is, for messages.
 
     Raises
     ------
     InputError
         As `read_text`; and if the file is empty, or a row has more fields than the header.
     """
-    text = read_text(path)
+    text = read_text(path, kind)
     if not text.strip():
         raise InputError("empty file", where=str(path), found="", allowed="a header and one row a job")
     header = text.partition("\n")[0]

@@ -87,7 +87,7 @@ class FileSignals:
             With line and column, if it is no such file.
         """
         path = self.parameters.path
-        table = read_csv(path)
+        table = read_csv(path, "signal")
         signals = [name for name in table.columns if name != _TIME]
         unnamed = any(name.startswith("Unnamed: ") for name in signals)  # as pandas calls it
         if _TIME not in table or not signals or unnamed:

@@ -24,6 +24,7 @@ from artist.run.presets import preset
 from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import run_checked, tiny_cluster
 from artist.units import seconds_to_ns
+from artist.workload.signals import Series
 
 FILES = sorted((Path(__file__).parents[2] / "conf" / "policy").glob("*.yaml"))
 FAILURES = [
@@ -150,3 +151,16 @@ def test_suite_catches_a_lost_job() -> None:
 
     with pytest.raises(StuckError, match="the policy changes nothing"):
         suite_for(lambda: Broken(forget)).test_finishes_every_job()
+
+
+def test_the_suite_hands_its_signals_to_every_run() -> None:
+    """A policy that follows a signal is tested like any other: 0.5 at 0 s, seen at the first call."""
+    seen = []
+
+    def look(view: ClusterView) -> None:
+        seen.append(view.signals["inference"].up_to(view.now_ns)[1].tolist())
+
+    suite = suite_for(lambda: Broken(look))
+    suite.signals = {"inference": Series(np.array([0]), np.array([0.5]))}
+    suite.test_lone_job_starts_at_once()
+    assert set(map(tuple, seen)) == {(0.5,)}

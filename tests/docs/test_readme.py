@@ -14,6 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
+from artist.core.view import Policy
+from artist.policies.ordered import Ordered
+from artist.testing.conformance import PolicyConformance
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = README + "".join(
@@ -93,6 +97,27 @@ def test_an_example_runs(done: Callable[[str], Done], example: str) -> None:
     assert process.stdout.count("JCT") >= example.count("artist ")
     assert process.stdout.count("compute") >= example.count("artist-network ")
     assert "artist " not in example or list((done(example).folder / "runs").rglob("summary.json"))
+
+
+def test_the_parts_on_the_page_serve_all_jobs() -> None:
+    """Also those of one GPU type, on few machines, fungible or elastic, as the suite of the page has them."""
+    parts: dict[str, Any] = {}
+    exec(dict(FILES)["mine/parts.py"], parts)
+
+    class Suite(PolicyConformance):
+        def make_policy(self) -> Policy:
+            return Ordered(order=parts["Widest"](), placement=parts["Emptiest"](), preemptive=True)
+
+    Suite().test_finishes_every_job()
+    Suite().test_finishes_jobs_of_several_gpu_types()
+
+
+def test_machines_with_owners_are_given_as_the_page_says(tmp_path: Path) -> None:
+    """Six machines of two pools; without the quotes a shell would take the brackets apart."""
+    (pools,) = re.findall(r"`('cluster\.machines=.*?')`", PAGES)
+    process = run(tmp_path, f"artist workload.jobs=3 {pools}")
+    assert process.returncode == 0, process.stderr
+    assert "JCT" in process.stdout
 
 
 def rows(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:

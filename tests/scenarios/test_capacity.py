@@ -166,6 +166,7 @@ def test_pools_are_assigned_and_seen():
     def assign(v, p):
         p.place(0, on((0, 1)))
         p.assign(1, "inference")
+        assert p.assigns == {1: "inference"}  # beside `changes`, to read only
 
     script = {0: assign, 1: lambda v, p: seen.update(pools=list(v.pools))}
     _, log = run_checked([job("a", 1, 3)], tiny_cluster(), Scripted(script))

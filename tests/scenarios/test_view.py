@@ -54,6 +54,7 @@ def test_columns_tell_the_state_at_the_instant():
     assert jobs.observed_iteration_ns.tolist() == [NS_PER_S, 0, 0]
     assert jobs.observed_gpu_utilization.tolist() == [1, 0, 0]
     assert jobs.guaranteed.tolist() == [True, False, True]
+    assert jobs.now_ns == seconds_to_ns(3.5)
 
 
 def test_remaining_time_counts_the_open_iteration():
@@ -109,9 +110,8 @@ def test_what_a_policy_did_not_declare_raises(column, flag):
         def decide(self, view):
             getattr(view.jobs, column)
 
-    with pytest.raises(
-        PlanError, match=f"policy Curious looks at {flag}; it must declare knows_{flag} = True"
-    ):
+    told = f"policy Curious looks at {flag}; it, or its order, must declare knows_{flag} = True"
+    with pytest.raises(PlanError, match=told):
         run_checked(JOBS, tiny_cluster(), Curious())
 
 

@@ -35,7 +35,13 @@ class Fill(ABC):
 
     @abstractmethod
     def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
-        """Return an allocation of GPUs by machine, with CPUs and memory; None if the job does not fit."""
+        """Return an allocation of GPUs by machine, with CPUs and memory; None if the job does not fit.
+
+        Parameters
+        ----------
+        gpus
+            In order of the machines, for a fill of the user's own.
+        """
 
     def room(self, free: Free, demand: Demand) -> Free:
         """Return what to choose from: what is free, less GPUs for which CPUs or memory are lacking."""
@@ -112,14 +118,33 @@ class AsAsked(Fill):
         return Free(cluster, gpus, free.cpus, free.memory_bytes, free.accepts, sizes=sizes)
 
 
+class OwnFill(Fill):
+    """A fill of the user's own, which gets the GPUs in order of the machines."""
+
+    def __init__(self, fill: Fill) -> None:
+        self._fill = fill
+
+    def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
+        """Return what the fill returns."""
+        return self._fill.fill(free, demand, dict(sorted(gpus.items())))
+
+    def room(self, free: Free, demand: Demand) -> Free:
+        """Return what the fill returns."""
+        return self._fill.room(free, demand)
+
+    def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
+        """Return what the fill returns."""
+        return self._fill.shares(free, demands, dict(sorted(gpus.items())))
+
+
 _PROPORTIONAL = Proportional()
 FILLS: Mapping[str, Fill] = {"proportional": _PROPORTIONAL, "as_asked": AsAsked()}
-AnyFill = Annotated[str | Fill, PlainValidator(lambda value: check_part(value, FILLS, "fill"))]
+AnyFill = Annotated[str | Fill, PlainValidator(lambda value: check_part(value, FILLS, "fill", Fill))]
 
 
 def fill_of(fill: str | Fill) -> Fill:
-    """Return a shipped fill by name, one of the user's own as it is."""
-    return FILLS[fill] if isinstance(fill, str) else fill
+    """Return a shipped fill by name, one of the user's own that is given the machines in order."""
+    return FILLS[fill] if isinstance(fill, str) else OwnFill(fill)
 
 
 def _divided(amount: int, counts: Iterable[int]) -> list[int]:

@@ -7,14 +7,15 @@ name of a shipped order, or an order of the user's own.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import PlainValidator
 
 from artist.core.view import JobColumns, Policy
-from artist.policies.parts.parameters import check_part
+from artist.errors import PlanError
+from artist.policies.parts.parameters import check_part, class_name
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -68,9 +69,41 @@ ORDERS: Mapping[str, Order] = {
 AnyOrder = Annotated[str | Order, PlainValidator(lambda value: check_part(value, ORDERS, "key"))]
 
 
+class OwnOrder:
+    """An order of the user's own, whose keys are checked; it declares what that order declares."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        adopt_knowledge(self, order)
+
+    def key(self, jobs: JobColumns) -> Keys:
+        """Return keys of shape (n,) for n jobs.
+
+        Raises
+        ------
+        PlanError
+            If they have another shape, or some are not numbers.
+        """
+        found: Any = self._order.key(jobs)
+        try:
+            keys: Keys = np.asarray(found)
+        except ValueError:  # rows of several lengths
+            raise self._wrong(f"{found!r}", jobs) from None
+        if keys.shape != (len(jobs),):
+            raise self._wrong(f"shape {keys.shape}", jobs)
+        if keys.dtype.kind not in "biuf":
+            raise self._wrong(f"{keys.dtype} instead of numbers", jobs)
+        if np.isnan(keys).any():
+            raise self._wrong("NaN", jobs)
+        return keys
+
+    def _wrong(self, what: str, jobs: JobColumns) -> PlanError:
+        return PlanError(f"order {class_name(self._order)}: key returned {what} for {len(jobs)} jobs")
+
+
 def order_of(order: str | Order) -> Order:
-    """Return a shipped order by name, one of the user's own as it is."""
-    return ORDERS[order] if isinstance(order, str) else order
+    """Return a shipped order by name, one of the user's own with its keys checked."""
+    return ORDERS[order] if isinstance(order, str) else OwnOrder(order)
 
 
 def adopt_knowledge(policy: object, order: Order) -> None:

@@ -9,8 +9,20 @@ STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 _PLAIN = (str, int, float, list, dict, type(None))
 
 
-def check_part(value: object, shipped: Iterable[str], method: str) -> object:
+def class_name(part: object) -> str:
+    """Return the name by which a YAML calls the class of a part of the user's own."""
+    return f"{type(part).__module__}.{type(part).__qualname__}"
+
+
+def check_part(
+    value: object, shipped: Iterable[str], method: str, base: type[object] | None = None
+) -> object:
     """Return the name of a shipped part, or any object that has the method of such parts, as it is.
+
+    Parameters
+    ----------
+    base
+        A class that such an object must inherit; None if the method is enough.
 
     Raises
     ------
@@ -18,8 +30,10 @@ def check_part(value: object, shipped: Iterable[str], method: str) -> object:
         Of type `no_such_part`, with the value found and the names that are allowed.
     """
     names = list(shipped)
-    if value in names if isinstance(value, str) else callable(getattr(value, method, None)):
+    own = callable(getattr(value, method, None)) and isinstance(value, base or object)
+    if value in names if isinstance(value, str) else own:
         return value
     found = value if isinstance(value, _PLAIN) else type(value)
-    allowed = [*names, f"{{_target_: module.Class}} with a method `{method}`"]
+    inherits = f" that inherits {base.__module__}.{base.__qualname__}," if base else ""
+    allowed = [*names, f"{{_target_: module.Class}}{inherits} with a method `{method}`"]
     raise PydanticCustomError("no_such_part", "no such part", {"found": found, "allowed": allowed})

@@ -22,7 +22,8 @@ from artist.core.buckets import ALL, first_of, members_of
 from artist.core.cluster import Cluster
 from artist.core.free import Free
 from artist.core.job import Demand
-from artist.policies.parts.parameters import check_part
+from artist.errors import PlanError
+from artist.policies.parts.parameters import check_part, class_name
 from artist.randomness import child_generator
 
 Ints = npt.NDArray[np.int64]
@@ -42,7 +43,10 @@ class Chooser(Protocol):
 
 
 class MachineChooser(ABC):
-    """Common part of choosers: candidate machines by GPU type, and no more of them than allowed."""
+    """Common part of choosers: candidate machines by GPU type, and no more of them than allowed.
+
+    `machines` is all that one of the user's own must define.
+    """
 
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait; `free` is left as it is."""
@@ -58,7 +62,7 @@ class MachineChooser(ABC):
         return None
 
     def _on(self, free: Free, usable: int, need: int, demand: Demand) -> dict[int, int] | None:
-        taken = self._machines(free, usable, need)
+        taken = self.machines(free, usable, need)
         if taken is not None and demand.max_machines and len(taken) > demand.max_machines:
             taken = free.buckets.fewest(need, usable)
             if taken is not None and len(taken) > demand.max_machines:
@@ -66,14 +70,15 @@ class MachineChooser(ABC):
         return taken
 
     @abstractmethod
-    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
-        """Return GPUs by machine; only machines of the set `usable` may serve."""
+    def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine, `need` in all, or None; only machines of the set `usable` may serve."""
 
 
 class FirstFit(MachineChooser):
     """The first machine that fits, else GPUs of the machines in order."""
 
-    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+    def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine, or None to wait."""
         fits = reduce(or_, free.buckets.sets[need:], 0) & usable
         if fits:
             return {first_of(fits): need}
@@ -83,7 +88,8 @@ class FirstFit(MachineChooser):
 class BestFit(MachineChooser):
     """The machine that is left with the fewest GPUs, else the emptiest machines, wherever they are."""
 
-    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+    def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine, or None to wait."""
         machine = free.buckets.tightest(need, usable)
         return {machine: need} if machine is not None else free.buckets.fewest(need, usable)
 
@@ -99,7 +105,8 @@ class Consolidate(MachineChooser):
     def __init__(self, widest: Literal["machine", "rack", "network"] = "network") -> None:
         self._widest = widest
 
-    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+    def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine, or None to wait."""
         buckets = free.buckets
         machine = buckets.tightest(need, usable)
         if machine is not None:
@@ -153,7 +160,8 @@ class Consolidate(MachineChooser):
 class Spread(MachineChooser):
     """GPU after GPU on the machine that has most free then: the load is even, jobs are torn apart."""
 
-    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+    def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine, or None to wait."""
         heap = [
             (-count, m)
             for count, there in enumerate(free.buckets.sets)
@@ -177,12 +185,37 @@ class Random(MachineChooser):
     def __init__(self, seed: int) -> None:
         self._rng = child_generator(seed, "placement")
 
-    def _machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+    def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        """Return GPUs by machine, or None to wait."""
         fits = members_of(reduce(or_, free.buckets.sets[need:], 0) & usable)
         if fits:
             return {int(self._rng.choice(fits)): need}
         some = members_of(reduce(or_, free.buckets.sets[1:], 0) & usable)
         return _fill(free, self._rng.permutation(some).tolist(), need)
+
+
+class OwnChooser:
+    """A chooser of the user's own, whose choices are checked."""
+
+    def __init__(self, chooser: Chooser) -> None:
+        self._chooser = chooser
+
+    def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
+        """Return what the chooser returns.
+
+        Raises
+        ------
+        PlanError
+            If it is not GPUs by machine, or a machine has fewer of them free, or may not serve.
+        """
+        gpus = self._chooser.choose(free, demand, among)
+        if gpus is None:
+            return None
+        wrong = _wrong(gpus, free, among)
+        if wrong:
+            name = class_name(self._chooser)
+            raise PlanError(f"placement chooser {name}: choose returned {gpus!r}; {wrong}")
+        return {int(m): int(count) for m, count in gpus.items()}
 
 
 CHOOSERS: Mapping[str, Callable[[int], Chooser]] = {
@@ -200,8 +233,8 @@ AnyChooser = Annotated[str | Chooser, PlainValidator(lambda value: check_part(va
 
 
 def chooser_of(chooser: str | Chooser, seed: int = 0) -> Chooser:
-    """Return a shipped chooser by name, one of the user's own as it is; `seed` is the random one's."""
-    return CHOOSERS[chooser](seed) if isinstance(chooser, str) else chooser
+    """Return a shipped chooser by name, one of the user's own checked; `seed` is the random one's."""
+    return CHOOSERS[chooser](seed) if isinstance(chooser, str) else OwnChooser(chooser)
 
 
 def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:
@@ -213,6 +246,22 @@ def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:
         sizes = np.sort(free.sizes[members_of(usable)])[::-1][: demand.max_machines or None]
         most = max(most, float(sizes.sum()) * (worth / demand.measured_worth if demand.fungible else 1.0))
     return max((t for t in demand.targets() if t <= min(demand.gpus, most + 1e-9)), default=demand.gpus)
+
+
+def _wrong(gpus: object, free: Free, among: int) -> str:
+    """Return what is wrong with GPUs by machine, "" if nothing is."""
+    if not isinstance(gpus, Mapping) or not gpus:
+        return "must be GPUs by machine number, or None to wait"
+    for m, count in gpus.items():
+        if not isinstance(m, int | np.integer) or not 0 <= m < len(free.cluster):
+            return f"{m!r} is not a machine number: must be 0 to {len(free.cluster) - 1}"
+        if not isinstance(count, int | np.integer) or count < 1:
+            return f"machine number {m} must give at least one GPU"
+        if not among >> int(m) & 1:
+            return f"machine number {m} is not in `among`"
+        if count > free.gpus[m]:
+            return f"machine number {m} has {free.gpus[m]} free GPUs for this job"
+    return ""
 
 
 def _by_type(cluster: Cluster, demand: Demand, among: int) -> Iterable[tuple[int, float]]:

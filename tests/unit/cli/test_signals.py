@@ -60,11 +60,21 @@ def test_a_sweep_runs_again_if_the_file_changed(artist: Artist, polite: tuple[st
     assert starts() == {30, 50}
 
 
+def test_a_name_that_no_signal_has_is_refused(artist: Artist, polite: tuple[str, ...]) -> None:
+    """The names there are, and how to give one; not a bare KeyError of the policy."""
+    Path("demand").write_text("time_s,train,serve\n0,0.9,1\n")
+    wanted = "policy Polite asks for signal 'inference'; there is "
+    known, none = artist(*polite), artist(*polite[:2], "signals=none")
+    assert f"PlanError: {wanted}only train, serve (signals=file signals.path=FILE)" in known.err
+    assert f"PlanError: {wanted}none (signals=file signals.path=FILE)" in none.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (("signals=file",), ["signals.path"]),
-        (("signals=file", "signals.path=demand"), ["demand", "no such file"]),
+        (("signals=file", "signals.path=demand"), ["demand", "no such file", "the path of a signal file"]),
+        (("signals=file", "signals.path=."), ["is a folder", "the path of a signal file"]),
         (("signals=none", "+signals.path=demand"), ["signals.path"]),
         (("signals=nothing",), ["signals", "'nothing'", "file, none"]),
         (("signals._target_=artist.workload.arrivals.TraceArrivals",), ["signals._target_", "series"]),
