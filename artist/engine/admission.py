@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.cpu_search import find_cpus
 from artist.core.job import Demand, JobSpec
 from artist.errors import InputError
 
@@ -54,8 +57,13 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
     if not demand.gpus:
         cpus = _most((m.cpus for m in machines), span)
         memory = _most((m.memory_bytes for m in machines), span)
-        fits = 1 <= demand.cpus <= cpus and demand.memory_bytes <= memory
-        return "" if fits else f"1..{cpus:.0f} CPUs, up to {memory:.0f} bytes of memory"
+        allowed = f"1..{cpus:.0f} CPUs, up to {memory:.0f} bytes of memory"
+        if not 1 <= demand.cpus <= cpus or demand.memory_bytes > memory:
+            return allowed
+        has = np.array([(m.cpus, m.memory_bytes) for m in machines], dtype=np.int64)
+        return (
+            "" if find_cpus(has[:, 0], has[:, 1], demand) else f"{allowed}, both on the same {span} machines"
+        )
     if demand.elastic and not (
         1 <= demand.min_gpus <= demand.gpus <= demand.max_gpus
         and demand.step >= 1
