@@ -61,9 +61,8 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
         if not 1 <= demand.cpus <= cpus or demand.memory_bytes > memory:
             return allowed
         has = np.array([(m.cpus, m.memory_bytes) for m in machines], dtype=np.int64)
-        return (
-            "" if find_cpus(has[:, 0], has[:, 1], demand) else f"{allowed}, both on the same {span} machines"
-        )
+        fits = find_cpus(has[:, 0], has[:, 1], demand) is not None
+        return "" if fits else f"{allowed}, both on the same {span} machines"
     if demand.elastic and not (
         1 <= demand.min_gpus <= demand.gpus <= demand.max_gpus
         and demand.step >= 1
@@ -117,8 +116,9 @@ def _pools(usable: Sequence[Machine], demand: Demand, gpus: int = 0) -> list[lis
     Of a job that gets so many `gpus`, only those for which a machine has the CPUs and the memory asked for.
     """
     pools: dict[str, list[float]] = {}
+    mixed = demand.mixed_types and not demand.fungible  # no chooser mixes GPUs by their worth
     for m in usable:
-        pool = pools.setdefault("" if demand.mixed_types else m.gpu_type, [])
+        pool = pools.setdefault("" if mixed else m.gpu_type, [])
         of_job = demand.gpus_at(m.worth, gpus)
         count = m.gpus
         if gpus and demand.cpus:

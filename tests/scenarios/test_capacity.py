@@ -323,6 +323,20 @@ def test_cpus_and_memory_must_be_on_the_same_machines():
         run_checked([never], cluster, Ordered(order="fifo"))
 
 
+def test_a_fungible_job_must_fit_one_gpu_type():
+    """4 V100 of worth 1 and 4 T4 of worth 0.5: 4 GPUs run on the V100 for 3 s.
+
+    6 would need a mix, 4 x 1 + 4 x 0.5 = 6, which no chooser makes; a job that is not fungible mixes 4 + 2.
+    """
+    cluster = Cluster([Machine("v", 0, "v", 4, "V100"), Machine("t", 0, "t", 4, "T4", worth=0.5)])
+    for gpus, fungible in ((4, True), (6, False)):
+        fits = job("a", gpus, 3, fungible=fungible, mixed_types=True)
+        result, _ = run_checked([fits], cluster, Ordered(order="fifo"))
+        assert seconds(result, "finish_ns") == [3]
+    with pytest.raises(InputError, match=r"found '6 GPUs'; allowed: 1\.\.4 GPUs"):
+        run_checked([job("a", 6, 3, fungible=True, mixed_types=True)], cluster, Ordered(order="fifo"))
+
+
 def test_two_jobs_with_one_id_are_refused():
     """Ids are unique."""
     with pytest.raises(InputError, match="this id is used twice"):
