@@ -25,7 +25,8 @@ class Demand:
     gpu_types
         Allowed GPU types; empty for any.
     mixed_types
-        Whether GPU types may be mixed in one allocation.
+        Whether GPU types may be mixed in one allocation. A fungible job is let in only where GPUs of one
+        type are enough, and the shipped policies start it on one type; one of the user's own may mix them.
     max_machines
         Most machines that the job may span; 0 for any number.
     memory_bandwidth_bytes_per_s

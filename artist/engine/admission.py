@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.cpu_search import find_cpus
 from artist.core.job import Demand, JobSpec
 from artist.errors import InputError
 
@@ -54,20 +57,24 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
     if not demand.gpus:
         cpus = _most((m.cpus for m in machines), span)
         memory = _most((m.memory_bytes for m in machines), span)
-        fits = 1 <= demand.cpus <= cpus and demand.memory_bytes <= memory
-        return "" if fits else f"1..{cpus:.0f} CPUs, up to {memory:.0f} bytes of memory"
+        allowed = f"1..{cpus:.0f} CPUs, up to {memory:.0f} bytes of memory"
+        if not 1 <= demand.cpus <= cpus or demand.memory_bytes > memory:
+            return allowed
+        has = np.array([(m.cpus, m.memory_bytes) for m in machines], dtype=np.int64)
+        fits = find_cpus(has[:, 0], has[:, 1], demand) is not None
+        return "" if fits else f"{allowed}, both on the same {span} machines"
     if demand.elastic and not (
         1 <= demand.min_gpus <= demand.gpus <= demand.max_gpus
         and demand.step >= 1
         and demand.gpus in demand.targets()
     ):
         return "1 <= min_gpus <= gpus <= max_gpus, in steps of at least 1 from min_gpus"
-    usable = [m for m in machines if not demand.gpu_types or m.gpu_type in demand.gpu_types]
-    most = max((_most(sizes, span) for sizes in _pools(usable, demand)), default=0)
+    most = _most_gpus(demand, machines)
     if 1 <= demand.targets()[0] <= most + 1e-9:
         if not demand.cpus and not demand.memory_bytes:
             return ""
-        gpus = max(t for t in demand.targets() if t <= min(demand.gpus, most + 1e-9))
+        usable = _usable(demand, machines)
+        gpus = largest_target(demand, machines)
         if any(_most(sizes, span) + 1e-9 >= gpus for sizes in _pools(usable, demand, gpus)):
             return ""
         cpus, memory = max(m.cpus for m in usable), max(m.memory_bytes for m in usable)
@@ -76,6 +83,24 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
     limit = f" on {demand.max_machines} machines" if demand.max_machines else ""
     room = f"1..{int(most + 1e-9)} GPUs{types}{limit}" if most else f"no job: there are no GPUs{types}"
     return f"{room}; enlarge the cluster (cluster.machines) or leave such jobs out (workload.max_gpus)"
+
+
+def largest_target(demand: Demand, machines: Sequence[Machine]) -> int:
+    """Return the largest of a demand's targets, up to its `gpus`, that machines have GPUs for; 0 if none."""
+    most = min(demand.gpus, _most_gpus(demand, machines) + 1e-9)
+    return max((target for target in demand.targets() if target <= most), default=0)
+
+
+def _most_gpus(demand: Demand, machines: Sequence[Machine]) -> float:
+    """Return the most GPUs that a demand could get, in those that `Demand.gpus` holds for."""
+    span = demand.max_machines or len(machines)
+    pools = _pools(_usable(demand, machines), demand)
+    return max((_most(sizes, span) for sizes in pools), default=0)
+
+
+def _usable(demand: Demand, machines: Sequence[Machine]) -> list[Machine]:
+    """Return the machines whose GPU type a demand allows."""
+    return [m for m in machines if not demand.gpu_types or m.gpu_type in demand.gpu_types]
 
 
 def _asked(demand: Demand) -> str:
@@ -91,8 +116,9 @@ def _pools(usable: Sequence[Machine], demand: Demand, gpus: int = 0) -> list[lis
     Of a job that gets so many `gpus`, only those for which a machine has the CPUs and the memory asked for.
     """
     pools: dict[str, list[float]] = {}
+    mixed = demand.mixed_types and not demand.fungible  # no chooser mixes GPUs by their worth
     for m in usable:
-        pool = pools.setdefault("" if demand.mixed_types else m.gpu_type, [])
+        pool = pools.setdefault("" if mixed else m.gpu_type, [])
         of_job = demand.gpus_at(m.worth, gpus)
         count = m.gpus
         if gpus and demand.cpus:

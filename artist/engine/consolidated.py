@@ -1,5 +1,6 @@
 """Placements of one job close together in an empty cluster, each worked out once."""
 
+from dataclasses import replace
 from functools import cached_property
 from operator import index
 from typing import NamedTuple
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from artist.core.buckets import ALL
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import Demand
+from artist.engine.admission import largest_target
 from artist.errors import PlanError
 
 Ints = npt.NDArray[np.int64]
@@ -57,6 +59,27 @@ class Consolidated:
                 self._known.clear()
             known = self._known[key] = self._place(index(gpus), demand.gpu_types, demand.mixed_types, among)
         return known
+
+    def place_all(self, demand: Demand) -> Allocation:
+        """Return a placement of all GPUs that a job asks for, or of an elastic job's most that fit.
+
+        A fungible job gets as many as it takes of one GPU type, the first of those it allows that has enough.
+
+        Raises
+        ------
+        PlanError
+            If the machines are too few.
+        """
+        target = largest_target(demand, self._cluster.machines)
+        if demand.fungible:
+            has: dict[str, int] = {}
+            for m in self._cluster.machines:
+                has[m.gpu_type] = has.get(m.gpu_type, 0) + m.gpus
+            for kind in demand.gpu_types or has:
+                gpus = demand.gpus_at(self._cluster.worth_of[kind], target) if kind in has else 0
+                if 1 <= gpus <= has.get(kind, 0):
+                    return self.place(replace(demand, gpu_types=(kind,)), gpus)
+        return self.place(demand, target)
 
     def _place(self, gpus: int, types: tuple[str, ...], mixed: bool, among: int) -> Allocation:
         facts = self._facts

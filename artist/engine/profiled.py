@@ -60,10 +60,9 @@ class Profiled:
         return rows
 
     def _profile(self, spec: JobSpec) -> tuple[int, ...]:
-        gpus = min(spec.demand.gpus, self._cluster.gpus_of_largest[-1])
-        if not gpus:
+        if not spec.demand.gpus:
             return 0, 0, 0, 0, spec.compute_ns
-        allocation = self._consolidated.place(spec.demand, gpus)
+        allocation = self._consolidated.place_all(spec.demand)
         running = Hypothetical([spec], self._cluster, {0: allocation})
         parts = self._performance.reprice([Changed(0, None, allocation)], running)[0]
         return *self._performance.stages(spec, allocation, self._cluster), sum(parts)

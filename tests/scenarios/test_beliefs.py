@@ -10,8 +10,10 @@ from artist.core.buckets import ALL
 from artist.core.cluster import Cluster, Group, Machine
 from artist.core.job import Demand
 from artist.engine.added import Added
+from artist.engine.admission import check_jobs
 from artist.engine.belief import Hypothetical
 from artist.engine.consolidated import Consolidated
+from artist.engine.profiled import Profiled
 from artist.errors import PlanError
 from artist.performance.estimates import Estimates
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
@@ -115,6 +117,29 @@ def test_consolidated_keeps_to_allowed_gpu_types_and_mixes_only_where_allowed():
         place(Demand(3, gpu_types=("V100",)), 3)
     with pytest.raises(PlanError, match=r"1 GPUs are not 1\.\.0, the GPUs of type A100"):
         place(Demand(1, gpu_types=("A100",)), 1)
+
+
+def test_a_profile_holds_for_the_gpus_that_a_job_can_get():
+    """One H100 machine of 4 GPUs worth 4 each, then two T4 machines of 8 worth 1 each.
+
+    A fungible job of 8 GPUs of worth 1 takes ceil(8 / 4) = 2 H100; of T4 it takes all 8 of one machine. An
+    elastic job of 17 H100, at least 1, in steps of 2, has 1, 3, 5, ...: 3 of the 4 there are. Without types
+    it is 15 of 16 T4, 8 + 7. One second on all GPUs asked for takes 8 / 2 = 4 s on 2 and 17 / 3 s on 3.
+    """
+    cluster = Cluster(
+        [Machine("h0", 0, "h", 4, "H100", 4.0)] + [Machine(f"t{i}", 0, "t", 8, "T4") for i in range(2)]
+    )
+    place = Consolidated(cluster).place_all
+    assert place(Demand(8, fungible=True, gpu_types=("T4",))).gpu_map() == {1: 8}
+    assert place(Demand(8, fungible=True)).gpu_map() == {0: 2}
+    assert place(Demand(17, min_gpus=1, max_gpus=17, step=2)).gpu_map() == {1: 8, 2: 7}
+    jobs = [
+        job("a", 8, fungible=True, gpu_types=("H100",)),
+        job("b", 17, min_gpus=1, max_gpus=17, step=2, gpu_types=("H100",)),
+    ]
+    check_jobs(jobs, cluster)
+    profiled = Profiled(jobs, cluster, PlainPerformance(), Consolidated(cluster))
+    assert profiled.alone_ns.tolist() == [4 * NS_PER_S, 17 * NS_PER_S // 3]
 
 
 def test_at_gpus_counts_the_machines_of_a_set_only():

@@ -306,6 +306,38 @@ def test_demands_that_can_never_be_met(demand, allowed):
     assert allowed in str(error.value)
 
 
+def test_cpus_and_memory_must_be_on_the_same_machines():
+    """Two machines of 10 CPUs and 1 byte, two of 1 CPU and 10 bytes; a job may span two.
+
+    Two have 20 CPUs and 2 bytes, or 2 and 20, or 11 of each: 11 and 11 run for 3 s, 20 and 20 never would.
+    """
+    sizes = ((10, 1), (10, 1), (1, 10), (1, 10))
+    cluster = Cluster(
+        [Machine(f"m{i}", 0, "box", 0, cpus=c, memory_bytes=b) for i, (c, b) in enumerate(sizes)]
+    )
+    fits, never = (job("a", 0, 3, cpus=n, memory_bytes=n, max_machines=2) for n in (11, 20))
+    result, _ = run_checked([fits], cluster, Ordered(order="fifo"))
+    assert seconds(result, "finish_ns") == [3]
+    with pytest.raises(
+        InputError, match=r"1\.\.20 CPUs, up to 20 bytes of memory, both on the same 2 machines"
+    ):
+        run_checked([never], cluster, Ordered(order="fifo"))
+
+
+def test_a_fungible_job_must_fit_one_gpu_type():
+    """4 V100 of worth 1 and 4 T4 of worth 0.5: 4 GPUs run on the V100 for 3 s.
+
+    6 would need a mix, 4 x 1 + 4 x 0.5 = 6, which no chooser makes; a job that is not fungible mixes 4 + 2.
+    """
+    cluster = Cluster([Machine("v", 0, "v", 4, "V100"), Machine("t", 0, "t", 4, "T4", worth=0.5)])
+    for gpus, fungible in ((4, True), (6, False)):
+        fits = job("a", gpus, 3, fungible=fungible, mixed_types=True)
+        result, _ = run_checked([fits], cluster, Ordered(order="fifo"))
+        assert seconds(result, "finish_ns") == [3]
+    with pytest.raises(InputError, match=r"found '6 GPUs'; allowed: 1\.\.4 GPUs"):
+        run_checked([job("a", 6, 3, fungible=True, mixed_types=True)], cluster, Ordered(order="fifo"))
+
+
 def test_two_jobs_with_one_id_are_refused():
     """Ids are unique."""
     with pytest.raises(InputError, match="this id is used twice"):

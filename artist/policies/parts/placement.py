@@ -64,10 +64,14 @@ class MachineChooser(ABC):
     def _on(self, free: Free, usable: int, need: int, demand: Demand) -> dict[int, int] | None:
         taken = self.machines(free, usable, need)
         if taken is not None and demand.max_machines and len(taken) > demand.max_machines:
-            taken = free.buckets.fewest(need, usable)
+            taken = self._fewest(free, usable, need, demand.max_machines)
             if taken is not None and len(taken) > demand.max_machines:
                 return None
         return taken
+
+    def _fewest(self, free: Free, usable: int, need: int, span: int) -> dict[int, int] | None:
+        """Return GPUs on as few machines as can be, for a job that may span so many; None to wait."""
+        return free.buckets.fewest(need, usable)
 
     @abstractmethod
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
@@ -125,6 +129,11 @@ class Consolidate(MachineChooser):
         if taken is None and (self._widest == "network" or need > _largest_rack(free, usable)):
             taken = self._over_racks(free, usable, in_rack, need)
         return taken
+
+    def _fewest(self, free: Free, usable: int, need: int, span: int) -> dict[int, int] | None:
+        if self._widest == "rack" and need <= _largest_rack(free, usable, span):
+            return None  # no rack has it free on fewer machines
+        return super()._fewest(free, usable, need, span)
 
     @staticmethod
     def _in_rack(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int] | None:
@@ -282,10 +291,11 @@ def _in_racks(free: Free, usable: int) -> list[int]:
     return [free.buckets.total(machines & usable) for machines in free.cluster.rack_sets]
 
 
-def _largest_rack(free: Free, usable: int) -> int:
-    """Return the GPUs of some machines in the rack that has most of them, free or not."""
+def _largest_rack(free: Free, usable: int, span: int | None = None) -> int:
+    """Return the GPUs of some machines, free or not, in the rack that has most on its `span` largest."""
     sizes = free.sizes
-    return max(int(sizes[members_of(machines & usable)].sum()) for machines in free.cluster.rack_sets)
+    racks = (np.sort(sizes[members_of(machines & usable)]) for machines in free.cluster.rack_sets)
+    return max(int(rack[::-1][:span].sum()) for rack in racks)
 
 
 def _fill(free: Free, order: Iterable[int], need: int) -> dict[int, int] | None:

@@ -71,6 +71,21 @@ def test_no_more_machines_than_the_job_allows():
     assert where("first_fit", (1, 2, 0, 3), 6, max_machines=2) is None
 
 
+def test_few_machines_do_not_widen_a_rack():
+    """2, 1, 1 | 2, 1, 0 are free, 4 GPUs: rack 0 has them on three machines; 2 + 2 on two lie in two racks.
+
+    Each rack of three machines of 4 GPUs could hold the job on two (8), so a job that allows two waits. Racks
+    of 1, 1, 1, 1 | 2 | 2 never hold it on two (2 at most), so there it takes 2 + 2 over racks.
+    """
+    racks = tiny_cluster(6, 4, per_rack=3)
+    assert where("consolidate_rack", (2, 1, 1, 2, 1, 0), 4, racks) == {0: 2, 1: 1, 2: 1}
+    assert where("consolidate_rack", (2, 1, 1, 2, 1, 0), 4, racks, max_machines=2) is None
+    assert where("consolidate", (2, 1, 1, 2, 1, 0), 4, racks, max_machines=2) == {0: 2, 3: 2}
+    sizes = ((0, 1), (0, 1), (0, 1), (0, 1), (1, 2), (2, 2))
+    uneven = Cluster([Machine(f"m{i}", rack, "box", gpus) for i, (rack, gpus) in enumerate(sizes)])
+    assert where("consolidate_rack", (1, 1, 1, 1, 2, 2), 4, uneven, max_machines=2) == {4: 2, 5: 2}
+
+
 def test_the_fewest_machines_of_unequal_size():
     """Sizes 8, 4, 4: a demand of 16 takes all three at best, not ceil(16 / 8) = 2: not refused for ever."""
     cluster = Cluster([Machine(f"m{i}", 0, f"t{g}", g) for i, g in enumerate((8, 4, 4))])
