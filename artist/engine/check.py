@@ -109,7 +109,8 @@ class PlanCheck:
         slices = after.slices
         if not slices:
             raise self._error(job, "gets an allocation without slices; plan.stop() takes it away")
-        if not isinstance(after.bandwidth_cap, Real) or not 0 < after.bandwidth_cap <= 1:
+        cap = after.bandwidth_cap
+        if (type(cap) is not float and not isinstance(cap, Real)) or not 0 < cap <= 1:
             raise self._error(job, f"gets bandwidth cap {after.bandwidth_cap}; allowed: (0, 1]")
         last = -1
         for s in slices:

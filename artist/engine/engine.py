@@ -245,7 +245,7 @@ class Engine:
             if type(total_ns) is not int:  # numpy's would overflow in the accounts
                 parts = IterationParts(*map(index, parts))
                 total_ns = sum(parts)
-            if total_ns * jobs.iterations[job] * max(1, jobs.held_gpus[job]) > MOST_NS:
+            if total_ns * jobs.iterations[job] * (jobs.held_gpus[job] or 1) > MOST_NS:
                 raise _endless(jobs.specs[job], parts)
             jobs.settle(job, now)
             self._agenda.schedule(jobs.set_rate(job, parts), Due.FINISH, job)

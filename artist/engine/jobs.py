@@ -157,7 +157,8 @@ class JobTable:
                 self.first_start_ns[job] = now
         else:
             assert self.status[job] == RUNNING, self.specs[job].job_id
-            self.progress_from_ns[job] = max(self.progress_from_ns[job], now + delay)
+            if now + delay > self.progress_from_ns[job]:
+                self.progress_from_ns[job] = now + delay
         self.held_gpus[job] = allocation.gpus
         self.in_group[job] = allocation.group is not None
         self.tier[job] = tier

@@ -71,6 +71,7 @@ class PlacedPerformance:
         self._fixed = [effect.ns for effect in chain if not isinstance(effect, ByResources)]
         self._by_resources = [effect.on_grid for effect in chain if isinstance(effect, ByResources)]
         self._effects = [(_FIELDS.index(effect.part), effect.ns) for effect in chain]
+        self._uncapped = self._effects[1:]
         self._stages = StageTimes(self._compute, communication, network_stage)
         groups = Groups(packed or Packed(), interleaved or Interleaved(), self.stages)
         self._couplings: tuple[Coupling, ...] = (groups, *couplings)
@@ -137,7 +138,7 @@ class PlacedPerformance:
         """Return the parts of an iteration with no other job near."""
         compute_ns = self._compute.ns(spec, allocation, cluster)
         parts = [compute_ns, 0, 0, 0, 0, 0]
-        for field, ns in self._effects:
+        for field, ns in self._uncapped if allocation.bandwidth_cap == 1.0 else self._effects:
             parts[field] += ns(spec, allocation, cluster, compute_ns)
         return IterationParts._make(parts)
 

@@ -37,7 +37,10 @@ class Groups:
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
         """Return the changed jobs and the members of their groups, group by group; none without a group."""
-        if not any_group(changed):
+        for _, before, after in changed:
+            if (before is not None and before.group) or (after is not None and after.group):
+                break
+        else:
             return ()
         jobs: dict[int, None] = {}
         for job in members_touched(changed, running):
@@ -78,13 +81,3 @@ def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, N
             if each is not None and each.group is not None:
                 jobs.update(dict.fromkeys(running.members(each.group.name)))
     return jobs
-
-
-def any_group(changed: Sequence[Changed]) -> bool:
-    """Return whether a changed job is or was in a group."""
-    for _, before, after in changed:
-        if before is not None and before.group is not None:
-            return True
-        if after is not None and after.group is not None:
-            return True
-    return False

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from artist.core.cluster import Allocation, Cluster
-from artist.core.job import Demand, JobSpec
+from artist.core.job import Demand, JobSpec, Stages
 from artist.performance.effects.compute import Compute, scaled
 from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, shape_of
 
@@ -54,27 +54,32 @@ class Communication:
         """Return the exposed communication of an iteration in ns."""
         if not spec.model or allocation.gpus < 2:
             return 0
-        return self._share(spec, allocation, cluster, compute_ns, 0)
+        exposed, _, of = self._answer(spec, allocation, cluster)
+        if spec.stages is not None:
+            compute_ns = self._of_stages(spec.stages, spec, allocation, cluster)
+        return (2 * compute_ns * exposed + of) // (2 * of)  # rounded
 
     def full_ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
         """Return the whole communication of an iteration in ns, hidden or not."""
         if not spec.model or allocation.gpus < 2:
             return 0
-        return self._share(spec, allocation, cluster, compute_ns, 1)
-
-    def _share(
-        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int, which: int
-    ) -> int:
-        """Return exposed (0) or full (1) communication as a share of the GPUs' compute time, rounded."""
-        demand, shape = spec.demand, self._shape(allocation, cluster)
-        key = (spec.model, demand, shape)
-        answer = self._answers.get(key)
-        if answer is None:
-            answer = self._answers[key] = self._ask(spec, allocation, cluster, shape)
+        _, full, of = self._answer(spec, allocation, cluster)
         if spec.stages is not None:
-            compute_ns = scaled(spec.stages.gpu_ns, self._compute.factor(demand, allocation, cluster))
-        part, of = answer[which], answer[2]
-        return (2 * compute_ns * part + of) // (2 * of)
+            compute_ns = self._of_stages(spec.stages, spec, allocation, cluster)
+        return (2 * compute_ns * full + of) // (2 * of)
+
+    def _of_stages(self, stages: Stages, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
+        """Return the time that the GPUs compute where an iteration has stages, in ns."""
+        return scaled(stages.gpu_ns, self._compute.factor(spec.demand, allocation, cluster))
+
+    def _answer(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> tuple[int, int, int]:
+        """Return exposed and full communication, and the compute that they go with, in ns."""
+        shape = self._shape(allocation, cluster)
+        key = (spec.model, spec.demand, shape)
+        known = self._answers.get(key)
+        if known is None:
+            known = self._answers[key] = self._ask(spec, allocation, cluster, shape)
+        return known
 
     def _ask(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, shape: Shape
