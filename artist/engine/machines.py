@@ -1,7 +1,7 @@
 """What the machines have free, who is on them, and the integrals over time."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from artist.core.buckets import Buckets, members_of
 from artist.core.cluster import Allocation, Cluster, Group, crosses_racks, racks_of
@@ -22,7 +22,7 @@ class MachineTable:
     jobs_on
         Running jobs by machine, in order of arrival there.
     crossing_rack
-        Running jobs in several racks, by rack: they use the links between.
+        Running jobs in several racks, by rack: they use the links between. None until somebody asks.
     touched
         Machines whose jobs changed since this was last emptied; None until somebody asks.
     groups
@@ -43,7 +43,7 @@ class MachineTable:
             self.pool_sets[pool] = self.pool_sets.get(pool, 0) | 1 << number
         self.jobs_on: list[dict[int, None]] = [{} for _ in machines]
         self.touched: dict[int, None] | None = None
-        self.crossing_rack: list[dict[int, None]] = [{} for _ in range(cluster.n_racks)]
+        self.crossing_rack: list[dict[int, None]] | None = None
         self.groups: dict[str, tuple[Group, dict[int, None]]] = {}
         self.buckets = Buckets.of(
             self.free_gpus, self.accepts, cluster.rack_of, max(self.free_gpus, default=0)
@@ -66,9 +66,8 @@ class MachineTable:
     def take(self, job: int, allocation: Allocation) -> None:
         """Give a job what its allocation says."""
         group = allocation.group
-        if len(allocation.slices) > 1 and crosses_racks(allocation, self.cluster):
-            for rack in racks_of(allocation, self.cluster):
-                self.crossing_rack[rack][job] = None
+        if self.crossing_rack is not None:
+            self._cross(job, allocation)
         if self.touched is not None:
             self.touched.update((s.machine, None) for s in allocation.slices)
         for m, gpus, cpus, memory in allocation.slices:
@@ -87,9 +86,9 @@ class MachineTable:
     def give_back(self, job: int, allocation: Allocation) -> None:
         """Take from a job what its allocation says; the last member frees its group's GPUs."""
         group = allocation.group
-        if len(allocation.slices) > 1 and crosses_racks(allocation, self.cluster):
-            for rack in racks_of(allocation, self.cluster):
-                del self.crossing_rack[rack][job]
+        if self.crossing_rack is not None:
+            for crossing in self.crossing_rack:
+                crossing.pop(job, None)
         if self.touched is not None:
             self.touched.update((s.machine, None) for s in allocation.slices)
         for m, gpus, cpus, memory in allocation.slices:
@@ -105,6 +104,20 @@ class MachineTable:
                 del self.groups[group.name]
                 for m, gpus in record.gpus:
                     self._take_group_gpus(m, -gpus)
+
+    def watch_racks(self, held: Iterable[tuple[int, Allocation]]) -> list[dict[int, None]]:
+        """Keep `crossing_rack` from now on, and return it; `held` is what all running jobs hold."""
+        if self.crossing_rack is None:
+            self.crossing_rack = [{} for _ in range(self.cluster.n_racks)]
+            for job, allocation in held:
+                self._cross(job, allocation)
+        return self.crossing_rack
+
+    def _cross(self, job: int, allocation: Allocation) -> None:
+        assert self.crossing_rack is not None
+        if crosses_racks(allocation, self.cluster):
+            for rack in racks_of(allocation, self.cluster):
+                self.crossing_rack[rack][job] = None
 
     def _take_gpus(self, machine: int, gpus: int) -> None:
         gpus = int(gpus)  # numpy's would overflow in the integrals
@@ -163,9 +176,11 @@ class MachineTable:
             assert getattr(self, name) == getattr(fresh, name), name
         assert self.buckets.sets == fresh.buckets.sets, "buckets"
         assert self.buckets.in_rack == fresh.buckets.in_rack, "free GPUs by rack"
-        for name in ("jobs_on", "crossing_rack"):
-            own, recounted = ([sorted(x) for x in getattr(table, name)] for table in (self, fresh))
-            assert own == recounted, name
+        assert [sorted(x) for x in self.jobs_on] == [sorted(x) for x in fresh.jobs_on], "jobs_on"
+        if self.crossing_rack is not None:
+            assert list(map(sorted, self.crossing_rack)) == list(map(sorted, fresh.watch_racks(held))), (
+                "racks"
+            )
         assert min(self.free_gpus, default=0) >= 0, "GPUs given twice"
         assert min(self.free_cpus, default=0) >= 0, "CPUs given twice"
         assert min(self.free_memory, default=0) >= 0, "memory given twice"

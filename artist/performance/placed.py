@@ -17,7 +17,7 @@ from artist.performance.couplings.packed import Packed
 from artist.performance.effects.api import ByResources, Effect
 from artist.performance.effects.bandwidth_cap import BandwidthCap
 from artist.performance.effects.communication import Communication
-from artist.performance.effects.compute import Compute
+from artist.performance.effects.compute import Compute, scaled
 from artist.performance.effects.stages import NetworkStage, StageTimes
 from netmodels.api import Fabric, NetworkModel, Profile, SystemSettings
 
@@ -136,7 +136,8 @@ class PlacedPerformance:
 
     def _alone(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> IterationParts:
         """Return the parts of an iteration with no other job near."""
-        compute_ns = self._compute.ns(spec, allocation, cluster)
+        factor = self._compute.factor(spec.demand, allocation, cluster)
+        compute_ns = spec.compute_ns if factor == 1.0 else scaled(spec.compute_ns, factor)
         parts = [compute_ns, 0, 0, 0, 0, 0]
         for field, ns in self._uncapped if allocation.bandwidth_cap == 1.0 else self._effects:
             parts[field] += ns(spec, allocation, cluster, compute_ns)
