@@ -101,7 +101,7 @@ class Free:
         self._add(allocation, 1)
 
     def fits(self, allocation: Allocation) -> bool:
-        """Tell whether an allocation with GPUs of its own could be taken now."""
+        """Return whether an allocation with GPUs of its own could be taken now."""
         return all(
             self._gpus[m] >= gpus and self._cpus[m] >= cpus and self._memory[m] >= memory
             for m, gpus, cpus, memory in allocation.slices

@@ -64,7 +64,7 @@ class Overheads:
         return self._constant_ns[kind]
 
     def keeps_open_iteration(self, spec: JobSpec) -> bool:
-        """Tell whether a stopped or moved job goes on inside its iteration (suspend-resume)."""
+        """Return whether a stopped or moved job goes on inside its iteration (suspend-resume)."""
         return (spec.on_stop or self.parameters.on_stop) == "keep"
 
     def checkpoint_iterations(self, spec: JobSpec) -> int:
@@ -94,7 +94,7 @@ def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeK
 
 
 def same_machines(before: Allocation | None, after: Allocation) -> bool:
-    """Tell whether a stopped job comes back to the machines that it had."""
+    """Return whether a stopped job comes back to the machines that it had."""
     return before is not None and before.gpu_map().keys() == after.gpu_map().keys()
 
 

@@ -117,7 +117,7 @@ class Muri:
         return plan.done()
 
     def _differ(self, taken: list[int]) -> bool:
-        """Tell whether those who are taken now ask for another plan than the last ones."""
+        """Return whether those who are taken now ask for another plan than the last ones."""
         return sorted(taken) != sorted(self._last) if self._all_ran else taken != self._last
 
     def _place(

@@ -215,7 +215,7 @@ def _unforeseen(error: BaseException, request: Request) -> Outcome:
 
 
 def _of_the_scheduler(error: BaseException) -> bool:
-    """Tell whether submitit raised it when its job was out of time, or is to be queued again."""
+    """Return whether submitit raised it when its job was out of time, or is to be queued again."""
     return any("submitit" in Path(frame.filename).parts for frame in extract_tb(error.__traceback__))
 
 

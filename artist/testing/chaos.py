@@ -41,7 +41,7 @@ def used(held: Held, machines: int) -> list[list[int]]:
 
 
 def groups_are_sound(held: Held) -> bool:
-    """Tell whether members name equal records and fit into them."""
+    """Return whether members name equal records and fit into them."""
     records = {a.group for a in held.values() if a.group}
     if len({group.name for group in records}) < len(records):
         return False
@@ -63,7 +63,7 @@ def is_legal(
     capacity: Sequence[Sequence[int]],
     open_: Sequence[bool],
 ) -> bool:
-    """Tell whether a cluster may go from one state to another; `capacity` counts all machines."""
+    """Return whether a cluster may go from one state to another; `capacity` counts all machines."""
     use, was = used(after, len(capacity)), used(before, len(capacity))
     if any(u > c for us, cs in zip(use, capacity, strict=True) for u, c in zip(us, cs, strict=True)):
         return False

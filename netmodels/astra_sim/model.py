@@ -142,7 +142,7 @@ class AstraSim:
         return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
 
     def carries(self, shape: Shape, fabric: Fabric) -> bool:
-        """Tell whether the answer for a placement is carried over from its neighbour."""
+        """Return whether the answer for a placement is carried over from its neighbour."""
         if self.program.backend == "ns3":
             return False
         try:

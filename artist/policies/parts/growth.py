@@ -76,7 +76,7 @@ class Growth:
             self._grown[job] = (before, after)
 
     def _all_fit(self, view: ClusterView) -> bool:
-        """Tell whether all jobs that wait fit on what is free."""
+        """Return whether all jobs that wait fit on what is free."""
         packing, waiting = Packing(view.free()), view.waiting.job.tolist()
         return all(packing.place(view.demand(job), self._placer) is not None for job in waiting)
 

@@ -189,7 +189,7 @@ class Pairs:
 
 
 def _suits(demand: Demand, held: Allocation, cluster: Cluster) -> bool:
-    """Tell whether a job may run on the GPUs of another that holds as many as it asks for."""
+    """Return whether a job may run on the GPUs of another that holds as many as it asks for."""
     machines = [cluster.machines[s.machine] for s in held.slices]
     types = {machine.gpu_type for machine in machines}
     return (

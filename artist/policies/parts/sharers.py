@@ -51,11 +51,11 @@ class Sharers:
         return visited
 
     def __contains__(self, job: int) -> bool:
-        """Tell whether a job runs here."""
+        """Return whether a job runs here."""
         return job in self._on
 
     def owns(self, job: int) -> bool:
-        """Tell whether a running job is guaranteed its GPUs now."""
+        """Return whether a running job is guaranteed its GPUs now."""
         return job in self._owners
 
     def owners(self) -> list[int]:

@@ -27,7 +27,7 @@ UseCpus = Literal["ignore", "keep"]
 
 
 def same_header(table: pd.DataFrame, header: Sequence[str]) -> bool:
-    """Tell whether a file has all of these columns."""
+    """Return whether a file has all of these columns."""
     return set(header) <= set(table.columns)
 
 
