@@ -16,7 +16,7 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
     Raises
     ------
     InputError
-        If the settings contradict each other, a machine type is unknown, or the file of events is no good.
+        If the settings contradict each other, a machine type is unknown, or the file of events is invalid.
     """
     per_rack = config.machines_per_rack or topology.machines_per_rack
     try:

@@ -82,7 +82,7 @@ def read_demand(path: Path, step_s: float) -> DemandSeries:
     Raises
     ------
     InputError
-        If the file is no good, or shorter than a step.
+        If the file is invalid, or shorter than a step.
     """
     raw = read_csv(path)
     if raw.empty:

@@ -65,7 +65,7 @@ def report(
     ------
     InputError
         If a folder does not exist, no finished run is found, a file of a run is damaged, no row is like the
-        baseline, the claims are no good, or the output cannot be written.
+        baseline, the claims are invalid, or the output cannot be written.
     """
     claimed = None if claims is None else read_claims(claims)
     found = find_runs(folders)

@@ -193,7 +193,7 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
 
 
 def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Return the files that the parts of a configuration say they read; none of a part that is no good."""
+    """Return the files that the parts of a configuration say they read; none of an invalid part."""
     made = []
     for field in ("policy", "workload", "arrivals", "signals", "overheads", "estimates", "network.model"):
         with suppress(Exception, SystemExit):  # the run itself will say what is wrong
@@ -243,7 +243,7 @@ def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str
     Raises
     ------
     InputError
-        If their file is no good.
+        If their file is invalid.
     """
     if config.profiles is None:
         return get_profile

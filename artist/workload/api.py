@@ -73,7 +73,7 @@ class JobSource(Protocol):
         Raises
         ------
         InputError
-            If the source is no good; names file, row and field.
+            If the source is invalid; names file, row and field.
         """
 
 

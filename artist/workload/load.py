@@ -31,7 +31,7 @@ def read_table(source: JobSource, gpus: Gpus) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the source is no good, no job is left, or the GPUs that times hold for are not known.
+        If the source is invalid, no job is left, or the GPUs that times hold for are not known.
     """
     where = ", ".join(map(str, source.input_files)) or type(source).__name__
     if isinstance(source, Generator):

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -28,6 +30,8 @@ from artist.recording.folder import write_run
 from artist.recording.metrics import summarise
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
+from artist.results.folder import read_run
+from artist.results.run import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 S = 1_000_000_000
@@ -192,3 +196,26 @@ def traces() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the recovered traces are not at {folder}")
     return folder
+
+
+@pytest.fixture
+def paper_run(run_folder: Callable[..., Path], tmp_path: Path) -> Run:
+    """The run on paper: a on m0 until 10 s, c on m1 from 2 s to 6 s, b on both from 10 s to 22.5 s."""
+    return read_run(run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1}))
+
+
+@pytest.fixture
+def rewrite() -> Callable[[Run, list[tuple[float, str, str, str | None]]], None]:
+    """Return how to replace the events of a run."""
+
+    def replace_events(run: Run, rows: list[tuple[float, str, str, str | None]]) -> None:
+        time_s, kind, job_id, allocation = map(list, zip(*rows, strict=True))
+        columns = {
+            "time_s": time_s,
+            "kind": kind,
+            "job_id": job_id,
+            "allocation": pa.array(allocation, pa.string()),
+        }
+        pq.write_table(pa.table(columns), run.folder / "events.parquet")
+
+    return replace_events

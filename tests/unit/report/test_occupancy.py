@@ -2,42 +2,19 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-import pytest
 
 from artist.report.figures.picture import picture
 from artist.report.trace import trace_text
 from artist.results.compare import compare
-from artist.results.folder import read_run
 from artist.results.run import Run
 
 
-@pytest.fixture
-def run(run_folder: Callable[..., Path], tmp_path: Path) -> Run:
-    """The run on paper: a on m0 until 10 s, c on m1 from 2 s to 6 s, b on both from 10 s to 22.5 s."""
-    return read_run(run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1}))
-
-
-def rewrite(run: Run, rows: list[tuple[float, str, str, str | None]]) -> None:
-    """Replace the events of a run."""
-    time_s, kind, job_id, allocation = map(list, zip(*rows, strict=True))
-    columns = {
-        "time_s": time_s,
-        "kind": kind,
-        "job_id": job_id,
-        "allocation": pa.array(allocation, pa.string()),
-    }
-    pq.write_table(pa.table(columns), run.folder / "events.parquet")
-
-
-def test_the_picture_of_the_run_on_paper(run: Run) -> None:
+def test_the_picture_of_the_run_on_paper(paper_run: Run) -> None:
     """2 machines x 2 GPUs: all of m0 in one colour (2-4 GPUs), m1 white before 2 s and from 6 s to 10 s."""
-    made = picture(compare([run]).groups[0], 22.5)
+    made = picture(compare([paper_run]).groups[0], 22.5)
     rows, bins, _ = made.pixels.shape
     assert (rows, made.machines) == (4, 2)
     white = (made.pixels == 255).all(axis=2)
@@ -48,10 +25,10 @@ def test_the_picture_of_the_run_on_paper(run: Run) -> None:
     assert len({tuple(pixel) for pixel in made.pixels[~white]}) == 1
 
 
-def test_idle_machines_are_in_the_picture(run: Run) -> None:
+def test_idle_machines_are_in_the_picture(paper_run: Run, rewrite: Callable[..., None]) -> None:
     """Only m0 was used; the capacity of 4 GPUs says that there is another machine of 2."""
-    rewrite(run, [(0.0, "start", "a", "m0:2"), (22.5, "finish", "a", None)])
-    assert picture(compare([run]).groups[0], 22.5).machines == 2
+    rewrite(paper_run, [(0.0, "start", "a", "m0:2"), (22.5, "finish", "a", None)])
+    assert picture(compare([paper_run]).groups[0], 22.5).machines == 2
 
 
 def _trace(run: Run) -> list[dict[str, Any]]:
@@ -59,9 +36,9 @@ def _trace(run: Run) -> list[dict[str, Any]]:
     return events
 
 
-def test_the_trace_is_what_the_format_asks_for(run: Run) -> None:
+def test_the_trace_is_what_the_format_asks_for(paper_run: Run) -> None:
     """Trace Event Format: an object with traceEvents; X has ts and dur, C numbers, M names."""
-    text, left_out = trace_text(run)
+    text, left_out = trace_text(paper_run)
     trace = json.loads(text)
     assert (trace["displayTimeUnit"], left_out) == ("ms", 0)
     needed = {"X": {"ts", "dur", "cat"}, "C": {"ts"}, "M": set()}
@@ -73,9 +50,9 @@ def test_the_trace_is_what_the_format_asks_for(run: Run) -> None:
             assert all(isinstance(value, int) for value in event["args"].values())
 
 
-def test_jobs_in_the_trace_of_the_run_on_paper(run: Run) -> None:
+def test_jobs_in_the_trace_of_the_run_on_paper(paper_run: Run) -> None:
     """An event for each GPU that a job held: 2 + 2 + 4; machines are processes, process 0 the cluster."""
-    events = _trace(run)
+    events = _trace(paper_run)
     names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     assert names == {0: "cluster", 1: "m0", 2: "m1"}
     held = sorted((e["name"], names[e["pid"]], e["tid"], e["ts"], e["dur"]) for e in events if e["ph"] == "X")
@@ -88,13 +65,13 @@ def test_jobs_in_the_trace_of_the_run_on_paper(run: Run) -> None:
     assert (told["user"], told["gpus"], told["queueing_s"], told["ended"]) == ("bob", 4, 9.0, "finish")
 
 
-def test_counters_of_the_trace(run: Run) -> None:
+def test_counters_of_the_trace(paper_run: Run) -> None:
     """The queue of the run on paper: b waits from 1 s to 10 s."""
-    queue = [(e["ts"], e["args"]["value"]) for e in _trace(run) if e["name"] == "queue length"]
+    queue = [(e["ts"], e["args"]["value"]) for e in _trace(paper_run) if e["name"] == "queue length"]
     assert queue == [(0.0, 0), (1e6, 1), (10e6, 0)]
 
 
-def test_events_of_a_thread_never_overlap(run: Run) -> None:
+def test_events_of_a_thread_never_overlap(paper_run: Run, rewrite: Callable[..., None]) -> None:
     """Jobs that share a GPU, and one that begins as another ends: each thread is free when it is used."""
     rows: list[tuple[float, str, str, str | None]] = [
         (0.0, "start", "p", "m0:2 g=shared"),
@@ -104,16 +81,16 @@ def test_events_of_a_thread_never_overlap(run: Run) -> None:
         (6.0, "finish", "q", None),
         (7.0, "finish", "r", None),
     ]
-    rewrite(run, rows)
-    held = [e for e in _trace(run) if e["ph"] == "X"]
+    rewrite(paper_run, rows)
+    held = [e for e in _trace(paper_run) if e["ph"] == "X"]
     assert len({e["tid"] for e in held}) == 4
     for one in held:
         others = (e for e in held if e is not one and e["tid"] == one["tid"])
         assert all(one["ts"] + one["dur"] <= e["ts"] or e["ts"] + e["dur"] <= one["ts"] for e in others)
 
 
-def test_a_long_trace_ends_early_and_says_so(run: Run) -> None:
+def test_a_long_trace_ends_early_and_says_so(paper_run: Run) -> None:
     """5 events allowed: a and c take 4, and b's 2 stays of 2 GPUs each are left out."""
-    text, left_out = trace_text(run, most=5)
+    text, left_out = trace_text(paper_run, most=5)
     assert left_out == 2
     assert {e["name"] for e in json.loads(text)["traceEvents"] if e["ph"] == "X"} == {"a", "c"}

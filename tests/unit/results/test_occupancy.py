@@ -1,7 +1,6 @@
 """Who ran where, read back from events."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,27 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from artist.errors import InputError
-from artist.results.folder import read_run
 from artist.results.occupancy import Stays, parse_allocation, read_stays, used_gpus
 from artist.results.run import Run
-
-
-@pytest.fixture
-def run(run_folder: Callable[..., Path], tmp_path: Path) -> Run:
-    """The run on paper: a on m0 until 10 s, c on m1 from 2 s to 6 s, b on both from 10 s to 22.5 s."""
-    return read_run(run_folder(tmp_path / "run", {"policy": {"name": "fifo"}, "seed": 1}))
-
-
-def rewrite(run: Run, rows: list[tuple[float, str, str, str | None]]) -> None:
-    """Replace the events of a run."""
-    time_s, kind, job_id, allocation = map(list, zip(*rows, strict=True))
-    columns = {
-        "time_s": time_s,
-        "kind": kind,
-        "job_id": job_id,
-        "allocation": pa.array(allocation, pa.string()),
-    }
-    pq.write_table(pa.table(columns), run.folder / "events.parquet")
 
 
 def as_rows(stays: Stays) -> list[tuple[object, ...]]:
@@ -41,9 +21,9 @@ def as_rows(stays: Stays) -> list[tuple[object, ...]]:
     ]
 
 
-def test_stays_of_the_run_on_paper(run: Run) -> None:
+def test_stays_of_the_run_on_paper(paper_run: Run) -> None:
     """Three jobs, of which b is on two machines: four stays, in order of start."""
-    assert as_rows(read_stays(run)) == [
+    assert as_rows(read_stays(paper_run)) == [
         ("a", "m0", 2, 0.0, 10.0, "start", "finish"),
         ("c", "m1", 2, 2.0, 6.0, "start", "finish"),
         ("b", "m0", 2, 10.0, 22.5, "start", "finish"),
@@ -51,10 +31,10 @@ def test_stays_of_the_run_on_paper(run: Run) -> None:
     ]
 
 
-def test_a_move_a_stop_and_what_lasts_to_the_end(run: Run) -> None:
+def test_a_move_a_stop_and_what_lasts_to_the_end(paper_run: Run, rewrite: Callable[..., None]) -> None:
     """Job x moves at 3 s, is stopped at 5 s, starts anew at 8 s and still runs at the last event, at 9 s."""
     rewrite(
-        run,
+        paper_run,
         [
             (0.0, "arrival", "x", None),
             (1.0, "start", "x", "m0:1"),
@@ -64,7 +44,7 @@ def test_a_move_a_stop_and_what_lasts_to_the_end(run: Run) -> None:
             (9.0, "arrival", "y", None),
         ],
     )
-    stays = read_stays(run)
+    stays = read_stays(paper_run)
     assert stays.machines == ("m0", "m2", "m10")  # in natural order
     assert as_rows(stays) == [
         ("x", "m0", 1, 1.0, 3.0, "start", "migrate"),
@@ -88,18 +68,18 @@ def test_allocations_are_read_as_they_are_written(text: str, parts: list[tuple[s
     assert parse_allocation(text) == parts
 
 
-def test_use_is_exact_in_each_bin(run: Run) -> None:
+def test_use_is_exact_in_each_bin(paper_run: Run) -> None:
     """m0 in bins of 7.5 s: 2 GPUs in the first; a's 2.5 s and b's 5 s in the second; b in the third."""
-    stays = read_stays(run)
+    stays = read_stays(paper_run)
     edges = np.linspace(0.0, 22.5, 4)
     used = used_gpus(stays, np.zeros(4, dtype=np.int64), 1, 2, stays.machine, edges)
     assert used[0, 0].tolist() == pytest.approx([2.0, 2.0, 2.0])
     assert used[1, 0].tolist() == pytest.approx([2 * 4 / 7.5, 2 * 5 / 7.5, 2.0])
 
 
-def test_use_keeps_all_gpu_time(run: Run) -> None:
+def test_use_keeps_all_gpu_time(paper_run: Run) -> None:
     """Whatever the bins, their sum is the GPU time of the run: 20 + 50 + 8 = 78 GPU s."""
-    stays = read_stays(run)
+    stays = read_stays(paper_run)
     for bins in (1, 7, 100):
         used = used_gpus(
             stays, np.zeros(4, dtype=np.int64), 1, 2, stays.machine, np.linspace(0.0, 22.5, bins + 1)
@@ -107,7 +87,7 @@ def test_use_keeps_all_gpu_time(run: Run) -> None:
         assert used.sum() * 22.5 / bins == pytest.approx(78.0)
 
 
-def test_half_a_million_events_are_read_in_seconds(run: Run) -> None:
+def test_half_a_million_events_are_read_in_seconds(paper_run: Run) -> None:
     """A month of a large trace: 400,000 events of 100,000 jobs; measured 0.4 s, 5 s are allowed."""
     import time
 
@@ -122,16 +102,16 @@ def test_half_a_million_events_are_read_in_seconds(run: Run) -> None:
         "job_id": jobs,
         "allocation": pa.array(place, pa.string()),
     }
-    pq.write_table(pa.table(table), run.folder / "events.parquet")
+    pq.write_table(pa.table(table), paper_run.folder / "events.parquet")
     before = time.perf_counter()
-    assert len(read_stays(run).job) == 2 * n
+    assert len(read_stays(paper_run).job) == 2 * n
     assert time.perf_counter() - before < 5
 
 
-def test_events_without_allocations_are_refused(run: Run) -> None:
+def test_events_without_allocations_are_refused(paper_run: Run) -> None:
     """A table of another program: the message names the column."""
     pq.write_table(
-        pa.table({"time_s": [0.0], "kind": ["start"], "job_id": ["a"]}), run.folder / "events.parquet"
+        pa.table({"time_s": [0.0], "kind": ["start"], "job_id": ["a"]}), paper_run.folder / "events.parquet"
     )
     with pytest.raises(InputError, match="columns are missing"):
-        read_stays(run)
+        read_stays(paper_run)
