@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.buckets import ALL, first_of
-from artist.core.cluster import Allocation, Cluster, Slice, racks_of
+from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.engine.added import Added
 from artist.engine.consolidated import Consolidated
+from artist.engine.hypothetical import Added, Hypothetical
 from artist.errors import PlanError
 from artist.performance.api import Changed, OnGrid, Performance, Running
 
@@ -64,7 +64,9 @@ class Belief:
     def added(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> tuple[Ints, Mapping[int, int]]:
         held = dict(zip(jobs, allocations, strict=True))
         changed = [Changed(j, self._held[j], a) for j, a in held.items()]
-        parts = self._performance.reprice(changed, Added(self._running, held))
+        parts = self._performance.reprice(
+            changed, Added(self._running, Hypothetical(self._specs, self._cluster, held))
+        )
         own = np.array([self._believed(j, parts[j]) for j in jobs], dtype=np.int64)
         near = {j: self._running.allocation(j) for j in parts if j not in held}
         if not near:
@@ -110,34 +112,3 @@ class Belief:
 
     def _believed(self, job: int, parts: IterationParts) -> int:
         return max(1, round(sum(parts) * self._factors[job]))
-
-
-class Hypothetical:
-    """Jobs that would run, in an otherwise empty cluster; see `artist.performance.api.Running`."""
-
-    def __init__(self, specs: Sequence[JobSpec], cluster: Cluster, held: Mapping[int, Allocation]) -> None:
-        self.cluster = cluster
-        self._specs = specs
-        self._held = held
-
-    def spec(self, job: int) -> JobSpec:
-        return self._specs[job]
-
-    def allocation(self, job: int) -> Allocation:
-        return self._held[job]
-
-    def ready_ns(self, job: int) -> int:
-        return 0
-
-    def jobs_on(self, machine: int) -> list[int]:
-        return [j for j, a in self._held.items() if any(s.machine == machine for s in a.slices)]
-
-    def crossing_machine(self, machine: int) -> list[int]:
-        return [j for j in self.jobs_on(machine) if len(self._held[j].slices) > 1]
-
-    def crossing_rack(self, rack: int) -> list[int]:
-        found = {j: racks_of(a, self.cluster) for j, a in self._held.items()}
-        return [j for j, racks in found.items() if len(racks) > 1 and rack in racks]
-
-    def members(self, group: str) -> list[int]:
-        return [j for j, a in self._held.items() if a.group is not None and a.group.name == group]

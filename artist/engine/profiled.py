@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
-from artist.engine.belief import Hypothetical
 from artist.engine.consolidated import Consolidated
+from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed, Performance
 
 Ints = npt.NDArray[np.int64]

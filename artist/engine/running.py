@@ -41,10 +41,8 @@ class RunningJobs:
 
     def crossing_rack(self, rack: int) -> Sequence[int]:
         """Return the running jobs in a rack that are in others, too."""
-        if self._machines.crossing_rack is None:
-            held = ((j, a) for j, a in enumerate(self._jobs.held) if a is not None)
-            return tuple(self._machines.watch_racks(held)[rack])
-        return tuple(self._machines.crossing_rack[rack])
+        held = ((j, a) for j, a in enumerate(self._jobs.held) if a is not None)
+        return tuple(self._machines.watch_racks(held)[rack])
 
     def members(self, group: str) -> Iterable[int]:
         """Return the running jobs of a group."""

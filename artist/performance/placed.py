@@ -17,7 +17,7 @@ from artist.performance.couplings.packed import Packed
 from artist.performance.effects.api import ByResources, Effect
 from artist.performance.effects.bandwidth_cap import BandwidthCap
 from artist.performance.effects.communication import Communication
-from artist.performance.effects.compute import Compute, scaled
+from artist.performance.effects.compute import Compute
 from artist.performance.effects.stages import NetworkStage, StageTimes
 from netmodels.api import Fabric, NetworkModel, Profile, SystemSettings
 
@@ -71,7 +71,7 @@ class PlacedPerformance:
         self._fixed = [effect.ns for effect in chain if not isinstance(effect, ByResources)]
         self._by_resources = [effect.on_grid for effect in chain if isinstance(effect, ByResources)]
         self._effects = [(_FIELDS.index(effect.part), effect.ns) for effect in chain]
-        self._uncapped = self._effects[1:]
+        self._uncapped = self._effects[1:]  # of most jobs: a call a price less
         self._stages = StageTimes(self._compute, communication, network_stage)
         groups = Groups(packed or Packed(), interleaved or Interleaved(), self.stages)
         self._couplings: tuple[Coupling, ...] = (groups, *couplings)
@@ -136,8 +136,7 @@ class PlacedPerformance:
 
     def _alone(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> IterationParts:
         """Return the parts of an iteration with no other job near."""
-        factor = self._compute.factor(spec.demand, allocation, cluster)
-        compute_ns = spec.compute_ns if factor == 1.0 else scaled(spec.compute_ns, factor)
+        compute_ns = self._compute.ns(spec, allocation, cluster)
         parts = [compute_ns, 0, 0, 0, 0, 0]
         for field, ns in self._uncapped if allocation.bandwidth_cap == 1.0 else self._effects:
             parts[field] += ns(spec, allocation, cluster, compute_ns)

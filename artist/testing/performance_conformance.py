@@ -16,7 +16,7 @@ import numpy as np
 from artist.core.cluster import MODES, Allocation, Cluster, Group, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
-from artist.engine.belief import Hypothetical
+from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed, Performance
 from artist.testing.tiny import tiny_cluster
 

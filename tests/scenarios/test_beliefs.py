@@ -9,10 +9,9 @@ import pytest
 from artist.core.buckets import ALL
 from artist.core.cluster import Cluster, Group, Machine
 from artist.core.job import Demand
-from artist.engine.added import Added
 from artist.engine.admission import check_jobs
-from artist.engine.belief import Hypothetical
 from artist.engine.consolidated import Consolidated
+from artist.engine.hypothetical import Added, Hypothetical
 from artist.engine.profiled import Profiled
 from artist.errors import PlanError
 from artist.performance.estimates import Estimates
@@ -329,7 +328,7 @@ def test_what_would_run_is_what_runs_with_the_placed_jobs_where_they_would_be():
     for _ in range(100):
         before = {j: allocation() for j in rng.sample(range(6), 4)}
         placed = {j: allocation() for j in rng.sample(range(6), 2)}
-        found = Added(Hypothetical(specs, cluster, before), placed)
+        found = Added(Hypothetical(specs, cluster, before), Hypothetical(specs, cluster, placed))
         expected = Hypothetical(specs, cluster, before | placed)
         for index, keys in {
             "jobs_on": range(4),

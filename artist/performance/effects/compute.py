@@ -35,8 +35,7 @@ class Compute:
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
         """Return the compute time of an iteration in ns."""
-        factor = self.factor(spec.demand, allocation, cluster)
-        return spec.compute_ns if factor == 1.0 else scaled(spec.compute_ns, factor)
+        return scaled(spec.compute_ns, self.factor(spec.demand, allocation, cluster))
 
     def factor(
         self, demand: Demand, allocation: Allocation, cluster: Cluster, measured_speed: float | None = None

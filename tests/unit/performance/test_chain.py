@@ -7,7 +7,7 @@ import pytest
 from artist.core.cluster import Cluster, Group, Machine, racks_of
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
-from artist.engine.belief import Hypothetical
+from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
 from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance

@@ -7,7 +7,7 @@ import pytest
 from artist.core.cluster import Cluster, Group, Machine
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
-from artist.engine.belief import Hypothetical
+from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed

@@ -1,0 +1,95 @@
+"""Jobs that would run: alone in the cluster, or beside all that runs now."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from artist.core.cluster import Allocation, Cluster, racks_of
+from artist.core.job import JobSpec
+from artist.performance.api import Running
+
+
+class Hypothetical:
+    """Jobs that would run, in an otherwise empty cluster; see `artist.performance.api.Running`."""
+
+    def __init__(self, specs: Sequence[JobSpec], cluster: Cluster, held: Mapping[int, Allocation]) -> None:
+        self.cluster = cluster
+        self._specs = specs
+        self._held = held
+
+    def __contains__(self, job: int) -> bool:
+        """Return whether a job is one of them."""
+        return job in self._held
+
+    def spec(self, job: int) -> JobSpec:
+        """Return what is known of a job."""
+        return self._specs[job]
+
+    def allocation(self, job: int) -> Allocation:
+        """Return what a job would hold."""
+        return self._held[job]
+
+    def ready_ns(self, job: int) -> int:
+        """Return when the delay of a job ends; a placed one has none."""
+        return 0
+
+    def jobs_on(self, machine: int) -> list[int]:
+        """Return the jobs that would be on a machine."""
+        return [j for j, a in self._held.items() if any(s.machine == machine for s in a.slices)]
+
+    def crossing_machine(self, machine: int) -> list[int]:
+        """Return the jobs that would be on a machine and on others, too."""
+        return [j for j in self.jobs_on(machine) if len(self._held[j].slices) > 1]
+
+    def crossing_rack(self, rack: int) -> list[int]:
+        """Return the jobs that would be in a rack and in others, too."""
+        found = {j: racks_of(a, self.cluster) for j, a in self._held.items()}
+        return [j for j, racks in found.items() if len(racks) > 1 and rack in racks]
+
+    def members(self, group: str) -> list[int]:
+        """Return the jobs that would be in a group."""
+        return [j for j, a in self._held.items() if a.group is not None and a.group.name == group]
+
+
+class Added:
+    """All that runs now, and jobs placed beside it; see `artist.performance.api.Running`.
+
+    A job that runs now counts on its new allocation only.
+    """
+
+    def __init__(self, running: Running, placed: Hypothetical) -> None:
+        self.cluster = running.cluster
+        self._running = running
+        self._placed = placed
+
+    def spec(self, job: int) -> JobSpec:
+        """Return what is known of a job."""
+        return self._running.spec(job)
+
+    def allocation(self, job: int) -> Allocation:
+        """Return what a job would hold."""
+        return self._where(job).allocation(job)
+
+    def ready_ns(self, job: int) -> int:
+        """Return when the delay of a job ends; a placed one has none."""
+        return self._where(job).ready_ns(job)
+
+    def jobs_on(self, machine: int) -> list[int]:
+        """Return the jobs that would be on a machine."""
+        return [*self._stay(self._running.jobs_on(machine)), *self._placed.jobs_on(machine)]
+
+    def crossing_machine(self, machine: int) -> list[int]:
+        """Return the jobs that would be on a machine and on others, too."""
+        return [*self._stay(self._running.crossing_machine(machine)), *self._placed.crossing_machine(machine)]
+
+    def crossing_rack(self, rack: int) -> list[int]:
+        """Return the jobs that would be in a rack and in others, too."""
+        return [*self._stay(self._running.crossing_rack(rack)), *self._placed.crossing_rack(rack)]
+
+    def members(self, group: str) -> list[int]:
+        """Return the jobs that would be in a group."""
+        return [*self._stay(self._running.members(group)), *self._placed.members(group)]
+
+    def _where(self, job: int) -> Running:
+        return self._placed if job in self._placed else self._running
+
+    def _stay(self, jobs: Iterable[int]) -> list[int]:
+        return [job for job in jobs if job not in self._placed]
