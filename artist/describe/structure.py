@@ -69,7 +69,7 @@ def counts(submit_s: Floats, step_s: float) -> Floats:
 
 
 def next_correlation(values: Floats) -> float:
-    """Return the correlation of each value with the next one; NaN where there are too few or they are equal."""
+    """Return the correlation of each value with the next one; NaN for too few or equal values."""
     if len(values) < 3 or not values[:-1].std() or not values[1:].std():
         return np.nan
     return float(np.corrcoef(values[:-1], values[1:])[0, 1])

@@ -1,14 +1,14 @@
 """Jobs that come in series: users who submit similar jobs one after the other, and busy hours.
 
-A series begins at a time of its own and has a number of jobs, P(at least k) = 1 / k up to a most, and a pace: the
-mean of its gaps, which are exponential. Paces are lognormal over the series: a script submits within a second, a user
-over hours. A job of a series repeats the GPUs of the series with one probability and its duration with another,
-else it has its own. Both are quantiles, so the distribution of each stays that of the table.
+A series begins at a time of its own and has a number of jobs, P(at least k) = 1 / k up to a most, and a pace:
+the mean of its gaps, which are exponential. Paces are lognormal over the series: a script submits within a
+second, a user over hours. A job has the GPUs of its series with one probability and its duration with another,
+else its own. Both are quantiles, so the distribution of each stays that of the table.
 
 The level of arrivals varies beyond hour and weekday: a lognormal factor by hour, autoregressive of order one.
 
-Beginnings and gaps are in time weighted by the rate of arrivals, in which arrivals are uniform: series rest at
-night, and the hours keep their rates. A series that runs over the end goes on at the beginning.
+Beginnings and gaps are in time weighted by the rate of arrivals, in which arrivals are uniform: series rest
+at night, and the hours keep their rates. A series that runs over the end goes on at the beginning.
 """
 
 from itertools import accumulate
@@ -74,10 +74,14 @@ def levels(series: Series, hours: int, random: np.random.Generator) -> np.ndarra
     kept = np.exp(-1.0 / series.level_hours)
     steps = random.standard_normal(hours) * np.sqrt(1.0 - kept**2)
     steps[0] /= np.sqrt(1.0 - kept**2)
-    return np.exp(series.level_spread * np.fromiter(accumulate(steps, lambda x, step: kept * x + step), float))
+    return np.exp(
+        series.level_spread * np.fromiter(accumulate(steps, lambda x, step: kept * x + step), float)
+    )
 
 
-def repeated(draws: np.ndarray, chance: float, member_of: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def repeated(
+    draws: np.ndarray, chance: float, member_of: np.ndarray, random: np.random.Generator
+) -> np.ndarray:
     """Return the quantiles `draws` of the jobs, (n_jobs,), that of the series in place of some."""
     of_series = random.random(int(member_of[-1]) + 1)
     return np.where(random.random(len(draws)) < chance, of_series[member_of], draws)

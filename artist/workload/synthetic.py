@@ -165,64 +165,7 @@ class SyntheticTrace:
 
     def table_at(self, relative_time: float) -> pd.DataFrame:
         """Return all jobs as `table` does, for GPUs on which they take `relative_time` of their run time."""
-        known, chosen = read_generator_table(self.input_files[0]), self.parameters
-        series = known.series if chosen.structure == "series" else None
-        arrivals = self._random("arrivals")
-        member_of = series_of(series, arrivals.random(chosen.jobs))
-        gpus = draw_gpus(known, self._quantiles("gpus", series, member_of), chosen.min_gpus, chosen.max_gpus)
-        models = draw_models(known, gpus, self._random("models"))
-        duration_s = draw_durations_s(known, gpus, models, self._quantiles("durations", series, member_of))
-        span_s = self._span_s(known, float(np.sum(gpus * duration_s)) * relative_time)
-        table = pd.DataFrame(
-            {
-                "submit_s": self._arrivals_s(known, series, member_of, span_s, arrivals),
-                "gpus": gpus,
-                "duration_s": duration_s,
-                "model": models,
-            }
-        ).sort_values("submit_s", kind="stable", ignore_index=True)
-        width = len(str(chosen.jobs))
-        table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, chosen.jobs + 1)])
-        return check(table, f"workload=synthetic, {chosen.preset}")
-
-    def _quantiles(self, name: str, series: Series | None, member_of: np.ndarray) -> np.ndarray:
-        """Draw a quantile for each job, (n_jobs,); some jobs have that of their series."""
-        draws = self._random(name).random(len(member_of))
-        if series is None:
-            return draws
-        chance = series.same_gpus if name == "gpus" else series.same_duration
-        return repeated(draws, chance, member_of, self._random(f"series.{name}"))
-
-    def _span_s(self, known: GeneratorTable, gpu_seconds: float) -> float:
-        """Return how long the arrivals last, in seconds."""
-        chosen = self.parameters
-        if chosen.load is not None:
-            span_s = gpu_seconds / (chosen.load * chosen.load_gpus)
-        elif chosen.days is not None:
-            span_s = chosen.days * _DAY_S
-        else:
-            span_s = chosen.jobs / (chosen.jobs_per_day or known.jobs_per_day) * _DAY_S
-        if not span_s <= MAX_S:
-            allowed = f"arrivals within {MAX_S:g} s, by load, days or jobs_per_day"
-            raise InputError("too long a time", where="workload", found=f"{span_s:g} s", allowed=allowed)
-        return span_s
-
-    def _arrivals_s(
-        self,
-        known: GeneratorTable,
-        series: Series | None,
-        member_of: np.ndarray,
-        span_s: float,
-        random: np.random.Generator,
-    ) -> np.ndarray:
-        """Draw when each job arrives, (n_jobs,), in seconds after the beginning."""
-        if not span_s:
-            return np.zeros(len(member_of))
-        start_s = self.parameters.start_weekday * _DAY_S + self.parameters.start_hour * _HOUR_S
-        return draw_arrivals_s(known, series, member_of, start_s, span_s, random)
-
-    def _random(self, name: str) -> np.random.Generator:
-        return child_generator(self.parameters.seed, f"synthetic.{name}")
+        return draw_jobs(read_generator_table(self.input_files[0]), self.parameters, relative_time)
 
 
 def read_generator_table(path: Path) -> GeneratorTable:
@@ -240,6 +183,62 @@ def read_generator_table(path: Path) -> GeneratorTable:
     if not isinstance(values, dict):
         raise InputError("not a table of distributions", where=str(path), found=values, allowed="a mapping")
     return validated(GeneratorTable, values, str(path))
+
+
+def draw_jobs(
+    known: GeneratorTable, chosen: SyntheticTrace.Parameters, relative_time: float = 1.0
+) -> pd.DataFrame:
+    """Draw jobs of a table of distributions, in order of arrival, as a canonical table.
+
+    Parameters
+    ----------
+    relative_time
+        What the GPUs that `load` speaks of take of the jobs' run time.
+    """
+    series = known.series if chosen.structure == "series" else None
+    arrivals = _random(chosen, "arrivals")
+    member_of = series_of(series, arrivals.random(chosen.jobs))
+    quantiles = [_quantiles(chosen, series, member_of, name) for name in ("gpus", "durations")]
+    gpus = draw_gpus(known, quantiles[0], chosen.min_gpus, chosen.max_gpus)
+    models = draw_models(known, gpus, _random(chosen, "models"))
+    duration_s = draw_durations_s(known, gpus, models, quantiles[1])
+    span_s = _span_s(known, chosen, float(np.sum(gpus * duration_s)) * relative_time)
+    start_s = chosen.start_weekday * _DAY_S + chosen.start_hour * _HOUR_S
+    submit_s = draw_arrivals_s(known, series, member_of, start_s, span_s, arrivals)
+    drawn = {"submit_s": submit_s, "gpus": gpus, "duration_s": duration_s, "model": models}
+    table = pd.DataFrame(drawn).sort_values("submit_s", kind="stable", ignore_index=True)
+    width = len(str(chosen.jobs))
+    table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, chosen.jobs + 1)])
+    return check(table, f"workload=synthetic, {chosen.preset}")
+
+
+def _random(chosen: SyntheticTrace.Parameters, name: str) -> np.random.Generator:
+    return child_generator(chosen.seed, f"synthetic.{name}")
+
+
+def _quantiles(
+    chosen: SyntheticTrace.Parameters, series: Series | None, member_of: np.ndarray, name: str
+) -> np.ndarray:
+    """Draw a quantile for each job, (n_jobs,); some jobs have that of their series."""
+    draws = _random(chosen, name).random(len(member_of))
+    if series is None:
+        return draws
+    chance = series.same_gpus if name == "gpus" else series.same_duration
+    return repeated(draws, chance, member_of, _random(chosen, f"series.{name}"))
+
+
+def _span_s(known: GeneratorTable, chosen: SyntheticTrace.Parameters, gpu_seconds: float) -> float:
+    """Return how long the arrivals last, in seconds."""
+    if chosen.load is not None:
+        span_s = gpu_seconds / (chosen.load * chosen.load_gpus)
+    elif chosen.days is not None:
+        span_s = chosen.days * _DAY_S
+    else:
+        span_s = chosen.jobs / (chosen.jobs_per_day or known.jobs_per_day) * _DAY_S
+    if not span_s <= MAX_S:
+        allowed = f"arrivals within {MAX_S:g} s, by load, days or jobs_per_day"
+        raise InputError("too long a time", where="workload", found=f"{span_s:g} s", allowed=allowed)
+    return span_s
 
 
 def draw_gpus(known: GeneratorTable, draws: np.ndarray, least: int | None, most: int | None) -> np.ndarray:
@@ -301,9 +300,7 @@ def draw_arrivals_s(
     span_s: float,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """Draw arrivals within `span_s` seconds, (n_jobs,), in seconds after the beginning.
-
-    Sorted without series.
+    """Draw arrivals within `span_s` seconds of the beginning, (n_jobs,), in seconds; sorted without series.
 
     Parameters
     ----------
@@ -312,6 +309,8 @@ def draw_arrivals_s(
     start_s
         Beginning, in seconds after Monday 00:00.
     """
+    if not span_s:
+        return np.zeros(len(member_of))
     edges_s, expected = _expected_arrivals(known, series, start_s, span_s, random)
     at = np.sort(random.random(int(member_of[-1]) + 1))
     if series is not None:

@@ -1,0 +1,105 @@
+"""Fit how jobs come in series, by simulated moments; a part of scripts/fit_generator.py.
+
+The seven parameters of `artist.workload.series` are those whose draws, as many jobs in as many days as a window
+of the trace and of fixed seeds, come nearest to its seven figures of time structure (`artist.describe.structure`),
+each relative to what it may be off by. They are searched for by Nelder and Mead's simplex,
+from series of up to 100 and of up to 1,000 jobs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+
+from artist.describe.structure import time_structure
+from artist.workload.series import Series
+from artist.workload.synthetic import GeneratorTable, SyntheticTrace, draw_jobs
+
+START = Series(
+    most_jobs=100,
+    pace_s=100,
+    pace_spread=2.5,
+    level_spread=0.7,
+    level_hours=5,
+    same_gpus=0.95,
+    same_duration=0.85,
+)
+FRACTIONS = ("same_gpus", "same_duration")
+MAY_BE_OFF = {"hourly_dispersion": 0.2, "daily_dispersion": 0.2, "interarrival_cv": 0.3}  # of the logarithm
+MAY_DIFFER = {
+    "hourly_correlation": 0.05,
+    "together": 0.02,
+    "gpus_correlation": 0.04,
+    "duration_correlation": 0.04,
+}
+STEPS, FIRST_STEP = 200, 0.4
+LONGEST = (100, 1000)
+DRAWN_JOBS = 100_000  # in all draws of a step, or more: at least 8 draws
+
+
+def fit_series(known: GeneratorTable, windows: Sequence[pd.DataFrame], days: float) -> dict[str, float]:
+    """Return the parameters of series of which the draws are most like the windows of a trace.
+
+    Parameters
+    ----------
+    known
+        The other distributions.
+    windows
+        Jobs of some parts of the trace, as canonical tables.
+    days
+        Mean length of a window.
+    """
+    real = mean_structure(windows)
+    jobs = round(sum(map(len, windows)) / len(windows))
+    draws = max(8, min(20, DRAWN_JOBS // jobs))
+
+    def distance(place: np.ndarray) -> float:
+        fitted = known.model_copy(update={"series": series_at(place)})
+        return apart(real, mean_structure([draw(fitted, jobs, days, seed) for seed in range(draws)]))
+
+    found = [minimize(distance, simplex[0], **search(simplex)) for simplex in map(simplex_at, LONGEST)]
+    return series_at(min(found, key=lambda best: float(best.fun)).x).model_dump()
+
+
+def simplex_at(most_jobs: int) -> np.ndarray:
+    """Return where a search begins, (8, 7)."""
+    start = place_of(START.model_copy(update={"most_jobs": most_jobs}))
+    return np.vstack([start, start + FIRST_STEP * np.eye(len(start))])
+
+
+def search(simplex: np.ndarray) -> dict[str, Any]:
+    """Return how to search from a simplex."""
+    return {"method": "Nelder-Mead", "options": {"maxfev": STEPS, "initial_simplex": simplex}}
+
+
+def mean_structure(tables: Sequence[pd.DataFrame]) -> pd.Series:
+    """Return the figures of time structure, the mean of some tables."""
+    return pd.DataFrame([asdict(time_structure(table)) for table in tables]).mean()
+
+
+def draw(known: GeneratorTable, jobs: int, days: float, seed: int) -> pd.DataFrame:
+    """Return jobs of a table of distributions, from a Monday at 0:00 on."""
+    return draw_jobs(known, SyntheticTrace.Parameters(jobs=jobs, days=days, start_hour=0, seed=seed))
+
+
+def apart(real: pd.Series, drawn: pd.Series) -> float:
+    """Return how far the figures of draws are from those of a trace: the sum of squares."""
+    logs = sum((np.log(drawn[name] / real[name]) / off) ** 2 for name, off in MAY_BE_OFF.items())
+    return float(logs + sum(((drawn[name] - real[name]) / off) ** 2 for name, off in MAY_DIFFER.items()))
+
+
+def place_of(series: Series) -> np.ndarray:
+    """Return parameters as a place in a space without bounds, (7,): logarithms, and those of the odds."""
+    values = {name: value / (1 - value) if name in FRACTIONS else value for name, value in series}
+    return np.log(list(values.values()))
+
+
+def series_at(place: np.ndarray) -> Series:
+    """Return the parameters at a place, to four digits."""
+    values = dict(zip(Series.model_fields, np.exp(place), strict=True))
+    values |= {name: values[name] / (1 + values[name]) for name in FRACTIONS}
+    rounded = {name: float(f"{value:.4g}") for name, value in values.items()}
+    return Series.model_validate({**rounded, "most_jobs": max(1, round(rounded["most_jobs"]))})
