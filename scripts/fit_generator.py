@@ -4,8 +4,9 @@
 
 Reads the recovered Venus and Philly files, and job files of the programs of Dally and Muri, and writes, for
 each, the probability of every GPU count, duration quantiles by size class, and relative rates of arrivals by
-hour and weekday; and how jobs come in series (scripts/fit_series.py). The periods of Venus and Philly are those of the published fits (distributions.json), so
-that the two can be compared. Hours of the other files mean nothing, so all are alike.
+hour and weekday; and how jobs come in series (scripts/fit_series.py). The periods of Venus and Philly are
+those of the published fits (distributions.json), so that the two can be compared; series are fitted to a part
+of them. Hours of the other files mean nothing, so all are alike.
 
 Of the Dally files GPU-seconds are fitted by model, those of the small and of the large models together, since
 the model says more of them than the GPUs do: computing only, n iterations of one GPU done by n GPUs at once,
@@ -195,7 +196,7 @@ def series(known: GeneratorTable, fit: Fit, jobs: pd.DataFrame) -> dict[str, flo
 
 def month(jobs: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the jobs of a month such as 2020-04, the first at 0 s."""
-    part = jobs[jobs["submit_date"].dt.strftime("%Y-%m") == name]
+    part: pd.DataFrame = jobs[jobs["submit_date"].dt.strftime("%Y-%m") == name]
     return part.assign(submit_s=(part["submit_date"] - part["submit_date"].min()).dt.total_seconds())
 
 

@@ -1,9 +1,9 @@
 """Fit how jobs come in series, by simulated moments; a part of scripts/fit_generator.py.
 
-The seven parameters of `artist.workload.series` are those whose draws, as many jobs in as many days as a window
-of the trace and of fixed seeds, come nearest to its seven figures of time structure (`artist.describe.structure`),
-each relative to what it may be off by. They are searched for by Nelder and Mead's simplex,
-from series of up to 100 and of up to 1,000 jobs.
+The seven parameters of `artist.workload.series` are those whose draws, as many jobs in as many days as a
+window of the trace and of fixed seeds, come nearest to its seven figures of time structure
+(`artist.describe.structure`), each relative to what it may be off by. They are searched for by Nelder and
+Mead's simplex, from series of up to 100 and of up to 1,000 jobs.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from artist.describe.structure import time_structure
+from artist.describe.structure import TimeStructure, structure_of, time_structure
 from artist.workload.series import Series
 from artist.workload.synthetic import GeneratorTable, SyntheticTrace, draw_jobs
 
@@ -52,13 +52,13 @@ def fit_series(known: GeneratorTable, windows: Sequence[pd.DataFrame], days: flo
     days
         Mean length of a window.
     """
-    real = mean_structure(windows)
+    real = mean([time_structure(window) for window in windows])
     jobs = round(sum(map(len, windows)) / len(windows))
     draws = max(8, min(20, DRAWN_JOBS // jobs))
 
     def distance(place: np.ndarray) -> float:
         fitted = known.model_copy(update={"series": series_at(place)})
-        return apart(real, mean_structure([draw(fitted, jobs, days, seed) for seed in range(draws)]))
+        return apart(real, mean([draw(fitted, jobs, days, seed) for seed in range(draws)]))
 
     found = [minimize(distance, simplex[0], **search(simplex)) for simplex in map(simplex_at, LONGEST)]
     return series_at(min(found, key=lambda best: float(best.fun)).x).model_dump()
@@ -75,14 +75,15 @@ def search(simplex: np.ndarray) -> dict[str, Any]:
     return {"method": "Nelder-Mead", "options": {"maxfev": STEPS, "initial_simplex": simplex}}
 
 
-def mean_structure(tables: Sequence[pd.DataFrame]) -> pd.Series:
-    """Return the figures of time structure, the mean of some tables."""
-    return pd.DataFrame([asdict(time_structure(table)) for table in tables]).mean()
+def mean(structures: Sequence[TimeStructure]) -> pd.Series:
+    """Return the mean of each figure."""
+    return pd.DataFrame([asdict(each) for each in structures]).mean()
 
 
-def draw(known: GeneratorTable, jobs: int, days: float, seed: int) -> pd.DataFrame:
-    """Return jobs of a table of distributions, from a Monday at 0:00 on."""
-    return draw_jobs(known, SyntheticTrace.Parameters(jobs=jobs, days=days, start_hour=0, seed=seed))
+def draw(known: GeneratorTable, jobs: int, days: float, seed: int) -> TimeStructure:
+    """Return the time structure of jobs of a table of distributions, from a Monday at 0:00 on."""
+    table = draw_jobs(known, SyntheticTrace.Parameters(jobs=jobs, days=days, start_hour=0, seed=seed))
+    return structure_of(*(table[name].to_numpy(float) for name in ("submit_s", "gpus", "duration_s")))
 
 
 def apart(real: pd.Series, drawn: pd.Series) -> float:

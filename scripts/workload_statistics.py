@@ -2,12 +2,12 @@
 
     python scripts/workload_statistics.py ../shared/traces [--seeds 5] [--no-queues]
 
-A row is a month of Venus or Philly, a trace of Muri (* if the generator was fitted to it), or the mean of some
-seeds of what the generator draws: as many jobs in as many days as those that it was fitted to, in series and
-without. The columns are the figures of `artist.describe.structure`; the first and the third of them again, of the
-jobs in an hour beyond what the rates of hours and weekdays expect (1 and 0 for Poisson); the run times; and the
-mean time in the queue under FIFO and SRTF without a network, on as many machines of 8 GPUs as make a load of 0.9.
-Trace 1 of Muri is another virtual cluster than trace 3.
+A row is a month of Venus or Philly, a trace of Muri (* if the generator was fitted to it), or the mean of
+some seeds of what the generator draws: as many jobs in as many days as it was fitted to, in series
+and without. The columns are the figures of `artist.describe.structure`; variance / mean and correlation of
+the hours again, beyond what the rates of hours and weekdays expect (1 and 0 for Poisson); run times; and the
+mean time in the queue under FIFO and SRTF without a network, on as many machines of 8 GPUs as make a
+load of 0.9. Trace 1 of Muri is another virtual cluster than trace 3.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def figures(known: GeneratorTable, table: pd.DataFrame, queues: bool) -> list[fl
 
 
 def beyond_rates(known: GeneratorTable, table: pd.DataFrame) -> tuple[float, float]:
-    """Return variance / mean of the jobs in an hour about those expected, and the correlation of two hours."""
+    """Return variance / mean of the jobs in an hour about those expected, and the next hour's correlation."""
     first = table["submit_date"].min() if "submit_date" in table else MONDAY
     since_s = (first.normalize() - MONDAY).total_seconds() + first.hour * HOUR_S
     hours = (since_s // HOUR_S + np.arange(table["submit_s"].max() // HOUR_S + 1)).astype(np.int64)

@@ -40,17 +40,22 @@ class TimeStructure:
 
 
 def time_structure(table: pd.DataFrame) -> TimeStructure:
-    """Return the time structure of a canonical table; a figure that is not defined is NaN.
+    """Return the time structure of a canonical table; a figure that is not defined is NaN."""
+    columns = (table[name].to_numpy(float) for name in ("submit_s", "gpus"))
+    return structure_of(*columns, work_s(table))
+
+
+def structure_of(submit_s: Floats, gpus: Floats, run_s: Floats) -> TimeStructure:
+    """Return the time structure of some jobs; a figure that is not defined is NaN.
 
     Parameters
     ----------
-    table
-        Jobs without GPUs do not count in `gpus_correlation`.
+    submit_s, gpus, run_s
+        Of each job, (n_jobs,), in any order. Jobs without GPUs do not count in `gpus_correlation`.
     """
-    table = table.sort_values("submit_s", kind="stable")
-    submit_s = table["submit_s"].to_numpy(float)
+    order = np.argsort(submit_s, kind="stable")
+    submit_s, gpus, run_s = submit_s[order], gpus[order], run_s[order]
     gaps_s = np.diff(submit_s)
-    gpus = table["gpus"].to_numpy(float)
     hours = counts(submit_s, HOUR_S)
     return TimeStructure(
         hourly_dispersion=_ratio(float(hours.var()), float(hours.mean())),
@@ -59,7 +64,7 @@ def time_structure(table: pd.DataFrame) -> TimeStructure:
         interarrival_cv=_ratio(float(gaps_s.std()), float(gaps_s.mean())) if len(gaps_s) else np.nan,
         together=float(np.mean(gaps_s <= _TOGETHER_S)) if len(gaps_s) else np.nan,
         gpus_correlation=next_correlation(np.log(gpus[gpus > 0])),
-        duration_correlation=next_correlation(np.log(work_s(table))),
+        duration_correlation=next_correlation(np.log(run_s)),
     )
 
 

@@ -165,7 +165,11 @@ class SyntheticTrace:
 
     def table_at(self, relative_time: float) -> pd.DataFrame:
         """Return all jobs as `table` does, for GPUs on which they take `relative_time` of their run time."""
-        return draw_jobs(read_generator_table(self.input_files[0]), self.parameters, relative_time)
+        chosen = self.parameters
+        table = draw_jobs(read_generator_table(self.input_files[0]), chosen, relative_time)
+        width = len(str(chosen.jobs))
+        table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, chosen.jobs + 1)])
+        return check(table, f"workload=synthetic, {chosen.preset}")
 
 
 def read_generator_table(path: Path) -> GeneratorTable:
@@ -188,7 +192,7 @@ def read_generator_table(path: Path) -> GeneratorTable:
 def draw_jobs(
     known: GeneratorTable, chosen: SyntheticTrace.Parameters, relative_time: float = 1.0
 ) -> pd.DataFrame:
-    """Draw jobs of a table of distributions, in order of arrival, as a canonical table.
+    """Draw jobs of a table of distributions, in order of arrival: submit_s, gpus, duration_s and model.
 
     Parameters
     ----------
@@ -206,10 +210,7 @@ def draw_jobs(
     start_s = chosen.start_weekday * _DAY_S + chosen.start_hour * _HOUR_S
     submit_s = draw_arrivals_s(known, series, member_of, start_s, span_s, arrivals)
     drawn = {"submit_s": submit_s, "gpus": gpus, "duration_s": duration_s, "model": models}
-    table = pd.DataFrame(drawn).sort_values("submit_s", kind="stable", ignore_index=True)
-    width = len(str(chosen.jobs))
-    table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, chosen.jobs + 1)])
-    return check(table, f"workload=synthetic, {chosen.preset}")
+    return pd.DataFrame(drawn).sort_values("submit_s", kind="stable", ignore_index=True)
 
 
 def _random(chosen: SyntheticTrace.Parameters, name: str) -> np.random.Generator:
@@ -260,7 +261,8 @@ def draw_gpus(known: GeneratorTable, draws: np.ndarray, least: int | None, most:
         raise InputError("no job has so many GPUs", where="workload.min_gpus, max_gpus", allowed=allowed)
     weights = np.array(list(chances.values()))
     edges = np.cumsum(weights / weights.sum())
-    return np.array(list(chances), dtype=np.int64)[np.searchsorted(edges / edges[-1], draws, side="right")]
+    picked: np.ndarray = np.array(list(chances))[np.searchsorted(edges / edges[-1], draws, side="right")]
+    return picked
 
 
 def draw_models(known: GeneratorTable, gpus: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -314,8 +316,9 @@ def draw_arrivals_s(
     edges_s, expected = _expected_arrivals(known, series, start_s, span_s, random)
     at = np.sort(random.random(int(member_of[-1]) + 1))
     if series is not None:
-        at = (at[member_of] + offsets_s(series, member_of, random) / span_s) % 1.0
-    return np.round(np.interp(at * expected[-1], expected, edges_s), 3)
+        at = (at[member_of] + offsets_s(series, member_of, span_s, random) / span_s) % 1.0
+    arrivals_s: np.ndarray = np.round(np.interp(at * expected[-1], expected, edges_s), 3)
+    return arrivals_s
 
 
 def _expected_arrivals(

@@ -60,7 +60,7 @@ def test_drawn_jobs_are_like_those_of_the_dally_authors(
 
 
 def test_no_days_are_a_batch() -> None:
-    """`days: 0`: all arrive at 0 s; the other draws are those of any other length, in the order of arrival."""
+    """`days: 0`: all arrive at 0 s; the other draws are those of any other length, in order of arrival."""
     batch, week = (SyntheticTrace(jobs=20, days=days, seed=3).table() for days in (0, 7))
     assert batch["submit_s"].tolist() == [0.0] * 20
     assert sorted(batch["gpus"]) == sorted(week["gpus"])
