@@ -142,8 +142,9 @@ def main() -> None:
     )
     parser.add_argument("--traces", type=Path, required=True, help="folder of the traces, as named in FITS")
     parser.add_argument("--out", type=Path, default=Path("traces"), help="folder for generator_*.yaml")
+    parser.add_argument("--only", help="the name of one trace, such as philly")
     arguments = parser.parse_args()
-    for fit in FITS:
+    for fit in (each for each in FITS if arguments.only in (None, each.name)):
         jobs = read_jobs(arguments.traces, fit)
         path = arguments.out / f"generator_{fit.name}.yaml"
         path.write_text(as_yaml(fit, jobs), encoding="utf-8")

@@ -3,12 +3,11 @@
 The seven parameters of `artist.workload.series` are those whose draws, as many jobs in as many days as a
 window of the trace and of fixed seeds, come nearest to its seven figures of time structure
 (`artist.describe.structure`), each relative to what it may be off by. They are searched for by Nelder and
-Mead's simplex, from series of up to 100 and of up to 1,000 jobs.
+Mead's simplex, from series of up to 100 jobs and from faster ones of up to 1,000; the nearer one counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from artist.describe.structure import TimeStructure, structure_of, time_structur
 from artist.workload.series import Series
 from artist.workload.synthetic import GeneratorTable, SyntheticTrace, draw_jobs
 
-START = Series(
+LIKELY = Series(
     most_jobs=100,
     pace_s=100,
     pace_spread=2.5,
@@ -27,6 +26,7 @@ START = Series(
     same_gpus=0.95,
     same_duration=0.85,
 )
+STARTS = (LIKELY, LIKELY.model_copy(update={"most_jobs": 1000, "pace_s": 20, "pace_spread": 1.8}))
 FRACTIONS = ("same_gpus", "same_duration")
 MAY_BE_OFF = {"hourly_dispersion": 0.2, "daily_dispersion": 0.2, "interarrival_cv": 0.3}  # of the logarithm
 MAY_DIFFER = {
@@ -35,8 +35,7 @@ MAY_DIFFER = {
     "gpus_correlation": 0.04,
     "duration_correlation": 0.04,
 }
-STEPS, FIRST_STEP = 200, 0.4
-LONGEST = (100, 1000)
+STEPS, FIRST_STEP = 250, 0.4
 DRAWN_JOBS = 100_000  # in all draws of a step, or more: at least 8 draws
 
 
@@ -60,19 +59,16 @@ def fit_series(known: GeneratorTable, windows: Sequence[pd.DataFrame], days: flo
         fitted = known.model_copy(update={"series": series_at(place)})
         return apart(real, mean([draw(fitted, jobs, days, seed) for seed in range(draws)]))
 
-    found = [minimize(distance, simplex[0], **search(simplex)) for simplex in map(simplex_at, LONGEST)]
-    return series_at(min(found, key=lambda best: float(best.fun)).x).model_dump()
+    found = [nearest(distance, place_of(start)) for start in STARTS]
+    return series_at(min(found, key=distance)).model_dump()
 
 
-def simplex_at(most_jobs: int) -> np.ndarray:
-    """Return where a search begins, (8, 7)."""
-    start = place_of(START.model_copy(update={"most_jobs": most_jobs}))
-    return np.vstack([start, start + FIRST_STEP * np.eye(len(start))])
-
-
-def search(simplex: np.ndarray) -> dict[str, Any]:
-    """Return how to search from a simplex."""
-    return {"method": "Nelder-Mead", "options": {"maxfev": STEPS, "initial_simplex": simplex}}
+def nearest(distance: Callable[[np.ndarray], float], start: np.ndarray) -> np.ndarray:
+    """Return the place of the least distance that is found from a start, (7,)."""
+    simplex = np.vstack([start, start + FIRST_STEP * np.eye(len(start))])
+    options = {"maxfev": STEPS, "initial_simplex": simplex}
+    found: np.ndarray = minimize(distance, start, method="Nelder-Mead", options=options).x
+    return found
 
 
 def mean(structures: Sequence[TimeStructure]) -> pd.Series:

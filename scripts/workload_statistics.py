@@ -1,6 +1,6 @@
 """How the jobs of real traces follow each other, and those drawn like them: the table of traces/README.md.
 
-    python scripts/workload_statistics.py ../shared/traces [--seeds 5] [--no-queues]
+    python scripts/workload_statistics.py ../shared/traces [--seeds 5] [--no-queues] [--only philly]
 
 A row is a month of Venus or Philly, a trace of Muri (* if the generator was fitted to it), or the mean of
 some seeds of what the generator draws: as many jobs in as many days as it was fitted to, in series
@@ -56,12 +56,13 @@ def main() -> None:
     parser.add_argument("traces", type=Path, help="folder of the traces")
     parser.add_argument("--seeds", type=int, default=5, help="of what is drawn")
     parser.add_argument("--no-queues", action="store_true", help="simulate nothing")
+    parser.add_argument("--only", help="one trace, such as philly")
     arguments = parser.parse_args()
     register_topologies()
     print("| jobs of | " + " | ".join(HEADS) + " |\n|---|" + "--:|" * len(HEADS))
     with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):
         for fit in FITS:
-            if fit.series_from:
+            if fit.series_from and arguments.only in (None, fit.name):
                 known = read_generator_table(data_path("traces") / f"generator_{fit.name}.yaml")
                 for name, tables in parts(arguments.traces, fit, arguments.seeds):
                     rows = [figures(known, table, not arguments.no_queues) for table in tables]
