@@ -159,8 +159,8 @@ def _certainty(comparison: Comparison, contest: Contest) -> str:
     least = min(counts)
     seeds = f"{least} seeds" if counts == {least} else f"{least} to {max(counts)} seeds"
     return (
-        f"Rows are means over {seeds}; intervals are 95 % bootstrap intervals of the mean. Overlapping "
-        "intervals mean that these runs do not settle which is better; from 2 or 3 seeds they say little."
+        f"Rows are means over {seeds}; intervals are 95 % intervals of the mean (Student's t), of 3 seeds or more. "
+        "Where they overlap, these runs do not settle which is better."
     )
 
 
