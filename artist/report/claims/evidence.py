@@ -48,14 +48,16 @@ class Evidence:
 
     @property
     def drawn(self) -> bool:
-        """Return whether a seed may change the run: nothing is random where jobs come from a file as they are.
+        """Return whether a seed may change the run: not where jobs come from a file and nothing draws.
 
-        Models that a reader draws, as the file names none, cannot be seen here.
+        Models that a reader draws because the file names none cannot be seen here.
         """
         facts = self.facts
         from_file = facts.get("workload.path", "None") != "None"
         seeded = any(key.endswith(".seed") and key.split(".")[0] in _SEEDED for key in facts)
-        chooses = facts.get("policy.placement") == "random" or facts.get("policy._target_", "").endswith(_RANDOM)
+        chooses = facts.get("policy.placement") == "random" or facts.get("policy._target_", "").endswith(
+            _RANDOM
+        )
         noisy = float(facts.get("policy.profiling_noise", 0)) > 0
         fails = facts.get("cluster.failures", "None") != "None" or "cluster.failures.seed" in facts
         return not from_file or seeded or chooses or noisy or fails
@@ -112,8 +114,8 @@ class Evidence:
         return fmean(means) if means else None
 
 
-# Sections of a config whose seeds are always used; those of workloads and policies are for models and placements
-# that may not be random at all.
+# Sections of a config whose seeds are always used; those of workloads and policies are for models and
+# placements that may not be random at all.
 _SEEDED = ("arrivals", "estimates", "signals")
 _RANDOM = (".Gandiva",)
 

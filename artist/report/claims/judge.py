@@ -37,13 +37,8 @@ class Row:
 
     @property
     def hangs(self) -> bool:
-        """Return whether the verdict is another one under some reading whose runs are here."""
-        return len(_run(self.result, *self.readings)) > 1
-
-    @property
-    def differs(self) -> bool:
-        """Return whether the verdict is another one by some metric."""
-        return len(_run(self.result, *self.metrics)) > 1
+        """Return whether the verdict is another one under some reading that was run."""
+        return len({each.verdict for each in (self.result, *self.readings)} - {NOT_RUN}) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +59,7 @@ class Judged:
 
     @property
     def readings(self) -> dict[str, int]:
-        """Return the readings beside the one that decides, with their place in a row, if some run is of them."""
+        """Return the readings that were run beside the one that decides, with their place in a row."""
         others = enumerate(tuple(self.file.readings)[1:])
         return {
             name: at
@@ -94,12 +89,12 @@ def judge(file: ClaimFile, runs: Sequence[Run]) -> Judged:
 
 
 def summary(judged: Judged) -> tuple[str, ...]:
-    """Return how many claims have which verdict, and how many are shown under each reading: a line a fabric."""
+    """Return how many claims have which verdict, and are shown under each reading, in a line a fabric."""
     return tuple(_of_fabric(judged, fabric) for fabric in judged.fabrics)
 
 
 def _by_fabric(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
-    """Return the runs by topology, and by the profiles that they used where those of a topology used several."""
+    """Return the runs by topology, and by their profiles where those of a topology used several."""
     found: dict[str, dict[str, list[Evidence]]] = {}
     for each in evidence:
         topology, profiles = (each.facts.get(key, "") for key in (_TOPOLOGY, _PROFILES))
@@ -121,9 +116,9 @@ def _of_fabric(judged: Judged, fabric: str) -> str:
     first = next(iter(judged.file.readings), "")
     for name, at in judged.readings.items():
         shown = sum(row.readings[at].verdict == SHOWN for row in changes)
-        said.append(f"read as {name} instead of {first} {shown} are shown")
+        said.append(f"read as {name} instead of {first}, {shown} shown")
     if judged.readings:
-        said.append(f"{sum(row.hangs for row in rows)} hang on the reading")
+        said.append(f"verdicts that hang on the reading: {sum(row.hangs for row in rows)}")
     lead = f"{judged.file.paper}, {fabric}" if fabric else judged.file.paper
     return f"{lead}: {'; '.join(said)}."
 
@@ -137,7 +132,3 @@ def _counted(results: Sequence[Result]) -> str:
         if counts[verdict]:
             words.append(f"{counts[verdict]} {verdict}{alone}")
     return listed(words)
-
-
-def _run(*results: Result) -> set[str]:
-    return {result.verdict for result in results} - {NOT_RUN}

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from artist.errors import InputError
 from artist.results.measures import BY_NAME
@@ -27,6 +35,12 @@ def _several(value: object) -> object:
     return value if isinstance(value, list | tuple) else (value,)
 
 
+def _no_empty(where: dict[str, object]) -> dict[str, object]:
+    if () in where.values():
+        raise ValueError("a key needs a value, or several")
+    return where
+
+
 def _who(value: object) -> object:
     """Return a policy from its name, or from its name beside settings."""
     if isinstance(value, str):
@@ -39,7 +53,7 @@ def _who(value: object) -> object:
 Number = Annotated[float, BeforeValidator(_no_flag), Field(allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\r\n]*$")]
 Value = str | int | float | bool
-Where = dict[str, Value | Annotated[tuple[Value, ...], Field(min_length=1)]]
+Where = Annotated[dict[str, Value | tuple[Value, ...]], AfterValidator(_no_empty)]
 
 
 class _Part(BaseModel):
@@ -77,21 +91,21 @@ class Claim(_Part):
     against_where
         Which runs of those, if not the ones of `where`; then `along` is about `policy` only.
     metric
-        A column of table.csv, `jct_job_by_job_s` (the change of each job's JCT, median over jobs: below 0 if most
-        jobs complete sooner) or `rack_timer_mean_h` (of Dally: mean over time and demands). Or a number:
+        A column of table.csv, `jct_job_by_job_s` (the change of each job's JCT, median over jobs: below 0 if
+        most jobs complete sooner) or `rack_timer_mean_h` (of Dally: mean over time and demands). Or a number:
         `overhead`, exposed communication over compute of the jobs of a `model` that were mostly on a `tier`;
-        `normalised_throughput`, of the jobs of a `model` or summed over all. Of several, where the paper's words
-        allow several, the first decides.
+        `normalised_throughput`, of the jobs of a `model` or summed over all. Where the paper's words allow
+        several metrics, the first decides.
     than_where
-        Where the change is compared with the same change: -0.1 means that ours is to the others' 10 % less here
-        than there.
+        Runs whose change this one is compared with: -0.1 means that ours relative to the others is 10 % less
+        here than there.
     along, values, take
         A config key that was swept over, the values that the claim is about, and how: `best`, the one with
         the best mean; `each`, all of them.
     paper
         What is claimed: a change relative to `against` (-0.69: 69 % less), or two, the weakest and the
-        strongest; `lower` or `higher`, if no number is given; `same` for none, `not higher` for none or less. Or the
-        number.
+        strongest; `lower` or `higher`, if no number is given; `same` for none, `not higher` for none or less.
+        Or the number.
     within, printed
         How far ours may be from a number, as a fraction of it, and its last printed digit; or how far a
         change may be from none.
@@ -146,14 +160,15 @@ class Claim(_Part):
         return self.model_copy(update={"policy": policy, "against": tuple(map(read, self.against))})
 
     def places(self) -> Iterator[tuple[object, ...]]:
-        """Yield what ours is about, by metric and swept value: claims that share a place say the same twice."""
+        """Yield the numbers that it is about, by metric and swept value; no two claims share one."""
         each = self.take == "each"
-        kept = self.model_dump(include={"policy", "against", "against_where", "than_where", "model", "tier"})
-        kept |= {} if each else self.model_dump(include={"along", "values", "take"})
+        whose = [(who.name, _sorted(who.where)) for who in (self.policy, *self.against) if who]
+        kept = (whose, _sorted(self.against_where), _sorted(self.than_where), self.model, self.tier)
+        along = () if each or not self.along else (self.along, self.values, self.take)
+        swept: list[Where] = [{self.along: value} for value in self.values if each and self.along]
         for metric in self.metric:
-            for value in self.values if each else (None,):
-                where = self.where | ({self.along: value} if each and self.along else {})
-                yield metric, str(kept), str(sorted(where.items()))
+            for at in swept or [{}]:
+                yield metric, str(kept), str(along), str(_sorted(self.where | at))
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -170,7 +185,13 @@ class Claim(_Part):
         return self
 
     def _check_number(self) -> None:
-        if self.against or self.against_where or self.than_where or self.along or not isinstance(self.paper, float):
+        if (
+            self.against
+            or self.against_where
+            or self.than_where
+            or self.along
+            or not isinstance(self.paper, float)
+        ):
             raise ValueError("a number is one number, compared with nothing and swept over nothing")
         if OVERHEAD in self.metric and (self.model is None or self.tier is None):
             raise ValueError(f"metric {OVERHEAD} has a model and a tier")
@@ -189,6 +210,10 @@ class Claim(_Part):
         changes = [end for end in ends if isinstance(end, float)]
         if any(end < -1 or end == 0 or (end > 0) != (changes[0] > 0) for end in changes):
             raise ValueError("a change is a fraction: -0.69 for 69 % less, and both ends on one side of 0")
+
+
+def _sorted(where: Where | None) -> list[tuple[str, object]] | None:
+    return where if where is None else sorted(where.items(), key=lambda item: item[0])
 
 
 class ClaimFile(_Part):

@@ -13,7 +13,17 @@ from artist.results.measures import BY_NAME, Estimate
 from artist.results.tables import Grid
 
 _CSV = (
-    *("claim", "source", "settings", "metric", "paper_weakest", "paper_strongest", "topology", "reading", "at"),
+    *(
+        "claim",
+        "source",
+        "settings",
+        "metric",
+        "paper_weakest",
+        "paper_strongest",
+        "topology",
+        "reading",
+        "at",
+    ),
     *("ours", "ours_low95", "ours_high95", "seeds", "queueing_mean_s", "queueing_mean_of_others_s"),
     *("verdict", "reaches_paper", "one_trace", "decisive"),
 )
@@ -26,7 +36,7 @@ def claims_text(judged: Judged) -> str:
 
 
 def claims_csv(judged: Judged) -> str:
-    """Return all places as CSV, in fractions: a row for each claim, fabric, reading, metric and swept value."""
+    """Return all places as CSV, in fractions: a row for each claim, fabric, reading, metric, swept value."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_CSV)
@@ -46,19 +56,18 @@ def claims_table(judged: Judged) -> DataTable:
     columns = [
         *[Column("fabric", "fabric", word=True)] * several,
         Column("claim", "claim", word=True),
-        Column("source", "in the paper", word=True),
+        Column("source", "in the paper", word=True, more=True),
         Column("settings", "settings", word=True, more=True),
         Column("paper", "paper"),
         Column("ours", "ours"),
         Column("places", "where swept", word=True, more=True),
-        Column("seeds", "seeds", more=True),
-        Column("queueing", "queueing, others", "h", more=True),
+        Column("seeds", "seeds"),
+        Column("queueing", "mean queueing", "h"),
         Column("verdict", "verdict", word=True),
-        Column("reached", "mean reaches it", word=True),
-        Column("metrics", "other metric", word=True),
+        *[Column("metrics", "other metrics", word=True)] * any(row.metrics for row in judged.rows),
         *(Column(f"reading{at}", f"read as {name}", word=True) for name, at in readings.items()),
     ]
-    rows = tuple(_cells(row, readings, several=several) for row in judged.rows)
+    rows = tuple(_cells(row, columns, readings) for row in judged.rows)
     texts = tuple(" ".join(cell.text for cell in row).lower() for row in rows)
     return DataTable("claims", tuple(columns), rows, texts)
 
@@ -67,12 +76,14 @@ def claim_notes(judged: Judged) -> tuple[str, ...]:
     """Return the sentences below the table."""
     results = [each for row in judged.rows for each in (row.result, *row.readings, *row.metrics)]
     said = {each.verdict for each in results}
-    within = " or ".join(f"{100 * w:.0f} %" for w in sorted({each.claim.within for each in results}))
+    within = ", ".join(f"{100 * each:.0f}" for each in sorted({each.claim.within for each in results}))
     legend = "; ".join(f"{name}: {words}" for name, words in VERDICTS.items() if name in said)
     how = (
-        "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t). A claim about the best of "
-        "several values is judged where the mean is best, one about each of them where the verdict is worst. "
-        f"Verdicts: {legend.format(within=within)}. One trace: nothing is random, so the number of one run decides."
+        "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t); queueing: its mean, ours "
+        "and that of what it is compared with. A claim about the best of several values is judged where the "
+        "mean is best, one about each of them where the verdict is worst. Reached: the mean is at or beyond "
+        "the paper's number. "
+        f"Verdicts: {legend.format(within=f'{within} %')}. One trace: nothing is random, so one run decides."
     )
     first = next(iter(judged.file.readings), "")
     hangs = (
@@ -100,11 +111,6 @@ def ours_text(result: Result) -> str:
     return f"{_with_interval(result.claim, ours)}{_at(result)}"
 
 
-def verdict_text(result: Result) -> str:
-    """Return the verdict, marked if it is of one trace."""
-    return f"{result.verdict}, one trace" if result.decisive.one_trace else result.verdict
-
-
 def _fabric_text(judged: Judged, fabric: str) -> str:
     rows = [row for row in judged.rows if row.fabric == fabric]
     heads = ("claim", "paper", "ours", "n", "queue h", "verdict")
@@ -115,7 +121,7 @@ def _fabric_text(judged: Judged, fabric: str) -> str:
             ours_text(row.result),
             str(row.result.decisive.seeds),
             _queueing(row.result.decisive),
-            verdict_text(row.result) + " *" * row.hangs + _reached(row.result, ", reached", ""),
+            _whole_verdict(row),
         )
         for row in rows
     ]
@@ -134,24 +140,26 @@ def _details(row: Row, judged: Judged) -> list[str]:
     return [f"    {'; '.join(parts)}"] if parts else []
 
 
-def _cells(row: Row, readings: Mapping[str, int], *, several: bool) -> tuple[Cell, ...]:
-    result, claim = row.result, row.result.claim
-    words = [row.fabric] * several + [claim.says, "; ".join(claim.source), _settings(claim)]
-    metrics = "; ".join(f"{_metric(each)}: {_short(each)}" for each in row.metrics)
-    others = [
-        _short(row.readings[at]) if row.readings[at].claim != claim else "" for at in readings.values()
-    ]
-    decisive = result.decisive
-    return (
-        *(Cell(word, word) for word in words),
-        Cell(paper_text(claim), claim.weakest),
-        Cell(ours_text(result), decisive.ours.mean),
-        Cell(_places(result), _places(result)),
-        Cell(str(decisive.seeds), decisive.seeds),
-        Cell(_queueing(decisive), decisive.queueing_s[0] if decisive.queueing_s else None),
-        Cell(verdict_text(result) + " *" * row.hangs, result.verdict),
-        *(Cell(word, word) for word in (_reached(result, "yes", "no"), metrics, *others)),
-    )
+def _cells(row: Row, columns: Sequence[Column], readings: Mapping[str, int]) -> tuple[Cell, ...]:
+    result, claim, decisive = row.result, row.result.claim, row.result.decisive
+    words = {
+        "fabric": row.fabric,
+        "claim": claim.says,
+        "source": "; ".join(claim.source),
+        "settings": _settings(claim),
+        "places": _places(result),
+        "verdict": _whole_verdict(row),
+        "metrics": "; ".join(f"{_metric(each)}: {_short(each)}" for each in row.metrics),
+    }
+    for at in readings.values():
+        words[f"reading{at}"] = _short(row.readings[at]) if row.readings[at].claim != claim else ""
+    cells = {name: Cell(text, text) for name, text in words.items()} | {
+        "paper": Cell(paper_text(claim), claim.weakest),
+        "ours": Cell(ours_text(result), decisive.ours.mean),
+        "seeds": Cell(str(decisive.seeds), decisive.seeds),
+        "queueing": Cell(_queueing(decisive), decisive.queueing_s[0] if decisive.queueing_s else None),
+    }
+    return tuple(cells[column.name] for column in columns)
 
 
 def _csv_cells(fabric: str, reading: str, result: Result, place: Place) -> list[object]:
@@ -217,8 +225,11 @@ def _metric(result: Result) -> str:
     return " ".join(filter(None, BY_NAME[result.claim.metric[0]].title))
 
 
-def _reached(result: Result, yes: str, no: str) -> str:
-    return "" if result.decisive.reached is None else (yes if result.decisive.reached else no)
+def _whole_verdict(row: Row) -> str:
+    """Return the verdict, whether it is of one trace and reaches the paper's number, and * if it hangs."""
+    decisive = row.result.decisive
+    words = [decisive.verdict, *["one trace"] * decisive.one_trace, *["reached"] * bool(decisive.reached)]
+    return ", ".join(words) + " *" * row.hangs
 
 
 def _queueing(place: Place) -> str:

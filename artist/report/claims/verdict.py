@@ -8,8 +8,8 @@ SHOWN, SMALLER, OPEN, OPPOSITE = "shown", "smaller", "open", "opposite"
 NEAR, FITTED, OFF = "near", "fitted", "off"
 FEW, IDLE, NO_RATIO, NOT_RUN = "few seeds", "no queueing", "no ratio", "not run"
 VERDICTS = {
-    SHOWN: "the whole interval lies at or beyond half of the paper's effect (of two numbers the weaker one; on its "
-    "side, where it gives none; within {within} of no change, where it says that there is none)",
+    SHOWN: "the whole interval lies at or beyond half of the paper's effect (of two numbers the weaker; on "
+    "its side, where it gives none; within {within} of no change, where it says that there is none)",
     SMALLER: "the interval lies on the paper's side of no effect, but not that far",
     OPEN: "the interval contains no effect (or the edge of {within}): these runs do not settle it",
     OPPOSITE: "the interval lies on the other side",
@@ -64,7 +64,7 @@ def of_change(claim: Claim, ours: Estimate, seeds: int, *, one_trace: bool, queu
 
 
 def reaches(claim: Claim, mean: float | None) -> bool | None:
-    """Return whether the mean of a change is at or beyond the paper's number, of two the weaker; None without."""
+    """Return whether the mean of a change is at or beyond the paper's number; None if it gives none."""
     if mean is None or not claim.against or claim.weakest is None:
         return None
     return claim.sign * mean >= abs(claim.weakest)
