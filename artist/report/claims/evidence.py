@@ -10,7 +10,7 @@ from typing import Any
 
 from artist.recording.names import SERIES
 from artist.report.claims.schema import JOB_BY_JOB, OVERHEAD, RACK_TIMER, Claim, Where, Who
-from artist.results.jobcolumns import TIERS, read_jobs
+from artist.results.jobcolumns import TIERS, Jobs, read_jobs
 from artist.results.measures import BY_NAME
 from artist.results.run import Run
 
@@ -67,18 +67,22 @@ class Evidence:
         if metric == OVERHEAD:
             return self._overheads.get((claim.model or "", claim.tier or ""))
         if metric == RACK_TIMER:
-            return self._rack_timer_h()
+            return self._rack_timer_h
         if metric == JOB_BY_JOB:
-            jobs = read_jobs(self.run)
-            return tuple(math.inf if math.isnan(jct) else float(jct) for jct in jobs.jct_s[jobs.measured])
+            jct_s = self._jobs.jct_s[self._jobs.measured]
+            return tuple(math.inf if math.isnan(jct) else float(jct) for jct in jct_s)
         if metric in BY_NAME:
             return BY_NAME[metric].of(self.run.summary)
         return self._throughput(claim.model)
 
     @cached_property
+    def _jobs(self) -> Jobs:
+        return read_jobs(self.run)
+
+    @cached_property
     def _overheads(self) -> dict[tuple[str, str], float]:
         """Mean over jobs of exposed communication over compute, by model and the tier they were mostly on."""
-        jobs = read_jobs(self.run)
+        jobs = self._jobs
         tiers = jobs.tiers_s.argmax(axis=1)
         found: dict[tuple[str, str], list[float]] = {}
         for code, tier, gpus, value in zip(jobs.model.codes, tiers, jobs.gpus, jobs.overhead, strict=True):
@@ -88,11 +92,10 @@ class Evidence:
 
     def _throughput(self, model: str | None) -> float | None:
         """Return the throughput of jobs relative to each alone: of a model the mean, of all the sum."""
-        jobs = read_jobs(self.run)
         ideal_s, running_s = self.run.numbers("jobs", ["ideal_s", "running_s"])
         shares = [
-            (jobs.model.names[code], float(ideal / running))
-            for code, ideal, running in zip(jobs.model.codes, ideal_s, running_s, strict=True)
+            (self._jobs.model.names[code], float(ideal / running))
+            for code, ideal, running in zip(self._jobs.model.codes, ideal_s, running_s, strict=True)
             if running > 0
         ]
         if model is None:
@@ -100,6 +103,7 @@ class Evidence:
         of_model = [share for name, share in shares if name == model]
         return fmean(of_model) if of_model else None
 
+    @cached_property
     def _rack_timer_h(self) -> float | None:
         """Return the mean of Dally's rack timers over the run, each demand counting once."""
         if not (self.run.folder / SERIES).exists():

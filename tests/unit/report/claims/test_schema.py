@@ -114,8 +114,9 @@ def test_the_claims_that_ship_name_what_exists(paper: str, numbers: int) -> None
 
 def test_the_throughputs_of_table_2_are_those_of_one_clock() -> None:
     """Samples/s together / batch: 13.7 to 13.8 a second for all; so each has solo time / T, in all 2.0."""
-    table = {  # model: batch (Table 3), samples/s alone, together
-        "ShuffleNet": (128, 2041, 1756), "A2C": (64, 1811, 878), "GPT-2": (4, 134, 55), "VGG16": (16, 890, 220)
+    table = {  # batch (Table 3), samples/s alone, together
+        "ShuffleNet": (128, 2041, 1756), "A2C": (64, 1811, 878),
+        "GPT-2": (4, 134, 55), "VGG16": (16, 890, 220),
     }  # fmt: skip
     clocks = [together / batch for batch, _, together in table.values()]
     assert all(13.7 < clock < 13.8 for clock in clocks)
