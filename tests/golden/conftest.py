@@ -29,6 +29,11 @@ SETTING = (
     "overheads.retune_s=2",
 )
 
+# Timers that run out while other jobs hold a machine's GPUs, so that a renewal has something to decide.
+PACE = dict.fromkeys(
+    ("dally_manual_keep", "dally_manual_nearer"), ("policy.machine_timer_h=1", "policy.rack_timer_h=2")
+)
+
 
 @pytest.fixture(scope="session")
 def jobs_under(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pd.DataFrame]:
@@ -37,7 +42,7 @@ def jobs_under(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pd.D
     frame = composed("config", *SETTING, f"network.cache={tmp_path_factory.mktemp('cache')}")
 
     def run(policy: str) -> pd.DataFrame:
-        frame.policy = composed(f"policy/{policy}").policy
+        frame.policy = composed(f"policy/{policy}", *PACE.get(policy, ())).policy
         config = OmegaConf.to_container(frame, resolve=True)
         assert isinstance(config, dict)
         result = build(check_config(config)).run(())
