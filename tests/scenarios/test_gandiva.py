@@ -174,7 +174,7 @@ def test_gpus_that_join_are_moved_to():
 
 
 def test_a_move_labels_the_machine():
-    """Machine 3 of 5 GPUs takes z (4) at 20, and its label: a single goes to an empty one, whatever the draw."""
+    """Machine 3 of 5 GPUs takes z (4) at 20, and its label: a single goes to another, whatever the draw."""
     jobs = [job("x", 5, 20), job("y", 3, 10), job("z", 4, 100), job("one", 1, 1, at=30)]
     cluster = machines((3, 2), (2, 5))
     for seed in range(8):
