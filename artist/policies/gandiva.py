@@ -131,8 +131,8 @@ class Gandiva:
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         if not view.n_waiting:
             return
-        packing = Packing(view.free())
-        for job in view.waiting.job.tolist():
+        packing, waiting = Packing(view.free()), view.waiting
+        for job in waiting.job[waiting.least_gpus <= view.free_gpus].tolist():
             allocation = packing.place(view.demand(job), self._placer)
             if allocation is not None:
                 plan.place(job, allocation)
