@@ -30,6 +30,11 @@ SETTING = (
     "output.rates=true",
 )
 
+# Timers that run out while other jobs hold a machine's GPUs, so that a renewal has something to decide.
+PACE = dict.fromkeys(
+    ("dally_manual_keep", "dally_manual_nearer"), ("policy.machine_timer_h=1", "policy.rack_timer_h=2")
+)
+
 Run = Callable[..., Path]
 
 
@@ -44,7 +49,7 @@ def run_under(tmp_path_factory: pytest.TempPathFactory) -> Run:
         if overrides not in frames:
             frames[overrides] = composed("config", *SETTING, f"network.cache={scratch / 'cache'}", *overrides)
         frame = frames[overrides]
-        frame.policy = composed(f"policy/{policy}").policy
+        frame.policy = composed(f"policy/{policy}", *PACE.get(policy, ())).policy
         config: Any = OmegaConf.to_container(frame, resolve=True)
         config["output"]["dir"] = str(scratch)
         folder = scratch / f"{policy}-{list(frames).index(overrides)}"
