@@ -6,6 +6,7 @@ from statistics import mean
 from typing import Any, Literal, NamedTuple
 
 from artist.recording.names import BLOCKING, RESOURCES
+from artist.results.compare import Replicates
 from artist.results.interval import interval_95
 
 LEVEL = 0.01  # values within 1 % of the best are level with it
@@ -94,6 +95,8 @@ def _times(key: str, title: str, statistics: Sequence[str]) -> tuple[Metric, ...
 
 # What table.csv and the page show besides.
 MORE_METRICS = (
+    Metric("measured_jobs", ("measured", "jobs"), ("measured", "jobs"), "count", optional=True),
+    Metric("measured_finished", ("measured", "done"), ("measured", "finished"), "count", optional=True),
     *_times("jct", "JCT", ("max", "mean_beyond_p95", "mean_beyond_p99")),
     *_times("queueing", "queue", ("median", "p95", "p99", "max", "mean_beyond_p95", "mean_beyond_p99")),
     *_times("exposed", "comm.", ("mean", "median", "p95", "p99", "max")),
@@ -122,6 +125,13 @@ def estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> Estimate
     """Return mean and interval; nothing if any replicate lacks the number, for that is no sample."""
     values = [value for summary in summaries if (value := metric.of(summary)) is not None]
     return estimated(values) if len(values) == len(summaries) else Estimate()
+
+
+def comparable(metric: Metric, group: Replicates) -> Estimate:
+    """Return mean and interval for a comparison; nothing for times that leave out unfinished jobs."""
+    if metric.kind == "time" and group.partial:
+        return Estimate()
+    return estimate(metric, [run.summary for run in group.runs])
 
 
 def estimated(values: Sequence[float]) -> Estimate:

@@ -6,7 +6,7 @@ from artist.report.words.across import across
 from artist.report.words.reasons import less_of, reasons
 from artist.report.words.trade_offs import trade_offs
 from artist.report.words.verdicts import MOST_CLAUSES, Verdict, at_scenarios, overlap_of, verdicts
-from artist.report.words.wording import begun, duration, per_cent
+from artist.report.words.wording import begun, duration, few, per_cent
 from artist.results.compare import Comparison
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
@@ -14,7 +14,6 @@ from artist.results.measures import BY_NAME, LEVEL, difference
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 
-_MOST_NAMES = 5
 _QUESTIONS = (
     ("jct_mean_s", "Mean completion time (JCT)"),
     ("jct_p95_s", "The slow tail (95th percentile of JCT)"),
@@ -94,11 +93,7 @@ def _in_short(found: Sequence[Verdict], contest: Contest, digests: Sequence[Dige
 
 def _leaders(each: Verdict, contest: Contest) -> str:
     rows = [each.best, *(row for row in each.level if row != each.best)]
-    return listed(_few([contest.contenders[row] for row in rows]))
-
-
-def _few(names: list[str]) -> list[str]:
-    return names if len(names) <= _MOST_NAMES else [*names[:2], f"{len(names) - 2} others"]
+    return listed(few([contest.contenders[row] for row in rows]))
 
 
 def _is_unsettled(each: Verdict) -> bool:
@@ -109,7 +104,7 @@ def _is_unsettled(each: Verdict) -> bool:
 def _clause(each: Verdict, contest: Contest) -> str:
     value = duration(each.of(each.best)[0] or 0.0)
     if len(each.level) > 1:
-        others = listed(_few([contest.contenders[row] for row in each.level if row != each.best]))
+        others = listed(few([contest.contenders[row] for row in each.level if row != each.best]))
         text = f"{contest.contenders[each.best]} is lowest with {value}, level (within 1 %) with {others}"
     else:
         text = f"{contest.contenders[each.best]} is lowest with {value}"

@@ -91,6 +91,29 @@ def test_an_experiment_runs_on_another_fabric(topology):
     assert data_path("traces", f"calibrated/dally_table1/{topology}.yaml") in input_files(raw)
 
 
+@pytest.mark.parametrize(
+    ("name", "size"), [("muri_known", 992), ("muri_unknown", 992), ("base_schedulers", 1000)]
+)
+def test_experiments_in_steady_state_measure_a_window(name, size):
+    """Jobs before the window fill the cluster, a tenth of it or more; half as many or more come after it."""
+    raw, params = compose(f"experiment={name}")
+    first, last = raw["stop"]["jobs"]
+    assert last - first == size
+    assert first > size / 10
+    assert raw["workload"]["jobs"] - last >= size / 2
+    assert params.get("arrivals", "trace") == "trace"
+
+
+@pytest.mark.parametrize(
+    "name", ["muri_batch", "muri_busy", "muri_types", "muri_noise", "muri_design", "dally_poisson"]
+)
+def test_experiments_without_a_steady_state_are_measured_whole(name):
+    """All at once, or more than the cluster serves: every job counts, 992, or 411 over a week."""
+    raw, _ = compose(f"experiment={name}")
+    assert raw["stop"] == {"jobs": None, "time_s": None}
+    assert raw["workload"]["jobs"] == (411 if name == "dally_poisson" else 992)
+
+
 def test_no_claim_of_muri_takes_runs_of_two_kinds_for_one(tmp_path):
     """All of its experiments reported together: at most one configuration fits each place of a claim."""
     file = tmp_path / "testbed.csv"

@@ -96,7 +96,7 @@ def test_page_explains_its_numbers(sweep: Path) -> None:
     page = (sweep / "report" / "report.html").read_text()
     assert ">makespan<" in page
     assert ">preemptions<" in page
-    assert "whole makespan" in page
+    assert "whole run" in page
     assert "unweighted mean over jobs" in page
     assert "half the width" in page
 
