@@ -44,6 +44,20 @@ def test_the_first_reading_decides(read: Judged) -> None:
     assert (other.hangs, [each.verdict for each in other.readings]) == (False, ["shown", "shown"])
 
 
+def test_the_first_reading_may_name_others(runs: Maker, judged: Callable[..., Judged]) -> None:
+    """By its words new is newer: +10 %, not -60 %."""
+    made = runs({("old", 2): 100.0, ("new", 2): 40.0, ("newer", 2): 110.0})
+    (row,) = judged(made, readings={"first": {"new": "newer"}, "second": {}}).rows
+    assert (row.result.verdict, row.readings[0].verdict) == ("opposite", "shown")
+
+
+def test_no_claim_hangs_on_a_reading_that_was_not_run(runs: Maker, judged: Callable[..., Judged]) -> None:
+    """Eager new has no runs, so nothing is known of it."""
+    made = runs({("old", 2): 100.0, ("new", 2): 40.0})
+    found = judged(made, readings={"first": {}, "third": READINGS["third"]})
+    assert (found.rows[0].hangs, found.rows[0].readings[0].verdict) == (False, "not run")
+
+
 def test_a_reading_that_was_not_run_has_no_column(read: Judged) -> None:
     """Nor does it say that a claim hangs on it."""
     assert read.readings == {"second": 0}
