@@ -58,8 +58,8 @@ def test_rows_that_are_not_whole_are_named(made: Made) -> None:
     """Of 3 jobs each, fifo finished 2 and 1 with its two seeds: 3 of 6 in its row."""
     runs = [made("fifo", 0, finished=2), made("fifo", 1, finished=1), made("srtf", 0), made("srtf", 1)]
     assert warned(runs)["Not compared"] == (
-        "Means cover only the jobs that had finished: fifo * (3 of 6 jobs); longer and later ones are missing, "
-        "so these rows compare with no other."
+        "Means cover only the jobs that had finished: fifo * (3 of 6 jobs); longer and later ones are "
+        "missing, so these rows compare with no other."
     )
 
 
