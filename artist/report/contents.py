@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from artist.report.claims.table import Judged, claim_notes, claims_csv, claims_table
+from artist.report.claims.judge import Judged
+from artist.report.claims.table import claim_notes, claims_csv, claims_table
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import most_drawn
 from artist.report.images import all_drawn

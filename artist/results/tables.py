@@ -13,8 +13,8 @@ from artist.results.names import short_key
 from artist.results.run import Run
 
 INTERVAL = (
-    "+-: half width of the 95 % bootstrap interval of the mean over the runs (seeds) of a row; "
-    "from 2 or 3 runs it says little"
+    "+-: half width of the 95 % interval (Student's t) of the mean over the runs (seeds) of a row; "
+    "fewer than 3 have none"
 )
 
 
@@ -58,7 +58,7 @@ def compare_table(runs: Sequence[Run]) -> str:
     """Return the table of many runs as aligned text: a row for each group of replicates.
 
     Leading columns are the config keys that differ; replicates show their mean and, after +-, half
-    the width of its 95 % bootstrap interval.
+    the width of its 95 % interval.
     """
     return comparison_grid(compare(runs)).text()
 

@@ -9,6 +9,7 @@ from artist.report.words.verdicts import MOST_CLAUSES, Verdict, at_scenarios, ov
 from artist.report.words.wording import begun, duration, few, per_cent
 from artist.results.compare import Comparison
 from artist.results.digest import Digest
+from artist.results.interval import LEAST
 from artist.results.measures import BY_NAME, LEVEL, difference
 from artist.results.names import listed
 from artist.results.scenarios import Contest
@@ -146,16 +147,17 @@ def _counted(clear: Sequence[Verdict], contest: Contest) -> str:
 
 def _certainty(comparison: Comparison, contest: Contest) -> str:
     counts = {len(group.runs) for group in comparison.groups}
-    if counts == {1}:
+    if max(counts) < LEAST:
+        each = "is one run with one seed" if counts == {1} else f"has fewer than {LEAST} seeds"
         return (
-            "Each row is one run with one seed: there are no intervals, so a small difference may be chance. "
-            "Repeat with several seeds before relying on it."
+            f"Each row {each}: there are no intervals, so a small difference may be chance. Repeat with "
+            "several seeds before relying on it."
         )
     least = min(counts)
     seeds = f"{least} seeds" if counts == {least} else f"{least} to {max(counts)} seeds"
     return (
-        f"Rows are means over {seeds}; intervals are 95 % bootstrap intervals of the mean. Overlapping "
-        "intervals mean that these runs do not settle which is better; from 2 or 3 seeds they say little."
+        f"Rows are means over {seeds}; intervals are 95 % intervals of the mean (Student's t), of {LEAST} "
+        "seeds or more. Where they overlap, these runs do not settle which is better."
     )
 
 

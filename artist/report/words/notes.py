@@ -28,7 +28,7 @@ _SORTING = (
 )
 _REPLICATES = (
     "Where a row has several runs, they are equal but for the seed: mean, and after \u00b1 half the width of "
-    "its 95 % bootstrap interval (both ends: table.csv). From 2 or 3 runs that interval says little."
+    "its 95 % interval (Student's t; both ends: table.csv). Fewer than 3 runs have none."
 )
 _LETTERS = "Letters stand for the rows in the figures."
 CODE_ALONE = (

@@ -12,7 +12,8 @@ from omegaconf import OmegaConf, open_dict
 
 from artist.app.cli import register_topologies
 from artist.data import data_path
-from artist.report.claims.evaluate import _flat, _roles
+from artist.report.claims.evaluate import roles
+from artist.report.claims.evidence import flat
 from artist.report.claims.schema import read_claims
 from artist.run.build import build, check_config, input_files
 
@@ -126,21 +127,21 @@ def test_no_claim_of_muri_takes_runs_of_two_kinds_for_one(tmp_path):
             chosen = dict(value.split("=", 1) for value in point)
             batch = chosen.get("arrivals") == "batch" or raw["arrivals"]["_target_"].endswith("BatchArrivals")
             together = batch or name == "muri_table2"
-            facts = _flat(raw) | {"policy": chosen["policy"], "arrivals": "batch" if together else "spread"}
+            facts = flat(raw) | {"policy": chosen["policy"], "arrivals": "batch" if together else "spread"}
             if together:
                 facts.pop("workload.load", None)  # all arrive at 0 s, at any load
             kinds[str(sorted(facts.items()))] = facts
     assert len(kinds) > 50
     for claim in read_claims("muri").claims:
-        roles = [role for facts in kinds.values() for role in _roles(claim, facts)]
-        assert len(roles) == len(set(roles)), claim.says
+        taken = [role for facts in kinds.values() for role in roles(claim, facts)]
+        assert len(taken) == len(set(taken)), claim.says
 
 
 def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():
     """Six models, in the file that the claims name."""
     raw, _ = compose("experiment=dally_table1")
     file = Path(raw["workload"]["path"])
-    wanted = [claim for claim in read_claims("dally").claims if claim.metric == "overhead"]
+    wanted = [claim for claim in read_claims("dally").claims if claim.metric == ("overhead",)]
     assert {claim.where["workload.path"] for claim in wanted} == {file.name}
     assert {claim.model for claim in wanted} == {
         line.rsplit(",", 1)[1] for line in file.read_text().splitlines()[1:]
