@@ -63,7 +63,7 @@ class Evidence:
         return not from_file or seeded or chooses or noisy or fails
 
     def value(self, metric: str, claim: Claim) -> Value | None:
-        """Return a metric of a claim; None where the run has none."""
+        """Return a metric of a claim; None where the run has none, or ended before its jobs had finished."""
         if metric == OVERHEAD:
             return self._overheads.get((claim.model or "", claim.tier or ""))
         if metric == RACK_TIMER:
@@ -72,7 +72,7 @@ class Evidence:
             jct_s = self._jobs.jct_s[self._jobs.measured]
             return tuple(math.inf if math.isnan(jct) else float(jct) for jct in jct_s)
         if metric in BY_NAME:
-            return BY_NAME[metric].of(self.run.summary)
+            return BY_NAME[metric].compared(self.run.summary)
         return self._throughput(claim.model)
 
     @cached_property

@@ -19,7 +19,7 @@ VERDICTS = {
     FEW: f"fewer than {SEEDS} seeds",
     IDLE: "jobs queue for at most 1 % of their mean JCT in every run compared: nothing is exercised",
     NO_RATIO: "what it is compared with is 0 in some run",
-    NOT_RUN: "some of the runs that it is about are not here",
+    NOT_RUN: "some of the runs that it is about are not here, or ended before their jobs had finished",
 }
 WORST_FIRST = (NOT_RUN, NO_RATIO, FEW, OPPOSITE, OFF, OPEN, IDLE, SMALLER, SHOWN, NEAR, FITTED)
 
