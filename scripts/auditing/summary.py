@@ -45,17 +45,20 @@ def _flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
     accounts = list(replay.accounts.values())
-    finishes = [account.finish_ns for account in accounts if account.finish_ns is not None]
-    counted = _counted(run, accounts)
+    chosen = _chosen(run, accounts)
+    counted = [i for i in chosen if accounts[i].finish_ns is not None]
+    last_ns = max((accounts[i].finish_ns or 0 for i in counted), default=None)
+    first_ns = min(accounts[i].submit_ns for i in chosen)
     exposed = [to_ns(time_s) for time_s in run.jobs["exposed_comm_s"]]
     ran = run.jobs[run.jobs["compute_s"] > 0]
     overhead = ran["exposed_comm_s"] / ran["compute_s"]
     capacity = replay.capacity_gpu_ns
     return {
         "jobs": len(accounts),
-        "finished": len(finishes),
+        "finished": sum(account.finish_ns is not None for account in accounts),
         "stopped_by": _stopped_by(run, accounts),
-        "makespan_s": (max(finishes) - min(a.submit_ns for a in accounts)) / 1e9 if finishes else None,
+        "measured": {"jobs": len(chosen), "finished": len(counted)},
+        "makespan_s": None if last_ns is None else (last_ns - first_ns) / 1e9,
         "jct_s": _distribution([(accounts[i].finish_ns or 0) - accounts[i].submit_ns for i in counted]),
         "queueing_s": _distribution([accounts[i].queueing_ns for i in counted]),
         "exposed_s": _distribution([exposed[i] for i in counted]),
@@ -80,10 +83,9 @@ def _stopped_by(run: RunFiles, accounts: Sequence[Account]) -> str:
     return "window" if window and all(a.finish_ns is not None for a in accounts[slice(*window)]) else "time"
 
 
-def _counted(run: RunFiles, accounts: Sequence[Account]) -> list[int]:
-    """Return the jobs that times are taken over: finished ones, of the window if there is one."""
-    window = run.config["stop"]["jobs"]
-    return [i for i in range(len(accounts))[slice(*window or (None,))] if accounts[i].finish_ns is not None]
+def _chosen(run: RunFiles, accounts: Sequence[Account]) -> range:
+    """Return the jobs that times are about: all, or those of the window."""
+    return range(len(accounts))[slice(*run.config["stop"]["jobs"] or (None,))]
 
 
 def _distribution(times_ns: Sequence[int]) -> dict[str, float | None]:
