@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import InputError
+from artist.results.coverage import Covered, covered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,11 @@ class Run:
     summary: dict[str, Any]
     config: dict[str, Any]
     written_ns: int = 0
+
+    @property
+    def covered(self) -> Covered:
+        """Jobs that its means cover, of those that they are about."""
+        return covered(self.summary)
 
     @property
     def jobs(self) -> "pd.DataFrame":
