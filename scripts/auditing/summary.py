@@ -45,17 +45,20 @@ def _flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
     accounts = list(replay.accounts.values())
-    finishes = [account.finish_ns for account in accounts if account.finish_ns is not None]
-    counted = _counted(run, accounts)
+    window = run.config["stop"]["jobs"]
+    wanted = range(len(accounts))[slice(*window or (None,))]
+    counted = [i for i in wanted if accounts[i].finish_ns is not None]
+    last = max((accounts[i].finish_ns or 0 for i in counted), default=None)
     exposed = [to_ns(time_s) for time_s in run.jobs["exposed_comm_s"]]
     ran = run.jobs[run.jobs["compute_s"] > 0]
     overhead = ran["exposed_comm_s"] / ran["compute_s"]
     capacity = replay.capacity_gpu_ns
     return {
         "jobs": len(accounts),
-        "finished": len(finishes),
+        "finished": sum(account.finish_ns is not None for account in accounts),
         "stopped_by": _stopped_by(run, accounts),
-        "makespan_s": (max(finishes) - min(a.submit_ns for a in accounts)) / 1e9 if finishes else None,
+        "measured": {"jobs": len(wanted), "finished": len(counted)},
+        "makespan_s": None if last is None else (last - min(accounts[i].submit_ns for i in wanted)) / 1e9,
         "jct_s": _distribution([(accounts[i].finish_ns or 0) - accounts[i].submit_ns for i in counted]),
         "queueing_s": _distribution([accounts[i].queueing_ns for i in counted]),
         "exposed_s": _distribution([exposed[i] for i in counted]),
@@ -78,12 +81,6 @@ def _stopped_by(run: RunFiles, accounts: Sequence[Account]) -> str:
         return "finished"
     window = run.config["stop"]["jobs"]
     return "window" if window and all(a.finish_ns is not None for a in accounts[slice(*window)]) else "time"
-
-
-def _counted(run: RunFiles, accounts: Sequence[Account]) -> list[int]:
-    """Return the jobs that times are taken over: finished ones, of the window if there is one."""
-    window = run.config["stop"]["jobs"]
-    return [i for i in range(len(accounts))[slice(*window or (None,))] if accounts[i].finish_ns is not None]
 
 
 def _distribution(times_ns: Sequence[int]) -> dict[str, float | None]:
