@@ -41,6 +41,7 @@ def test_the_first_reading_decides(read: Judged) -> None:
     row, other = read.rows
     assert (row.result.verdict, row.hangs) == ("shown", True)
     assert [each.verdict for each in row.readings] == ["opposite", "not run"]
+    assert "shown, reached *\n" in claims_text(read)
     assert (other.hangs, [each.verdict for each in other.readings]) == (False, ["shown", "shown"])
 
 
