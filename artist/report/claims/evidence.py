@@ -8,7 +8,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from artist.recording.names import SERIES
 from artist.report.claims.schema import JOB_BY_JOB, OVERHEAD, RACK_TIMER, Claim, Where, Who
 from artist.results.jobcolumns import TIERS, Jobs, read_jobs
 from artist.results.measures import BY_NAME
@@ -63,7 +62,7 @@ class Evidence:
         return not from_file or seeded or chooses or noisy or fails
 
     def value(self, metric: str, claim: Claim) -> Value | None:
-        """Return a metric of a claim; None where the run has none, or ended before its jobs had finished."""
+        """Return a metric of a claim; None where the run has none."""
         if metric == OVERHEAD:
             return self._overheads.get((claim.model or "", claim.tier or ""))
         if metric == RACK_TIMER:
@@ -72,7 +71,7 @@ class Evidence:
             jct_s = self._jobs.jct_s[self._jobs.measured]
             return tuple(math.inf if math.isnan(jct) else float(jct) for jct in jct_s)
         if metric in BY_NAME:
-            return BY_NAME[metric].compared(self.run.summary)
+            return BY_NAME[metric].of(self.run.summary)
         return self._throughput(claim.model)
 
     @cached_property
@@ -106,9 +105,9 @@ class Evidence:
     @cached_property
     def _rack_timer_h(self) -> float | None:
         """Return the mean of Dally's rack timers over the run, each demand counting once."""
-        if not (self.run.folder / SERIES).exists():
+        table = self.run.series
+        if table is None:
             return None
-        table = self.run.table(Path(SERIES).stem)
         end_s = float(self.run.numbers("jobs", ["submit_s"])[0].min()) + float(self.run.summary["makespan_s"])
         timers = table[table["name"].str.startswith("rack timer")]
         means = [

@@ -39,14 +39,6 @@ def test_overheads_are_by_model_and_tier(runs: Maker) -> None:
     assert number(run, "overhead", model="bert_large", tier="machine") is None
 
 
-def test_a_run_that_was_stopped_early_is_not_judged(runs: Maker, held: Holder) -> None:
-    """With 2 of 3 jobs finished in one of five seeds, four seeds are left, which are few."""
-    made = runs({("old", 2): (2.0,) * 5, ("new", 2): (1.0,) * 5})
-    assert held(made).verdict == "shown"
-    made[-1].summary["measured"] = {"jobs": 3, "finished": 2}
-    assert held(made).verdict == "few seeds"
-
-
 def test_throughputs_are_relative_to_each_job_alone(runs: Maker) -> None:
     """Alone a would take 5 of its 10 s, b 10 of 12.5 s, c 1 of 4 s: 0.5, 0.8, 0.25; a and c are one model."""
     (run,) = runs({("old", 2): (1.0,)})
@@ -75,6 +67,14 @@ def test_jobs_are_compared_one_by_one(
     rewrite(made[1], "jct_s", new)
     result = held(made, metric="jct_job_by_job_s", paper="lower")
     assert result.decisive.ours.mean == pytest.approx(ours)
+
+
+def test_only_jobs_of_the_window_are_compared(runs: Maker, held: Holder) -> None:
+    """The second and third: +100 and +25 %; the first, -20 %, only fills the cluster."""
+    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)}, stop={"jobs": [1, 3]})
+    rewrite(made[1], "jct_s", [8.0, 43.0, 5.0])
+    result = held(made, metric="jct_job_by_job_s", paper="lower")
+    assert result.decisive.ours.mean == pytest.approx(0.625)
 
 
 def test_no_job_that_both_finished_is_no_ratio(runs: Maker, held: Holder) -> None:
