@@ -90,8 +90,8 @@ def test_reasons_and_trade_offs_leave_it_out(made: Made) -> None:
 
 
 def test_no_difference_is_shown_to_or_of_it(made: Made) -> None:
-    """fifo, the baseline, is not whole: no difference in times; preemptions, over all jobs, have theirs."""
-    runs = [made("fifo", finished=2), made("las", mean_s=20.0), made("srtf", mean_s=5.0)]
+    """The baseline fifo is not whole: its 1 s is no best; utilisation, which is of all jobs, is compared."""
+    runs = [made("fifo", mean_s=1.0, finished=2), made("las", mean_s=20.0), made("srtf", mean_s=5.0)]
     comparison = compare(runs)
     table = comparison_table(comparison, contest(comparison))
     names = [column.name for column in table.columns]
@@ -99,7 +99,7 @@ def test_no_difference_is_shown_to_or_of_it(made: Made) -> None:
     mean = names.index("jct_mean_s")
     assert [row[mean].apart for row in table.rows] == [None, None, None]
     assert [row[mean].best for row in table.rows] == [False, False, True]
-    assert fifo[mean].text == "10.00"
+    assert fifo[mean].text == "1.00"
     assert [row[names.index("finished")].text for row in (fifo, las, srtf)] == ["2*", "3", "3"]
     assert las[names.index("gpu_utilization")].apart == 0.0
     assert any(note.startswith("*: means over") for note in comparison_notes(comparison, contest(comparison)))
