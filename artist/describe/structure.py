@@ -41,8 +41,8 @@ class TimeStructure:
 
 def time_structure(table: pd.DataFrame) -> TimeStructure:
     """Return the time structure of a canonical table; a figure that is not defined is NaN."""
-    columns = (table[name].to_numpy(float) for name in ("submit_s", "gpus"))
-    return structure_of(*columns, work_s(table))
+    submit_s, gpus = (table[name].to_numpy(float) for name in ("submit_s", "gpus"))
+    return structure_of(submit_s, gpus, work_s(table))
 
 
 def structure_of(submit_s: Floats, gpus: Floats, run_s: Floats) -> TimeStructure:

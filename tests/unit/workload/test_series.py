@@ -39,9 +39,9 @@ def drawn(preset: str = "helios_venus", days: float = DAYS, **parameters: object
 
 
 def test_a_series_has_k_jobs_or_more_with_probability_1_over_k() -> None:
-    """Draws 0, 0.5, 0.7, 0.99: 1, 2, 3 and, of 100, the most: 4 jobs. The tenth job is the last."""
-    draws = np.array([0.0, 0.5, 0.7, 0.99, *[0.0] * 6])
-    assert series_of(PLAIN, draws).tolist() == [0, 1, 1, 2, 2, 2, 3, 3, 3, 3]
+    """Draws 0.99, 0, 0.5, 0.7: of 100 the most, 4 jobs, then 1, 2 and 3. The tenth job is the last."""
+    draws = np.array([0.99, 0.0, 0.5, 0.7, *[0.0] * 6])
+    assert series_of(PLAIN, draws).tolist() == [0, 0, 0, 0, 1, 2, 2, 3, 3, 3]
 
 
 def test_without_series_every_job_is_its_own() -> None:
