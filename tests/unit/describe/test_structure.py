@@ -37,14 +37,15 @@ def test_gaps() -> None:
 
 
 def test_likeness_is_in_logarithms_and_in_order_of_arrival() -> None:
-    """GPUs 1, 1, 8, 8 one after the other: pairs (0, 0), (0, 3), (3, 3) in powers of two, so 0.5.
+    """GPUs 1, 2, 8, 2 one after the other: pairs (0, 1), (1, 3), (3, 1) in powers of two.
 
+    Deviations of the first, times 3: -4, -1, 5, of the second -2, 4, -2: -6 / sqrt(42 x 24) = -0.189.
     Durations 1, 100, 1, 100 s alternate: -1. The rows are not in order of arrival.
     """
-    table = jobs([0.0, 10.0, 20.0, 30.0], [1, 1, 8, 8], [1.0, 100.0, 1.0, 100.0])
+    table = jobs([0.0, 10.0, 20.0, 30.0], [1, 2, 8, 2], [1.0, 100.0, 1.0, 100.0])
     for each in (table, table.iloc[[2, 0, 3, 1]]):
         found = time_structure(each)
-        assert found.gpus_correlation == pytest.approx(0.5)
+        assert found.gpus_correlation == pytest.approx(-6 / np.sqrt(42 * 24))
         assert found.duration_correlation == pytest.approx(-1)
 
 
