@@ -134,6 +134,21 @@ def comparable(metric: Metric, group: Replicates) -> Estimate:
     return estimate(metric, [run.summary for run in group.runs])
 
 
+def change(metric: Metric, own: Replicates, other: Replicates) -> Estimate:
+    """Return by how much of another row's number a row's is more, seed by seed, as mean and interval.
+
+    Nothing if a pair has no ratio, or a row's times leave out unfinished jobs.
+    """
+    if metric.kind == "time" and (own.partial or other.partial):
+        return Estimate()
+    mine, theirs = (
+        {run.summary["seed"]: metric.of(run.summary) for run in each.runs} for each in (own, other)
+    )
+    changes = [difference(mine[seed], theirs[seed]) for seed in mine if seed in theirs]
+    known = [each for each in changes if each is not None]
+    return estimated(known) if known and len(known) == len(changes) else Estimate()
+
+
 def estimated(values: Sequence[float]) -> Estimate:
     """Return the mean of at least one value, and its interval."""
     return Estimate(mean(values), *(interval_95(values) or (None, None)))
