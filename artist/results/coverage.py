@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-PARTIAL = "the longer ones are missing, so these rows compare with no other"
+PARTIAL = "longer and later ones are missing, so these rows compare with no other"
 _MOST = 4
 
 
@@ -15,7 +15,7 @@ class Covered(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether no job is left out. Those left out are the longer ones, so the means are too low."""
+        """Whether no job is left out. Longer jobs are left out more often, so the means are too low."""
         return self.finished == self.jobs
 
 

@@ -14,7 +14,6 @@ LEAST_MEASURED = 30  # fewer measured jobs have no thirds to compare
 LEAST_WAITING = 1.0  # a queue of fewer jobs in the last third is none
 GROWTH = 0.5  # of the mean queue: what it must grow by, if its interval over replicates lies above 0
 GROWTH_ALONE = 1.0  # with fewer than 3 replicates, so no interval; a queue that grows from 0 on has 1.33
-_REPLICATES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +50,9 @@ def drift(runs: Sequence[Run]) -> Drift | None:
         return None
     first, middle, last = np.mean(thirds, axis=0)
     growth = estimated([float(each[2] - each[0]) for each in thirds])
-    sure = len(runs) >= _REPLICATES
-    enough = last - first > (GROWTH if sure else GROWTH_ALONE) * (first + middle + last) / 3
-    above = not sure or (growth.low is not None and growth.low > 0)
+    least = GROWTH_ALONE if growth.low is None else GROWTH
+    enough = last - first > least * (first + middle + last) / 3
+    above = growth.low is None or growth.low > 0
     return Drift(float(first), float(last), bool(last >= LEAST_WAITING and enough and above))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from artist.recording.names import BLOCKING, RESOURCES
 from artist.results.compare import Replicates
+from artist.results.coverage import covered
 from artist.results.interval import interval_95
 
 LEVEL = 0.01  # values within 1 % of the best are level with it
@@ -62,6 +63,10 @@ class Metric:
         for key in self.path:
             value = value[key]
         return None if value is None else float(value)
+
+    def compared(self, summary: Mapping[str, Any]) -> float | None:
+        """Return its value for a comparison; None also for a time that leaves out unfinished jobs."""
+        return None if self.kind == "time" and not covered(summary).whole else self.of(summary)
 
 
 # What the table in a terminal shows.
@@ -128,22 +133,18 @@ def estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> Estimate
 
 
 def comparable(metric: Metric, group: Replicates) -> Estimate:
-    """Return mean and interval for a comparison; nothing for times that leave out unfinished jobs."""
-    if metric.kind == "time" and group.partial:
-        return Estimate()
-    return estimate(metric, [run.summary for run in group.runs])
+    """Return mean and interval for a comparison; nothing if any replicate has no number for one."""
+    values = [value for run in group.runs if (value := metric.compared(run.summary)) is not None]
+    return estimated(values) if len(values) == len(group.runs) else Estimate()
 
 
 def change(metric: Metric, own: Replicates, other: Replicates) -> Estimate:
     """Return by how much of another row's number a row's is more, seed by seed, as mean and interval.
 
-    Nothing if a pair has no ratio, or a row's times leave out unfinished jobs.
+    Nothing if a pair has no ratio, or a run has no number for a comparison.
     """
-    if metric.kind == "time" and (own.partial or other.partial):
-        return Estimate()
-    mine, theirs = (
-        {run.summary["seed"]: metric.of(run.summary) for run in each.runs} for each in (own, other)
-    )
+    pair = (own.runs, other.runs)
+    mine, theirs = ({run.summary["seed"]: metric.compared(run.summary) for run in runs} for runs in pair)
     changes = [difference(mine[seed], theirs[seed]) for seed in mine if seed in theirs]
     known = [each for each in changes if each is not None]
     return estimated(known) if known and len(known) == len(changes) else Estimate()

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import InputError
+from artist.recording.names import SERIES
 from artist.results.coverage import Covered, covered
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Run:
     def timeline(self) -> "pd.DataFrame":
         """Step functions of the cluster; read anew each time."""
         return self.table("timeline")
+
+    @property
+    def series(self) -> "pd.DataFrame | None":
+        """What the policy noted over time; None if it noted nothing."""
+        return self.table(Path(SERIES).stem) if (self.folder / SERIES).exists() else None
 
     def table(self, name: str) -> "pd.DataFrame":
         """Read a table; raise InputError if that is impossible."""

@@ -45,10 +45,10 @@ def _flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
     accounts = list(replay.accounts.values())
-    window = run.config["stop"]["jobs"]
-    wanted = range(len(accounts))[slice(*window or (None,))]
-    counted = [i for i in wanted if accounts[i].finish_ns is not None]
-    last = max((accounts[i].finish_ns or 0 for i in counted), default=None)
+    chosen = _chosen(run, accounts)
+    counted = [i for i in chosen if accounts[i].finish_ns is not None]
+    last_ns = max((accounts[i].finish_ns or 0 for i in counted), default=None)
+    first_ns = min(accounts[i].submit_ns for i in chosen)
     exposed = [to_ns(time_s) for time_s in run.jobs["exposed_comm_s"]]
     ran = run.jobs[run.jobs["compute_s"] > 0]
     overhead = ran["exposed_comm_s"] / ran["compute_s"]
@@ -57,8 +57,8 @@ def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
         "jobs": len(accounts),
         "finished": sum(account.finish_ns is not None for account in accounts),
         "stopped_by": _stopped_by(run, accounts),
-        "measured": {"jobs": len(wanted), "finished": len(counted)},
-        "makespan_s": None if last is None else (last - min(accounts[i].submit_ns for i in wanted)) / 1e9,
+        "measured": {"jobs": len(chosen), "finished": len(counted)},
+        "makespan_s": None if last_ns is None else (last_ns - first_ns) / 1e9,
         "jct_s": _distribution([(accounts[i].finish_ns or 0) - accounts[i].submit_ns for i in counted]),
         "queueing_s": _distribution([accounts[i].queueing_ns for i in counted]),
         "exposed_s": _distribution([exposed[i] for i in counted]),
@@ -81,6 +81,11 @@ def _stopped_by(run: RunFiles, accounts: Sequence[Account]) -> str:
         return "finished"
     window = run.config["stop"]["jobs"]
     return "window" if window and all(a.finish_ns is not None for a in accounts[slice(*window)]) else "time"
+
+
+def _chosen(run: RunFiles, accounts: Sequence[Account]) -> range:
+    """Return the jobs that times are about: all, or those of the window."""
+    return range(len(accounts))[slice(*run.config["stop"]["jobs"] or (None,))]
 
 
 def _distribution(times_ns: Sequence[int]) -> dict[str, float | None]:

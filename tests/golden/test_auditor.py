@@ -145,6 +145,19 @@ def test_every_number_of_the_summary_is_recounted(folder):
             assert bool(_faults(folder)) == (name not in NOT_RECOUNTED), (name, key)
 
 
+def test_a_window_is_recounted(run_under):
+    """Jobs 2 to 5 are measured: from the submission of the first of them to the last finish among them."""
+    folder = run_under("fifo", "stop.jobs=[2,6]")
+    assert _faults(folder) == []
+    summary, jobs = (
+        json.loads((folder / "summary.json").read_text()),
+        pd.read_parquet(folder / "jobs.parquet"),
+    )
+    assert summary["measured"] == {"jobs": 4, "finished": 4}
+    assert summary["makespan_s"] == jobs.finish_s[2:6].max() - jobs.submit_s[2]
+    assert summary["makespan_s"] != jobs.finish_s.max() - jobs.submit_s[0]
+
+
 @pytest.mark.parametrize(
     ("column", "value", "rows", "words"),
     [("group_depth", 1, slice(None), "with other members, of"), ("group_gpus", "m0:1", 1, "than others")],

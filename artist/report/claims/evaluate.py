@@ -8,7 +8,15 @@ from statistics import fmean, median
 from artist.errors import InputError
 from artist.report.claims.evidence import Evidence, Value, fits, is_of, same
 from artist.report.claims.schema import Claim
-from artist.report.claims.verdict import NO_RATIO, NOT_RUN, WORST_FIRST, of_change, of_number, reaches
+from artist.report.claims.verdict import (
+    NO_RATIO,
+    NOT_RUN,
+    UNFINISHED,
+    WORST_FIRST,
+    of_change,
+    of_number,
+    reaches,
+)
 from artist.results.measures import Estimate, estimated
 
 
@@ -128,17 +136,19 @@ def _place(claim: Claim, at: str, found: _BySeed) -> Place:
     if not seeds:
         return Place(at, Estimate(), 0, NOT_RUN)
     numbers = [[one[seed][0] for one in whose] for seed in seeds]
+    runs = [[one[seed][1] for seed in seeds] for one in whose]
+    every = [run for each in runs for run in each]
+    if not all(each.run.covered.whole for each in every):
+        return Place(at, Estimate(), len(seeds), UNFINISHED)
     if not claim.against:
         ours = estimated([value for (value,) in numbers if isinstance(value, float)])
         assert ours.mean is not None
         return Place(at, ours, len(seeds), of_number(claim, ours.mean))
-    runs = [[one[seed][1] for seed in seeds] for one in whose]
     queueing_s = tuple(fmean(run.queueing_s for run in each) for each in runs)
     changes = [_change_of(claim, each) for each in numbers]
     if any(change is None for change in changes):
         return Place(at, Estimate(), len(seeds), NO_RATIO, queueing_s)
     ours = estimated([change for change in changes if change is not None])
-    every = [run for each in runs for run in each]
     one_trace = all(each == numbers[0] for each in numbers) and not any(run.drawn for run in every)
     queues = any(run.queues for run in every)
     verdict = of_change(claim, ours, len(seeds), one_trace=one_trace, queues=queues)
@@ -176,7 +186,7 @@ def _decisive(claim: Claim, places: Sequence[Place]) -> Place:
     def rank(place: Place) -> int:
         return WORST_FIRST.index(place.verdict)
 
-    missing = [place for place in places if place.verdict in (NOT_RUN, NO_RATIO)]
+    missing = [place for place in places if place.ours.mean is None]
     if missing:
         return missing[0]
     if claim.take == "best":

@@ -8,7 +8,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from artist.recording.names import SERIES
 from artist.report.claims.schema import JOB_BY_JOB, OVERHEAD, RACK_TIMER, Claim, Where, Who
 from artist.results.jobcolumns import TIERS, Jobs, read_jobs
 from artist.results.measures import BY_NAME
@@ -106,9 +105,9 @@ class Evidence:
     @cached_property
     def _rack_timer_h(self) -> float | None:
         """Return the mean of Dally's rack timers over the run, each demand counting once."""
-        if not (self.run.folder / SERIES).exists():
+        table = self.run.series
+        if table is None:
             return None
-        table = self.run.table(Path(SERIES).stem)
         end_s = float(self.run.numbers("jobs", ["submit_s"])[0].min()) + float(self.run.summary["makespan_s"])
         timers = table[table["name"].str.startswith("rack timer")]
         means = [

@@ -221,8 +221,9 @@ def _places(result: Result) -> str:
 
 
 def _metric(result: Result) -> str:
-    """Return the name of a metric, as the heading of its column."""
-    return " ".join(filter(None, BY_NAME[result.claim.metric[0]].title))
+    """Return the heading of a metric's column, or its name if it has none."""
+    name = result.claim.metric[0]
+    return " ".join(filter(None, BY_NAME[name].title)) if name in BY_NAME else name
 
 
 def _whole_verdict(row: Row) -> str:

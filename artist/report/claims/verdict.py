@@ -6,7 +6,8 @@ from artist.results.measures import Estimate
 SEEDS = 5  # a verdict takes that many
 SHOWN, SMALLER, OPEN, OPPOSITE = "shown", "smaller", "open", "opposite"
 NEAR, FITTED, OFF = "near", "fitted", "off"
-FEW, IDLE, NO_RATIO, NOT_RUN = "few seeds", "no queueing", "no ratio", "not run"
+FEW, IDLE = "few seeds", "no queueing"
+NO_RATIO, UNFINISHED, NOT_RUN = "no ratio", "unfinished", "not run"  # of which there is no number
 VERDICTS = {
     SHOWN: "the whole interval lies at or beyond half of the paper's effect (of two numbers the weaker; on "
     "its side, where it gives none; within {within} of no change, where it says that there is none)",
@@ -19,9 +20,10 @@ VERDICTS = {
     FEW: f"fewer than {SEEDS} seeds",
     IDLE: "jobs queue for at most 1 % of their mean JCT in every run compared: nothing is exercised",
     NO_RATIO: "what it is compared with is 0 in some run",
+    UNFINISHED: "some run ended before its jobs had finished, so its means leave out the longer ones",
     NOT_RUN: "some of the runs that it is about are not here",
 }
-WORST_FIRST = (NOT_RUN, NO_RATIO, FEW, OPPOSITE, OFF, OPEN, IDLE, SMALLER, SHOWN, NEAR, FITTED)
+WORST_FIRST = (NOT_RUN, UNFINISHED, NO_RATIO, FEW, OPPOSITE, OFF, OPEN, IDLE, SMALLER, SHOWN, NEAR, FITTED)
 
 
 def of_number(claim: Claim, mean: float) -> str:

@@ -108,7 +108,7 @@ def test_experiments_in_steady_state_measure_a_window(name, size):
     "name", ["muri_batch", "muri_busy", "muri_types", "muri_noise", "muri_design", "dally_poisson"]
 )
 def test_experiments_without_a_steady_state_are_measured_whole(name):
-    """All at once, or more than the cluster serves: every job of the paper counts, 992, or 411 over a week."""
+    """All at once, or more than the cluster serves: every job counts, 992, or 411 over a week."""
     raw, _ = compose(f"experiment={name}")
     assert raw["stop"] == {"jobs": None, "time_s": None}
     assert raw["workload"]["jobs"] == (411 if name == "dally_poisson" else 992)

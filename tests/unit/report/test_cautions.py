@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from artist.report.command import main
@@ -57,8 +58,8 @@ def test_rows_that_are_not_whole_are_named(made: Made) -> None:
     """Of 3 jobs each, fifo finished 2 and 1 with its two seeds: 3 of 6 in its row."""
     runs = [made("fifo", 0, finished=2), made("fifo", 1, finished=1), made("srtf", 0), made("srtf", 1)]
     assert warned(runs)["Not compared"] == (
-        "Means cover only the jobs that had finished: fifo * (3 of 6 jobs); the longer ones are missing, so "
-        "these rows compare with no other."
+        "Means cover only the jobs that had finished: fifo * (3 of 6 jobs); longer and later ones are "
+        "missing, so these rows compare with no other."
     )
 
 
@@ -72,9 +73,25 @@ def test_a_row_that_is_not_whole_is_never_best(made: Made) -> None:
     assert "fifo" not in "".join(said.values())
 
 
+def test_reasons_and_trade_offs_leave_it_out(made: Made) -> None:
+    """The baseline fifo was stopped: it waits most and has the least p99, 1 s, and no sentence is about it.
+
+    Between las and srtf all of the difference, 50 s, is computing; their p99 are the same.
+    """
+    runs = [made("fifo", mean_s=1.0, finished=1), made("las", mean_s=100.0), made("srtf", mean_s=50.0)]
+    runs[0].summary["jct_s"] |= {"p99": 1.0, "max": 1.0}
+    comparison = compare(runs)
+    parts = np.array([[900.0, 0, 0, 0, 0, 0], [0, 100, 0, 0, 0, 0], [0, 50, 0, 0, 0, 0]])
+    rows = [replace(row, parts_s=own) for row, own in zip(digests(comparison), parts, strict=True)]
+    said = dict(findings(comparison, contest(comparison), rows))
+    assert said["In short"] == "srtf has the lowest mean JCT, mainly because jobs compute for less time."
+    assert "under las" in said["Why"]
+    assert "fifo" not in "".join(said.values())
+
+
 def test_no_difference_is_shown_to_or_of_it(made: Made) -> None:
-    """fifo, the baseline, is not whole: no difference in times; preemptions, over all jobs, have theirs."""
-    runs = [made("fifo", finished=2), made("las", mean_s=20.0), made("srtf", mean_s=5.0)]
+    """The baseline fifo is not whole: its 1 s is no best; utilisation, which is of all jobs, is compared."""
+    runs = [made("fifo", mean_s=1.0, finished=2), made("las", mean_s=20.0), made("srtf", mean_s=5.0)]
     comparison = compare(runs)
     table = comparison_table(comparison, contest(comparison))
     names = [column.name for column in table.columns]
@@ -82,7 +99,7 @@ def test_no_difference_is_shown_to_or_of_it(made: Made) -> None:
     mean = names.index("jct_mean_s")
     assert [row[mean].apart for row in table.rows] == [None, None, None]
     assert [row[mean].best for row in table.rows] == [False, False, True]
-    assert fifo[mean].text == "10.00"
+    assert fifo[mean].text == "1.00"
     assert [row[names.index("finished")].text for row in (fifo, las, srtf)] == ["2*", "3", "3"]
     assert las[names.index("gpu_utilization")].apart == 0.0
     assert any(note.startswith("*: means over") for note in comparison_notes(comparison, contest(comparison)))

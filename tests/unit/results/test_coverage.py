@@ -73,7 +73,7 @@ def test_the_printed_table_says_so(stopped: dict[str, Any]) -> None:
     """After the numbers of one run: a star at the finished jobs, and how many the means cover."""
     *_, row, note = run_table(stopped).splitlines()
     assert row.split()[:3] == ["fifo", "3", "2*"]
-    assert note.startswith("*: means over the measured jobs that had finished, 2 of 3: the longer ones")
+    assert note.startswith("*: means over the measured jobs that had finished, 2 of 3: longer and later ones")
 
 
 def test_whole_runs_have_no_mark(summary: dict[str, Any]) -> None:

@@ -193,3 +193,11 @@ def test_seeds_that_change_nothing_are_one_trace(runs: Maker, held: Holder) -> N
     assert held(runs({("old", 2): (100.0,) * 3, ("new", 2): (40.0,) * 3}, **file)).decisive.one_trace
     result = held(runs({("old", 4): (100.0,) * 3, ("new", 4): (40.0, 40.0, 41.0)}, **file))
     assert (result.verdict, result.decisive.one_trace) == ("few seeds", False)
+
+
+def test_runs_that_leave_out_jobs_are_not_judged(runs: Maker, held: Holder) -> None:
+    """One run of old ended with 2 of its 3 jobs; the others cover all three, so there is no number."""
+    made = runs({("old", 2): 100.0, ("new", 2): 40.0})
+    made[0].summary["measured"] = {"finished": 2, "jobs": 3}
+    result = held(made)
+    assert (result.verdict, result.decisive.ours.mean, ours_text(result)) == ("unfinished", None, "-")

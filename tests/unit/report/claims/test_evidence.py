@@ -69,6 +69,14 @@ def test_jobs_are_compared_one_by_one(
     assert result.decisive.ours.mean == pytest.approx(ours)
 
 
+def test_only_jobs_of_the_window_are_compared(runs: Maker, held: Holder) -> None:
+    """The second and third: +100 and +25 %; the first, -20 %, only fills the cluster."""
+    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)}, stop={"jobs": [1, 3]})
+    rewrite(made[1], "jct_s", [8.0, 43.0, 5.0])
+    result = held(made, metric="jct_job_by_job_s", paper="lower")
+    assert result.decisive.ours.mean == pytest.approx(0.625)
+
+
 def test_no_job_that_both_finished_is_no_ratio(runs: Maker, held: Holder) -> None:
     """Nothing can be said of jobs that one of the two never completed."""
     made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})

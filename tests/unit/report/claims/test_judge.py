@@ -41,7 +41,22 @@ def test_the_first_reading_decides(read: Judged) -> None:
     row, other = read.rows
     assert (row.result.verdict, row.hangs) == ("shown", True)
     assert [each.verdict for each in row.readings] == ["opposite", "not run"]
+    assert "shown, reached *\n" in claims_text(read)
     assert (other.hangs, [each.verdict for each in other.readings]) == (False, ["shown", "shown"])
+
+
+def test_the_first_reading_may_name_others(runs: Maker, judged: Callable[..., Judged]) -> None:
+    """By its words new is newer: +10 %, not -60 %."""
+    made = runs({("old", 2): 100.0, ("new", 2): 40.0, ("newer", 2): 110.0})
+    (row,) = judged(made, readings={"first": {"new": "newer"}, "second": {}}).rows
+    assert (row.result.verdict, row.readings[0].verdict) == ("opposite", "shown")
+
+
+def test_no_claim_hangs_on_a_reading_that_was_not_run(runs: Maker, judged: Callable[..., Judged]) -> None:
+    """Eager new has no runs, so nothing is known of it."""
+    made = runs({("old", 2): 100.0, ("new", 2): 40.0})
+    found = judged(made, readings={"first": {}, "third": READINGS["third"]})
+    assert (found.rows[0].hangs, found.rows[0].readings[0].verdict) == (False, "not run")
 
 
 def test_a_reading_that_was_not_run_has_no_column(read: Judged) -> None:
@@ -63,11 +78,12 @@ def test_a_metric_beside_the_first_is_told_and_not_counted(
 ) -> None:
     """The paper's words allow both; makespan is 60 % less, the mean JCT the same."""
     made = runs({("old", 2): 100.0, ("new", 2): 40.0})
-    found = judged(made, {"metric": ["makespan_s", "jct_mean_s"]})
+    found = judged(made, {"metric": ["makespan_s", "jct_mean_s", "jct_job_by_job_s"]})
     (row,) = found.rows
     assert (row.result.verdict, row.metrics[0].verdict) == ("shown", "open")
     assert summary(found) == ("a paper, near: of 1 claims 1 shown.",)
-    assert "    JCT mean: open (+0.0 %)" in claims_text(found).splitlines()
+    told = "    JCT mean: open (+0.0 %); jct_job_by_job_s: open (+0.0 %)"
+    assert told in claims_text(found).splitlines()
 
 
 def test_settings_of_a_claim_hold_under_a_reading() -> None:
