@@ -12,7 +12,7 @@ from artist.recording.names import ERROR
 from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
-from artist.report.contents import CLAIMS, report_files
+from artist.report.contents import CHANGES, CLAIMS, report_files
 from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
 from artist.results.compare import CODE, compare
@@ -91,8 +91,8 @@ def report(
         output.mkdir(parents=True, exist_ok=True)
         timelines = traces(comparison) if trace else {}
         files = report_files(comparison, competing, judged, failures, output, list(timelines))
-        if judged is None:
-            (output / CLAIMS).unlink(missing_ok=True)  # of an earlier report
+        for name in {CLAIMS, CHANGES} - files.keys():
+            (output / name).unlink(missing_ok=True)  # of an earlier report
         for name, content in (files | timelines).items():
             (output / name).write_bytes(content)
     except OSError as error:

@@ -22,9 +22,9 @@ from artist.results.digest import GAUGES, Digest, digest
 from artist.results.jobcolumns import PARTS
 from artist.results.run import Run
 from artist.results.scenarios import Contest
-from artist.results.tables import comparison_csv
+from artist.results.tables import changes_csv, comparison_csv
 
-CLAIMS = "claims.csv"
+CLAIMS, CHANGES = "claims.csv", "changes.csv"
 
 
 def report_files(
@@ -46,6 +46,8 @@ def report_files(
     for topic, text in careful:
         print(f"{topic.lower()}: {text}", file=sys.stderr)
     files: dict[str, bytes] = {"table.csv": comparison_csv(comparison).encode()}
+    if competing.asked:
+        files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
     if judged is not None:
         files[CLAIMS] = claims_csv(judged).encode()
     figures = []

@@ -138,6 +138,18 @@ def comparable(metric: Metric, group: Replicates) -> Estimate:
     return estimated(values) if len(values) == len(group.runs) else Estimate()
 
 
+def change(metric: Metric, own: Replicates, other: Replicates) -> Estimate:
+    """Return by how much of another row's number a row's is more, seed by seed, as mean and interval.
+
+    Nothing if a pair has no ratio, or a run has no number for a comparison.
+    """
+    pair = (own.runs, other.runs)
+    mine, theirs = ({run.summary["seed"]: metric.compared(run.summary) for run in runs} for runs in pair)
+    changes = [difference(mine[seed], theirs[seed]) for seed in mine if seed in theirs]
+    known = [each for each in changes if each is not None]
+    return estimated(known) if known and len(known) == len(changes) else Estimate()
+
+
 def estimated(values: Sequence[float]) -> Estimate:
     """Return the mean of at least one value, and its interval."""
     return Estimate(mean(values), *(interval_95(values) or (None, None)))

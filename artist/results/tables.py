@@ -8,7 +8,7 @@ from typing import Any
 
 from artist.results.compare import POLICY, Comparison, compare
 from artist.results.coverage import coverage_notes, covered
-from artist.results.measures import ALL_METRICS, METRICS, Metric, column_unit, estimate, number_texts
+from artist.results.measures import ALL_METRICS, METRICS, Metric, change, column_unit, estimate, number_texts
 from artist.results.names import short_key
 from artist.results.run import Run
 
@@ -91,6 +91,26 @@ def comparison_csv(comparison: Comparison) -> str:
         estimates = [estimate(metric, [run.summary for run in group.runs]) for metric in ALL_METRICS]
         cells = [_plain(number) for each in estimates for number in each]
         writer.writerow([*group.values, len(group.runs), *cells])
+    return text.getvalue()
+
+
+def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
+    """Return by how much rows differ from their baselines, seed by seed, as CSV of fractions.
+
+    Parameters
+    ----------
+    baseline
+        For each row the one that it is measured against; its own row has no line.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*comparison.keys, "baseline", *(name for each in METRICS for name in _columns(each))])
+    for row, group in enumerate(comparison.groups):
+        other = comparison.groups[baseline[row]]
+        if other is not group:
+            changes = [change(metric, group, other) for metric in METRICS]
+            cells = [_plain(number) for each in changes for number in each]
+            writer.writerow([*group.values, other.label, *cells])
     return text.getvalue()
 
 

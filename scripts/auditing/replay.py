@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import pandas as pd
 
@@ -54,7 +53,7 @@ class Replay:
         self._groups: dict[str, None] = {}
         self._busy = self._grouped = self._waiting = self._running = 0
         self.end_ns = 0
-        self.rows = [(0, 0, self.capacity, 0, 0)]
+        self.rows: list[tuple[int, ...]] = [(0, 0, self.capacity, 0, 0)]
 
     def _accounts(self) -> dict[str, Account]:
         every_ns = to_ns(self._run.config["overheads"]["checkpoint_every_s"])
@@ -336,7 +335,7 @@ def shares_of(gpus: str, cpus: str, memory: str) -> dict[str, Share]:
     return {name: Share(count, int(c), int(m)) for (name, count), c, m in parts}
 
 
-def gauges(timeline: pd.DataFrame) -> list[tuple[Any, ...]]:
+def gauges(timeline: pd.DataFrame) -> list[tuple[int, ...]]:
     """Return the rows of timeline.parquet, times in ns."""
     names = ["busy_gpus", "capacity_gpus", "queue_length", "running_jobs"]
     times = [to_ns(time_s) for time_s in timeline["time_s"]]

@@ -7,7 +7,7 @@ import numpy as np
 
 from artist.report.figures.looks import marked_look
 from artist.results.compare import Replicates
-from artist.results.measures import Estimate, Metric, column_unit, difference, estimate, estimated
+from artist.results.measures import Estimate, Metric, change, column_unit, estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,12 +57,7 @@ def draw_relative(
     def apart(row: int) -> Estimate:
         if row < 0 or baseline[row] == row:
             return Estimate()
-        pair = (groups[row].runs, groups[baseline[row]].runs)
-        own, other = ({run.summary["seed"]: run.summary for run in runs} for runs in pair)
-        both = [(metric.compared(own[seed]), metric.compared(other[seed])) for seed in own if seed in other]
-        changes = [difference(value, reference) for value, reference in both]
-        known = [change for change in changes if change is not None]
-        return estimated(known) if known and len(known) == len(changes) else Estimate()
+        return change(metric, groups[row], groups[baseline[row]])
 
     _lines(axes, [[apart(row) for row in line] for line in rows], 100.0, numbers)
     axes.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--")

@@ -46,7 +46,7 @@ def test_afterwards_the_machine_column_is_what_was_measured(calibrate, method, t
         assert (compute_after == compute_before) != scaled
 
 
-@pytest.mark.parametrize("topology", ["dally_code", "dally_paper", "dgx_h100_3tier"])
+@pytest.mark.parametrize("topology", ["cloud_ethernet", "dally_code", "dally_paper", "dgx_h100_3tier"])
 def test_the_calibrations_that_ship_are_what_the_command_writes(calibrate, topology):
     """If a model, a fabric or the fit changed: artist-calibrate topology=T out=traces/calibrated/..."""
     assert calibrate(f"topology={topology}", "method=scale_compute", "out=now.yaml").code == 0

@@ -258,6 +258,11 @@ def test_differences_are_to_the_baseline(sweep: Path) -> None:
     rows = re.findall(r"<tr[^>]* data-text=.*?</tr>", page)[:2]
     assert ["diff" in row for row in rows] == [True, False]
     assert "difference to srtf" in page
+    (head, row) = (sweep / "report" / "changes.csv").read_text().splitlines()
+    assert head.startswith("policy,baseline,jobs,")
+    assert row.startswith("fifo,srtf,0,")
+    assert main([str(sweep)]) == 0  # without a baseline there are no changes, those of before neither
+    assert not (sweep / "report" / "changes.csv").exists()
 
 
 def test_traces_are_written_on_request(sweep: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from artist.results.compare import compare
 from artist.results.folder import read_run
 from artist.results.run import Run
-from artist.results.tables import compare_table, comparison_csv, comparison_grid, run_table
+from artist.results.tables import changes_csv, compare_table, comparison_csv, comparison_grid, run_table
 
 
 @pytest.fixture
@@ -131,3 +131,27 @@ def test_csv_is_in_seconds_and_fractions(replicates: list[Run]) -> None:
     assert float(row["jct_mean_s"]) == 35.5 / 3
     assert float(row["gpu_utilization"]) == 68 / 90
     assert row["jct_mean_s_low95"] == row["jct_mean_s_high95"] == ""
+
+
+def test_changes_are_taken_seed_by_seed(run_folder: Callable[..., Path], tmp_path: Path) -> None:
+    """Srtf is 1, 2 and 3 times as slow as fifo on seeds 1 to 3: +0, +1, +2, mean 1, half 4.303 / sqrt(3)."""
+    runs = [
+        read_run(
+            run_folder(tmp_path / f"{name}{seed}", {"policy": {"name": name}, "seed": seed}, slower=slower)
+        )
+        for seed in (1, 2, 3)
+        for name, slower in (("fifo", 1), ("srtf", seed))
+    ]
+    comparison = compare(runs)
+    (row,) = csv.DictReader(changes_csv(comparison, (0, 0)).splitlines())
+    assert (row["policy"], row["baseline"]) == ("srtf", "fifo")
+    ends = [float(row[f"jct_mean_s{end}"]) for end in ("", "_low95", "_high95")]
+    assert ends == pytest.approx([1.0, 1.0 - 2.484, 1.0 + 2.484], abs=1e-3)
+
+
+def test_times_of_runs_that_were_stopped_are_not_compared(replicates: list[Run]) -> None:
+    """Tiresias lacks a job, so that its mean says nothing beside that of fifo; utilisation is compared."""
+    comparison = compare(replicates)
+    comparison.groups[1].runs[0].summary["measured"] = {"jobs": 4, "finished": 3}
+    (row,) = csv.DictReader(changes_csv(comparison, (0, 0)).splitlines())
+    assert (row["jct_mean_s"], row["gpu_utilization"]) == ("", "0")
