@@ -110,7 +110,7 @@ def test_three_odd_kinds_are_joined_where_it_costs_least():
 
 
 def test_half_pairs_are_not_rounded_up():
-    """64 kinds of 17 jobs; like pairs weigh 1, others 0.5: eight like pairs each, and 32 pairs of the rest."""
+    """64 kinds of 17 jobs: like pairs weigh 1, others 0.5. Eight like pairs each, and 32 of the rest."""
     pairs = heaviest_pairs([17] * 64, (np.ones((64, 64)) + np.eye(64)) / 2)
     assert used(pairs, 64) == [17] * 64
     assert sum(n for a, b, n in pairs if a == b) == 64 * 8
