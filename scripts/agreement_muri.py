@@ -10,12 +10,13 @@ the program does differently, then its own answer (Rivendile/Muri @4e69a78, run 
 - At each arrival and completion all that run lose an overhead by model and size. Here each member of a group
   loses its own; there all members lose the sum of all.
 
-What remains, in figures of Muri-S on trace 3:
+What remains, in mean completion times on trace 3:
 
-- Overheads are worth 2.9 % there (80,917 s without), 0.9 % here, as groups lose those of all their members.
+- Overheads are worth 2.9 % there (Muri-S, 80,917 s without) and 5.1 % (Muri-L, 84,412 s), here 0.9 and 1.7 %,
+  as there each member loses those of all. Without any, Muri-L lies 0.5 % from the program, Muri-S 6.5 %.
 - The program sorts possible merges by the GPUs that they waste and throws the sorted list away, so that it
-  merges demand after demand, and less well. With the list kept it has 79,156 s without overheads. With its
-  order of merges ours has 77,947 s instead of 75,698 s: 3.0 %.
+  merges demand after demand, and less well. With the list kept its Muri-S has 79,156 s without overheads.
+  With its order of merges ours has 77,947 s instead of 75,698 s: 3.0 %.
 - It offers GPUs that are left to no other job: here that is worth 0.2 %, 1.3 % under Muri-L.
 - Four rounds of matching instead of two, and placement anew at every instant, are not taken apart.
 """
