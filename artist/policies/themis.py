@@ -7,17 +7,18 @@ over the time it would take alone on a fair share of it:
 
 with N the number of unfinished jobs, averaged over the job's stay. A job whose demand exceeds its share 1/N
 would have to run in turns. GPUs are leased to the next multiple of `lease_s`; then all go up for auction,
-and those that come free in between at once. Among the jobs without a lease, the share 1 - `fairness_knob` with
-the highest rho may bid. A job bids for all that it asks for: winning is worth 1 / rho to it, losing 1 / (rho if
-it waits for another lease). The winners are those for which the product of all valuations is largest
-(`artist.policies.parts.auction`). What is left goes to the others, worst off first. A job that loses the auction
-is stopped; one that wins it again stays where it is.
+and those that come free in between at once. Among the jobs without a lease, the share 1 - `fairness_knob`
+with the highest rho may bid. A job bids for all that it asks for: winning is worth 1 / rho to it, losing 1
+/ (rho if it waits for another lease). The winners are those for which the product of all valuations is
+largest (`artist.policies.parts.auction`). What is left goes to the others, worst off first. A job that
+loses the auction is stopped; one that wins it again stays where it is.
 
-A job that never ran need not wait for the end of a lease: once it is worse off than all that run, the jobs that
-are best off lose the leases on as many GPUs as it lacks, and these are up for auction. Without that, the worst
-rho is that of jobs shorter than a lease, which wait for its end whatever the auction does: on Muri's 400 testbed
-jobs 36 with leases of 600 s (3.3 with 60 s), and just as much under SRTF if it decides every 600 s (60 s). With
-it, it is 2.0 for both leases; SRTF has 3.0 and `themis_gavel` 2.1 if they decide at every event.
+A job that never ran need not wait for the end of a lease: once it is worse off than all that run, it gets
+its GPUs, and the jobs that are best off lose the leases on as many as it lacks. Without that, the worst rho
+is that of jobs shorter than a lease, which wait for its end whatever the auction does: on Muri's 400
+testbed jobs 36 with leases of 600 s (3.3 with 60 s), and just as much under SRTF if it decides every 600 s
+(60 s). With it, it is 2.0 for both leases; SRTF has 3.0 and `themis_gavel` 2.1 if they decide at every
+event.
 
 The mean completion time is near SRTF's because a lease gained is worth more to a short job: the gain
 log(1 + lease / time from arrival to finish) decides among the jobs that bid.
@@ -28,13 +29,13 @@ it worse off; where it waits, and for the time alone, at that of its GPUs close 
 Paper: Mahajan et al., Themis: Fair and Efficient GPU Cluster Scheduling, NSDI 2020, sections 3 (finish-time
 fairness), 4 and 5 (partial allocation auctions). Its terms, and what stands for them here:
 
-- T_SH, the finish time in the shared cluster: the time since arrival and the rest of the work as if it ran on.
+- T_SH, the time to finish in the shared cluster: that since arrival, and the rest as if it ran on.
 - T_ID, the finish time in an independent cluster of 1/N of the GPUs. There the running time on the whole
   cluster x N, as apps of many jobs can use all of it; a job that asks for g GPUs uses no more, so here its
   running time on g x max(1, g N / GPUs there). N is averaged over the stay in both.
-- Win gain: there an app bids a table, for each subset of the GPUs on offer the rho that it would have, and the
-  allocation maximises the product of the valuations 1 / rho (proportional fairness). Here a table has two
-  rows, all that the job asks for or nothing, so the product is that of the winners' gains
+- Win gain: there an app bids a table, for each subset of the GPUs on offer the rho that it would have, and
+  the allocation maximises the product of the valuations 1 / rho (proportional fairness). Here a table has
+  two rows, all that the job asks for or nothing, so the product is that of the winners' gains
   (rho if it waits for another lease) / rho: a knapsack.
 - Hidden payments: there winner i gets only the share c_i of its proportionally fair allocation, with c_i the
   product of the others' valuations with i in the auction / without it. That makes honesty pay. Here there are
@@ -105,11 +106,14 @@ class Themis:
         if not view.n_waiting:
             return plan.done()
         jobs, now = view.jobs, view.now_ns
-        standing = self._standing(view, jobs)
-        leased = self._leased(view, jobs, standing)
-        offered = view.free_gpus + int(jobs.held_gpus[~leased].sum())
+        standing, leased = self._standing(view, jobs), self._leased(view, jobs)
+        urgent = standing.newcomers & (standing.rho >= standing.worst)
+        broken = _best_off(view, jobs, leased, standing.rho, int(jobs.gpus[urgent].sum()))
+        offered = view.free_gpus + int(jobs.held_gpus[~leased | broken].sum())
         if int(view.waiting.least_gpus.min()) <= offered:
-            ranked = jobs.job[self._ranked(jobs, standing, leased, offered)]
+            won = urgent if broken.any() else self._won(jobs, standing, ~leased, offered)
+            claims = np.select([leased & ~broken, won, broken], [0, 1, 2], 3)
+            ranked = jobs.job[np.lexsort((-standing.rho, claims))]
             place = {job: place for place, job in enumerate(ranked.tolist())}
 
             def rank(some: JobColumns) -> Ints:
@@ -139,39 +143,29 @@ class Themis:
         newcomers = self.newcomers_break_leases & (jobs.starts == 0) & (jobs.gpus > 0)
         return _Standing(stay_ns, share_ns, rho, newcomers, rho[jobs.running].max(initial=0.0))
 
-    def _leased(self, view: ClusterView, jobs: JobColumns, standing: "_Standing") -> Bools:
-        """Return which jobs have a lease, shape (n,): none when leases end, else those that run.
-
-        Of these the best off lose theirs if newcomers are worse off than all of them and lack GPUs.
-        """
+    def _leased(self, view: ClusterView, jobs: JobColumns) -> Bools:
+        """Return which jobs have a lease, shape (n,): none when leases end, else those that run."""
         now = view.now_ns
         if now % self._lease_ns == 0 and now != self._auctioned_ns:
             self._auctioned_ns = now
             return np.zeros(len(jobs), dtype=np.bool_)
-        leased = jobs.running.copy()
-        urgent = standing.newcomers & (standing.rho >= standing.worst)
-        lacks = int(jobs.gpus[urgent].sum()) - view.free_gpus
-        best_first = np.flatnonzero(leased)[np.argsort(standing.rho[leased], kind="stable")]
-        held = jobs.held_gpus[best_first]
-        leased[best_first[held.cumsum() - held < lacks]] = False
-        return leased
+        return jobs.running
 
     def _patience_ns(self, standing: "_Standing") -> int:
-        """Return how long it takes until the next newcomer is worse off than all that run, a lease at most."""
+        """Return the time until the next newcomer is worse off than all that run, a lease at most."""
         wait_ns = standing.worst * standing.share_ns - standing.stay_ns
         soonest = wait_ns[standing.newcomers & (wait_ns > 0)].min(initial=float(self._lease_ns))
         return max(int(soonest) + 1, self._lease_ns // _LOOKS)
 
-    def _ranked(self, jobs: JobColumns, standing: "_Standing", leased: Bools, offered: int) -> Ints:
-        """Rank jobs that have a lease, then winners, then the others, worst off first."""
-        stay_ns, rho = standing.stay_ns, standing.rho
-        rest = np.flatnonzero(~leased)
-        rest = rest[np.argsort(-rho[rest], kind="stable")]
+    def _won(self, jobs: JobColumns, standing: "_Standing", without: Bools, offered: int) -> Bools:
+        """Return which of the jobs without a lease win the GPUs on offer, shape (n,)."""
+        rest = np.flatnonzero(without)
+        rest = rest[np.argsort(-standing.rho[rest], kind="stable")]
         bidders = rest[: max(1, round(len(rest) * (1 - self.fairness_knob)))]
-        gains = np.log1p(self._lease_ns / stay_ns[bidders])
-        won = winners(gains, jobs.gpus[bidders], offered)
-        losers = np.concatenate((bidders[~won], rest[len(bidders) :]))
-        return np.concatenate((np.flatnonzero(leased), bidders[won], losers))
+        gains = np.log1p(self._lease_ns / standing.stay_ns[bidders])
+        won = np.zeros(len(jobs), dtype=np.bool_)
+        won[bidders] = winners(gains, jobs.gpus[bidders], offered)
+        return won
 
     def _stay_ns(self, jobs: JobColumns, now: int) -> Floats:
         """Return the time from arrival to finish if each job ran on from now, shape (n,)."""
@@ -202,6 +196,15 @@ class _Standing(NamedTuple):
     rho: Floats
     newcomers: Bools
     worst: float
+
+
+def _best_off(view: ClusterView, jobs: JobColumns, leased: Bools, rho: Floats, lacking: int) -> Bools:
+    """Return which leases are broken so that as many GPUs are free as newcomers lack, shape (n,)."""
+    best_first = np.flatnonzero(leased)[np.argsort(rho[leased], kind="stable")]
+    held = jobs.held_gpus[best_first]
+    broken = np.zeros(len(jobs), dtype=np.bool_)
+    broken[best_first[held.cumsum() - held < lacking - view.free_gpus]] = True
+    return broken
 
 
 class Crowd:

@@ -1,16 +1,17 @@
-"""Themis as Gavel has it: shares of the time that make the worst finish-time fairness smallest, run in rounds.
+"""Themis as in Gavel: shares of the time that make the worst finish-time fairness smallest, in rounds.
 
-In plain words: the finish-time fairness rho of a job is its time from arrival to finish in the shared cluster
-over that in its isolated share, 1/N of the GPUs with N the number of unfinished jobs. Whenever a job arrives or
-finishes, each job is given a share of the time, such that the largest rho is as small as possible
-(`artist.policies.parts.fair_shares`); with a share x
+In plain words: the finish-time fairness rho of a job is its time from arrival to finish in the shared
+cluster over that in its isolated share, 1/N of the GPUs with N the number of unfinished jobs. Whenever a
+job arrives or finishes, each job is given a share of the time, such that the largest rho is as small as
+possible (`artist.policies.parts.fair_shares`); with a share x
 
     rho = (time since arrival + rest of the work / x) / (isolated time so far + rest of the work in isolation)
 
 where a job is isolated for iterations done x iteration time / (part of the time that 1/N of the GPUs is for
-it), with the N of then. Every `interval_s` those run that have received least of their share: jobs are ranked by
-share / rounds received, first those that received none, and the first that together fit the cluster run. With
-`on_events` decisions are no rounds of equal length, so the time held stands for the rounds.
+it), with the N of then. Every `interval_s` those run that have received least of their share: jobs are
+ranked by share / rounds received, first those that received none, and the first that together fit the
+cluster run. With `on_events` decisions are no rounds of equal length, so the time held stands for the
+rounds.
 
 `compat` takes the units as the program did that ran on the testbed of Muri's authors: the isolated speed of a
 job, in iterations a second, is its isolated part of the time, a number without unit, with 1/N of the GPUs
@@ -68,14 +69,14 @@ class ThemisGavel:
         self._alone = Alone()
         self._shares: dict[int, float] = {}  # by job, as are those below
         self._rounds: dict[int, int] = {}
-        self._isolated = _Isolated()
+        self._isolated = Isolated()
 
     def decide(self, view: ClusterView) -> Plan:
         """Share the time if jobs came or went; run those that received least of theirs."""
         plan = view.plan()
         changed = self._follow(view)
-        if changed and len(view.jobs):
-            self._share(view, view.jobs)
+        if changed and view.jobs.gpus.any():
+            self._share(view, view.columns(view.jobs.job[view.jobs.gpus > 0].tolist()))
         if view.n_waiting:
             place = {job: place for place, job in enumerate(self._ranked(view.jobs))}
 
@@ -105,9 +106,9 @@ class ThemisGavel:
         return changed
 
     def _share(self, view: ClusterView, jobs: JobColumns) -> None:
-        """Give each job its share of the time."""
+        """Give each of some jobs, all that ask for GPUs, its share of the time."""
         there = max(1, int(view.cluster.gpus[view.accepts].sum()))
-        gpus = np.clip(jobs.gpus, 1, there).astype(np.float64)
+        gpus = np.minimum(jobs.gpus, there).astype(np.float64)
         iteration_s = self._alone.iteration_ns(jobs) / NS_PER_S
         left = jobs.iterations_left.astype(np.float64)
         part = there / len(jobs)
@@ -123,13 +124,13 @@ class ThemisGavel:
         """Return the jobs, first those that received least of their share."""
         numbers = jobs.job.tolist()
         received = jobs.held_ns / NS_PER_S if self.on_events else np.array([self._rounds[j] for j in numbers])
-        shares = np.array([self._shares[job] for job in numbers])
+        shares = np.array([self._shares.get(job, 1.0) for job in numbers])
         by_priority = np.argsort(-shares / np.maximum(received, _NONE_YET), kind="stable")
         return [numbers[row] for row in by_priority.tolist()]
 
 
-class _Isolated:
-    """How long each job would have taken so far in its isolated share, which changes with the number of jobs."""
+class Isolated:
+    """How long each job would have taken so far in its isolated share, which changes with their number."""
 
     def __init__(self) -> None:
         self._so_far: dict[int, float] = {}

@@ -142,7 +142,8 @@ def stops(events):
 def test_a_newcomer_that_is_worse_off_than_all_breaks_a_lease():
     """One GPU, a of 1000 s, b of 10 s, both at 0: 0.5 each, and a is first, with a lease to 100.
 
-    A look later, at 1, a would still end at 1000, b at 11: 11 / 20. B runs 1-11, then a for the 999 s it lacks.
+    A look later, at 1, a would still end at 1000, b at 11: 11 / 20. B runs 1-11, then a for the 999 s it
+    lacks.
     """
     result, _ = run_breaking([job("a", 1, 1000), job("b", 1, 10)])
     assert seconds(result, "finish_ns") == [1010, 11]

@@ -1,4 +1,4 @@
-"""Believed iteration times of jobs that run alone with their GPUs close together. For both forms of Themis."""
+"""Believed iteration times of jobs alone on GPUs close together. For both forms of Themis."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ class Alone:
         self._iteration_ns: dict[int, int] = {}
 
     def enter(self, view: ClusterView, job: int) -> None:
-        """Learn the time of a job on the GPUs it asks for, or as many as there are; of a CPU-only job, its own."""
+        """Learn the time of a job on the GPUs it asks for, as far as there are; of a CPU job, its own."""
         column = view.columns([job])
         gpus = min(int(column.gpus[0]), int(view.cluster.gpus.sum()))
         by_gpus = view.performance.at_gpus(job, [gpus]) if gpus else column.compute_ns

@@ -1,4 +1,4 @@
-"""Shares of the time that make the worst finish-time fairness as small as possible. Pure; for Themis in Gavel.
+"""Shares of the time that make the worst finish-time fairness smallest. Pure; for Themis as in Gavel.
 
 Job i has stayed e_i, needs c_i more if it runs all the time, and takes s_i from arrival to finish in its
 isolated share. With a share x_i of the time, on all of its g_i GPUs of G,
@@ -7,13 +7,13 @@ isolated share. With a share x_i of the time, on all of its g_i GPUs of G,
 
 A worst case of R needs x_i >= a_i(R) = c_i / (R s_i - e_i). For each R that is a linear program, which is
 feasible if no a_i exceeds 1 and the sum of the g_i a_i does not exceed G. With GPUs of one kind that can be
-seen without solving it, so the smallest R is either the largest (e_i + c_i) / s_i, if that leaves room for all
-jobs, or else the R at which the sum is G, found by bisection.
+seen without solving it, so the smallest R is either the largest (e_i + c_i) / s_i, if that leaves room for
+all jobs, or else the R at which the sum is G, found by bisection.
 
-In the first case the other jobs may have more than their a_i, and how the rest is split does not matter to the
-worst. A simplex solver would return any corner; an interior-point solver (ECOS, in Gavel and in the program of
-Muri's authors) ends in the middle, where the product of the distances to all bounds is largest. With 1 / x as
-the second-order cone that cvxpy makes of it, the middle is the maximum of
+In the first case the other jobs may have more than their a_i, and how the rest is split does not matter to
+the worst. A simplex solver would return any corner; an interior-point solver (ECOS, in Gavel and in the
+program of Muri's authors) ends in the middle, where the product of the distances to all bounds is largest.
+With 1 / x as the second-order cone that cvxpy makes of it, the middle is the maximum of
 
     sum of 2 log(x_i - a_i) + log(1 - x_i)    plus    log(G - sum of g_i x_i).
 
@@ -94,7 +94,7 @@ def _middle(least: Floats, gpus: Floats, capacity: float) -> Floats:
 
 
 def _bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the smallest float between `low` and `high` from which on a property holds, as it does at `high`."""
+    """Return the smallest float in (low, high] from which on a property holds, as it does at `high`."""
     while low < (middle := (low + high) / 2) < high:
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
