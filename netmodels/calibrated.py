@@ -34,6 +34,8 @@ class CalibratedModel(_Part):
     ----------
     compute_scale, launch_ns
         As of `netmodels.calibration.Fit`.
+    update_ns
+        As of `Profile.with_update`; None for the delays of the profile.
     measured, before, achieved
         Exposed communication / compute: measured, and of the network model before and after.
     gpus, machine_type
@@ -44,6 +46,7 @@ class CalibratedModel(_Part):
 
     compute_scale: Annotated[float, Field(strict=True, ge=1e-9, le=1e9)] = 1.0
     launch_ns: Annotated[StrictInt, Field(ge=0, le=MOST_LAUNCH_NS)] = 0
+    update_ns: Annotated[StrictInt, Field(ge=0, le=MOST_LAUNCH_NS)] | None = None
     measured: Fraction | None = None
     before: Fraction | None = None
     achieved: Fraction | None = None
@@ -134,5 +137,6 @@ def read_calibrated(path: Path) -> CalibratedProfiles:
         if profile.name in profiles:
             allowed = "each model once, under any of its names"
             raise InputError("the same model twice", where=f"{path}, models", found=name, allowed=allowed)
-        profiles[profile.name] = profile.scaled(model.compute_scale).with_launch(model.launch_ns)
+        fitted = profile.scaled(model.compute_scale).with_launch(model.launch_ns)
+        profiles[profile.name] = fitted if model.update_ns is None else fitted.with_update(model.update_ns)
     return CalibratedProfiles(file.topology, profiles)

@@ -1,6 +1,6 @@
 """A profile: a model's layers with their compute times and the gradient bytes that they all-reduce."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from netmodels.digest import digest_of, hash_of
@@ -150,6 +150,24 @@ class Profile:
         if self._base is not None:
             return self._base.with_launch(launch_ns).scaled(self.factor)
         return Profile(self.name, self.layers, self.source, self.factor, launch_ns)
+
+    def with_update(self, update_ns: int) -> "Profile":
+        """Return the profile with another update delay of all layers.
+
+        Parameters
+        ----------
+        update_ns
+            From the end of the last all-reduce to the earliest end of the iteration.
+
+        Raises
+        ------
+        InputError
+            If it is negative or not whole.
+        """
+        if self._base is not None:
+            return self._base.with_update(update_ns).scaled(self.factor)
+        layers = tuple(replace(layer, update_ns=update_ns) for layer in self.layers)
+        return Profile(self.name, layers, self.source, self.factor, self.launch_ns)
 
 
 _FIGURES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns", "gradient_bytes", "update_ns")

@@ -404,7 +404,7 @@ def answer(result: RunResult) -> Answer:
     finish_ns = result.columns["finish_ns"]
     times_ns = np.sort(finish_ns - result.columns["submit_ns"])
     return Answer(
-        ns_to_seconds(int(times_ns.sum())) / len(times_ns),
+        ns_to_seconds(sum(times_ns.tolist())) / len(times_ns),  # Python's integers: the sum may pass 2^63
         ns_to_seconds(int(times_ns[int(0.99 * len(times_ns))])),
         ns_to_seconds(int(finish_ns.max())),
     )

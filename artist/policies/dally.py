@@ -3,23 +3,31 @@
 In plain words: free GPUs are offered to waiting jobs, those first that the network has slowed down most:
 network sensitivity is iterations done x compute time / time held, 0 for a job that has not run. A job
 takes GPUs of one machine at once; GPUs of one rack only after it has waited as long as its machine timer
-says, any GPUs after its rack timer. Both count from the start of the present wait; a demand larger than a
-machine (a rack) has no such timer. The timers tune themselves by the waits of those who accepted
-(`artist.policies.parts.timers`). A running job's GPUs are offered again at the end of each lease: it keeps
-them, unless a waiting job with lower sensitivity accepts them; then it is preempted, and waits, or moves
-if it accepts other GPUs at once. With `renewal: nearer` it gives them up for GPUs of a nearer tier.
+says, any GPUs after its rack timer. Both count from the start of the present wait: arrival, or the last
+loss of its GPUs. A demand larger than a machine (a rack) has no such timer. The timers tune themselves by
+the waits of jobs that accepted (`artist.policies.parts.timers`).
+
+A running job's GPUs are offered again at the end of each lease. `renewal` says what the job itself may do:
+
+- literal: it is offered GPUs in its turn as if it had just begun to wait, whether or not other jobs wait.
+  It keeps its own at no cost unless it can get nearer ones (fewer racks, then fewer machines); but where its
+  demand fits a machine, and its timer is not 0, it refuses GPUs of several: it moves to one, or waits.
+- keep: it keeps them, unless a waiting job with lower sensitivity accepts them; then it is preempted, and
+  waits, or moves if it accepts other GPUs at once.
+- nearer: as keep, but it moves to idle GPUs of a nearer tier.
 
 Switches for ablations: `auto_tune`, `delay`, `preemptive`, and another `order` instead of sensitivity.
 
 Paper: Chaudhary et al., Dally, sections 4.1.3 and 4.3, Algorithms 1 and 2.
 
-Differs from the paper, where it leaves room: offers prefer idle GPUs to those whose lease ended, in each
-tier. With `renewal: literal` a job has to accept its own GPUs by Algorithm 1, as if it had just begun to
-wait: on GPUs of several machines it refuses them at the end of every lease. Waits are forgotten by age,
-not by length.
+Differs from the paper, where it leaves room: in each tier idle GPUs are offered before those whose lease
+has ended, and a job's own before others that are as near. A renewal is no wait, so it does not tune the
+timers; a literal one counts as the last assignment, so that among jobs of equal sensitivity those that wait
+go first. Waits are discarded by age, not by length. The timers of a job are asked when it is offered GPUs,
+and it is also offered some when a timer runs out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -27,10 +35,11 @@ from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import TIERS, Allocation, Tier, tier_of
 from artist.core.events import Finish, Stop
-from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.fill import AnyFill, fill_of
+from artist.policies.parts.leases import Leases
+from artist.policies.parts.offers import Offers, apart
 from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import Consolidate
@@ -59,7 +68,7 @@ class Dally:
     rack_timer_h: float = Field(default=24, ge=0, le=1e6)
     history_leases: float = Field(default=24, gt=0, le=1e6)
     lease_s: float = Field(default=_HOUR_S, ge=1, le=4e9)
-    renewal: Literal["keep", "nearer", "literal"] = "keep"
+    renewal: Literal["literal", "keep", "nearer"] = "literal"
     delay: bool = True
     preemptive: bool = True
     order: AnyOrder = "sensitivity"
@@ -75,71 +84,99 @@ class Dally:
             "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
             "rack": seconds_to_ns(self.rack_timer_h * _HOUR_S if self.delay else 0),
         }
-        self._lease_ns = seconds_to_ns(self.lease_s)
+        lease_ns = seconds_to_ns(self.lease_s)
         tuned = self.auto_tune and self.delay
-        self._timers = Timers(default, round(self.history_leases * self._lease_ns) if tuned else None)
+        self._timers = Timers(default, round(self.history_leases * lease_ns) if tuned else None)
         self.series = self._timers.series
         self._assigned: dict[int, int] = {}  # when each job last got GPUs
-        self._leased: dict[int, None] = {}  # those of them that hold GPUs
+        self._leases = Leases(lease_ns)
+        self._apart = Leases(lease_ns)  # those of them whose GPUs could be nearer to each other
 
     def decide(self, view: ClusterView) -> Plan:
         """Offer what is idle, and what has come to the end of its lease."""
         for event in view.news:
             if isinstance(event, Stop | Finish):
-                self._leased.pop(event.job, None)
+                self._count_renewals(event.job, event.time_ns)
+                self._drop(event.job)
         plan = view.plan()
-        nearer = self.renewal == "nearer"
-        if not view.n_waiting and not nearer:
-            return plan.done()
+        refused: list[tuple[int, int]] = []
+        if view.n_waiting or self._apart.ending(view.now_ns):
+            refused = self._offer_round(view, plan)
+        self._wake(view, plan, refused)
+        return plan.done()
+
+    def _offer_round(self, view: ClusterView, plan: PlanBuilder) -> list[tuple[int, int]]:
+        """Offer GPUs to jobs in turn; return those that wait on, and since when."""
         waiting = view.waiting
         since = dict(zip(waiting.job.tolist(), waiting.waiting_since_ns.tolist(), strict=True))
         ended = self._ended(view)
         key = self._keys(view.columns([*since, *ended]))
         order = sorted(key, key=lambda job: (key[job], self._assigned.get(job, -1), job))
         on_offer = {job: ended[job] for job in order if job in ended}
-        offers = _Offers(view, plan, self._placers, on_offer)
+        offers = Offers(view, plan, self._placers, on_offer)
         refused: list[tuple[int, int]] = []
         for job in order:
             if self.renewal != "literal":
                 for renewed in offers.renew(key, key[job]):
-                    if nearer and offers.move_nearer(*renewed):
+                    moved = offers.move_nearer(*renewed) if self.renewal == "nearer" else None
+                    if moved is not None:
                         self._assigned[renewed[0]] = view.now_ns
-            if job in offers.ended:  # a literal renewal: it has to accept its own GPUs
+                        self._begin_lease(view, renewed[0], moved)
+            elif job in offers.ended:  # it has to accept its own GPUs
                 offers.take_back(job)
             if job not in ended or job in offers.stopped:
                 began = since.get(job, view.now_ns)
                 if not self._offer(offers, job, began):
                     refused.append((job, began))
-        self._wake(view, plan, refused)
-        return plan.done()
+        return refused
 
     def _ended(self, view: ClusterView) -> dict[int, Allocation]:
         """Return the running jobs whose lease ends now, with what they hold."""
         ended: dict[int, Allocation] = {}
-        for job in self._leased if self.preemptive else ():
-            held = view.now_ns - self._assigned[job]
+        for job in self._leases.ending(view.now_ns):
             allocation = view.allocation(job)
-            if held and held % self._lease_ns == 0 and allocation is not None:
+            if self._assigned[job] < view.now_ns and allocation is not None:
                 ended[job] = allocation
+                self._count_renewals(job, view.now_ns)
         return ended
+
+    def _count_renewals(self, job: int, now: int) -> None:
+        """Count literal renewals before now as assignments, those that the policy was not called for."""
+        if self.renewal == "literal":
+            began, lease = self._assigned[job], self._leases.length_ns
+            self._assigned[job] = began + max(now - 1 - began, 0) // lease * lease
 
     def _keys(self, jobs: JobColumns) -> dict[int, float]:
         """Return what each job is offered GPUs by, lowest first."""
         return dict(zip(jobs.job.tolist(), self._order.key(jobs).tolist(), strict=True))
 
-    def _offer(self, offers: "_Offers", job: int, since: int) -> bool:
-        """Offer GPUs to one job, which has waited since then; take note of its answer, and return it."""
-        now, demand = offers.view.now_ns, offers.view.demand(job)
-        tier = offers.place(job, demand, self._widest(offers.view, demand.gpus, now - since))
-        if tier is None:
-            self._leased.pop(job, None)
+    def _offer(self, offers: Offers, job: int, since: int) -> bool:
+        """Offer GPUs to one job, which has waited since then; record and return its answer."""
+        view = offers.view
+        now, demand = view.now_ns, view.demand(job)
+        allocation = offers.place(job, demand, self._widest(view, demand.gpus, now - since))
+        if allocation is None:
+            self._drop(job)
             return False
         self._assigned[job] = now
         if demand.gpus:
-            self._leased[job] = None
-            if tier != "network":
+            self._begin_lease(view, job, allocation)
+            tier = TIERS[tier_of(allocation, view.cluster)]
+            if tier != "network" and offers.stopped.get(job) != allocation:
                 self._timers.accepted(tier, demand.gpus, now - since, now)
         return True
+
+    def _begin_lease(self, view: ClusterView, job: int, allocation: Allocation) -> None:
+        self._drop(job)
+        if self.preemptive:
+            self._leases.begin(job, view.now_ns)
+            if self.renewal != "keep" and apart(allocation, view.demand(job), view.cluster):
+                self._apart.begin(job, view.now_ns)
+
+    def _drop(self, job: int) -> None:
+        """Forget the lease of a job that lost its GPUs."""
+        self._leases.drop(job)
+        self._apart.drop(job)
 
     def _widest(self, view: ClusterView, gpus: int, waited: int) -> Tier:
         """Return the widest tier that a job accepts after a wait."""
@@ -153,11 +190,10 @@ class Dally:
         return 0 if gpus > largest else self._timers.timer_ns(tier, gpus, view.now_ns)
 
     def _wake(self, view: ClusterView, plan: PlanBuilder, waiting: Sequence[tuple[int, int]]) -> None:
-        """Ask to be woken when a timer of a waiting job (number, since when) runs out, or a lease."""
-        leases = self.preemptive and (waiting or self.renewal == "nearer")
-        if not waiting and not leases:
-            return
-        now, lease = view.now_ns, self._lease_ns
+        """Ask to be called when a timer of a waiting job (number, since when) runs out, or a lease ends.
+
+        While no job waits, a job whose GPUs are as near as can be keeps them: its leases end unnoticed.
+        """
         began: dict[int, set[int]] = {}
         for job, since in waiting:
             began.setdefault(view.demand(job).gpus, set()).add(since)
@@ -167,117 +203,9 @@ class Dally:
             for tier in _WAIT_TIERS
             for since in starts
         ]
-        if leases:
-            due += [now + lease - (now - self._assigned[job]) % lease for job in self._leased]
-        ahead = [time for time in due if time > now]
+        lease_end = (self._leases if waiting else self._apart).next_end(view.now_ns)
+        if lease_end is not None:
+            due.append(lease_end)
+        ahead = [time for time in due if time > view.now_ns]
         if ahead:
             plan.wake_at(min(ahead))
-
-
-class _Offers:
-    """What is on offer at one instant: idle GPUs, and those of running jobs whose lease has ended.
-
-    Attributes
-    ----------
-    ended
-        Jobs whose lease has ended and whose turn has not yet come, with what they hold.
-    stopped
-        Those of them that were preempted, likewise.
-    """
-
-    def __init__(
-        self,
-        view: ClusterView,
-        plan: PlanBuilder,
-        placers: Mapping[Tier, Placer],
-        ended: dict[int, Allocation],
-    ) -> None:
-        self.view = view
-        self.ended = ended
-        self._plan = plan
-        self._placers = placers
-        self.stopped: dict[int, Allocation] = {}
-        self._idle = view.free()
-        self._all = self._idle  # with the GPUs whose lease has ended
-        if ended:
-            self._all = view.free()
-            for allocation in ended.values():
-                self._all.give(allocation)
-        self._no: set[tuple[Demand, Tier]] = set()
-
-    def renew(self, key: Mapping[int, float], turn: float) -> list[tuple[int, Allocation]]:
-        """Renew the leases of those whose key is not above that of the job whose turn it is; return them."""
-        renewed: list[tuple[int, Allocation]] = []
-        while self.ended and key[job := next(iter(self.ended))] <= turn:
-            renewed.append((job, self.ended.pop(job)))
-            self._all.take(renewed[-1][1])
-        return renewed
-
-    def move_nearer(self, job: int, held: Allocation) -> bool:
-        """Move a job whose lease was renewed to idle GPUs, or its own, of a nearer tier, if it can."""
-        demand, cluster = self.view.demand(job), self.view.cluster
-        narrowest = int(demand.gpus > cluster.largest_machine)
-        self._idle.give(held)
-        for tier in TIERS[narrowest : tier_of(held, cluster)]:
-            allocation = self._placers[tier].place(self._idle, demand)
-            if allocation is not None:
-                self._idle.take(allocation)
-                if self._all is not self._idle:
-                    self._all.give(held)
-                    self._all.take(allocation)
-                self._plan.place(job, allocation)
-                return True
-        self._idle.take(held)
-        return False
-
-    def take_back(self, job: int) -> None:
-        """Preempt a job whose lease has ended; its turn to be offered GPUs is yet to come."""
-        allocation = self.stopped[job] = self.ended.pop(job)
-        self._idle.give(allocation)
-        self._plan.stop(job)
-
-    def place(self, job: int, demand: Demand, widest: Tier) -> Tier | None:
-        """Place a job as near as can be, idle GPUs first in each tier; return the tier, None if it waits."""
-        allocation = self._found(demand, widest)
-        if allocation is None:
-            return None
-        self._idle.take(allocation)
-        if self._all is not self._idle:
-            self._all.take(allocation)
-        if self.stopped.get(job) == allocation:
-            self._plan.keep(job)
-        else:
-            self._plan.place(job, allocation)
-        return TIERS[tier_of(allocation, self.view.cluster)]
-
-    def _found(self, demand: Demand, widest: Tier) -> Allocation | None:
-        if (demand, widest) in self._no or demand.least_gpus > self._all.total_gpus:
-            return None
-        narrowest = int(demand.gpus > self.view.cluster.largest_machine)
-        for tier in TIERS[narrowest : TIERS.index(widest) + 1]:
-            allocation = self._placers[tier].place(self._idle, demand)
-            if allocation is None and self.ended and demand.gpus:  # CPUs are never taken from a lease
-                wanted = self._placers[tier].place(self._all, demand)
-                if wanted is not None:
-                    allocation = self._freed(wanted, demand, self._placers[tier])
-            if allocation is not None:
-                return allocation
-        self._no.add((demand, widest))
-        return None
-
-    def _freed(self, wanted: Allocation, demand: Demand, placer: Placer) -> Allocation | None:
-        """Preempt jobs whose lease has ended until what is wanted is idle: the last in order first."""
-        gpus = wanted.gpu_map()
-        for machine, count in gpus.items():
-            while self._idle.gpus[machine] < count:
-                self.take_back(next(self._on({machine})))
-        while (allocation := placer.fill.fill(self._idle, demand, gpus)) is None:  # CPUs, memory
-            last = next(self._on(gpus.keys()), None)
-            if last is None:
-                return None
-            self.take_back(last)
-        return allocation
-
-    def _on(self, machines: Set[int]) -> Iterator[int]:
-        """Yield the jobs on some machines whose lease has ended, the last in order first."""
-        return (job for job in reversed(self.ended) if machines & self.ended[job].gpu_map().keys())

@@ -1,12 +1,13 @@
-"""Gandiva: affinity by demand, migration, time slices, packing, grow-shrink; it knows nothing of the network.
+"""Gandiva: affinity by demand, migration, time slices, packing, grow-shrink; it places blind to the network.
 
 In plain words: a machine is labelled with the demand that it hosts first, until it is empty again. A job goes
 to a machine of its own label, else to one without a label, else to the one with most free GPUs; among equals
 at random, wherever they are. Where no machine has room for all of it, it is spread over machines in that
 order. Waiting jobs are looked at in order of arrival; they overtake one that does not fit.
 
-- `migration`: when GPUs come free that nobody waits for, running jobs that are spread move to fewer machines
-  if they can, first come first served.
+- `migration`: when GPUs come free that no waiting job takes, running jobs on several machines move in order
+  of arrival: to fewer racks if they can, else to fewer machines of as many racks; so from the network into a
+  rack, from a rack into a machine. Labels do not count. As many GPUs are free after a move as before it.
 - `slicing`: while jobs wait, a running job's turn ends after `quantum_s`: those who have waited longest go
   before it, and it runs again when its turn comes. A pair has one turn.
 - `packing`: while jobs still wait, they join running jobs that leave their GPUs idle for much of the time;
@@ -15,7 +16,8 @@ order. Waiting jobs are looked at in order of arrival; they overtake one that do
   as somebody needs room (`artist.policies.parts.growth`).
 
 Paper: Xiao et al., Gandiva: Introspective Cluster Scheduling for Deep Learning, OSDI 2018, sections 3 (the
-mechanisms) and 4 (the policy). As a baseline of Dally (sections 3.4 and 5.1.3 there) it places and migrates;
+mechanisms) and 4 (the policy). As a baseline of Dally (sections 3.4 and 5.1.3 there, "to more favorable GPU
+consolidation whenever resources become available") it places and migrates;
 `gandiva_slicing` takes turns, too; `gandiva_full` does all of it.
 
 Differs from the paper:
@@ -29,6 +31,7 @@ Differs from the paper:
 - Time slices are of the whole cluster, not of each machine.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -37,7 +40,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from artist.core.buckets import ALL, members_of
-from artist.core.events import Finish, Stop
+from artist.core.cluster import Allocation, Cluster, racks_of
+from artist.core.events import Finish, MachineEvent, Stop
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
@@ -46,7 +50,7 @@ from artist.policies.parts.fill import AnyFill, fill_of
 from artist.policies.parts.growth import Growth
 from artist.policies.parts.pairs import Pairs
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import BestFit, MachineChooser
+from artist.policies.parts.placement import Consolidate, MachineChooser
 from artist.policies.parts.placer import Packing, Placer
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.randomness import child_generator
@@ -75,10 +79,10 @@ class Gandiva:
     def __post_init__(self) -> None:
         fill = fill_of(self.fill)
         self._affinity = Affinity(self.seed)
-        self._placer, self._nearer = Placer(self._affinity, fill), Placer(BestFit(), fill)
+        self._placer, self._nearest = Placer(self._affinity, fill), Placer(Consolidate(), fill)
         self._quantum_ns = seconds_to_ns(self.quantum_s)
         self._turn: dict[int, int] = {}  # when the present turn of each running job began
-        self._freed = False  # somebody left GPUs since jobs were last started
+        self._freed = False  # GPUs came free since jobs were last started
         self._pairs = Pairs(self.packing_utilization, seconds_to_ns(self.profile_s), fill)
         self._growth = Growth(seconds_to_ns(self.grow_after_s), fill)
         self._steps: list[Callable[[ClusterView, PlanBuilder], None]] = [self._run]
@@ -103,23 +107,22 @@ class Gandiva:
         """Take note of what has happened since the last call."""
         finished = [event.job for event in view.news if isinstance(event, Finish)]
         for job in (*finished, *(event.job for event in view.news if isinstance(event, Stop))):
-            self._freed = True
             self._turn.pop(job, None)
+        self._freed |= any(isinstance(event, Finish | Stop | MachineEvent) for event in view.news)
         self._affinity.forget(machine for machine in list(self._affinity.labels) if not view.jobs_on(machine))
         self._pairs.follow(view, finished)
         self._growth.follow(view)
 
     def _run(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Start waiting jobs, in turns with `slicing`; then move spread ones to fewer machines."""
+        """Start waiting jobs, in turns with `slicing`; then move spread ones nearer together."""
         if self.slicing:
             run_first(
                 view, plan, lambda jobs: self._in_turn(jobs, view.now_ns), lambda job: self._placer, skip=True
             )
         else:
             self._start(view, plan)
-        if self._freed and self.migration and not waiting_after(view, plan):
-            self._migrate(view, plan)
-        self._freed = False
+        if self._freed and self.migration:
+            self._freed = self._migrate(view, plan)
         self._pairs.go_with_hosts(view, plan)
 
     def _part(self, view: ClusterView, plan: PlanBuilder) -> None:
@@ -128,8 +131,8 @@ class Gandiva:
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         if not view.n_waiting:
             return
-        packing = Packing(view.free())
-        for job in view.waiting.job.tolist():
+        packing, waiting = Packing(view.free()), view.waiting
+        for job in waiting.job[waiting.least_gpus <= view.free_gpus].tolist():
             allocation = packing.place(view.demand(job), self._placer)
             if allocation is not None:
                 plan.place(job, allocation)
@@ -147,24 +150,28 @@ class Gandiva:
         guests = self._pairs.guests
         return ranked[~np.isin(jobs.job[ranked], guests)] if guests else ranked
 
-    def _migrate(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Move running jobs to fewer machines, in order of arrival."""
-        free = view.free()
-        for allocation in plan.changes.values():
-            if allocation is not None:
-                free.take(allocation)
+    def _migrate(self, view: ClusterView, plan: PlanBuilder) -> bool:
+        """Move running jobs to GPUs nearer to each other, in order of arrival; return whether any moved."""
+        moved, free = False, _free_after(view, plan)
+        if not free.total_gpus:
+            return False
         for job in view.jobs.job[view.jobs.running].tolist():
             held = view.allocation(job)
             if held is None or len(held.slices) < 2 or not held.gpus or held.group or job in plan.changes:
                 continue
+            demand, span = view.demand(job), _span(held, view.cluster)
+            if span == _least_span(demand, view.cluster):
+                continue
             free.give(held)
-            better = self._nearer.place(free, view.demand(job))
-            if better is not None and len(better.slices) < len(held.slices):
-                plan.place(job, better)
-                self._affinity.label(better.gpu_map(), view.demand(job))
-                free.take(better)
-            else:
-                free.take(held)
+            found = self._nearest.place(free, demand)
+            if found is not None and _span(found, view.cluster) < span:
+                plan.place(job, found)
+                self._affinity.label(found.gpu_map(), demand)
+                held, moved = found, True
+            free.take(held)
+        if moved:
+            plan.wake_at(view.now_ns)  # others may move to what these had
+        return moved
 
     def _take_note(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Begin turns, and ask to be woken when one is over while jobs wait."""
@@ -181,6 +188,28 @@ class Gandiva:
                 self._turn[job] = now
         if self._turn and waiting_after(view, plan):
             plan.wake_at(min(self._turn.values()) + self._quantum_ns)
+
+
+def _free_after(view: ClusterView, plan: PlanBuilder) -> Free:
+    """Return what is free once a plan is carried out."""
+    free = view.free()
+    for job in plan.changes:
+        if (before := view.allocation(job)) is not None:
+            free.give(before)
+    for after in plan.changes.values():
+        if after is not None:
+            free.take(after)
+    return free
+
+
+def _span(allocation: Allocation, cluster: Cluster) -> tuple[int, int]:
+    """Return the racks and machines of an allocation: the smaller, the nearer."""
+    return len(racks_of(allocation, cluster)), len(allocation.slices)
+
+
+def _least_span(demand: Demand, cluster: Cluster) -> tuple[int, int]:
+    """Return racks and machines that a demand could not do with less of."""
+    return 1, bisect_left(cluster.gpus_of_largest, demand.least_gpus) + 1
 
 
 class Affinity(MachineChooser):

@@ -19,6 +19,8 @@ Paper: Zhao et al., Multi-Resource Interleaving for Deep Learning Training, SIGC
 Differs from the paper: it makes all placements anew each time; here a group stays where it is unless somebody
 would not fit. Groups are judged by what they really take: with the measured `group_slowdown`, of which the
 paper's formula has none, and with `loading` whole, as its authors' program has it; split is the formula.
+Profiles that agree to three digits count as one, the first, so that a burst of similar jobs is matched by
+kinds: stages are within 1 % of their own, efficiencies within 2 %. The paper says nothing of it.
 Jobs that may change or choose their number of GPUs share with nobody; CPU-only jobs start where CPUs are
 free, and are never stopped. Jobs on a machine that is about to leave stay as they are.
 """
@@ -81,7 +83,7 @@ class Muri:
         clock = Clock(self.group_slowdown, self.ordering, self.loading)
         self._grouping = Grouping(GroupingRule(self.most_jobs, self.matching, clock))
         self._noise = child_generator(self.seed, "profiling")
-        self._kinds: dict[tuple[int, ...], int] = {}
+        self._kinds: dict[tuple[str, ...], int] = {}
         self._kind: dict[int, int] = {}  # by job
         self._bucket: dict[int, Hashable] = {}
         self._ranked: Ints | None = None  # jobs by priority; None once anything else has changed
@@ -171,13 +173,14 @@ class Muri:
         return may_start or any(not isinstance(event, Arrival | Wake) for event in view.news)
 
     def _kind_of(self, profile: tuple[int, ...]) -> int:
-        """Return the number of a profile; a new one is measured, with noise."""
-        kind = self._kinds.get(profile)
+        """Return the number of a profile: the first that agrees to three digits is measured, with noise."""
+        like = tuple([f"{time_ns:.2e}" for time_ns in profile])
+        kind = self._kinds.get(like)
         if kind is None:
             n = self.profiling_noise
             factors = self._noise.uniform(1 - n, 1 + n, len(profile) - 1) if n else np.ones(len(profile) - 1)
             measured = np.rint(np.array(profile[:-1]) * factors).astype(np.int64)
-            kind = self._kinds[profile] = self._grouping.new_kind(measured.tolist(), profile[-1])
+            kind = self._kinds[like] = self._grouping.new_kind(measured.tolist(), profile[-1])
         return kind
 
     def _taken(self, jobs: Ints, gpus: Ints, capacity: int) -> Bools:

@@ -1,15 +1,13 @@
 """Tiresias: discretised two-dimensional least-attained-service with placement by skew.
 
 In plain words: a job's attained service is the GPUs it held times how long. Thresholds cut it into
-queues; the queue with the least service goes first, inside a queue jobs go in order of arrival. The
-first jobs that fit the cluster together run, the others are preempted. A job that crosses a threshold
-is looked at that very instant; with `on_events` false all wait for the next multiple of `interval_s`. Jobs
-of a model with high skew (largest tensor / model size) are placed on as few machines as they can do with
-and wait for those without limit; the others go anywhere.
-
-With `running_first`, a job is not preempted by others of its own queue: running jobs come first there, and
-one that is demoted goes behind those that wait; so the authors' open program has it. With it the mean
-completion time on Muri's traces is 25 to 48 % lower (scripts/agreement.py).
+queues; the queue with the least service goes first. Inside a queue jobs run in order of their start: running
+ones first, so none is preempted by others of its own queue, then waiting ones as they came to it; one that is
+demoted while it runs goes behind those that wait. The first jobs that fit the cluster together run, the
+others are preempted. A job that crosses a threshold is looked at that very instant; with `on_events` false
+all wait for the next multiple of `interval_s`. Jobs of a model with high skew (largest tensor / model size)
+are placed on as few machines as they can do with and wait for those without limit; the others go anywhere,
+with `placement_low_skew: consolidate` as near to each other as they can.
 
 With `promote_knob` n, a preempted job that has waited n times as long as it ran goes back to the first
 queue. With `gittins`, jobs of one queue go by the Gittins index over the services of the jobs finished so
@@ -21,8 +19,8 @@ to 3.3; as a baseline: Dally, sections 3.2 and 5.1.3.
 
 Differs from the paper: the thresholds are not printed there; 3250 GPU-seconds (`tiresias`, two queues)
 and 3250 and 7200 (`tiresias_open`, three queues) are those of the authors' open program, in whose simulator
-placement does not look at skew and demotion may come late. Consolidation
-is blind to racks among equals, but prefers the machines of one rack.
+placement does not look at skew and demotion may come late. Where a demoted job comes is that program's rule,
+too. Consolidation is blind to racks among equals, but prefers the machines of one rack.
 """
 
 from bisect import insort
@@ -58,7 +56,6 @@ class Tiresias:
 
     thresholds_gpu_s: tuple[Annotated[float, Field(le=4e9)], ...] = (3250.0,)
     continuous: bool = False
-    running_first: bool = False
     gittins: bool = False
     gittins_quantum_gpu_s: float = Field(default=3250.0, gt=0, le=4e9)
     gittins_sample: int = Field(default=100, ge=1)
@@ -90,8 +87,6 @@ class Tiresias:
         )
         if not rising:
             raise ValueError("thresholds_gpu_s must be positive and rising")
-        if self.running_first and (self.continuous or self.gittins):
-            raise ValueError("running_first=true is about queues in order of arrival")
         if self.continuous and self.interval_s is None:
             raise ValueError("continuous=true needs interval_s, how often running jobs are looked at")
 
@@ -111,10 +106,7 @@ class Tiresias:
         if self.continuous:
             return ranking(service)
         queue = self._thresholds.searchsorted(service, side="right")
-        if self.running_first:
-            return self._turns.ranking(jobs, queue)
-        inside = self._key_inside(service)
-        return ranking(queue) if inside is None else np.lexsort((inside, queue))
+        return self._turns.ranking(jobs, queue, self._key_inside(service))
 
     def _hear(self, view: ClusterView) -> None:
         """Choose the placement of new jobs by skew; learn the services of finished ones."""
@@ -146,7 +138,7 @@ class Tiresias:
         return service - np.array([self._forgiven.get(job, 0) for job in jobs.job.tolist()], dtype=np.int64)
 
     def _key_inside(self, service: Ints) -> npt.NDArray[np.float64] | None:
-        """Return what jobs of one queue go by, shape (n,): the Gittins index; or None, if by arrival."""
+        """Return what jobs of one queue go by, shape (n,): the Gittins index; or None, if by start."""
         if not self.gittins or len(self._finished) < self.gittins_sample:
             return None
         if len(self._finished) > 1.01 * len(self._sample):  # a hundredth more changes the index little

@@ -66,7 +66,8 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     """Yield events.parquet: one row an event.
 
     `group` is the group in which a job shares GPUs, `group_gpus` the GPUs that it owns, once for all its
-    members: busy GPUs are those of the allocations without a group and those of the groups.
+    members: busy GPUs are those of the allocations without a group and those of the groups. `cpus` and
+    `memory_bytes` are what a job holds on each machine of its `allocation`, in that order: `14+7`.
     An event of a machine has the machine's name as its `allocation`, and the new pool as its `reason`
     if it is an `assign`.
     """
@@ -103,8 +104,14 @@ class _Names:
         places = [allocation_text(allocation, cluster) for allocation in allocations]
         groups = [each.group if isinstance(each, Allocation) else None for each in allocations]
         owned = [None if each is None else _gpus_text(each.gpus, cluster) for each in groups]
+        slices = [each.slices if isinstance(each, Allocation) else each for each in allocations]
         self.groups = pa.array([None if each is None else each.name for each in groups], pa.string())
         self.group_gpus = pa.array(owned, pa.string())
+        self.group_depths = pa.array([None if each is None else each.depth for each in groups], pa.int64())
+        self.cpus = pa.array(["+".join([str(s.cpus) for s in each]) for each in slices], pa.string())
+        self.memory = pa.array(
+            ["+".join([str(s.memory_bytes) for s in each]) for each in slices], pa.string()
+        )
         self.first_machine = len(places)
         self.first_pool = len(KINDS)
         self.jobs = pa.array([job.job_id for job in recorder.jobs], pa.string())
@@ -161,18 +168,21 @@ def _events(
             "time_s": _seconds(time_ns),
             "seq": pa.array(np.arange(first, first + len(kind), dtype=np.int64)),
             "kind": names.kinds.take(pa.array(kind)),
-            "job_id": _texts(names.jobs, job, of_machine | (kind == WAKE)),
+            "job_id": _taken(names.jobs, job, of_machine | (kind == WAKE)),
             "reason": names.reasons.take(pa.array(reason)),
-            "allocation": _texts(names.places, place, ~(of_machine | placing)),
-            "group": _texts(names.groups, place, ~placing),
-            "group_gpus": _texts(names.group_gpus, place, ~placing),
+            "allocation": _taken(names.places, place, ~(of_machine | placing)),
+            "group": _taken(names.groups, place, ~placing),
+            "group_gpus": _taken(names.group_gpus, place, ~placing),
+            "group_depth": _taken(names.group_depths, place, ~placing),
+            "cpus": _taken(names.cpus, place, ~placing),
+            "memory_bytes": _taken(names.memory, place, ~placing),
             "iteration_s": _seconds(detail, kind != REPRICE),
         }
     )
 
 
-def _texts(texts: Any, index: _Ints, missing: _Flags) -> Any:
-    return texts.take(pa.array(index, mask=missing))
+def _taken(values: Any, index: _Ints, missing: _Flags) -> Any:
+    return values.take(pa.array(index, mask=missing))
 
 
 def _seconds(time_ns: _Ints, missing: _Flags | None = None) -> Any:

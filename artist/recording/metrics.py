@@ -25,10 +25,11 @@ def summarise(
 ) -> dict[str, Any]:
     """Return summary.json.
 
-    Completion, queueing and exposed time are taken over finished jobs, of the window if the run was to end
-    with one (the steady state: jobs before and after it only keep the cluster busy); `comm_overhead` over all
-    jobs that made progress; preemptions and migrations over all jobs. A number that needs a finished job
-    (or progress, or capacity) is None when there is none.
+    Makespan, completion, queueing and exposed time are taken over finished jobs, of the window if the run was
+    to end with one (the steady state: jobs before and after it only keep the cluster busy); `measured` says
+    how many jobs that should be, and how many of them had finished. `comm_overhead` is over all jobs that
+    made progress; preemptions and migrations over all jobs. A number that needs a finished job (or progress,
+    or capacity) is None when there is none.
 
     Parameters
     ----------
@@ -44,22 +45,21 @@ def summarise(
         What may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code, host.
     """
     columns = result.columns
-    submit, finish, exposed = columns["submit_ns"], columns["finish_ns"], columns["exposed_comm_ns"]
+    window = slice(*result.window) if result.window else slice(None)
+    names = ("submit_ns", "finish_ns", "queueing_ns", "exposed_comm_ns")
+    submit, finish, queueing, exposed = (columns[name][window] for name in names)
     finished = finish >= 0
-    measured = finished.copy()
-    if result.window is not None:
-        number = np.arange(len(finish))
-        measured &= (number >= result.window[0]) & (number < result.window[1])
     return {
         "policy": policy,
         "jobs": len(result.jobs),
-        "finished": int(finished.sum()),
+        "finished": int((columns["finish_ns"] >= 0).sum()),
         "stopped_by": result.stopped_by,
+        "measured": {"jobs": len(finish), "finished": int(finished.sum())},
         "makespan_s": ns_to_seconds(int(finish.max()) - int(submit.min())) if finished.any() else None,
-        "jct_s": distribution((finish - submit)[measured]),
-        "queueing_s": distribution(columns["queueing_ns"][measured]),
-        "exposed_s": distribution(exposed[measured]),
-        "comm_overhead": _comm_overhead(exposed, columns["compute_ns"]),
+        "jct_s": distribution((finish - submit)[finished]),
+        "queueing_s": distribution(queueing[finished]),
+        "exposed_s": distribution(exposed[finished]),
+        "comm_overhead": _comm_overhead(columns["exposed_comm_ns"], columns["compute_ns"]),
         "gpu_utilization": _ratio(result.compute_gpu_ns, result.capacity_gpu_ns),
         "gpu_allocated": _ratio(result.busy_gpu_ns, result.capacity_gpu_ns),
         **({} if resources is None else resources.means(result)),

@@ -9,8 +9,9 @@ from typing import NoReturn
 
 from artist.errors import InputError
 from artist.recording.names import ERROR
+from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
-from artist.report.claims.table import claims_grid, judge
+from artist.report.claims.table import claims_text
 from artist.report.contents import CLAIMS, report_files
 from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
@@ -79,7 +80,7 @@ def report(
         else judge(claimed, [run for group in comparison.groups for run in group.runs])
     )
     if judged is not None:
-        print(claims_grid(judged).text())
+        print(claims_text(judged))
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     for run in comparison.older:
@@ -129,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--claims",
         metavar="NAME",
-        help="hold the runs against the claims of a paper: dally, or a file like that of dally",
+        help="hold the runs against the claims of a paper: dally, muri, or a file like theirs",
     )
     parser.add_argument(
         "--trace",

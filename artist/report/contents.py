@@ -5,13 +5,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from artist.report.claims.table import Judged, claim_notes, claims_csv, claims_table
+from artist.report.claims.judge import Judged
+from artist.report.claims.table import claim_notes, claims_csv, claims_table
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import most_drawn
 from artist.report.images import all_drawn
 from artist.report.page.comparison_table import comparison_table
 from artist.report.page.members_table import TOP_MEMBERS, members_table
 from artist.report.page.page import Section, report_page
+from artist.report.words.cautions import cautions
 from artist.report.words.findings import findings
 from artist.report.words.notes import MORE_COLUMNS, comparison_notes, lead, made_by, member_notes
 from artist.report.words.setting import setting
@@ -40,6 +42,9 @@ def report_files(
     if note:
         print(note.strip(), "Give fewer folders to see them.", file=sys.stderr)
     digests = [digest(group) for group in groups]
+    careful = cautions(comparison, competing, digests)
+    for topic, text in careful:
+        print(f"{topic.lower()}: {text}", file=sys.stderr)
     files: dict[str, bytes] = {"table.csv": comparison_csv(comparison).encode()}
     if judged is not None:
         files[CLAIMS] = claims_csv(judged).encode()
@@ -62,7 +67,7 @@ def report_files(
             [float(each.gauges[capacity].mean[0]) for each in digests],
             delayed=any(each.parts_s[PARTS.index("restarts and moves")] > 0 for each in digests),
         ),
-        findings(comparison, competing, digests),
+        [*careful, *findings(comparison, competing, digests)],
         [*_claims_section(judged), _table_section(comparison, competing)],
         figures,
         _member_sections(comparison, digests),

@@ -27,7 +27,7 @@ class Replicates:
     shown
         The same, short, for people.
     label
-        A name for the group, different from the other groups' names.
+        A name for the group, different from the other groups' names; ends with * if it is partial.
     letter
         What stands for the label where there is no room for it; empty if all labels are short.
     runs
@@ -39,6 +39,11 @@ class Replicates:
     label: str
     letter: str
     runs: tuple[Run, ...]
+
+    @property
+    def partial(self) -> bool:
+        """Whether means leave out jobs that had not finished, so that no other row's compare with them."""
+        return not all(run.covered.whole for run in self.runs)
 
     @property
     def name(self) -> str:
@@ -119,9 +124,10 @@ def _named(
     columns = [short_values(key, column) for key, column in zip(keys, zip(*values, strict=True), strict=True)]
     shown = list(zip(*columns, strict=True))
     names = labels(keys, shown)
+    marks = [" *" * any(not run.covered.whole for run in runs) for runs in members]
     lettered = any(len(name) > _LONG_LABEL for name in names) and len(names) > 1
     return tuple(
-        Replicates(values[i], shown[i], names[i], letter(i) if lettered else "", members[i])
+        Replicates(values[i], shown[i], names[i] + marks[i], letter(i) if lettered else "", members[i])
         for i in range(len(members))
     )
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from artist.recording.names import RESOURCE_COLUMNS, RESOURCES_FILE
 from artist.results.compare import Replicates
+from artist.results.drift import Drift, drained, drift
 from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Jobs, Words, read_jobs
 from artist.results.run import Run
 from artist.results.steps import Floats, distribution_steps, thin_steps
@@ -79,6 +80,10 @@ class Digest:
     overheads
         Mean of exposed communication / compute over the jobs of a model that were mostly on a tier, of jobs
         with at least 2 GPUs: ((model, tier), value).
+    drift
+        Of the queue while jobs arrive; None if they all arrive at once.
+    drained
+        Replicates in which arrivals end before the jobs of the window have finished.
     gauges
         Of the first replicate, by GAUGES.
     resources
@@ -95,6 +100,8 @@ class Digest:
     placements: Floats
     tier_gpu_hours: Floats
     overheads: tuple[tuple[tuple[str, str], float], ...]
+    drift: Drift | None
+    drained: int
     gauges: tuple[Gauge, ...]
     resources: tuple[Gauge, ...]
     end_s: float
@@ -127,6 +134,8 @@ def digest(group: Replicates) -> Digest:
         ),
         tier_gpu_hours=np.mean([_tier_gpu_hours(jobs) for jobs in tables], axis=0),
         overheads=_overheads(tables),
+        drift=drift(group.runs),
+        drained=sum(map(drained, group.runs)),
         gauges=gauges,
         resources=_resources(group.runs[0]),
         end_s=end_s,

@@ -83,7 +83,7 @@ def read_jobs(run: Run) -> Jobs:
     with np.errstate(divide="ignore", invalid="ignore"):
         overhead = np.where(compute > 0, columns["exposed_comm_s"] / compute, np.nan)
     return Jobs(
-        measured=_measured(run, len(gpus)),
+        measured=measured_jobs(run, len(gpus)),
         gpus=gpus,
         demand=demand_classes(gpus),
         jct_s=columns["jct_s"],
@@ -120,7 +120,7 @@ def _parts(columns: dict[str, Floats]) -> Floats:
     )
 
 
-def _measured(run: Run, n_jobs: int) -> Flags:
+def measured_jobs(run: Run, n_jobs: int) -> Flags:
     """Return the jobs of the window that the config names (rows are in order of arrival), else all."""
     measured = np.ones(n_jobs, dtype=bool)
     window = (run.config.get("stop") or {}).get("jobs")

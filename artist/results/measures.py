@@ -1,12 +1,14 @@
 """The numbers of a summary that tables show, and their means over replicates. Pure."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any, Literal, NamedTuple
 
 from artist.recording.names import BLOCKING, RESOURCES
-from artist.results.interval import bootstrap_95
+from artist.results.compare import Replicates
+from artist.results.coverage import covered
+from artist.results.interval import interval_95
 
 LEVEL = 0.01  # values within 1 % of the best are level with it
 _NEGLIGIBLE = {"time": 1.0, "fraction": 1e-3}  # a second, 0.1 percentage points
@@ -16,7 +18,7 @@ _UNITS_OF_KINDS = {"count": ("", 1.0), "ratio": ("", 1.0), "fraction": ("%", 100
 
 
 class Estimate(NamedTuple):
-    """A mean over replicates, and the ends of its 95 % bootstrap interval; None where there is none."""
+    """A mean over replicates, and the ends of its 95 % interval (Student's t); None where there is none."""
 
     mean: float | None = None
     low: float | None = None
@@ -62,6 +64,10 @@ class Metric:
             value = value[key]
         return None if value is None else float(value)
 
+    def compared(self, summary: Mapping[str, Any]) -> float | None:
+        """Return its value for a comparison; None also for a time that leaves out unfinished jobs."""
+        return None if self.kind == "time" and not covered(summary).whole else self.of(summary)
+
 
 # What the table in a terminal shows.
 METRICS = (
@@ -94,6 +100,8 @@ def _times(key: str, title: str, statistics: Sequence[str]) -> tuple[Metric, ...
 
 # What table.csv and the page show besides.
 MORE_METRICS = (
+    Metric("measured_jobs", ("measured", "jobs"), ("measured", "jobs"), "count", optional=True),
+    Metric("measured_finished", ("measured", "done"), ("measured", "finished"), "count", optional=True),
     *_times("jct", "JCT", ("max", "mean_beyond_p95", "mean_beyond_p99")),
     *_times("queueing", "queue", ("median", "p95", "p99", "max", "mean_beyond_p95", "mean_beyond_p99")),
     *_times("exposed", "comm.", ("mean", "median", "p95", "p99", "max")),
@@ -124,9 +132,15 @@ def estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> Estimate
     return estimated(values) if len(values) == len(summaries) else Estimate()
 
 
+def comparable(metric: Metric, group: Replicates) -> Estimate:
+    """Return mean and interval for a comparison; nothing if any replicate has no number for one."""
+    values = [value for run in group.runs if (value := metric.compared(run.summary)) is not None]
+    return estimated(values) if len(values) == len(group.runs) else Estimate()
+
+
 def estimated(values: Sequence[float]) -> Estimate:
     """Return the mean of at least one value, and its interval."""
-    return Estimate(math.fsum(values) / len(values), *(bootstrap_95(values) or (None, None)))
+    return Estimate(mean(values), *(interval_95(values) or (None, None)))
 
 
 def difference(value: float | None, reference: float | None) -> float | None:

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import InputError
+from artist.recording.names import SERIES
+from artist.results.coverage import Covered, covered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +38,11 @@ class Run:
     written_ns: int = 0
 
     @property
+    def covered(self) -> Covered:
+        """Jobs that its means cover, of those that they are about."""
+        return covered(self.summary)
+
+    @property
     def jobs(self) -> "pd.DataFrame":
         """One row a job; read anew each time."""
         return self.table("jobs")
@@ -49,6 +56,11 @@ class Run:
     def timeline(self) -> "pd.DataFrame":
         """Step functions of the cluster; read anew each time."""
         return self.table("timeline")
+
+    @property
+    def series(self) -> "pd.DataFrame | None":
+        """What the policy noted over time; None if it noted nothing."""
+        return self.table(Path(SERIES).stem) if (self.folder / SERIES).exists() else None
 
     def table(self, name: str) -> "pd.DataFrame":
         """Read a table; raise InputError if that is impossible."""

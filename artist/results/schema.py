@@ -19,6 +19,13 @@ class DistributionFile(_Strict):
     mean_beyond_p99: float | None
 
 
+class MeasuredFile(_Strict):
+    """Jobs that means are about, and those that had finished, which they cover."""
+
+    jobs: int
+    finished: int
+
+
 class OverheadFile(_Strict):
     """Exposed communication over compute, over jobs."""
 
@@ -50,6 +57,7 @@ class SummaryFile(_Strict):
     jobs: int
     finished: int
     stopped_by: str
+    measured: MeasuredFile | None = None  # of runs made before it was written
     makespan_s: float | None
     jct_s: DistributionFile
     queueing_s: DistributionFile

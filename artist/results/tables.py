@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.results.compare import POLICY, Comparison, compare
+from artist.results.coverage import coverage_notes, covered
 from artist.results.measures import ALL_METRICS, METRICS, Metric, column_unit, estimate, number_texts
 from artist.results.names import short_key
 from artist.results.run import Run
 
 INTERVAL = (
-    "+-: half width of the 95 % bootstrap interval of the mean over the runs (seeds) of a row; "
-    "from 2 or 3 runs it says little"
+    "+-: half width of the 95 % interval (Student's t) of the mean over the runs (seeds) of a row; "
+    "fewer than 3 have none"
 )
 
 
@@ -26,7 +27,7 @@ class Grid:
     words
         How many columns at the left are words.
     note
-        A line below the table; may be empty.
+        Lines below the table; may be empty.
     """
 
     heads: tuple[tuple[str, str, str], ...]
@@ -57,7 +58,7 @@ def compare_table(runs: Sequence[Run]) -> str:
     """Return the table of many runs as aligned text: a row for each group of replicates.
 
     Leading columns are the config keys that differ; replicates show their mean and, after +-, half
-    the width of its 95 % bootstrap interval.
+    the width of its 95 % interval.
     """
     return comparison_grid(compare(runs)).text()
 
@@ -106,9 +107,15 @@ def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
         unit, scale = column_unit(metric.kind, [each.mean for each in estimates])
         heads.append((*metric.title, unit))
         texts = number_texts([(each.mean, each.half) for each in estimates], scale, metric.kind)
-        columns.append([f"{mean} +- {half}" if half else mean for mean, half in texts])
-    note = INTERVAL if replicated else ""
-    return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), note)
+        cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
+        columns.append(_marked(cells, rows) if metric.name == "finished" else cells)
+    notes = [INTERVAL] * replicated + coverage_notes([each for _, summaries in rows for each in summaries])
+    return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), "\n".join(notes))
+
+
+def _marked(cells: Sequence[str], rows: _Rows) -> list[str]:
+    whole = [all(covered(summary).whole for summary in summaries) for _, summaries in rows]
+    return [cell + "*" * (not all_of) for cell, all_of in zip(cells, whole, strict=True)]
 
 
 def _columns(metric: Metric) -> tuple[str, str, str]:

@@ -268,13 +268,12 @@ def _profiles_file(profiles: Path, topology: str) -> Path:
     file = shipped / f"{topology}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(each.stem for each in shipped.glob("*.yaml")))
-        allowed = (
-            f"topology={known}; for another: artist-calibrate measured={profiles} topology=NAME out=FILE, "
-        )
+        allowed = f"topology={known}"
+        if data_path("traces", f"measured/{profiles}.csv").is_file():
+            command = f"artist-calibrate measured={profiles} topology=NAME out=FILE"
+            allowed += f"; for another: {command}, then that FILE"
         what = f"it ships for other topologies than {topology}"
-        raise InputError(
-            what, where="network.profiles", found=str(profiles), allowed=f"{allowed}then that FILE"
-        )
+        raise InputError(what, where="network.profiles", found=str(profiles), allowed=allowed)
     return file
 
 

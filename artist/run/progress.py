@@ -1,6 +1,8 @@
-"""A progress bar on stderr: jobs done, simulated time, jobs per second."""
+"""A progress bar on stderr: jobs done, simulated time, jobs per second, and an instant that takes long."""
 
 from collections.abc import Sequence
+from threading import Event as Signal
+from threading import Thread
 from time import monotonic
 from types import TracebackType
 from typing import Never, Self
@@ -11,11 +13,13 @@ from artist.core.events import Event, Finish, Gauges
 from artist.units import ns_to_seconds
 
 _PERIOD_S = 0.2
-_INSTANTS = 64  # look at the clock once in so many instants
+_LONG_S = 1.0  # an instant that takes longer is mentioned
 
 
 class ProgressBar:
     """Observer that shows how far a run is; results do not depend on it.
+
+    A thread draws, so that the bar goes on while a policy decides or a network is simulated.
 
     Parameters
     ----------
@@ -25,29 +29,44 @@ class ProgressBar:
 
     def __init__(self, n_jobs: int) -> None:
         self._bar: tqdm[Never] = tqdm(total=n_jobs, unit="job", leave=False, miniters=1, mininterval=0)
-        self._done = self._instants = self._time_ns = 0
-        self._next = 0.0
+        self._done = self._instants = self._time_ns = self._waiting = 0
+        self._ended = Signal()
+        self._thread = Thread(target=self._draw, name="progress", daemon=True)
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
-        """Count what finished, and show it a few times a second."""
+        """Count what finished."""
         for event in events:
             if type(event) is Finish:
                 self._done += 1
         self._instants += 1
-        if self._instants % _INSTANTS == 0 and monotonic() >= self._next:
-            self._show(time_ns)
+        self._time_ns, self._waiting = time_ns, gauges.waiting
 
-    def _show(self, time_ns: int) -> None:
-        days, seconds = divmod(int(ns_to_seconds(time_ns)), 86_400)
-        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-        self._bar.set_postfix_str(f"simulated {days} d {clock}", refresh=False)
-        self._bar.update(self._done - self._bar.n)
-        self._next = monotonic() + _PERIOD_S
+    def _draw(self) -> None:
+        """Show the state a few times a second until the end."""
+        seen, since = self._instants, monotonic()
+        while not self._ended.wait(_PERIOD_S):
+            now = monotonic()
+            if self._instants != seen:
+                seen, since = self._instants, now
+            self._show(now - since)
+
+    def _show(self, instant_s: float = 0.0) -> None:
+        days, seconds = divmod(int(ns_to_seconds(self._time_ns)), 86_400)
+        text = f"simulated {days} d {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        if instant_s > _LONG_S:
+            text += f", this instant takes {instant_s:.0f} s, {self._waiting} jobs wait"
+        self._bar.set_postfix_str(text, refresh=False)
+        self._bar.n = self._done
+        self._bar.refresh()
 
     def __enter__(self) -> Self:
+        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._show()
         self._bar.close()

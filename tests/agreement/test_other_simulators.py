@@ -1,6 +1,9 @@
 """With equal semantics our engine gives the answers of other simulators (scripts/agreement.py)."""
 
+from types import SimpleNamespace
+
 import agreement
+import numpy as np
 import pytest
 
 from artist.core.job import Demand, JobSpec
@@ -47,6 +50,12 @@ def test_a_case_that_is_off_is_named(shared, capsys, monkeypatch):
     monkeypatch.setitem(agreement.CASES, "tiresias-fifo", changed)
     assert agreement.main([str(shared), "tiresias-fifo"]) == 1
     assert "tiresias-fifo" in capsys.readouterr().err
+
+
+def test_completion_times_may_add_up_to_more_than_64_bits():
+    """Two jobs of 160 years, 5 x 10^18 ns each: 10^19 is above 2^63, and their mean is 5 x 10^9 s."""
+    columns = {"submit_ns": np.zeros(2, dtype=np.int64), "finish_ns": np.full(2, 5 * 10**18)}
+    assert agreement.answer(SimpleNamespace(columns=columns)).mean_s == 5e9
 
 
 # --- what the others do, by hand

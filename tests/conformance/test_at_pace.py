@@ -77,7 +77,7 @@ class TestOrdered(PolicyConformance):
 
 TIRESIAS = {
     "queues": {"thresholds_gpu_s": (4, 20), "promote_knob": 2},
-    "running_first": {"thresholds_gpu_s": (4, 20), "running_first": True, "backfill": False},
+    "in_order": {"thresholds_gpu_s": (4, 20), "backfill": False},
     "gittins": {"thresholds_gpu_s": (20,), "gittins": True, "gittins_quantum_gpu_s": 5, "gittins_sample": 3},
     "continuous": {"continuous": True, "interval_s": 5, "skew_threshold": 0.0},
 }

@@ -1,19 +1,19 @@
-"""Runs of the golden workload under each preset, built in this process."""
+"""Runs of the golden workload under each preset, once a session, as folders that the command would write."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 from artist.app.cli import register_topologies
 from artist.data import data_path
-from artist.recording.columns import job_tables
-from artist.run.build import build, check_config
+from artist.run.point import Request, run_point
 
 HERE = Path(__file__).parent
+POLICIES = sorted(path.stem for path in data_path("conf").joinpath("policy").glob("*.yaml"))
 SETTING = (
     "topology=dally_code",
     "cluster.machines=6",
@@ -27,23 +27,44 @@ SETTING = (
     "overheads.migrate_s=30",
     "overheads.resize_s=7",
     "overheads.retune_s=2",
+    "output.rates=true",
 )
+
+# Timers that run out while other jobs hold a machine's GPUs, so that a renewal has something to decide.
+PACE = dict.fromkeys(
+    ("dally_manual_keep", "dally_manual_nearer"), ("policy.machine_timer_h=1", "policy.rack_timer_h=2")
+)
+
+Run = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def jobs_under(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pd.DataFrame]:
-    """Return how to run the golden workload under a preset: jobs.parquet as it would be written."""
+def run_under(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return how to run the golden workload under a preset, with more overrides if any: the run folder."""
     register_topologies()
-    frame = composed("config", *SETTING, f"network.cache={tmp_path_factory.mktemp('cache')}")
+    scratch = tmp_path_factory.mktemp("golden")
+    frames: dict[tuple[str, ...], DictConfig] = {}
 
-    def run(policy: str) -> pd.DataFrame:
-        frame.policy = composed(f"policy/{policy}").policy
-        config = OmegaConf.to_container(frame, resolve=True)
-        assert isinstance(config, dict)
-        result = build(check_config(config)).run(())
-        return pd.concat([table.to_pandas() for table in job_tables(result)])
+    def run(policy: str, *overrides: str) -> Path:
+        if overrides not in frames:
+            frames[overrides] = composed("config", *SETTING, f"network.cache={scratch / 'cache'}", *overrides)
+        frame = frames[overrides]
+        frame.policy = composed(f"policy/{policy}", *PACE.get(policy, ())).policy
+        config: Any = OmegaConf.to_container(frame, resolve=True)
+        config["output"]["dir"] = str(scratch)
+        folder = scratch / f"{policy}-{list(frames).index(overrides)}"
+        outcome = run_point(Request(config, policy, folder))
+        assert outcome.status in ("finished", "kept"), outcome.message
+        return folder
 
     return run
+
+
+@pytest.fixture(scope="session", params=POLICIES)
+def policy(request: pytest.FixtureRequest) -> str:
+    """Return each preset; what is asked of one stands together, so that it runs once."""
+    name: str = request.param
+    return name
 
 
 def composed(name: str, *overrides: str) -> DictConfig:

@@ -6,6 +6,8 @@ After a change that is meant, `pytest tests/golden --update-golden` writes the f
 from itertools import combinations
 from pathlib import Path
 
+import audit
+import pandas as pd
 import pytest
 
 from artist.data import data_path
@@ -16,10 +18,9 @@ TIMES = ["first_start_s", "finish_s", "queueing_s", "exposed_comm_s", "sharing_s
 COUNTS = ["preemptions", "evictions", "migrations", "resizes"]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_the_schedule_is_as_it_was(policy, jobs_under, update_golden):
+def test_the_schedule_is_as_it_was(policy, run_under, update_golden):
     """Three days on three racks of two machines of eight GPUs."""
-    jobs = jobs_under(policy)
+    jobs = pd.read_parquet(run_under(policy) / "jobs.parquet")
     text = jobs.to_csv(columns=["job_id", *TIMES, *COUNTS], index=False, float_format="%.3f")
     golden = HERE / f"{policy}.txt"
     if update_golden:
@@ -27,7 +28,30 @@ def test_the_schedule_is_as_it_was(policy, jobs_under, update_golden):
     assert golden.read_text(encoding="utf-8") == text
 
 
+def test_the_events_lead_to_what_is_written(policy, run_under):
+    """The auditor replays them: failures, elastic jobs, groups, and changes that cost something."""
+    assert audit.audit(run_under(policy)).faults == {}
+
+
 def test_no_two_presets_have_the_same_schedule():
     """A preset that schedules as another does is not guarded by its file."""
     schedules = {policy: (HERE / f"{policy}.txt").read_bytes() for policy in POLICIES}
     assert [pair for pair in combinations(POLICIES, 2) if schedules[pair[0]] == schedules[pair[1]]] == []
+
+
+@pytest.mark.parametrize(
+    ("preset", "setting"),
+    [
+        ("srtf", "overheads.on_stop=keep"),
+        ("srtf", "overheads.on_stop=lose_all"),
+        ("srtf", "overheads={on_stop:lose_since_checkpoint,checkpoint_every_s:600}"),
+        ("srtf", "stop.time_s=50000"),
+        ("las", "stop.jobs=[20,60]"),
+        ("srtf", "output={rates:false,resources:true}"),
+    ],
+)
+def test_what_else_a_run_may_do_is_recounted(preset, setting, run_under):
+    """What a stop loses, runs that end early, and runs without rates, whose iterations are left out."""
+    found = audit.audit(run_under(preset, setting))
+    assert found.faults == {}
+    assert ("iterations done, by the rates" in found.compared) == ("rates" not in setting)

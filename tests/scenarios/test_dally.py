@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from artist.core.cluster import CapacityEvent
-from artist.core.events import Change, Start, Stop
+from artist.core.events import Change, Start, Stop, Wake
 from artist.policies.dally import Dally
 from artist.policies.parts.orders import sensitivity
 from artist.policies.parts.timers import Timers
@@ -96,19 +96,20 @@ def test_the_wait_begins_again_when_gpus_are_lost():
     """A pair waits from 0 to 5 for machine 0; a single takes half of it at 13, the end of the lease of 8 s.
 
     From 14 on halves of both machines are idle. Had the first wait counted, the machine timer of 10 s would
-    have run out; so the pair takes them at 13 + 10. (Equal sensitivities of 1 keep their GPUs at 16 and 21.)
+    have run out; so the pair takes them at 13 + 10. (Equal sensitivities of 1 keep their GPUs at 16 and 21:
+    renewal `keep`.)
     """
     jobs = [job("first", 2, 5), job("a", 1, 100), job("b", 1, 14), job("pair", 2, 30), job("c", 1, 100, at=9)]
-    _, events = run_checked(jobs, racks(racks=1), dally(lease_s=8))
+    _, events = run_checked(jobs, racks(racks=1), dally(lease_s=8, renewal="keep"))
     assert [(e.job, e.time_ns / NS_PER_S) for e in events if isinstance(e, Stop)] == [(3, 13)]
     assert started(events)[-3:] == [(3, 5, [0]), (4, 13, [0]), (3, 23, [0, 1])]
 
 
 def test_a_lease_is_renewed_at_no_cost_if_nobody_wants_the_gpus():
-    """Nobody waits: 100 leases, one start, no stop."""
+    """No job waits: 100 leases, one start, no stop; GPUs of one machine are not even offered again."""
     result, events = run_checked([job("a", 2, 100)], racks(), dally(lease_s=1))
     assert len(started(events)) == 1
-    assert not [e for e in events if isinstance(e, Stop)]
+    assert not [e for e in events if isinstance(e, Stop | Wake)]
     assert seconds(result, "finish_ns") == [100]
 
 
@@ -153,12 +154,33 @@ def test_idle_gpus_are_offered_before_those_of_an_ended_lease():
 
 
 def test_equal_sensitivity_keeps_its_gpus():
-    """Both ran at full speed: once a has its GPUs back at 23, b waits for its end."""
+    """Both ran at full speed: once a has its GPUs back at 23, b waits for its end (renewal `keep`)."""
     jobs = [job("a", 2, 40), job("b", 2, 20, at=1), job("c", 2, 3, at=12)]
-    result, events = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10))
+    result, events = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10, renewal="keep"))
     # a 0-10; b (0) 10-20; at 20 c (0) takes over till 23; then a and b, equal at 1: a waited longer.
     assert [start[:2] for start in started(events)] == [(0, 0), (1, 10), (2, 20), (0, 23), (1, 53)]
     assert seconds(result, "finish_ns") == [53, 63, 23]
+
+
+def test_jobs_of_equal_sensitivity_take_turns_at_literal_renewals():
+    """The same jobs: at 33 b, which got GPUs at 10, goes before a, which got its at 23; b has 20 s at 43."""
+    jobs = [job("a", 2, 40), job("b", 2, 20, at=1), job("c", 2, 3, at=12)]
+    result, events = run_checked(jobs, tiny_cluster(1, 2), dally(lease_s=10))
+    assert [start[:2] for start in started(events)] == [(0, 0), (1, 10), (2, 20), (0, 23), (1, 33), (0, 43)]
+    assert seconds(result, "finish_ns") == [63, 43, 23]
+
+
+@pytest.mark.parametrize(("at", "fails", "again"), [(7, 22, 30), (5, 28, 40)])
+def test_a_literal_renewal_is_an_assignment(at, fails, again):
+    """Two machines of one GPU, leases of 10 s, both jobs at full speed; the second machine fails for good.
+
+    The second job got GPUs last at 17 (or 25), its last renewal, though no offers went round then. At 30 the
+    first job got its own last at 20: the second takes over (or waits until 40).
+    """
+    jobs = [job("first", 1, 60), job("second", 1, 60, at=at)]
+    outage = [CapacityEvent(seconds_to_ns(fails), "fail", 1)]
+    _, events = run_checked(jobs, tiny_cluster(2, 1), dally(lease_s=10), capacity_events=outage)
+    assert started(events)[2] == (1, again, [0])
 
 
 def test_a_job_that_never_had_gpus_goes_before_one_of_equal_sensitivity():
@@ -179,7 +201,7 @@ def test_of_equal_sensitivities_the_job_goes_first_whose_last_gpus_are_longest_a
     got them at 10, a at 23: b 36-66, all the 30 s that it lacks, and a 66-86. By arrival a would go at 36.
     """
     jobs = [job("a", 1, 40), job("b", 1, 40, at=1), job("c", 1, 3, at=12), job("d", 1, 3, at=25)]
-    result, events = run_checked(jobs, tiny_cluster(1, 1), dally(lease_s=10))
+    result, events = run_checked(jobs, tiny_cluster(1, 1), dally(lease_s=10, renewal="keep"))
     assert [start[:2] for start in started(events)] == [
         (0, 0),
         (1, 10),
@@ -203,20 +225,95 @@ def test_of_several_ended_leases_the_last_in_order_makes_room():
     assert seconds(result, "finish_ns") == [20, 23, 13]
 
 
-def test_a_literal_renewal_refuses_spread_gpus():
-    """A pair takes halves at 2 + 5 s; from 15 on the rest of both machines is idle.
+def test_a_literal_renewal_refuses_spread_gpus_when_no_job_waits():
+    """Two racks of one machine; the pair takes a half of each at 1 + 5 s, where an iteration takes 100 s.
 
-    At 17, the end of its lease of 10 s, it keeps them, though a whole machine could be had. Literally it has
-    waited 0 s, refuses them, and moves to machine 0. Offers go round since a job of four GPUs waits, after
-    the pair in order of arrival.
+    The others are done at 9. At 16, the end of its lease of 10 s, it refuses the halves, as if it had waited
+    for 0 s, and moves to machine 0: 60 iterations later, at 76, it ends. Were it to keep them: 6 + 6000.
     """
-    jobs = [*one_on_each(2, lasts=15), job("pair", 2, 40, at=2), job("four", 4, 5, at=3)]
+    slow = PlainPerformance(lambda spec, allocation: 100.0 if len(allocation.slices) > 1 else 1.0)
+    jobs = [*one_on_each(2, lasts=9), job("pair", 2, 60, at=1)]
+    options = {"machine_timer_h": 5 / HOUR, "rack_timer_h": 5 / HOUR, "lease_s": 10}
+    cluster = racks(machines=1)
+    result, events = run_checked(jobs, cluster, dally(**options), slow)
+    assert started(events)[4] == (4, 6, [0, 1])
+    assert [(e.job, e.time_ns // NS_PER_S) for e in events if isinstance(e, Change)] == [(4, 16)]
+    assert seconds(result, "finish_ns")[4] == 76
+    kept, _ = run_checked(jobs, cluster, dally(renewal="keep", **options), slow)
+    assert seconds(kept, "finish_ns")[4] == 6006
+    ablation, _ = run_checked(jobs, cluster, dally(preemptive=False, **options), slow)
+    assert seconds(ablation, "finish_ns")[4] == 6006
+
+
+def test_the_wait_begins_again_where_a_literal_renewal_refuses():
+    """Halves of two machines at 2 + 5 s; the other halves stay taken. At 17 it refuses, and waits 5 s again.
+
+    It has its 20 iterations after 7 to 17 and 22 to 32. By arrival, so that no other job gives way.
+    """
+    jobs = [*one_on_each(2), job("pair", 2, 20, at=2)]
     options = {"machine_timer_h": 5 / HOUR, "lease_s": 10, "order": "fifo"}
-    kept, events = run_checked(jobs, tiny_cluster(2, 2), dally(**options))
-    assert started(events)[4] == (4, 7, [0, 1])
-    assert kept.columns["migrations"][4] == 0
-    literal, _ = run_checked(jobs, tiny_cluster(2, 2), dally(renewal="literal", **options))
-    assert literal.columns["migrations"][4] == 1
+    result, events = run_checked(jobs, tiny_cluster(2, 2), dally(**options))
+    assert [start[1] for start in started(events) if start[0] == 4] == [7, 22]
+    assert [(e.job, e.time_ns // NS_PER_S) for e in events if isinstance(e, Stop)] == [(4, 17)]
+    assert seconds(result, "finish_ns")[4] == 32
+
+
+def test_a_literal_renewal_prefers_own_gpus_to_others_as_near():
+    """By arrival long0, then b: at 10 both machines have a half to offer b, and its own is on machine 1.
+
+    The job of four waits behind them, so offers go round. Best fit, lowest first, would move b to machine 0.
+    """
+    jobs = [job("long0", 1, 30), job("short", 1, 5), job("b", 1, 30), job("c", 1, 30), job("four", 4, 5)]
+    result, _ = run_checked(jobs, tiny_cluster(2, 2), dally(lease_s=10, order="fifo"))
+    assert result.columns["migrations"].sum() == result.columns["preemptions"].sum() == 0
+
+
+def test_fewer_machines_of_a_rack_are_nearer_in_a_literal_renewal():
+    """A job of four has 1 + 1 + 2 GPUs from 2 on; machine 2 is idle from 5 on: 2 + 2 at 12, once."""
+    jobs = [*one_on_each(2), job("full", 2, 5), job("four", 4, 40, at=2)]
+    _, events = run_checked(jobs, tiny_cluster(4, 2), dally(lease_s=10))
+    assert started(events)[5] == (5, 2, [0, 1, 3])
+    moves = [e for e in events if isinstance(e, Change)]
+    assert [(e.time_ns // NS_PER_S, [s.machine for s in e.allocation.slices]) for e in moves] == [
+        (12, [2, 3])
+    ]
+
+
+def test_gpus_of_as_many_machines_are_not_nearer_in_a_literal_renewal():
+    """A job of four has 1 + 1 + 2 GPUs of machines 1, 2 and 3 from 2 on; at 12 machine 0 has a half, too.
+
+    Machines 0, 1 and 3 would be the first choice, but are three as well: it stays.
+    """
+    jobs = [job("a", 1, 100), job("b", 1, 5), *one_on_each(2), job("four", 4, 40, at=2)]
+    result, events = run_checked(jobs, tiny_cluster(4, 2), dally(lease_s=10))
+    assert started(events)[6] == (6, 2, [1, 2, 3])
+    assert result.columns["migrations"].sum() == 0
+
+
+def test_fewer_racks_are_nearer_in_a_literal_renewal():
+    """Machines 1 and 3 of two racks from 1 + 5 s on; machine 0 is idle from 9 on: both of rack 0 at 16."""
+    jobs = [*(job(f"full{n}", 2, lasts) for n, lasts in enumerate((9, 1, 100, 1))), job("four", 4, 40, at=1)]
+    timers = {"machine_timer_h": 5 / HOUR, "rack_timer_h": 5 / HOUR}
+    _, events = run_checked(jobs, racks(), dally(lease_s=10, **timers))
+    assert started(events)[4] == (4, 6, [1, 3])
+    moves = [e for e in events if isinstance(e, Change)]
+    assert [(e.time_ns // NS_PER_S, [s.machine for s in e.allocation.slices]) for e in moves] == [
+        (16, [0, 1])
+    ]
+
+
+def test_literal_renewals_go_by_sensitivity_too():
+    """Two machines of 3, any GPUs will do: a has two of machine 0, b two of machine 1, the pair 1 + 1.
+
+    Spread is half as fast. At 10, in order: the pair (1/2) gets two of machine 0, where a's lease has ended;
+    a two of machine 1; b the rest.
+    """
+    slow = PlainPerformance(lambda spec, allocation: float(len(allocation.slices)))
+    jobs = [job("a", 2, 40), job("b", 2, 40), job("pair", 2, 40)]
+    _, events = run_checked(jobs, tiny_cluster(2, 3), dally(delay=False, lease_s=10), slow)
+    moves = [e for e in events if isinstance(e, Change) and e.time_ns == seconds_to_ns(10)]
+    machines = {e.job: [s.machine for s in e.allocation.slices] for e in moves}
+    assert machines == {0: [1], 1: [0, 1], 2: [0]}
 
 
 def test_a_nearer_renewal_moves_at_the_end_of_a_lease():
@@ -332,6 +429,16 @@ def test_accepted_waits_tune_the_timers_of_later_jobs():
     tuned = dally(auto_tune=True)
     _, events = run_checked([*jobs, job("t", 1, 100, at=2)], tiny_cluster(3, 2), tuned)
     assert started(events)[-1][:2] == (6, 3)
+
+
+def test_a_renewal_tunes_no_timer():
+    """P takes a machine after 0 s, and keeps it at the end of each lease of 1 s; one wait is too few to tune.
+
+    So the pair of 3 takes halves by the default, at 13. Had renewals counted as waits of 0 s: at 4.
+    """
+    jobs = [job("p", 2, 30), *one_on_each(2), job("pair", 2, 5, at=3)]
+    _, events = run_checked(jobs, tiny_cluster(3, 2), dally(auto_tune=True, lease_s=1, order="fifo"))
+    assert started(events)[5] == (5, 13, [1, 2])
 
 
 def test_an_accepted_rack_wait_tunes_the_rack_timer():

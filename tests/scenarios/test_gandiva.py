@@ -1,11 +1,12 @@
 """Gandiva: affinity, spreading, migration, time slices."""
 
-from artist.core.cluster import Cluster, Machine
+from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.policies.gandiva import Affinity, Gandiva
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+from artist.units import seconds_to_ns
 
 
 def machines_of(events):
@@ -87,6 +88,101 @@ def test_nobody_moves_to_as_many_machines_as_it_has():
     assert result.columns["migrations"].sum() == 0
 
 
+def machines(*racks):
+    """Return a cluster of racks, given the GPUs of their machines."""
+    return Cluster(
+        [Machine(f"m{r}{i}", r, "box", gpus) for r, rack in enumerate(racks) for i, gpus in enumerate(rack)]
+    )
+
+
+def moves(jobs, cluster, capacity=(), **parameters):
+    """Return (second, job, GPUs by machine) of each migration."""
+    _, events = run_checked(jobs, cluster, Gandiva(**parameters), capacity_events=capacity)
+    changes = [event for event in events if isinstance(event, Change)]
+    assert {event.how for event in changes} <= {"migrate"}
+    return [(event.time_ns / 1e9, event.job, event.allocation.gpu_map()) for event in changes]
+
+
+# machines 0 (3 GPUs) and 1 (2) in one rack, 2 (2) and 3 (4) in another; y and x find room on 0 and 3 only
+OVER_RACKS = [job("x", 4, 20), job("y", 3, 10), job("z", 4, 100)]
+
+
+def test_a_job_over_two_racks_moves_into_one_and_then_into_a_machine():
+    """Z gets machines 1 and 2, in two racks. At 10 machine 0 is free, at 20 machine 3.
+
+    At 10 it moves to two machines again, of one rack: 3 GPUs of machine 0 and one of 1; at 20 to machine 3.
+    """
+    assert moves(OVER_RACKS, machines((3, 2), (2, 4))) == [(10, 2, {0: 3, 1: 1}), (20, 2, {3: 4})]
+
+
+def test_gpus_that_no_waiting_job_takes_are_moved_to():
+    """All 11 GPUs are what w waits for from 5 on, until z ends at 100; z moves meanwhile."""
+    jobs = [*OVER_RACKS, job("w", 11, 1, at=5)]
+    cluster = machines((3, 2), (2, 4))
+    assert moves(jobs, cluster) == [(10, 2, {0: 3, 1: 1}), (20, 2, {3: 4})]
+    result, _ = run_checked(jobs, cluster, Gandiva())
+    assert seconds(result, "first_start_ns")[3] == 100
+
+
+def test_fewer_machines_of_the_same_rack_are_better():
+    """X holds 3 of 7 GPUs until 10, z has the others, on machines of 2, 1 and 1: then it has 3 + 1."""
+    assert moves([job("x", 3, 10), job("z", 4, 100)], machines((3, 2, 1, 1))) == [(10, 1, {0: 3, 2: 1})]
+
+
+def test_fewer_machines_of_two_racks_are_no_better_than_one_rack():
+    """Z has 2 + 1 + 1 GPUs of one rack; from 10 on it could have 3 + 1 on two machines of two racks."""
+    assert moves([job("x", 3, 10), job("z", 4, 100)], machines((2, 1, 1), (3,))) == []
+
+
+def test_one_rack_is_better_than_fewer_machines_of_two():
+    """Z starts at 10, when x ends, on machines 0 and 1 (4 + 1 GPUs), in two racks; p and q end at 20.
+
+    Then it moves to three machines of the second rack: 1 + 2 + 2 GPUs.
+    """
+    jobs = [job("x", 4, 10), job("p", 2, 20), job("q", 2, 20), job("z", 5, 100)]
+    assert moves(jobs, machines((4,), (1, 2, 2))) == [(20, 3, {1: 1, 2: 2, 3: 2})]
+
+
+def test_fewer_racks_are_better():
+    """Z has 2 + 2 + 1 GPUs in three racks, a job of 5 the only rack of 5; at 10 a rack of 3 comes free."""
+    jobs = [job("five", 5, 200), job("x", 3, 10), job("z", 5, 100)]
+    assert moves(jobs, machines((2,), (2,), (2,), (3,), (5,))) == [(10, 2, {0: 2, 3: 3})]
+
+
+def test_the_job_that_came_first_moves_first():
+    """Two jobs of 3 GPUs share three machines of 2; at 10 one of 3 comes free, with room for one of them."""
+    jobs = [job("x", 3, 10), job("first", 3, 100), job("second", 3, 100)]
+    assert moves(jobs, machines((3, 2, 2, 2))) == [(10, 1, {0: 3})]
+
+
+def test_gpus_that_a_move_leaves_are_moved_to():
+    """Machines of 3, 1, 4, 2 GPUs, full with x, h, f, g. F ends at 5, s follows on its machine 2.
+
+    H ends at 6: z1 (4 GPUs, from 7) gets 3 of machine 2 and 1 of 1; g ends at 8, s at 9: z2 (3 GPUs) gets 1
+    of machine 2 and 2 of 3. At 20 x leaves machine 0, where z2 moves, and z1 to machine 2, which z2 leaves.
+    """
+    held = [job("f", 4, 5), job("x", 3, 20), job("g", 2, 8), job("h", 1, 6), job("s", 1, 4, at=1)]
+    jobs = [*held, job("z1", 4, 100, at=7), job("z2", 3, 100, at=8.5)]
+    assert moves(jobs, machines((3, 1, 4, 2))) == [(20, 6, {0: 3}), (20, 5, {2: 4})]
+
+
+def test_gpus_that_join_are_moved_to():
+    """The pair has two machines of one GPU until one of two comes back at 10."""
+    cluster = machines((2, 1, 1))
+    capacity = [CapacityEvent(0, "fail", 0), CapacityEvent(seconds_to_ns(10), "join", 0)]
+    assert moves([job("pair", 2, 100)], cluster, capacity) == [(10, 0, {0: 2})]
+
+
+def test_a_move_labels_the_machine():
+    """Machine 3 of 5 GPUs takes z (4) at 20, and its label: a single goes to another, whatever the draw."""
+    jobs = [job("x", 5, 20), job("y", 3, 10), job("z", 4, 100), job("one", 1, 1, at=30)]
+    cluster = machines((3, 2), (2, 5))
+    for seed in range(8):
+        assert moves(jobs, cluster, seed=seed)[-1] == (20, 2, {3: 4})
+        _, events = run_checked(jobs, cluster, Gandiva(seed=seed))
+        assert machines_of(events)[3] != {3}
+
+
 def test_nobody_moves_while_others_wait_for_the_gpus():
     """A second pair takes the machine that comes free at 100."""
     result, _ = run_checked([*SPREAD, job("next", 2, 20, at=2)], tiny_cluster(2, 2), Gandiva())
@@ -102,6 +198,14 @@ def test_jobs_take_turns():
     assert seconds(turns, "finish_ns") == [160, 200]
     whole, _ = run_checked(jobs, tiny_cluster(1, 1), Gandiva())
     assert seconds(whole, "finish_ns") == [100, 200]
+
+
+def test_a_turn_ends_as_gpus_come_free():
+    """At 10 y ends, and so do the turns of x and z (4 GPUs each): w (4) takes GPUs of y and z; z waits."""
+    jobs = [*OVER_RACKS, job("w", 4, 10)]
+    result, _ = run_checked(jobs, machines((3, 2), (2, 4)), Gandiva(slicing=True, quantum_s=10))
+    assert seconds(result, "first_start_ns") == [0, 0, 0, 10]
+    assert result.columns["preemptions"][2] > 0
 
 
 def test_equals_are_drawn_with_the_seed():

@@ -123,6 +123,17 @@ def test_only_equal_demands_share():
     assert seconds(result, "finish_ns") == [12, 24, 12]
 
 
+def test_profiles_that_agree_to_three_digits_are_alike():
+    """A (CPU) beside c, 4 s on the GPU like it, uses 8 / 16, beside b, 4.01 s, 8.01 / 16.04, which is less.
+
+    B is the shorter job. With 4.004 s its profile counts as c's, and then b shares with a, by priority.
+    """
+    for stage, shared in ((4.01, "0+2"), (4.004, "0+1")):
+        jobs = [staged("a", CPU, 3), staged("b", (0, 0, stage, 0), 2), staged("c", GPU, 3)]
+        _, events = run(jobs, gpus=2)
+        assert groups_of(events)[0] == shared
+
+
 def test_neighbours_share_without_the_matching():
     """A and b on the CPU, c and d on the GPU: matched a + c, b + d; as neighbours a + b, c + d, in turn."""
     jobs = [staged(name, stages, 2) for name, stages in zip("abcd", (CPU, CPU, GPU, GPU), strict=True)]

@@ -3,12 +3,14 @@
 import pytest
 from pydantic import ValidationError
 
-from artist.core.cluster import CapacityEvent
-from artist.core.events import Stop
+from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.events import Start, Stop
 from artist.core.job import JobSpec
 from artist.performance.estimates import Noise, WrongFraction
 from artist.policies.ordered import Ordered
 from artist.policies.tiresias import Tiresias
+from artist.run.build import part
+from artist.run.presets import preset
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 
@@ -144,21 +146,33 @@ def test_tiresias_on_a_clock_demotes_at_its_ticks():
 
 
 def test_tiresias_queues_are_fifo_inside():
-    """With a threshold that nobody reaches, Tiresias is FIFO: c does not run before b."""
+    """With a threshold that no job reaches, Tiresias is FIFO: c does not run before b."""
     jobs = [job("a", 2, 5), job("b", 2, 5, at=1), job("c", 2, 1, at=2)]
     assert finishes(jobs, tiny_cluster(1), Tiresias(thresholds_gpu_s=(1000,))) == [5, 10, 11]
 
 
-def test_tiresias_promotes_a_starving_job():
-    """A is demoted at 2 after 2 s and waits; with knob 1.5 it is promoted at 2 + 1.5 x 2 = 5.
+@pytest.mark.parametrize(("knob", "expected"), [(None, [13, 11, 12]), (5, [7, 12, 13])])
+def test_tiresias_promotes_a_starving_job(knob, expected):
+    """Two GPUs, threshold 2 GPU-s: a (2 GPUs, 2 s) is demoted at 1; b (10 s) comes at 1, c (10 s) at 2.
 
-    One GPU, threshold 2 GPU-s; b, c, d (2 s each, never demoted before they end) arrive at 1, 2, 3.
-    Without the knob a goes on when they are done: at 8. With it a (first by arrival) runs from 5 on.
+    B is demoted at 3, while c is before a: a finds no room beside c, so b goes on; so does c, demoted at 4.
+    B ends at 11, c at 12, a at 13. With knob 5 a, which ran 1 s, is promoted after a wait of 5 s, at 6: it
+    runs 6-7, b and c, with 5 and 6 s to go, from 7 on.
     """
-    jobs = [job("a", 1, 4), job("b", 1, 2, at=1), job("c", 1, 2, at=2), job("d", 1, 2, at=3)]
-    assert finishes(jobs, tiny_cluster(1, 1), Tiresias(thresholds_gpu_s=(2,)))[0] == 10
-    # 5-7 are the two seconds that a needs; it is at 2 s of new service at 7, when it is done
-    assert finishes(jobs, tiny_cluster(1, 1), Tiresias(thresholds_gpu_s=(2,), promote_knob=1.5))[0] == 7
+    jobs = [job("a", 2, 2), job("b", 1, 10, at=1), job("c", 1, 10, at=2)]
+    policy = Tiresias(thresholds_gpu_s=(2,), promote_knob=knob)
+    assert finishes(jobs, tiny_cluster(1), policy) == expected
+
+
+@pytest.mark.parametrize(("d_at", "expected"), [(3, [10, 4, 6, 8]), (5.5, [8, 4, 6, 10])])
+def test_a_promoted_job_goes_behind_those_that_wait(d_at, expected):
+    """One GPU, threshold 2 GPU-s: a runs 0-2, b and c (2 s each) until 6; a is promoted at 2 + 1.5 x 2 = 5.
+
+    D that waits since 3 goes before it, 6-8; one that comes at 5.5 goes behind it.
+    """
+    jobs = [job("a", 1, 4), job("b", 1, 2, at=1), job("c", 1, 2, at=2), job("d", 1, 2, at=d_at)]
+    policy = Tiresias(thresholds_gpu_s=(2,), promote_knob=1.5)
+    assert finishes(jobs, tiny_cluster(1, 1), policy) == expected
 
 
 def skewed(spec):
@@ -174,6 +188,24 @@ def test_tiresias_consolidates_by_skew():
     ones = [job("x", 1, 1), job("y", 1, 8), job("z", 1, 9)]
     assert finishes([*ones, job("low", 2, 2, at=2)], tiny_cluster(), Tiresias())[-1] == 4
     assert finishes([*ones, skewed(job("high", 2, 2, at=2))], tiny_cluster(), Tiresias())[-1] == 10
+
+
+@pytest.mark.parametrize(
+    ("skew", "second_rack", "expected"),
+    [("low", (1, 1), {2, 3}), ("low", (1,), {0, 2}), ("high", (1, 1), {1})],
+)
+def test_tiresias_as_the_dally_authors_run_it(skew, second_rack, expected):
+    """A rack of machines of 1 and 2 GPUs and a second one; x has the two GPUs of machine 1 until 10.
+
+    A 2-GPU job of low skew takes one rack if it can, else what is free; one of high skew waits for machine 1.
+    """
+    sizes = [(0, 1), (0, 2), *((1, gpus) for gpus in second_rack)]
+    cluster = Cluster([Machine(f"m{i}", rack, "box", gpus) for i, (rack, gpus) in enumerate(sizes)])
+    last = job("last", 2, 5) if skew == "low" else skewed(job("last", 2, 5))
+    policy = part(preset("policy", "tiresias_dally"), "policy", ("decide",))
+    _, events = run_checked([job("x", 2, 10), last], cluster, policy)
+    (start,) = [event for event in events if isinstance(event, Start) and event.job == 1]
+    assert {s.machine for s in start.allocation.slices} == expected
 
 
 @pytest.mark.parametrize(
@@ -219,6 +251,16 @@ def test_tiresias_learns_from_every_job_that_finishes():
     assert finishes(jobs, tiny_cluster(1, 1), policy) == [1, 11, 21, 22]
 
 
+def test_gittins_preempts_inside_a_queue():
+    """W showed that jobs end at 1 GPU-s: new b has index 1 / 1, a, which outlived it, 0: b runs 5-6, a 1-12.
+
+    In order of start a would run 1-11, and b 11-12.
+    """
+    jobs = [job("w", 1, 1), job("a", 1, 10), job("b", 1, 1, at=5)]
+    policy = Tiresias(thresholds_gpu_s=(1000,), gittins=True, gittins_sample=1, gittins_quantum_gpu_s=2)
+    assert finishes(jobs, tiny_cluster(1, 1), policy) == [1, 12, 6]
+
+
 def test_estimates_change_decisions_not_truth():
     """With noise 1 SRTF may believe that a (10 s) is shorter than b (9 s); the runs still take 10 and 9 s."""
     jobs = [job("a", 1, 10), job("b", 1, 9)]
@@ -238,20 +280,26 @@ def test_wrong_fraction_leaves_the_others_exact():
         assert estimates.factors(jobs).tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(("running_first", "expected"), [(False, [2, 8, 12]), (True, [2, 12, 10])])
-def test_tiresias_inside_a_queue(running_first, expected):
-    """2 GPUs, first queue up to 4 GPU-s. X (1 GPU, 2 s) runs, a (2 GPUs, 4 s) finds no room, b (1, 8 s) does.
+BY_START = [job("x", 1, 2), job("a", 2, 4), job("b", 1, 8)]  # on 2 GPUs: a finds no room beside x, b does
 
-    At 2 a, which came before b, takes the GPUs: 2-4, then b for its first queue, 4-6; in the next one a 6-8,
-    b 8-12. With running jobs first b goes on, falls at 4, a 4-6 falls behind it: b 6-10, a 10-12.
+
+@pytest.mark.parametrize("gittins", [False, True])
+def test_a_queue_runs_in_order_of_start(gittins):
+    """X runs 0-2, and b, which started before a, goes on until 8; then a: 8-12.
+
+    In order of arrival a would preempt b at 2: a 2-6, b 6-12. So it is under Gittins, too, with no sample.
     """
-    jobs = [job("x", 1, 2), job("a", 2, 4), job("b", 1, 8)]
-    policy = Tiresias(thresholds_gpu_s=(4.0,), running_first=running_first)
-    assert finishes(jobs, tiny_cluster(1), policy) == expected
+    policy = Tiresias(thresholds_gpu_s=(1000,), gittins=gittins)
+    assert finishes(BY_START, tiny_cluster(1), policy) == [2, 12, 8]
+
+
+def test_a_demoted_job_goes_behind_one_demoted_before_it():
+    """The same with 4 GPU-s in the first queue: b falls at 4; a 4-6 falls behind it: b 6-10, a 10-12."""
+    assert finishes(BY_START, tiny_cluster(1), Tiresias(thresholds_gpu_s=(4,))) == [2, 12, 10]
 
 
 def test_a_demoted_job_goes_behind_those_that_wait():
     """As in the open program: b falls at 6 behind a, which waits since 3; c falls at 9 behind both."""
     jobs = [job("a", 1, 10), job("b", 1, 10, at=1), job("c", 1, 10, at=6)]
-    policy = Tiresias(thresholds_gpu_s=(3.0,), running_first=True)
+    policy = Tiresias(thresholds_gpu_s=(3,))
     assert finishes(jobs, tiny_cluster(1, 1), policy) == [16, 23, 30]

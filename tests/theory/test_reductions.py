@@ -39,7 +39,7 @@ def one_queue(**parameters: object) -> Tiresias:
 
 @SEEDS
 def test_tiresias_with_one_queue_is_strict_fifo(seed: int) -> None:
-    """Inside a queue jobs go by arrival; one queue and nobody overtaking is FIFO, which stops no job."""
+    """Inside a queue jobs go by start; one queue and no overtaking is FIFO, which stops no job."""
     jobs = generated_jobs(seed, 40)
     fifo = Ordered(order="fifo", placement="best_fit")
     assert finish_ns(one_queue(backfill=False), jobs) == finish_ns(fifo, jobs)
@@ -47,9 +47,9 @@ def test_tiresias_with_one_queue_is_strict_fifo(seed: int) -> None:
 
 @SEEDS
 def test_tiresias_with_one_queue_is_fifo_with_overtaking(seed: int) -> None:
-    """The same where jobs may overtake one that does not fit, and are stopped once it does."""
+    """The same where jobs may overtake one that does not fit: they are not stopped for it, either."""
     jobs = generated_jobs(seed, 40)
-    fifo = Ordered(order="fifo", preemptive=True, backfill=True, placement="best_fit")
+    fifo = Ordered(order="fifo", backfill=True, placement="best_fit")
     assert finish_ns(one_queue(backfill=True), jobs) == finish_ns(fifo, jobs)
 
 

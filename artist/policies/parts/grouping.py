@@ -9,19 +9,25 @@ Paper: Zhao et al., Muri, SIGCOMM 2022, section 4.2, Algorithm 1. What it leaves
 
 - Groups of at most three: the first round makes pairs of two thirds of the jobs, the second adds singles.
 - A job that finds no partner stays alone; more pairs come before heavier ones.
+- Of more jobs than can be matched at once (`MOST_JOBS`, or any number of `MOST_KINDS` kinds) the first ones
+  by priority are matched, then the next. So the time of a plan grows in proportion to the jobs.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from artist.performance.formulas.interleaving import FORMULA, Clock, efficiencies
-from artist.policies.parts.matching import Pairs, heaviest_pairs
+from artist.policies.parts.matching import MOST_JOBS, MOST_KINDS, Pairs, heaviest_pairs
 
+Floats = npt.NDArray[np.float64]
 Kinds = tuple[int, ...]  # of the members of a group, sorted
+_Matching = list[tuple[Pairs, float]]
 _MOST_REMEMBERED = 20_000
 
 
@@ -115,9 +121,8 @@ class Grouping:
         self._rule = rule
         self._stages: list[tuple[int, ...]] = []  # by kind
         self._alone_ns: list[int] = []
-        self._weights: dict[tuple[Kinds, Kinds], float] = {}
         self._pays: dict[Kinds, bool] = {}
-        self._matchings: dict[tuple[object, ...], list[Pairs]] = {}
+        self._matchings: dict[tuple[object, ...], _Matching] = {}
 
     def new_kind(self, stage_ns: Sequence[int], alone_ns: int) -> int:
         """Return the number of a new profile: time on each resource, and iteration time alone."""
@@ -170,52 +175,44 @@ class Grouping:
         return [pair for pair in pairs if len(pair[1].members) + len(pair[2].members) <= most]
 
     def _by_efficiency(self, bucket: Sequence[Shared], round_: int) -> list[tuple[float, Shared, Shared]]:
-        """Return the pairs of the heaviest matching, with their weights."""
-        by_kinds: dict[Kinds, list[Shared]] = {}
-        for node in bucket:
-            by_kinds.setdefault(node.kinds, []).append(node)
-        kinds = sorted(by_kinds)
-        counts = tuple(len(by_kinds[each]) for each in kinds)
-        most = len(bucket) // 3 if self._rule.most_jobs == 3 and not round_ else None
+        """Return the pairs of the heaviest matching of each block, with their weights."""
         found = []
-        for a, b, times in self._matching(tuple(kinds), counts, most):
-            weight = self._weight(kinds[a], kinds[b])
-            ones, others = by_kinds[kinds[a]], by_kinds[kinds[b]]
-            found += [(weight, one, other) for one, other in _take_pairs(ones, others, times)]
+        for by_kinds in _blocks(bucket) if len(bucket) > 1 else ():
+            kinds = sorted(by_kinds)
+            counts = tuple([len(by_kinds[each]) for each in kinds])
+            most = sum(counts) // 3 if self._rule.most_jobs == 3 and not round_ else None
+            for (a, b, times), weight in self._matching(tuple(kinds), counts, most):
+                ones, others = by_kinds[kinds[a]], by_kinds[kinds[b]]
+                found += [(weight, one, other) for one, other in _take_pairs(ones, others, times)]
         return found
 
-    def _matching(self, kinds: tuple[Kinds, ...], counts: tuple[int, ...], most: int | None) -> list[Pairs]:
+    def _matching(self, kinds: tuple[Kinds, ...], counts: tuple[int, ...], most: int | None) -> _Matching:
+        """Return the pairs of kinds that are matched, and the efficiency of each pair."""
         key = (kinds, counts, most)
         known = self._matchings.get(key)
         if known is None:
-            self._weigh(kinds)
-            weights = np.array([[self._weight(a, b) for b in kinds] for a in kinds])
+            weights = self._weights(kinds)
             if len(self._matchings) >= _MOST_REMEMBERED:
                 self._matchings.clear()
-            known = self._matchings[key] = heaviest_pairs(counts, weights, most)
+            pairs = heaviest_pairs(counts, weights, most)
+            known = self._matchings[key] = [(pair, float(weights[pair[:2]])) for pair in pairs]
         return known
 
     # --- what a group is worth
 
-    def _weight(self, a: Kinds, b: Kinds) -> float:
-        """Return the efficiency of two groups merged; NaN if they are too many."""
-        return self._weights[(a, b) if a <= b else (b, a)]
-
-    def _weigh(self, kinds: Sequence[Kinds]) -> None:
-        """Compute the weights of pairs of kinds that are not known yet, all of one size at once."""
-        by_size: dict[int, list[tuple[Kinds, Kinds]]] = {}
-        for i, a in enumerate(kinds):
-            for b in kinds[i:]:
-                if (a, b) in self._weights:
-                    continue
-                if len(a) + len(b) > self._rule.most_jobs:
-                    self._weights[a, b] = float("nan")
-                else:
-                    by_size.setdefault(len(a) + len(b), []).append((a, b))
-        for pairs in by_size.values():
-            stages = np.array([[self._stages[kind] for kind in (*a, *b)] for a, b in pairs], dtype=np.int64)
-            weights = efficiencies(stages, self._rule.clock.times(stages))
-            self._weights.update(zip(pairs, weights.tolist(), strict=True))
+    def _weights(self, kinds: Sequence[Kinds]) -> Floats:
+        """Return the efficiency of two groups merged, shape (n_kinds, n_kinds); NaN if they are too many."""
+        sizes = np.array([len(kind) for kind in kinds])  # 1 or 2: there are two rounds
+        stages = np.array([[self._stages[job] for job in (kind[0], kind[-1])] for kind in kinds])
+        first, second = np.triu_indices(len(kinds))
+        weights = np.full((len(kinds), len(kinds)), np.nan)
+        for one, other in product((1, 2), repeat=2):
+            these = (sizes[first] == one) & (sizes[second] == other)
+            if one + other <= self._rule.most_jobs and these.any():
+                a, b = first[these], second[these]
+                together = np.concatenate((stages[a, :one], stages[b, :other]), axis=1)
+                weights[a, b] = weights[b, a] = efficiencies(together, self._rule.clock.times(together))
+        return weights
 
     def _taken_apart(self, node: Shared) -> list[Shared]:
         """Return a group as it is, or its members if they are no slower one after another."""
@@ -234,18 +231,40 @@ class Grouping:
 _rank = attrgetter("rank")
 
 
+def _blocks(bucket: Iterable[Shared]) -> Iterator[dict[Kinds, list[Shared]]]:
+    """Yield neighbours in order of priority by their kinds, as many as can be matched at once."""
+    block: dict[Kinds, list[Shared]] = {}
+    jobs = 0
+    for node in bucket:
+        if jobs >= MOST_JOBS and len(block) + (node.kinds not in block) > MOST_KINDS:
+            yield block
+            block, jobs = {}, 0
+        block.setdefault(node.kinds, []).append(node)
+        jobs += 1
+    yield block
+
+
 def _take_pairs(ones: list[Shared], others: list[Shared], times: int) -> list[tuple[Shared, Shared]]:
     """Take pairs out of two lists, or out of one: those who share GPUs now first, then by priority."""
+    beside: dict[int, list[Shared]] = {}
+    for node in others:
+        if node.unit is not None:
+            beside.setdefault(node.unit, []).append(node)
     pairs: list[tuple[Shared, Shared]] = []
-    for one in [node for node in ones if node.unit is not None]:
+    taken: set[int] = set()  # by rank
+    for one in ones if beside else ():
         if len(pairs) == times:
-            return pairs
-        beside = (node for node in others if node.unit == one.unit and node is not one)
-        other = next(beside, None)
-        if one in ones and other is not None:
-            ones.remove(one)
-            others.remove(other)
+            break
+        if one.unit is None or one.rank in taken:
+            continue
+        able = (node for node in beside.get(one.unit, ()) if node is not one and node.rank not in taken)
+        if (other := next(able, None)) is not None:
+            taken.update((one.rank, other.rank))
             pairs.append((one, other))
-    while len(pairs) < times:
-        pairs.append((ones.pop(0), others.pop(0)))
+    first = iter([node for node in ones if node.rank not in taken])
+    second = first if others is ones else iter([node for node in others if node.rank not in taken])
+    pairs += islice(zip(first, second, strict=False), times - len(pairs))
+    ones[:] = first
+    if others is not ones:
+        others[:] = second
     return pairs

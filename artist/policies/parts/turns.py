@@ -1,4 +1,4 @@
-"""Queues in which running jobs come first, and nobody stops a job of the same queue. For Tiresias."""
+"""Queues in which running jobs come first, and none stops another of its own queue. For Tiresias."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,14 +6,15 @@ import numpy.typing as npt
 from artist.core.view import JobColumns
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 _LAST = np.iinfo(np.int64).max
 
 
 class Turns:
     """Remembers the order of the jobs of each queue from one decision to the next.
 
-    Jobs come to the end of the first queue, and when they fall to the end of the next one. Who runs after a
-    decision goes before who waits; else the order stays.
+    A job comes to the end of the first queue, and when it falls, to the end of the next one. A job that runs
+    goes before those that wait; else the order stays. So running jobs are in order of their start.
     """
 
     def __init__(self) -> None:
@@ -21,13 +22,14 @@ class Turns:
         self._queue: Ints = np.zeros(0, dtype=np.int64)  # by job, as last seen
         self._next = 1
 
-    def ranking(self, jobs: JobColumns, queue: Ints) -> Ints:
-        """Return the rows in order, (n,), given their queues."""
+    def ranking(self, jobs: JobColumns, queue: Ints, key: Floats | None = None) -> Ints:
+        """Return the rows in order, (n,), given their queues and what goes before turns there, shape (n,)."""
         self._make_room(int(jobs.job.max(initial=0)) + 1)
         turn = self._turn[jobs.job]
         fallen = jobs.running & (queue > self._queue[jobs.job])
         turn[fallen | (turn == 0)] = _LAST
-        rows = np.lexsort((turn, ~jobs.running | fallen, queue))
+        by_key = () if key is None else (key,)
+        rows = np.lexsort((turn, ~jobs.running | fallen, *by_key, queue))
         self._queue[jobs.job] = queue
         self._turn[jobs.job[rows]] = np.arange(self._next, self._next + len(rows))
         self._next += len(rows)

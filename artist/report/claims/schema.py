@@ -1,16 +1,28 @@
 """The file of a paper's claims, as it is read."""
 
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from artist.errors import InputError
 from artist.results.measures import BY_NAME
 
-OVERHEAD = "overhead"
+# What claims may be about besides the columns of table.csv.
+OVERHEAD, THROUGHPUT = "overhead", "normalised_throughput"  # numbers
+JOB_BY_JOB, RACK_TIMER = "jct_job_by_job_s", "rack_timer_mean_h"  # to be compared
+NUMBERS, CHANGES = (OVERHEAD, THROUGHPUT), (JOB_BY_JOB, RACK_TIMER, *BY_NAME)
 
 
 def _no_flag(value: object) -> object:
@@ -19,22 +31,56 @@ def _no_flag(value: object) -> object:
     return value
 
 
+def _several(value: object) -> object:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _no_empty(where: dict[str, object]) -> dict[str, object]:
+    if () in where.values():
+        raise ValueError("a key needs a value, or several")
+    return where
+
+
+def _who(value: object) -> object:
+    """Return a policy from its name, or from its name beside settings."""
+    if isinstance(value, str):
+        return {"name": value}
+    if isinstance(value, Mapping) and "where" not in value:
+        return {"name": value.get("name"), "where": {k: v for k, v in value.items() if k != "name"}}
+    return value
+
+
 Number = Annotated[float, BeforeValidator(_no_flag), Field(allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\r\n]*$")]
 Value = str | int | float | bool
+Where = Annotated[dict[str, Value | tuple[Value, ...]], AfterValidator(_no_empty)]
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Who(_Part):
+    """A policy of ours: its name, and settings of the run if they matter.
+
+    In a file it is the name, or a mapping of `name` and config keys:
+    `{name: dally, policy.renewal: literal}`.
+    """
+
+    name: Text
+    where: Where = Field(default_factory=dict)
+
+
+Policy = Annotated[Who, BeforeValidator(_who)]
+
+
 class Claim(_Part):
-    """One claim: how far a number of a policy is from those of others; or, of an overhead, the number.
+    """One claim: how far a number of a policy is from those of others; or the number, compared with nothing.
 
     Attributes
     ----------
     says, source
-        In words, and where the paper says it.
+        In words, and where the paper says it: a place, or several.
     where
         Which runs it is about: config keys, and the value or values of each, "" for a key that a run does not
         have; `arrivals` is batch (all at once) or spread.
@@ -45,29 +91,37 @@ class Claim(_Part):
     against_where
         Which runs of those, if not the ones of `where`; then `along` is about `policy` only.
     metric
-        A column of table.csv; or `overhead`, exposed communication over compute of the jobs of a `model`
-        that were mostly on a `tier`, which is compared with nothing.
+        A column of table.csv, `jct_job_by_job_s` (the change of each job's JCT, median over jobs: below 0 if
+        most jobs complete sooner) or `rack_timer_mean_h` (of Dally: mean over time and demands). Or a number:
+        `overhead`, exposed communication over compute of the jobs of a `model` that were mostly on a `tier`;
+        `normalised_throughput`, of the jobs of a `model` or summed over all. Where the paper's words allow
+        several metrics, the first decides.
+    than_where
+        Runs whose change this one is compared with: -0.1 means that ours relative to the others is 10 % less
+        here than there.
     along, values, take
         A config key that was swept over, the values that the claim is about, and how: `best`, the one with
         the best mean; `each`, all of them.
     paper
         What is claimed: a change relative to `against` (-0.69: 69 % less), or two, the weakest and the
-        strongest; `lower` or `higher`, if no number is given; `same` for none. Of an overhead the number.
+        strongest; `lower` or `higher`, if no number is given; `same` for none, `not higher` for none or less.
+        Or the number.
     within, printed
-        How far ours may be from an overhead, as a fraction of it, and its last printed digit; or how far a
+        How far ours may be from a number, as a fraction of it, and its last printed digit; or how far a
         change may be from none.
     fitted
-        Whether the overhead was an input of the calibration.
+        Whether the number was an input of the calibration.
     """
 
     says: Text
-    source: Text
-    metric: str
-    paper: Number | tuple[Number, Number] | Literal["lower", "higher", "same"]
-    where: dict[str, Value | tuple[Value, ...]] = Field(default_factory=dict)
-    policy: str | None = None
-    against: str | tuple[str, ...] | None = None
-    against_where: dict[str, Value | tuple[Value, ...]] | None = None
+    source: Annotated[tuple[Text, ...], BeforeValidator(_several), Field(min_length=1)]
+    metric: Annotated[tuple[str, ...], BeforeValidator(_several), Field(min_length=1)]
+    paper: Number | tuple[Number, Number] | Literal["lower", "higher", "same", "not higher"]
+    where: Where = Field(default_factory=dict)
+    policy: Policy | None = None
+    against: Annotated[tuple[Policy, ...], BeforeValidator(_several)] = ()
+    against_where: Where | None = None
+    than_where: Where | None = None
     along: str | None = None
     values: tuple[Value, ...] = ()
     take: Literal["best", "each"] | None = None
@@ -78,32 +132,88 @@ class Claim(_Part):
     fitted: bool = False
 
     @property
-    def others(self) -> tuple[str, ...]:
-        """Return the policies that it is compared with."""
-        return (self.against,) if isinstance(self.against, str) else self.against or ()
+    def weakest(self) -> float | None:
+        """Return the number of the paper, of two the one nearer to 0; None if it gives none."""
+        if isinstance(self.paper, str):
+            return None
+        return self.paper if isinstance(self.paper, float) else min(self.paper, key=abs)
+
+    @property
+    def sign(self) -> int:
+        """Return on which side of none the claimed change is."""
+        if isinstance(self.paper, str):
+            return 1 if self.paper == "higher" else -1
+        return 1 if (self.weakest or 0.0) > 0 else -1
+
+    def by(self, metric: str) -> "Claim":
+        """Return the claim about one of its metrics alone."""
+        return self.model_copy(update={"metric": (metric,)})
+
+    def under(self, reading: Mapping[str, Who]) -> "Claim":
+        """Return the claim with policies replaced by what they are under a reading."""
+
+        def read(who: Who) -> Who:
+            other = reading.get(who.name)
+            return who if other is None else Who(name=other.name, where=who.where | other.where)
+
+        policy = self.policy and read(self.policy)
+        return self.model_copy(update={"policy": policy, "against": tuple(map(read, self.against))})
+
+    def places(self) -> Iterator[tuple[object, ...]]:
+        """Yield the numbers that it is about, by metric and swept value; no two claims share one."""
+        each = self.take == "each"
+        whose = [(who.name, _sorted(who.where)) for who in (self.policy, *self.against) if who]
+        kept = (whose, _sorted(self.against_where), _sorted(self.than_where), self.model, self.tier)
+        along = () if each or not self.along else (self.along, self.values, self.take)
+        swept: list[Where] = [{self.along: value} for value in self.values if each and self.along]
+        for metric in self.metric:
+            for at in swept or [{}]:
+                yield metric, str(kept), str(along), str(_sorted(self.where | at))
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        overhead = self.metric == OVERHEAD
-        if not overhead and self.metric not in BY_NAME:
-            raise ValueError(f"metric {self.metric!r} is neither {OVERHEAD} nor a column of table.csv")
-        if overhead != (self.model is not None and self.tier is not None):
-            raise ValueError(f"metric {OVERHEAD} has a model and a tier, and no other metric has")
-        if any(value == () for where in (self.where, self.against_where or {}) for value in where.values()):
-            raise ValueError("a key in where needs a value, or several")
-        compared = self.others or self.against_where or self.along
-        if overhead and (compared or not isinstance(self.paper, float)):
-            raise ValueError("an overhead is one number, compared with nothing and swept over nothing")
-        with_itself = self.policy in self.others and self.against_where is None
-        if not overhead and (self.policy is None or not self.others or with_itself):
-            raise ValueError("a change is a policy's, against other policies, or where something else holds")
+        for metric in self.metric:
+            if metric not in NUMBERS and metric not in CHANGES:
+                known = ", ".join((*NUMBERS, JOB_BY_JOB, RACK_TIMER))
+                raise ValueError(f"metric {metric!r} is neither one of {known} nor a column of table.csv")
+        numbers = {metric in NUMBERS for metric in self.metric}
+        if len(numbers) > 1:
+            raise ValueError("a claim is about a number or a change, not both")
+        self._check_number() if True in numbers else self._check_change()
         if len({self.along is None, self.take is None, not self.values}) > 1:
             raise ValueError("along, values and take come together")
+        return self
+
+    def _check_number(self) -> None:
+        if (
+            self.against
+            or self.against_where
+            or self.than_where
+            or self.along
+            or not isinstance(self.paper, float)
+        ):
+            raise ValueError("a number is one number, compared with nothing and swept over nothing")
+        if OVERHEAD in self.metric and (self.model is None or self.tier is None):
+            raise ValueError(f"metric {OVERHEAD} has a model and a tier")
+
+    def _check_change(self) -> None:
+        if self.model is not None or self.tier is not None:
+            raise ValueError(f"only {' and '.join(NUMBERS)} have a model or a tier")
+        with_itself = self.policy in self.against and self.against_where is None
+        if self.policy is None or not self.against or with_itself:
+            raise ValueError("a change is a policy's, against other policies, or where something else holds")
+        if self.than_where is not None and (self.along or self.against_where is not None):
+            raise ValueError("than_where goes with neither along nor against_where")
+        if JOB_BY_JOB in self.metric and len(self.against) > 1:
+            raise ValueError(f"metric {JOB_BY_JOB} is compared with one policy")
         ends = self.paper if isinstance(self.paper, tuple) else (self.paper,)
-        changes = [end for end in ends if isinstance(end, float)] if not overhead else []
+        changes = [end for end in ends if isinstance(end, float)]
         if any(end < -1 or end == 0 or (end > 0) != (changes[0] > 0) for end in changes):
             raise ValueError("a change is a fraction: -0.69 for 69 % less, and both ends on one side of 0")
-        return self
+
+
+def _sorted(where: Where | None) -> list[tuple[str, object]] | None:
+    return where if where is None else sorted(where.items(), key=lambda item: item[0])
 
 
 class ClaimFile(_Part):
@@ -115,11 +225,28 @@ class ClaimFile(_Part):
         Its title.
     notes
         What a reader of the table should know.
+    readings
+        How the paper's text may be read where it leaves room: for each reading which policies of the claims
+        stand for which others. The first decides.
     """
 
     paper: str
     notes: tuple[Text, ...] = ()
+    readings: dict[Text, dict[str, Policy]] = Field(default_factory=dict)
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        seen: dict[tuple[object, ...], str] = {}
+        for claim in self.claims:
+            for place in claim.places():
+                other = seen.setdefault(place, claim.says)
+                if other != claim.says:
+                    raise ValueError(
+                        f"{other!r} and {claim.says!r} are about the same number of the same runs: one claim "
+                        "with several sources"
+                    )
+        return self
 
 
 def read_claims(name: str) -> ClaimFile:
@@ -147,6 +274,6 @@ def read_claims(name: str) -> ClaimFile:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the whole file"
         allowed = "a file like artist/report/claims/dally.yaml"
-        raise InputError(
-            f"{field}: {first['msg']}", where=name, found=first["input"], allowed=allowed
-        ) from None
+        twice = not first["loc"] and isinstance(content, Mapping)
+        found = "the same twice" if twice else first["input"]
+        raise InputError(f"{field}: {first['msg']}", where=name, found=found, allowed=allowed) from None

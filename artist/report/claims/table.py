@@ -2,168 +2,253 @@
 
 import csv
 import io
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from artist.report.claims.evaluate import VERDICTS, Evidence, Result, evaluate
-from artist.report.claims.schema import Claim, ClaimFile
+from artist.report.claims.evaluate import Place, Result
+from artist.report.claims.judge import Judged, Row, summary
+from artist.report.claims.schema import Claim, Where
+from artist.report.claims.verdict import VERDICTS
 from artist.report.page.datatable import Cell, Column, DataTable
-from artist.results.measures import Estimate
-from artist.results.names import listed
-from artist.results.run import Run
+from artist.results.measures import BY_NAME, Estimate
 from artist.results.tables import Grid
 
-_TOPOLOGY = "topology.name"
 _CSV = (
-    *("claim", "source", "paper_weakest", "paper_strongest", "topology", "at"),
-    *("ours", "ours_low95", "ours_high95", "seeds", "verdict", "decisive"),
+    *(
+        "claim",
+        "source",
+        "settings",
+        "metric",
+        "paper_weakest",
+        "paper_strongest",
+        "topology",
+        "reading",
+        "at",
+    ),
+    *("ours", "ours_low95", "ours_high95", "seeds", "queueing_mean_s", "queueing_mean_of_others_s"),
+    *("verdict", "reaches_paper", "one_trace", "decisive"),
 )
+_HOUR_S = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The claims of a paper beside what runs say of them.
-
-    Attributes
-    ----------
-    settings
-        Name of each fabric that the runs were made on.
-    results
-        For each claim, one result a setting.
-    """
-
-    file: ClaimFile
-    settings: tuple[str, ...]
-    results: tuple[tuple[Result, ...], ...]
-
-
-def judge(file: ClaimFile, runs: Sequence[Run]) -> Judged:
-    """Hold the claims against the runs, fabric by fabric."""
-    by_setting: dict[str, list[Evidence]] = {}
-    for run in runs:
-        evidence = Evidence(run)
-        by_setting.setdefault(evidence.facts.get(_TOPOLOGY, ""), []).append(evidence)
-    settings = tuple(sorted(by_setting))
-    results = tuple(tuple(evaluate(claim, by_setting[name]) for name in settings) for claim in file.claims)
-    return Judged(file, settings, results)
-
-
-def claims_grid(judged: Judged) -> Grid:
-    """Return the table as aligned text."""
-    heads = [("", "claim", ""), ("", "source", ""), ("", "paper", "")]
-    for name in judged.settings:
-        heads += [("", "ours", name), ("", "verdict", "")]
-    rows = [
-        (row[0].claim.says, row[0].claim.source, paper_text(row[0].claim), *_cells(row))
-        for row in judged.results
-    ]
-    return Grid(tuple(heads), tuple(rows), len(heads), _summary(judged))
+def claims_text(judged: Judged) -> str:
+    """Return the tables as aligned lines, one a fabric; below a claim what its line has no room for."""
+    return "\n".join(_fabric_text(judged, fabric) for fabric in judged.fabrics)
 
 
 def claims_csv(judged: Judged) -> str:
-    """Return the table as CSV, in fractions: a row for each claim and fabric, and for each swept value."""
+    """Return all places as CSV, in fractions: a row for each claim, fabric, reading, metric, swept value."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_CSV)
-    for row in judged.results:
-        for setting, each in zip(judged.settings, row, strict=True):
-            paper = each.claim.paper if isinstance(each.claim.paper, tuple) else (each.claim.paper,) * 2
-            for place in each.places:
-                ours = ["" if part is None else repr(part) for part in place.ours]
-                lead = [each.claim.says, each.claim.source, *paper, setting, place.at]
-                writer.writerow([*lead, *ours, place.seeds, place.verdict, int(place is each.decisive)])
+    first, *others = tuple(judged.file.readings) or ("",)
+    for row in judged.rows:
+        changed = zip(others, row.readings, strict=True)
+        read = [(name, each) for name, each in changed if each.claim != row.result.claim]
+        for reading, result in [(first, row.result), *((first, each) for each in row.metrics), *read]:
+            for place in result.places:
+                writer.writerow(_csv_cells(row.fabric, reading, result, place))
     return text.getvalue()
 
 
 def claims_table(judged: Judged) -> DataTable:
     """Return the table for the page."""
+    readings, several = judged.readings, len(judged.fabrics) > 1
     columns = [
+        *[Column("fabric", "fabric", word=True)] * several,
         Column("claim", "claim", word=True),
-        Column("source", "source", word=True),
+        Column("source", "in the paper", word=True, more=True),
+        Column("settings", "settings", word=True, more=True),
         Column("paper", "paper"),
+        Column("ours", "ours"),
+        Column("places", "where swept", word=True, more=True),
+        Column("seeds", "seeds"),
+        Column("queueing", "mean queueing", "h"),
+        Column("verdict", "verdict", word=True),
+        *[Column("metrics", "other metrics", word=True)] * any(row.metrics for row in judged.rows),
+        *(Column(f"reading{at}", f"read as {name}", word=True) for name, at in readings.items()),
     ]
-    for number, name in enumerate(judged.settings):
-        columns += [Column(f"ours{number}", f"ours {name}"), Column(f"verdict{number}", "verdict", word=True)]
-    rows = []
-    for row in judged.results:
-        claim = row[0].claim
-        cells = [
-            Cell(claim.says, claim.says),
-            Cell(claim.source, claim.source),
-            Cell(paper_text(claim), None),
-        ]
-        for each in row:
-            cells += [Cell(ours_text(each), each.decisive.ours.mean), Cell(each.verdict, each.verdict)]
-        rows.append(tuple(cells))
+    rows = tuple(_cells(row, columns, readings) for row in judged.rows)
     texts = tuple(" ".join(cell.text for cell in row).lower() for row in rows)
-    return DataTable("claims", tuple(columns), tuple(rows), texts)
+    return DataTable("claims", tuple(columns), rows, texts)
 
 
 def claim_notes(judged: Judged) -> tuple[str, ...]:
     """Return the sentences below the table."""
-    said = {each.verdict for row in judged.results for each in row}
-    within = " or ".join(f"{100 * w:.0f} %" for w in sorted({r[0].claim.within for r in judged.results}))
+    results = [each for row in judged.rows for each in (row.result, *row.readings, *row.metrics)]
+    said = {each.verdict for each in results}
+    within = ", ".join(f"{100 * each:.0f}" for each in sorted({each.claim.within for each in results}))
     legend = "; ".join(f"{name}: {words}" for name, words in VERDICTS.items() if name in said)
-    counts = {each.decisive.seeds for row in judged.results for each in row if each.claim.others}
-    seeds = listed([str(count) for count in sorted(counts) if count]) or "none"
     how = (
-        "Ours: mean over seeds of the change, taken seed by seed, and its 95 % bootstrap interval; in "
-        "brackets the mean at each value that was swept over. A claim about the best of them is judged where "
-        "the mean is best, one about each where the verdict is worst. "
-        f"Verdicts: {legend.format(within=within)}."
+        "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t). Queueing: the mean of "
+        "ours and of what it is compared with. A claim about the best of several values is judged where the "
+        "mean is best, one about each of them where the verdict is worst. Reached: the mean is at or beyond "
+        "the paper's number. "
+        f"Verdicts: {legend.format(within=f'{within} %')}. One trace: nothing is random, so one run decides."
     )
-    few = (
-        f"Seeds: {seeds}. From fewer than five a verdict may be chance, and from one there is no interval; "
-        "seeds that change nothing, as where jobs come from a file, are one."
+    first = next(iter(judged.file.readings), "")
+    hangs = (
+        f"Where the paper's text may be read in several ways, {first} decides; * marks a claim whose verdict "
+        "hangs on the reading."
     )
-    return _summary(judged), how, few, *judged.file.notes
+    return *summary(judged), how, *[hangs] * bool(judged.readings), *judged.file.notes
 
 
 def paper_text(claim: Claim) -> str:
     """Return what the paper says: a change in per cent, or a number."""
     if isinstance(claim.paper, str):
         return claim.paper
-    if not claim.others:
-        assert isinstance(claim.paper, float)
-        return f"{100 * claim.paper:.0f} %"
+    if not claim.against:
+        return f"{_number(claim.weakest, signed=False)} %"
     ends = claim.paper if isinstance(claim.paper, tuple) else (claim.paper,)
     return " to ".join(f"{100 * end:+.0f}" for end in ends) + " %"
 
 
 def ours_text(result: Result) -> str:
-    """Return our change or number, with its interval, and what it is at each value that was swept over."""
-    signed = bool(result.claim.others)
-    places = ", ".join(f"{each.at}: {_number(each.ours.mean, signed=signed)}" for each in result.places)
-    told = f" ({places})" if result.claim.along and any(each.seeds for each in result.places) else ""
-    if result.decisive.ours.mean is None:
-        return f"-{told}"
-    at = f"at {result.decisive.at}: " if result.claim.along else ""
-    return f"{at}{_with_interval(result.decisive.ours, signed=signed)}{told}"
+    """Return our change or number, with its interval, and where it is."""
+    ours = result.decisive.ours
+    if ours.mean is None:
+        return "-"
+    return f"{_with_interval(result.claim, ours)}{_at(result)}"
 
 
-def _with_interval(ours: Estimate, *, signed: bool) -> str:
-    text, low, high = (_number(part, signed=signed) for part in ours)
-    return f"{text} %" if low == high else f"{text} % [{low}, {high}]"
+def _fabric_text(judged: Judged, fabric: str) -> str:
+    rows = [row for row in judged.rows if row.fabric == fabric]
+    heads = ("claim", "paper", "ours", "n", "queue h", "verdict")
+    lines = [
+        (
+            row.result.claim.says,
+            paper_text(row.result.claim),
+            ours_text(row.result),
+            str(row.result.decisive.seeds),
+            _queueing(row.result.decisive),
+            _whole_verdict(row),
+        )
+        for row in rows
+    ]
+    head, _, _, *body = Grid(tuple((head, "", "") for head in heads), tuple(lines), 6).text().splitlines()
+    told = [line for row, text in zip(rows, body, strict=True) for line in (text, *_details(row, judged))]
+    return "\n".join([head, *told, summary(judged)[judged.fabrics.index(fabric)]])
+
+
+def _details(row: Row, judged: Judged) -> list[str]:
+    """Return what a line has no room for: swept values, other metrics, other readings."""
+    parts = [_places(row.result)] if len(row.result.places) > 1 else []
+    parts += [f"{_metric(each)}: {_short(each)}" for each in row.metrics]
+    for name, at in judged.readings.items():
+        if row.readings[at].claim != row.result.claim:
+            parts.append(f"{name}: {_short(row.readings[at])}")
+    return [f"    {'; '.join(parts)}"] if parts else []
+
+
+def _cells(row: Row, columns: Sequence[Column], readings: Mapping[str, int]) -> tuple[Cell, ...]:
+    result, claim, decisive = row.result, row.result.claim, row.result.decisive
+    words = {
+        "fabric": row.fabric,
+        "claim": claim.says,
+        "source": "; ".join(claim.source),
+        "settings": _settings(claim),
+        "places": _places(result),
+        "verdict": _whole_verdict(row),
+        "metrics": "; ".join(f"{_metric(each)}: {_short(each)}" for each in row.metrics),
+    }
+    for at in readings.values():
+        words[f"reading{at}"] = _short(row.readings[at]) if row.readings[at].claim != claim else ""
+    cells = {name: Cell(text, text) for name, text in words.items()} | {
+        "paper": Cell(paper_text(claim), claim.weakest),
+        "ours": Cell(ours_text(result), decisive.ours.mean),
+        "seeds": Cell(str(decisive.seeds), decisive.seeds),
+        "queueing": Cell(_queueing(decisive), decisive.queueing_s[0] if decisive.queueing_s else None),
+    }
+    return tuple(cells[column.name] for column in columns)
+
+
+def _csv_cells(fabric: str, reading: str, result: Result, place: Place) -> list[object]:
+    claim = result.claim
+    paper = claim.paper if isinstance(claim.paper, tuple) else (claim.paper,) * 2
+    mine, *rest = place.queueing_s or ("",)
+    return [
+        *(claim.says, "; ".join(claim.source), _settings(claim), claim.metric[0], *paper, fabric, reading),
+        *(place.at, *("" if part is None else repr(part) for part in place.ours), place.seeds),
+        *(mine, " ".join(map(str, rest)), place.verdict, "" if place.reached is None else int(place.reached)),
+        *(int(place.one_trace), int(place is result.decisive)),
+    ]
+
+
+def _settings(claim: Claim) -> str:
+    """Return which runs a claim is about."""
+    said = [f"{claim.policy.name}{_where(claim.policy.where)}"] if claim.policy else []
+    if claim.against:
+        said.append("against " + " and ".join(f"{who.name}{_where(who.where)}" for who in claim.against))
+    if claim.where:
+        said.append(_pairs(claim.where))
+    if claim.against_where:
+        said.append(f"against {_pairs(claim.against_where)}")
+    if claim.than_where:
+        said.append(f"compared with {_pairs(claim.than_where)}")
+    if claim.along:
+        said.append(f"{claim.take} of {claim.along}={','.join(map(str, claim.values))}")
+    return "; ".join(said)
+
+
+def _where(where: Where) -> str:
+    return f" ({_pairs(where)})" if where else ""
+
+
+def _pairs(where: Where) -> str:
+    """Return settings as texts; none is `-`."""
+    texts = {k: v if isinstance(v, tuple) else (v,) for k, v in where.items()}
+    return " ".join(f"{key}={','.join(str(v) or '-' for v in values)}" for key, values in texts.items())
+
+
+def _short(result: Result) -> str:
+    """Return verdict and mean."""
+    mean = result.decisive.ours.mean
+    if mean is None:
+        return result.verdict
+    return f"{result.verdict} ({_number(mean, signed=bool(result.claim.against))} %{_at(result)})"
+
+
+def _at(result: Result) -> str:
+    return f" at {result.decisive.at}" if result.claim.along else ""
+
+
+def _places(result: Result) -> str:
+    """Return the mean at each value that was swept over."""
+    if not result.claim.along:
+        return ""
+    signed = bool(result.claim.against)
+    return ", ".join(f"{each.at}: {_number(each.ours.mean, signed=signed)}" for each in result.places)
+
+
+def _metric(result: Result) -> str:
+    """Return the heading of a metric's column, or its name if it has none."""
+    name = result.claim.metric[0]
+    return " ".join(filter(None, BY_NAME[name].title)) if name in BY_NAME else name
+
+
+def _whole_verdict(row: Row) -> str:
+    """Return the verdict, whether it is of one trace and reaches the paper's number, and * if it hangs."""
+    decisive = row.result.decisive
+    words = [decisive.verdict, *["one trace"] * decisive.one_trace, *["reached"] * bool(decisive.reached)]
+    return ", ".join(words) + " *" * row.hangs
+
+
+def _queueing(place: Place) -> str:
+    """Return mean queueing in hours: whose number it is, and the others."""
+    hours = [f"{seconds / _HOUR_S:.{0 if seconds >= 10 * _HOUR_S else 2}f}" for seconds in place.queueing_s]
+    return ", ".join(hours)
+
+
+def _with_interval(claim: Claim, ours: Estimate) -> str:
+    signed = bool(claim.against)
+    text = f"{_number(ours.mean, signed=signed)} %"
+    if not claim.against or ours.low is None:
+        return text
+    return f"{text} [{_number(ours.low, signed=True)}, {_number(ours.high, signed=True)}]"
 
 
 def _number(part: float | None, *, signed: bool) -> str:
     if part is None:
         return "-"
-    size = abs(100 * part)
-    digits = 0 if size >= 9.95 else 1
+    digits = 0 if abs(100 * part) >= 9.95 else 1
     return f"{100 * part:+.{digits}f}" if signed else f"{100 * part:.{digits}f}"
-
-
-def _cells(row: Sequence[Result]) -> list[str]:
-    return [text for each in row for text in (ours_text(each), each.verdict)]
-
-
-def _summary(judged: Judged) -> str:
-    """Return how many claims have which verdict."""
-    said = []
-    for number, name in enumerate(judged.settings):
-        counts = Counter(row[number].verdict for row in judged.results)
-        words = listed([f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]])
-        said.append(f"{name}: {words}" if name else words)
-    return f"Of {len(judged.results)} claims of {judged.file.paper}. " + "; ".join(said) + "."

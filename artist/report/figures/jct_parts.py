@@ -28,7 +28,7 @@ _MORE_PARTS = {
     "restarts and moves": "; restarts and moves hold GPUs without progress",
     "lost work": "; lost work was done again after a preemption (taken from the other parts in proportion)",
 }
-_WHISKERS = " The thin black line is the 95 % bootstrap interval of the mean over replicates."
+_WHISKERS = " The thin black line is the 95 % interval (Student's t) of the mean over replicates."
 _WHISKER: Any = {"color": "black", "linewidth": 1, "marker": "|", "markersize": 4}
 _HOURS_FROM_S = 5400  # as in the tables
 

@@ -59,7 +59,7 @@ def draw_relative(
             return Estimate()
         pair = (groups[row].runs, groups[baseline[row]].runs)
         own, other = ({run.summary["seed"]: run.summary for run in runs} for runs in pair)
-        both = [(metric.of(own[seed]), metric.of(other[seed])) for seed in own if seed in other]
+        both = [(metric.compared(own[seed]), metric.compared(other[seed])) for seed in own if seed in other]
         changes = [difference(value, reference) for value, reference in both]
         known = [change for change in changes if change is not None]
         return estimated(known) if known and len(known) == len(changes) else Estimate()

@@ -37,8 +37,8 @@ _RELATIVE = (
     "Numbers of the comparison along {key}, relative to those of the baseline where all else is equal, or as "
     "far as it is. Below 0 is better than the baseline."
 )
-_SEEDS = " Differences are taken seed by seed; whiskers are their 95 % bootstrap intervals."
-_MEANS = " Means over replicates; whiskers are their 95 % bootstrap intervals."
+_SEEDS = " Differences are taken seed by seed; whiskers are their 95 % intervals (Student's t)."
+_MEANS = " Means over replicates; whiskers are their 95 % intervals (Student's t)."
 
 
 def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest) -> list[Drawing]:

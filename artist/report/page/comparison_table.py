@@ -1,6 +1,7 @@
 """The table of all metrics: absolute, and as difference to the baseline. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.compare import Comparison
@@ -10,6 +11,7 @@ from artist.results.measures import (
     Estimate,
     Metric,
     column_unit,
+    comparable,
     difference,
     estimate,
     is_level,
@@ -45,7 +47,10 @@ def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
         columns.append(
             Column(metric.name, _title(metric), unit, more=metric not in METRICS, compared=compared)
         )
-        cells.append(_metric_cells(estimates, contest, metric, factor, compared))
+        fair = [comparable(metric, group).mean for group in groups]
+        marks = ["*" * (metric.name == "finished" and group.partial) for group in groups]
+        found = _metric_cells(estimates, fair, contest, metric, factor, compared)
+        cells.append([replace(cell, text=cell.text + mark) for cell, mark in zip(found, marks, strict=True)])
     if any(len(group.runs) > 1 for group in groups):
         columns.append(Column("runs", "runs"))
         cells.append([Cell(str(len(group.runs)), float(len(group.runs))) for group in groups])
@@ -56,14 +61,19 @@ def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
 
 
 def _metric_cells(
-    estimates: Sequence[Estimate], contest: Contest, metric: Metric, factor: float, compared: bool
+    estimates: Sequence[Estimate],
+    fair: Sequence[float | None],
+    contest: Contest,
+    metric: Metric,
+    factor: float,
+    compared: bool,
 ) -> list[Cell]:
     texts = number_texts([(each.mean, each.half) for each in estimates], factor, metric.kind)
-    best = _best(contest, metric.kind, [each.mean for each in estimates]) if metric.low_is_good else set()
+    best = _best(contest, metric.kind, fair) if metric.low_is_good else set()
     cells = []
     for row, ((mean, *_), (text, half)) in enumerate(zip(estimates, texts, strict=True)):
         base = contest.baseline[row]
-        apart = _apart(metric.kind, mean, estimates[base].mean) if compared and base != row else None
+        apart = _apart(metric.kind, fair[row], fair[base]) if compared and base != row else None
         cells.append(Cell(text, mean, half, apart, row in best))
     return cells
 

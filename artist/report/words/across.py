@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from artist.report.words.wording import duration, per_cent
 from artist.results.compare import Comparison
-from artist.results.measures import BY_NAME, difference, estimate, is_level
+from artist.results.measures import BY_NAME, comparable, difference, is_level
 from artist.results.names import labels, listed, short_key, spoken
 from artist.results.scenarios import of_policy
 
@@ -53,7 +53,7 @@ def _lines(comparison: Comparison) -> Lines | None:
     found: dict[str, dict[float, float]] = {name: {} for name in names.values()}
     for group in comparison.groups:
         value = _number(group.values[swept])
-        mean, *_ = estimate(BY_NAME["jct_mean_s"], [run.summary for run in group.runs])
+        mean, *_ = comparable(BY_NAME["jct_mean_s"], group)
         if value is None:
             return None
         values[value] = group.shown[swept]

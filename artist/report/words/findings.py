@@ -6,14 +6,14 @@ from artist.report.words.across import across
 from artist.report.words.reasons import less_of, reasons
 from artist.report.words.trade_offs import trade_offs
 from artist.report.words.verdicts import MOST_CLAUSES, Verdict, at_scenarios, overlap_of, verdicts
-from artist.report.words.wording import begun, duration, per_cent
+from artist.report.words.wording import begun, duration, few, per_cent
 from artist.results.compare import Comparison
 from artist.results.digest import Digest
+from artist.results.interval import LEAST
 from artist.results.measures import BY_NAME, LEVEL, difference
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 
-_MOST_NAMES = 5
 _QUESTIONS = (
     ("jct_mean_s", "Mean completion time (JCT)"),
     ("jct_p95_s", "The slow tail (95th percentile of JCT)"),
@@ -93,11 +93,7 @@ def _in_short(found: Sequence[Verdict], contest: Contest, digests: Sequence[Dige
 
 def _leaders(each: Verdict, contest: Contest) -> str:
     rows = [each.best, *(row for row in each.level if row != each.best)]
-    return listed(_few([contest.contenders[row] for row in rows]))
-
-
-def _few(names: list[str]) -> list[str]:
-    return names if len(names) <= _MOST_NAMES else [*names[:2], f"{len(names) - 2} others"]
+    return listed(few([contest.contenders[row] for row in rows]))
 
 
 def _is_unsettled(each: Verdict) -> bool:
@@ -108,7 +104,7 @@ def _is_unsettled(each: Verdict) -> bool:
 def _clause(each: Verdict, contest: Contest) -> str:
     value = duration(each.of(each.best)[0] or 0.0)
     if len(each.level) > 1:
-        others = listed(_few([contest.contenders[row] for row in each.level if row != each.best]))
+        others = listed(few([contest.contenders[row] for row in each.level if row != each.best]))
         text = f"{contest.contenders[each.best]} is lowest with {value}, level (within 1 %) with {others}"
     else:
         text = f"{contest.contenders[each.best]} is lowest with {value}"
@@ -151,16 +147,17 @@ def _counted(clear: Sequence[Verdict], contest: Contest) -> str:
 
 def _certainty(comparison: Comparison, contest: Contest) -> str:
     counts = {len(group.runs) for group in comparison.groups}
-    if counts == {1}:
+    if max(counts) < LEAST:
+        each = "is one run with one seed" if counts == {1} else f"has fewer than {LEAST} seeds"
         return (
-            "Each row is one run with one seed: there are no intervals, so a small difference may be chance. "
-            "Repeat with several seeds before relying on it."
+            f"Each row {each}: there are no intervals, so a small difference may be chance. Repeat with "
+            "several seeds before relying on it."
         )
     least = min(counts)
     seeds = f"{least} seeds" if counts == {least} else f"{least} to {max(counts)} seeds"
     return (
-        f"Rows are means over {seeds}; intervals are 95 % bootstrap intervals of the mean. Overlapping "
-        "intervals mean that these runs do not settle which is better; from 2 or 3 seeds they say little."
+        f"Rows are means over {seeds}; intervals are 95 % intervals of the mean (Student's t), of {LEAST} "
+        "seeds or more. Where they overlap, these runs do not settle which is better."
     )
 
 

@@ -1,12 +1,13 @@
 """Sentences around the tables of a report: what was compared, and how to read it. Pure."""
 
 from artist.results.compare import CODE, Comparison
+from artist.results.coverage import coverage_notes, window_sizes
 from artist.results.names import short_key, spoken
 from artist.results.scenarios import Contest
 
 _TIMES = "Completion (JCT) and queueing times are over finished jobs. p95: 95 % of the jobs need no longer."
 _USED = (
-    "GPUs used: time that GPUs compute, over all GPUs and the whole makespan; a tail of a few long jobs "
+    "GPUs used: time that GPUs compute, over all GPUs and the whole run; a tail of a few long jobs "
     "therefore lowers it."
 )
 _OVERHEAD = (
@@ -27,7 +28,7 @@ _SORTING = (
 )
 _REPLICATES = (
     "Where a row has several runs, they are equal but for the seed: mean, and after \u00b1 half the width of "
-    "its 95 % bootstrap interval (both ends: table.csv). From 2 or 3 runs that interval says little."
+    "its 95 % interval (Student's t; both ends: table.csv). Fewer than 3 runs have none."
 )
 _LETTERS = "Letters stand for the rows in the figures."
 CODE_ALONE = (
@@ -57,7 +58,9 @@ def lead(comparison: Comparison) -> str:
             varied.append(words if "=" not in words else f"{short_key(key)} {', '.join(shown)}")
     jobs = sorted({int(run.summary["jobs"]) for group in comparison.groups for run in group.runs})
     of = f"{jobs[0]}" if len(jobs) == 1 else f"{jobs[0]} to {jobs[-1]}"
-    return f"{text} of {of} jobs: {'; '.join(varied)}."
+    sizes = window_sizes([run.summary for group in comparison.groups for run in group.runs])
+    window = f", times over {sizes} of them" if sizes else ""
+    return f"{text} of {of} jobs{window}: {'; '.join(varied)}."
 
 
 def made_by(comparison: Comparison) -> str:
@@ -75,6 +78,7 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
     overheads = [run.summary["comm_overhead"]["mean"] for group in groups for run in group.runs]
     several = len(groups) > 1
     wanted = (
+        *((note, True) for note in coverage_notes([run.summary for group in groups for run in group.runs])),
         (_LETTERS, any(group.letter for group in groups)),
         (_baseline_note(comparison, competing), several),
         (CODE_ALONE, CODE in comparison.keys),

@@ -56,7 +56,7 @@ def reasons(comparison: Comparison, contest: Contest, digests: Sequence[Digest])
 
 def less_of(each: Verdict, digests: Sequence[Digest]) -> str:
     """Return what makes most of the gap between best and worst of a scenario; "" if that is unclear."""
-    rows = [row for row in each.scenario.rows if row < len(digests)]
+    rows = [row for row in each.scenario.rows if row < len(digests) and each.of(row).mean is not None]
     if each.best not in rows or any(np.isnan(digests[row].parts_s).any() for row in rows):
         return ""
     worst = max(rows, key=lambda row: float(digests[row].parts_s.sum()))
@@ -76,7 +76,7 @@ def _gap_s(each: Verdict) -> float:
 
 def _why(each: Verdict, contest: Contest, digests: Sequence[Digest]) -> str:
     other = each.baseline
-    if other in each.level or other not in each.scenario.rows:
+    if other in each.level or other not in each.scenario.rows or each.of(other).mean is None:
         means = [mean or 0.0 for mean, *_ in each.estimates]
         other = each.scenario.rows[means.index(max(means))]
     best, worse = digests[each.best].parts_s, digests[other].parts_s

@@ -5,7 +5,7 @@ import math
 from artist.report.words.verdicts import MOST_CLAUSES, Verdict, at_scenarios, verdicts
 from artist.report.words.wording import begun, duration, per_cent
 from artist.results.compare import Comparison
-from artist.results.measures import BY_NAME, difference, estimate, is_level
+from artist.results.measures import BY_NAME, comparable, difference, is_level
 from artist.results.scenarios import Contest
 
 _TAILS = (("jct_p99_s", "the 99th percentile of JCT"), ("jct_max_s", "the longest JCT"))
@@ -29,10 +29,7 @@ def trade_offs(comparison: Comparison, contest: Contest) -> list[tuple[str, str]
 def _trade_off(each: Verdict, comparison: Comparison, contest: Contest) -> tuple[float, str] | None:
     """Return by how much the best is above the least in a tail, and the clause on it."""
     for name, words in _TAILS:
-        tails = [
-            estimate(BY_NAME[name], [run.summary for run in comparison.groups[row].runs])[0]
-            for row in each.scenario.rows
-        ]
+        tails = [comparable(BY_NAME[name], comparison.groups[row])[0] for row in each.scenario.rows]
         least, kinder = min((math.inf if tail is None else tail, i) for i, tail in enumerate(tails))
         own = tails[each.scenario.rows.index(each.best)]
         above = difference(own, least)

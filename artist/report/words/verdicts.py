@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from artist.results.compare import Comparison
-from artist.results.measures import Estimate, Metric, difference, estimate, is_level
+from artist.results.measures import Estimate, Metric, comparable, difference, is_level
 from artist.results.names import spoken
 from artist.results.scenarios import Contest, Scenario
 
@@ -42,12 +42,10 @@ class Verdict:
 
 
 def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[Verdict]:
-    """Return who is best in each scenario in which several rows have the number."""
+    """Return who is best in each scenario in which several rows have the number, and may be compared."""
     found = []
     for scenario in contest.scenarios:
-        estimates = [
-            estimate(metric, [run.summary for run in comparison.groups[row].runs]) for row in scenario.rows
-        ]
+        estimates = [comparable(metric, comparison.groups[row]) for row in scenario.rows]
         means = [math.inf if mean is None else mean for mean, *_ in estimates]
         if sum(map(math.isfinite, means)) < 2:
             continue

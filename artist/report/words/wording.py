@@ -1,6 +1,9 @@
 """Times and parts as people say them. Pure."""
 
+from collections.abc import Sequence
+
 MINUS = "\u2212"
+_MOST_NAMES = 5
 _TIMES = ((3600.0, "h", 5400.0), (60.0, "min", 90.0), (1.0, "s", 0.0))  # seconds, unit, from how many on
 
 
@@ -34,6 +37,11 @@ def per_cent(part: float) -> str:
 def begun(text: str) -> str:
     """Return a sentence with a capital letter, unless it begins with somebody's name."""
     return text[0].upper() + text[1:] if text.startswith(("at ", "of ", "the ", "all ", "both ")) else text
+
+
+def few(names: Sequence[str]) -> list[str]:
+    """Return names, of many the first two and how many others there are."""
+    return list(names) if len(names) <= _MOST_NAMES else [*names[:2], f"{len(names) - 2} others"]
 
 
 def _unit(seconds: float) -> tuple[float, str]:

@@ -12,7 +12,8 @@ from omegaconf import OmegaConf, open_dict
 
 from artist.app.cli import register_topologies
 from artist.data import data_path
-from artist.report.claims.evaluate import _flat, _roles
+from artist.report.claims.evaluate import roles
+from artist.report.claims.evidence import flat
 from artist.report.claims.schema import read_claims
 from artist.run.build import build, check_config, input_files
 
@@ -90,6 +91,29 @@ def test_an_experiment_runs_on_another_fabric(topology):
     assert data_path("traces", f"calibrated/dally_table1/{topology}.yaml") in input_files(raw)
 
 
+@pytest.mark.parametrize(
+    ("name", "size"), [("muri_known", 992), ("muri_unknown", 992), ("base_schedulers", 1000)]
+)
+def test_experiments_in_steady_state_measure_a_window(name, size):
+    """Jobs before the window fill the cluster, a tenth of it or more; half as many or more come after it."""
+    raw, params = compose(f"experiment={name}")
+    first, last = raw["stop"]["jobs"]
+    assert last - first == size
+    assert first > size / 10
+    assert raw["workload"]["jobs"] - last >= size / 2
+    assert params.get("arrivals", "trace") == "trace"
+
+
+@pytest.mark.parametrize(
+    "name", ["muri_batch", "muri_busy", "muri_types", "muri_noise", "muri_design", "dally_poisson"]
+)
+def test_experiments_without_a_steady_state_are_measured_whole(name):
+    """All at once, or more than the cluster serves: every job counts, 992, or 411 over a week."""
+    raw, _ = compose(f"experiment={name}")
+    assert raw["stop"] == {"jobs": None, "time_s": None}
+    assert raw["workload"]["jobs"] == (411 if name == "dally_poisson" else 992)
+
+
 def test_no_claim_of_muri_takes_runs_of_two_kinds_for_one(tmp_path):
     """All of its experiments reported together: at most one configuration fits each place of a claim."""
     file = tmp_path / "testbed.csv"
@@ -103,21 +127,21 @@ def test_no_claim_of_muri_takes_runs_of_two_kinds_for_one(tmp_path):
             chosen = dict(value.split("=", 1) for value in point)
             batch = chosen.get("arrivals") == "batch" or raw["arrivals"]["_target_"].endswith("BatchArrivals")
             together = batch or name == "muri_table2"
-            facts = _flat(raw) | {"policy": chosen["policy"], "arrivals": "batch" if together else "spread"}
+            facts = flat(raw) | {"policy": chosen["policy"], "arrivals": "batch" if together else "spread"}
             if together:
                 facts.pop("workload.load", None)  # all arrive at 0 s, at any load
             kinds[str(sorted(facts.items()))] = facts
     assert len(kinds) > 50
     for claim in read_claims("muri").claims:
-        roles = [role for facts in kinds.values() for role in _roles(claim, facts)]
-        assert len(roles) == len(set(roles)), claim.says
+        taken = [role for facts in kinds.values() for role in roles(claim, facts)]
+        assert len(taken) == len(set(taken)), claim.says
 
 
 def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():
     """Six models, in the file that the claims name."""
     raw, _ = compose("experiment=dally_table1")
     file = Path(raw["workload"]["path"])
-    wanted = [claim for claim in read_claims("dally").claims if claim.metric == "overhead"]
+    wanted = [claim for claim in read_claims("dally").claims if claim.metric == ("overhead",)]
     assert {claim.where["workload.path"] for claim in wanted} == {file.name}
     assert {claim.model for claim in wanted} == {
         line.rsplit(",", 1)[1] for line in file.read_text().splitlines()[1:]

@@ -1,8 +1,11 @@
 """The progress bar is cheap, and tells what it should."""
 
+import time
+
 import pytest
 
 from artist.core.events import Finish, Gauges
+from artist.run import progress
 from artist.run.progress import ProgressBar
 
 DAY_NS = 86_400 * 10**9
@@ -25,3 +28,15 @@ def test_the_bar_is_drawn_a_few_times_a_second(capsys: pytest.CaptureFixture[str
         for instant in range(10_000):
             bar.observe(instant, [], Gauges(0, 0, 0, 0))
     assert capsys.readouterr().err.count("\r") < 100
+
+
+def test_an_instant_that_takes_long_shows(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After 7 s of simulated time 50 jobs wait, and nothing more is told: the line says so meanwhile."""
+    monkeypatch.setattr(progress, "_PERIOD_S", 0.02)
+    monkeypatch.setattr(progress, "_LONG_S", 0.1)
+    with ProgressBar(100) as bar:
+        bar.observe(7 * 10**9, [Finish(0, 0)], Gauges(0, 0, 50, 0))
+        time.sleep(0.3)
+    assert "simulated 0 d 00:00:07, this instant takes 0 s, 50 jobs wait" in capsys.readouterr().err

@@ -140,6 +140,31 @@ def test_consolidation_pays_on_the_shipped_fabrics(name, model):
         assert exposed == sorted(exposed)
 
 
+def test_on_dally_code_two_pairs_of_gpus_may_cost_less_than_a_slot_of_four():
+    """The constants of the authors' program: links come with members, and tiers work at the same time.
+
+    An all-reduce of 64 MiB among n takes 2 (n - 1) steps with 1 / n of it, and a delay of 10 ns for each
+    step and one more. Four in a slot, over 4 // 3 = 1 link: 6 steps of 16 MiB / 600 GiB/s = 26,041 ns:
+    156,316 ns. Pairs, in the slots over 2 // 1 = 2 links: 2 of 32 MiB / 1200 GiB/s = 26,041 ns: 52,112 ns;
+    then the ring of two machines over 4 links: 2 of 5000 ns + 32 MiB / 800 GiB/s = 44,062 ns: 88,154 ns.
+    For 1 MiB, the latency decides.
+    """
+    fabric = load_topology(TOPOLOGIES / "dally_code.yaml").fabric
+    slot, pairs = (shape_of([(0, "a", 4)]), shape_of([(0, "a", 2), (0, "a", 2)]))
+
+    def exposed(shape, *sizes):
+        profile = Profile("large", tuple(Layer(str(size), 0, 0, 0, size) for size in sizes))
+        return AnalyticalModel().iteration(profile, shape, fabric, fabric.system).exposed_ns
+
+    mib = 2**20
+    assert exposed(slot, 64 * mib) == 156_316
+    assert exposed(pairs, 64 * mib) == 52_112 + 88_154
+    # two at once: the slots take the second while the ring has the first
+    assert exposed(slot, 64 * mib, 64 * mib) == 2 * 156_316
+    assert exposed(pairs, 64 * mib, 64 * mib) == 52_112 + 2 * 88_154
+    assert exposed(slot, mib) < exposed(pairs, mib)
+
+
 def test_resnet50_on_64_gpus_is_cheap():
     """An order of magnitude above the 0.3 ms measured, so that only a loop over GPUs or worse can fail it."""
     fabric = load_topology(TOPOLOGIES / "dgx_h100_3tier.yaml").fabric

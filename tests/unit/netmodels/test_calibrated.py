@@ -20,11 +20,13 @@ def file(tmp_path):
 
 
 def test_a_few_words_will_do(file):
-    """Scale, launch or both, by any name of the model; other models stay as they are."""
-    text = "models:\n  resnet-50: {compute_scale: 0.5, launch_ns: 20000}\n  VGG: {launch_ns: 7}\n"
+    """Scale, launch, update delay or all, by any name of the model; other models stay as they are."""
+    text = (
+        "models:\n  resnet-50: {compute_scale: 0.5, launch_ns: 20000}\n  VGG: {launch_ns: 7, update_ns: 9}\n"
+    )
     found = read_calibrated(file(text))
     assert found("ResNet50") == get_profile("ResNet50").scaled(0.5).with_launch(20_000)
-    assert found("vgg11") == get_profile("VGG11").with_launch(7)
+    assert found("vgg11") == get_profile("VGG11").with_launch(7).with_update(9)
     assert found("AlexNet") is get_profile("AlexNet")
     assert found.topology == ""
 

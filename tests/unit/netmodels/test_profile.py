@@ -182,6 +182,16 @@ def test_the_start_up_of_collectives_is_kept_and_never_scaled():
     assert TOY.scaled(0.5).with_launch(70).scaled(2) == launched  # from the original: nothing truncated twice
 
 
+def test_an_update_delay_is_of_every_layer_and_never_scaled():
+    """Whichever all-reduce ends last, the iteration ends so much later; 0 is no delay."""
+    delayed = TOY.with_update(70)
+    assert [layer.update_ns for layer in delayed.scaled(0.5).layers] == [70, 70]
+    assert TOY.scaled(0.5).with_update(70) == delayed.scaled(0.5)
+    assert TOY.with_launch(5).with_update(70) == delayed.with_launch(5)
+    assert delayed.digest != TOY.digest
+    assert delayed.with_update(0) == TOY
+
+
 @pytest.mark.parametrize("launch_ns", [-1, 1.5, True])
 def test_a_launch_is_a_whole_number(launch_ns):
     """Times are whole ns everywhere."""

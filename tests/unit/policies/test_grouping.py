@@ -9,6 +9,7 @@ import pytest
 from artist.performance.effects.stages import measured_shares
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock
 from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule
+from artist.policies.parts.matching import MOST_JOBS
 
 CPU, GPU, NETWORK, STORAGE = (0, 4, 0, 0), (0, 0, 4, 0), (0, 0, 0, 4), (4, 0, 0, 0)
 
@@ -105,3 +106,25 @@ def test_a_plan_for_a_thousand_jobs_takes_less_than_a_second():
     assert time.process_time() - began < 1
     assert sum(map(len, found)) == 1000
     assert len(grouped(drawn, 250, clock=Clock(MEASURED_SLOWDOWN))) >= 250
+
+
+def test_more_different_jobs_than_can_be_matched_at_once_are_matched_in_blocks():
+    """300 jobs, all different, in pairs: the first 128 among themselves, the next 128, the last 44."""
+    stages = [(1000 + job, 2000 - job, 1500, job) for job in range(300)]
+    blocks = [{job // MOST_JOBS for job in jobs} for jobs in grouped(stages, 1, most_jobs=2)]
+    assert [len(block) for block in blocks] == [1] * 150
+    assert [sum(block == {n} for block in blocks) for n in range(3)] == [64, 64, 22]
+
+
+def test_many_jobs_of_few_kinds_are_one_block():
+    """200 CPU jobs before 200 GPU jobs: all share with one of the others, though 128 are alike at first."""
+    assert all(jobs[0] < 200 <= jobs[1] for jobs in grouped([CPU] * 200 + [GPU] * 200, 1, most_jobs=2))
+
+
+def test_the_time_of_a_plan_grows_with_the_jobs():
+    """2,000 jobs, all different, on 500 GPUs: 16 matchings of 128 and 8 of pairs, some 10 ms each."""
+    stages = np.random.default_rng(0).integers(10**8, 10**9, (2000, 4)).tolist()
+    began = time.process_time()
+    found = grouped([tuple(each) for each in stages], 500)
+    assert time.process_time() - began < 2
+    assert sum(map(len, found)) == 2000

@@ -1,4 +1,4 @@
-"""The ways to match, against each other and against all matchings of small instances."""
+"""Matchings of kinds, against all matchings of small instances and a bound of large ones."""
 
 import time
 from functools import cache
@@ -8,17 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
-from artist.policies.parts.matching import (
-    MOST_JOBS,
-    MOST_KINDS,
-    Pairs,
-    by_jobs,
-    by_kinds,
-    by_search,
-    heaviest_pairs,
-)
-from artist.policies.parts.matching_jobs import blossom
+from artist.policies.parts import matching
+from artist.policies.parts.matching import MOST_JOBS, MOST_KINDS, Pairs, heaviest_pairs
 
 FORBIDDEN = float("nan")
 
@@ -62,102 +55,134 @@ def instances(draw):
     return counts, weights, draw(st.sampled_from([None, 1, 2, 3]))
 
 
-@pytest.mark.parametrize("match", [by_search, by_kinds, by_jobs])
-def test_figure_5_the_heavier_plan_wins(match):
+def used(pairs, kinds):
+    return [sum(n * ((a == k) + (b == k)) for a, b, n in pairs) for k in range(kinds)]
+
+
+def drawn(kinds, jobs, seed, *, few=False):
+    """Return how many jobs are of each kind, and symmetric weights: four values where `few`."""
+    rng = np.random.default_rng(seed)
+    half = rng.integers(0, 4, (kinds, kinds)) / 4 if few else rng.random((kinds, kinds))
+    weights = np.triu(half) + np.triu(half, 1).T
+    return rng.multinomial(jobs, np.ones(kinds) / kinds).tolist(), weights
+
+
+def test_figure_5_the_heavier_plan_wins():
     """A = C and B = D: unlike jobs weigh 1, like ones 0.75. Two unlike pairs weigh 2, two like ones 1.5."""
-    assert match([2, 2], np.array([[0.75, 1], [1, 0.75]])) == [Pairs(0, 1, 2)]
+    assert heaviest_pairs([2, 2], np.array([[0.75, 1], [1, 0.75]])) == [Pairs(0, 1, 2)]
 
 
-@pytest.mark.parametrize("match", [by_search, by_kinds, by_jobs])
-def test_as_many_pairs_as_can_be_come_before_their_weight(match):
+def test_as_many_pairs_as_possible_come_before_their_weight():
     """A with b weighs 0.1, b with b 1, a with a nothing: a, a, b, b make two pairs of 0.1, not one of 1."""
     weights = np.array([[FORBIDDEN, 0.1], [0.1, 1.0]])
-    assert match([2, 2], weights) == [Pairs(0, 1, 2)]
-    assert match([1, 2], weights) == [Pairs(1, 1, 1)]
+    assert heaviest_pairs([2, 2], weights) == [Pairs(0, 1, 2)]
+    assert heaviest_pairs([1, 2], weights) == [Pairs(1, 1, 1)]
 
 
-@pytest.mark.parametrize("match", [by_search, by_kinds, by_jobs])
-def test_no_more_pairs_than_wanted(match):
-    """Of two pairs of 1 and 0.5 the heavier one is kept."""
+def test_no_more_pairs_than_wanted():
+    """Of two pairs of 1 and 0.5 the heavier one is kept; none if none is wanted."""
     weights = np.array([[FORBIDDEN, 1.0, 0.0], [1.0, FORBIDDEN, 0.5], [0.0, 0.5, FORBIDDEN]])
-    assert match([1, 2, 1], weights, 1) == [Pairs(0, 1, 1)]
-
-
-@settings(deadline=None, max_examples=60)
-@given(instances())
-def test_all_ways_are_as_heavy_as_the_best_of_all(instance):
-    """Search, integer program and Blossom find the greatest weight that there is, with equally many pairs."""
-    counts, weights, most = instance
-    best = pytest.approx(best_of_all(counts, weights, most), abs=1e-6)
-    for match in (by_kinds, by_jobs, by_search):
-        pairs = match(counts, weights, most)
-        used = [sum(n * ((a == k) + (b == k)) for a, b, n in pairs) for k in range(len(counts))]
-        assert all(u <= n for u, n in zip(used, counts, strict=True))
-        assert weight_of(pairs, weights) == best
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.lists(st.integers(1, 9), min_size=2, max_size=8), st.integers(0, 2**32), st.booleans())
-def test_the_search_is_as_good_as_the_integer_program(counts, seed, few):
-    """At the size that a plan needs: up to eight kinds, up to nine jobs of each; with ties where `few`."""
-    rng = np.random.default_rng(seed)
-    half = rng.integers(1, 4, (len(counts),) * 2) / 4 if few else rng.random((len(counts),) * 2)
-    weights = (half + half.T) / 2
-    one, other = (weight_of(match(counts, weights), weights) for match in (by_search, by_kinds))
-    assert one == pytest.approx(other, abs=1e-6)
-
-
-def test_many_kinds_go_by_jobs():
-    """Jobs of all different kinds make a program of thousands of unknowns; Blossom takes them one by one."""
-    counts = [1] * max(MOST_KINDS + 2, MOST_JOBS + 2)
-    assert len_of(heaviest_pairs(counts, np.ones((len(counts), len(counts))))) == len(counts) // 2
+    assert heaviest_pairs([1, 2, 1], weights, 1) == [Pairs(0, 1, 1)]
     assert heaviest_pairs([2], np.ones((1, 1)), 0) == []
 
 
-def test_two_triangles_are_joined_where_it_costs_least():
-    """Within a triangle pairs weigh 1, between the two 0.5, but 2 with 3 0.7: two pairs of 1 and that one."""
-    weights = np.full((6, 6), 0.5)
-    weights[:3, :3] = weights[3:, 3:] = 1
-    weights[2, 3] = weights[3, 2] = 0.7
-    assert blossom(weights, 0) == [(0, 1), (2, 3), (4, 5)]
+@settings(deadline=None, max_examples=100)
+@given(instances())
+def test_it_is_as_heavy_as_the_best_of_all(instance):
+    """The greatest weight that there is, with as many pairs."""
+    counts, weights, most = instance
+    pairs = heaviest_pairs(counts, weights, most)
+    assert all(n <= count for n, count in zip(used(pairs, len(counts)), counts, strict=True))
+    assert weight_of(pairs, weights) == pytest.approx(best_of_all(counts, weights, most), abs=1e-6)
 
 
-def test_the_lightest_stay_single():
-    """Jobs 0 to 3 weigh 1 with each other, 4 and 5 0.1 with anybody: if two stay single, 4 and 5 do."""
-    weights = np.full((6, 6), 0.1)
-    weights[:4, :4] = 1
-    assert sorted(job for pair in blossom(weights, 2) for job in pair) == [0, 1, 2, 3]
+def test_many_alike_go_by_kinds():
+    """301 and 200 jobs: unlike pairs weigh 1, like ones 0.5 and 0.25: 200 unlike, 50 like, one single."""
+    weights = np.array([[0.5, 1.0], [1.0, 0.25]])
+    assert heaviest_pairs([301, 200], weights) == [Pairs(0, 0, 50), Pairs(0, 1, 200)]
+
+
+def test_three_odd_kinds_are_joined_where_it_costs_least():
+    """Like jobs weigh 1, a with b 0.9, others 0.5. 101 each: 50 like pairs each, a with b, one c single."""
+    weights = np.array([[1, 0.9, 0.5], [0.9, 1, 0.5], [0.5, 0.5, 1]])
+    found = heaviest_pairs([101, 101, 101], weights)
+    assert found == [Pairs(0, 0, 50), Pairs(0, 1, 1), Pairs(1, 1, 50), Pairs(2, 2, 50)]
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, MOST_KINDS), st.integers(MOST_JOBS + 1, 1000), st.integers(0, 2**32), st.booleans())
+def test_less_is_lost_than_a_pair_for_each_two_kinds(kinds, jobs, seed, few):
+    """All but one job are paired. Half of the heaviest assignment is a bound, and halves can be kinds / 2."""
+    counts, weights = drawn(kinds, jobs, seed, few=few)
+    pairs = heaviest_pairs(counts, weights)
+    assert all(n <= count for n, count in zip(used(pairs, kinds), counts, strict=True))
+    number, weight = weight_of(pairs, weights)
+    assert number == jobs // 2
+    single = np.repeat(np.repeat(weights, counts, axis=0), counts, axis=1)
+    bound = single[linear_sum_assignment(single, maximize=True)].sum() / 2
+    assert bound - kinds / 2 <= weight <= bound + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("most", [None, 50])
+def test_of_many_jobs_of_few_kinds_nothing_is_lost(seed, most, monkeypatch):
+    """160 jobs of eight kinds weigh as much as matched one by one, all pairs or the 50 heaviest."""
+    counts, weights = drawn(8, 160, seed, few=seed % 2 == 0)
+    by_kinds = weight_of(heaviest_pairs(counts, weights, most), weights)
+    monkeypatch.setattr(matching, "MOST_JOBS", 1000)
+    assert by_kinds == pytest.approx(weight_of(heaviest_pairs(counts, weights, most), weights), abs=1e-6)
+
+
+def test_jobs_that_no_other_suits_stay_single():
+    """Of 200 and 20 jobs only unlike ones suit: 20 pairs, also if 30 are allowed; if 9 are, 9."""
+    weights = np.array([[FORBIDDEN, 0.5], [0.5, FORBIDDEN]])
+    for most, times in ((None, 20), (30, 20), (9, 9)):
+        assert heaviest_pairs([200, 20], weights, most) == [Pairs(0, 1, times)]
+    assert heaviest_pairs([200], np.array([[FORBIDDEN]])) == []
+
+
+def test_of_matchings_of_equal_weight_one_is_found_whatever_the_order(monkeypatch):
+    """18 jobs of six kinds, all pairs alike. Networkx, given the jobs in reverse, finds the same."""
+
+    def by_networkx(pairs, *, max_cardinality, weight_fn):
+        graph: nx.Graph = nx.Graph()
+        graph.add_nodes_from(reversed(pairs.node_indices()))
+        graph.add_weighted_edges_from((b, a, weight_fn(w)) for a, b, w in pairs.weighted_edge_list())
+        return nx.max_weight_matching(graph, maxcardinality=max_cardinality)
+
+    found = heaviest_pairs([3] * 6, np.ones((6, 6)))
+    monkeypatch.setattr(matching.rx, "max_weight_matching", by_networkx)
+    assert heaviest_pairs([3] * 6, np.ones((6, 6))) == found
 
 
 @settings(deadline=None, max_examples=25)
 @given(
     st.integers(2, 60), st.integers(0, 2**32), st.sampled_from([0, 0.5, 0.9]), st.booleans(), st.booleans()
 )
-def test_the_pairs_of_little_slack_are_enough(n, seed, forbidden, few, most):
-    """As heavy as networkx's matching of all pairs: also with ties, with forbidden pairs, and for a third."""
-    rng = np.random.default_rng(seed)
-    half = rng.integers(0, 4, (n, n)) / 4 if few else rng.random((n, n))
-    weights = np.triu(half, 1) + np.triu(half, 1).T
-    weights[np.triu(rng.random((n, n)) < forbidden, 1)] = FORBIDDEN
-    weights += 0 * weights.T
-    singles = n - 2 * (n // 3 if most else n // 2)
+def test_all_different_jobs_weigh_as_much_as_with_networkx(n, seed, forbidden, few, most):
+    """Blossom twice: also with ties, with forbidden pairs, and for a third of the jobs."""
+    _, weights = drawn(n, n, seed, few=few)
+    gone = np.triu(np.random.default_rng(seed).random((n, n)) < forbidden)
+    weights[gone | gone.T] = FORBIDDEN
+    allowed = n // 3 if most else n // 2
     graph: nx.Graph = nx.Graph()
-    graph.add_nodes_from(range(n + singles))
-    graph.add_edges_from((job, n + other, {"weight": 0}) for job in range(n) for other in range(singles))
+    graph.add_nodes_from(range(n))
+    stand_ins = range(n, 2 * n - 2 * allowed)
+    graph.add_edges_from((job, other, {"weight": 0}) for job in range(n) for other in stand_ins)
     for a, b in np.argwhere(~np.isnan(np.triu(weights, 1) + np.tril(np.full((n, n), FORBIDDEN)))).tolist():
         graph.add_edge(a, b, weight=round(weights[a, b] * 2**40))
     found = [(min(p), max(p)) for p in nx.max_weight_matching(graph, maxcardinality=True)]
-    expected = [pair for pair in found if pair[1] < n]
-    pairs = blossom(weights, singles)
-    assert len({job for pair in pairs for job in pair}) == 2 * len(pairs) == 2 * len(expected)
-    assert sum(weights[p] for p in pairs) == pytest.approx(sum(weights[p] for p in expected), abs=1e-6)
+    expected = [Pairs(a, b, 1) for a, b in found if b < n]
+    pairs = heaviest_pairs([1] * n, weights, allowed)
+    assert max(used(pairs, n)) <= 1
+    assert weight_of(pairs, weights) == pytest.approx(weight_of(expected, weights), abs=1e-6)
 
 
-def test_five_hundred_different_jobs_take_seconds():
-    """Of all pairs Blossom takes minutes. Each job is paired: 250 pairs, nearly all of almost weight 1."""
-    rng = np.random.default_rng(0)
-    half = rng.random((500, 500))
-    began = time.process_time()
-    pairs = blossom(np.maximum(half, half.T), 0)
-    assert time.process_time() - began < 10
-    assert len(pairs) == 250
+def test_the_longest_matching_takes_a_fraction_of_a_second():
+    """10,000 jobs of 64 kinds: 5,000 pairs; and 128 jobs that are all different: 64."""
+    for counts in ([157] * 16 + [156] * 48, [1] * MOST_JOBS):
+        _, weights = drawn(len(counts), 1, 0)
+        began = time.process_time()
+        pairs = heaviest_pairs(counts, weights)
+        assert time.process_time() - began < 1
+        assert len_of(pairs) == sum(counts) // 2

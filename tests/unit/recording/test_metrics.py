@@ -66,6 +66,7 @@ def test_unfinished_jobs_do_not_enter_the_times(result: RunResult) -> None:
     summary = summarise(replace(result, columns=columns), policy="fifo", seed=1, network_distinct=2, run={})
     assert (summary["jct_s"]["mean"], summary["queueing_s"]["max"]) == (7.0, 0.0)
     assert summary["makespan_s"] == 10.0  # a finishes last
+    assert summary["measured"] == {"jobs": 3, "finished": 2}
     assert summary["comm_overhead"]["mean"] == pytest.approx(0.25 / 3)
 
 
@@ -92,3 +93,5 @@ def test_times_of_a_window_are_those_of_its_jobs(result: RunResult) -> None:
     assert summary["queueing_s"]["mean"] == 4.5
     assert summary["jct_s"]["mean"] == 12.75
     assert summary["finished"] == 3
+    assert summary["measured"] == {"jobs": 2, "finished": 2}
+    assert summary["makespan_s"] == 21.5  # b submitted at 1 s, finished at 22.5 s

@@ -148,6 +148,15 @@ def test_a_group_is_named_with_the_gpus_that_it_owns(jobs: list[JobSpec], cluste
     assert got == [("m0:1 g=pair", "pair", "m0:2+m1:1"), ("m1:1", None, None), (None, None, None)]
 
 
+def test_cpus_and_memory_stand_beside_the_gpus(jobs: list[JobSpec], cluster: Cluster) -> None:
+    """Job a holds 3 CPUs and 64 bytes on m0, 1 CPU and 32 bytes on m1, in a group of depth 2."""
+    held = Allocation((Slice(0, 2, 3, 64), Slice(1, 1, 1, 32)), group=Group("g", ((0, 2), (1, 1)), depth=2))
+    recorder = Recorder(jobs, cluster)
+    recorder.observe(0, [Start(0, 0, held, "start", 0), Stop(0, 0, "preempted", 4)], Gauges(3, 4, 0, 1))
+    got = [(e["cpus"], e["memory_bytes"], e["group_depth"]) for e in _events(recorder)]
+    assert got == [("3+1", "64+32", 2), (None, None, None)]
+
+
 @pytest.mark.parametrize("rows", [1, 2, 4, 9, 10])
 def test_events_in_pieces_are_the_same(recorder: Recorder, rows: int) -> None:
     """Cutting the 9 events into pieces changes neither their order nor their numbers."""

@@ -71,12 +71,15 @@ def test_level_policies_are_not_ranked(comparison: Callable[..., Comparison]) ->
 
 @pytest.mark.parametrize(
     ("fifo", "srtf", "words"),
-    [((100.0, 102.0), (10.0, 11.0), "do not overlap"), ((100.0, 200.0), (90.0, 190.0), "intervals overlap")],
+    [
+        ((100.0, 101.0, 102.0), (10.0, 10.5, 11.0), "do not overlap"),
+        ((100.0, 150.0, 200.0), (90.0, 140.0, 190.0), "intervals overlap"),
+    ],
 )
 def test_intervals_are_spoken_of(
     comparison: Callable[..., Comparison], fifo: Sequence[float], srtf: Sequence[float], words: str
 ) -> None:
-    """100 to 102 and 10 to 11 are apart; 100 to 200 and 90 to 190 are not."""
+    """101 +- 2.5 and 10.5 +- 1.2 are apart; 150 +- 124 and 140 +- 124 are not."""
     points = [
         (policy, 1, seed, mean)
         for policy, means in (("fifo", fifo), ("srtf", srtf))
@@ -84,13 +87,19 @@ def test_intervals_are_spoken_of(
     ]
     made = comparison(points)
     assert words in said(made, MEAN)
-    assert "means over 2 seeds" in said(made, "Certainty")
+    assert "means over 3 seeds" in said(made, "Certainty")
 
 
 def test_one_seed_is_called_one_seed(comparison: Callable[..., Comparison]) -> None:
     """Nothing is claimed to be certain from single runs."""
     points = [("fifo", 1, 0, 100.0), ("srtf", 1, 0, 60.0)]
     assert "may be chance" in said(comparison(points), "Certainty")
+
+
+def test_two_seeds_have_no_intervals(comparison: Callable[..., Comparison]) -> None:
+    """An interval takes three; without any, a difference may be chance."""
+    points = [("fifo", 1, 0, 100.0), ("fifo", 1, 1, 110.0), ("srtf", 1, 0, 60.0)]
+    assert said(comparison(points), "Certainty").startswith("Each row has fewer than 3 seeds: there are no")
 
 
 def test_many_cases_are_counted(comparison: Callable[..., Comparison]) -> None:
@@ -139,8 +148,9 @@ def test_the_first_sentence_says_who_and_where(comparison: Callable[..., Compari
 
 
 def test_what_intervals_leave_open_is_not_called_settled(comparison: Callable[..., Comparison]) -> None:
-    """100 to 200 and 90 to 190: lower in the mean, and said to be open."""
-    points = [("fifo", 1, 0, 100.0), ("fifo", 1, 1, 200.0), ("srtf", 1, 0, 90.0), ("srtf", 1, 1, 190.0)]
+    """150 +- 124 and 140 +- 124: lower in the mean, and said to be open."""
+    points = [("fifo", 1, seed, 100.0 + 50 * seed) for seed in range(3)]
+    points += [("srtf", 1, seed, 90.0 + 50 * seed) for seed in range(3)]
     assert said(comparison(points), "In short") == (
         "srtf has the lowest mean JCT (not settled: the 95 % interval overlaps with another's)."
     )

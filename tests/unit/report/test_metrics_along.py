@@ -54,9 +54,9 @@ def test_rows_are_sorted_by_the_number_and_what_else_differs(compared: Callable[
 
 
 def test_whiskers_end_at_the_interval(compared: Callable[..., Comparison]) -> None:
-    """Two seeds of 10 and 14 s: the mean is 12, the interval of two values goes from one to the other."""
+    """Seeds of 10, 12 and 14 s: the mean is 12, s is 2, half the interval 4.303 x 2 / sqrt(3) = 4.968."""
     points: list[Point] = [
-        ("fifo", racks, seed, "batch", 10.0 + 4.0 * seed) for racks in (2, 4) for seed in (0, 1)
+        ("fifo", racks, seed, "batch", 10.0 + 2.0 * seed) for racks in (2, 4) for seed in range(3)
     ]
     comparison = compared(points)
     found = along(comparison, contest(comparison))
@@ -64,7 +64,7 @@ def test_whiskers_end_at_the_interval(compared: Callable[..., Comparison]) -> No
     axes = metrics_along(comparison.groups, found).axes[METRICS.index("jct_mean_s")]
     line, _, (bars,) = axes.containers[0]  # type: ignore[misc]
     assert np.ravel(line.get_ydata()).tolist() == [12.0, 12.0]
-    assert bars.get_segments()[0][:, 1].tolist() == pytest.approx([10.0, 14.0])
+    assert bars.get_segments()[0][:, 1].tolist() == pytest.approx([7.032, 16.968], abs=1e-3)
     assert axes.get_yscale() == "linear"
 
 

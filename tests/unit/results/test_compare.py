@@ -13,7 +13,9 @@ def _run(
     policy: str = "fifo", seed: int = 0, folder: str = "r", code: str = "", at: int = 0, **sections: Any
 ) -> Run:
     config = {"seed": seed, "policy": {"_target_": f"artist.{policy}", "name": policy}, **sections}
-    summary = {"policy": policy, "seed": seed, "run": {"version": "1", **({"code": code} if code else {})}}
+    made_by = {"version": "1", **({"code": code} if code else {})}
+    ended = {"jobs": 3, "finished": 3, "stopped_by": "finished"}
+    summary = {"policy": policy, "seed": seed, **ended, "run": made_by}
     return Run(Path(folder), summary, config, at)
 
 
@@ -135,5 +137,5 @@ def test_two_keys_of_one_section_that_both_matter_are_both_columns() -> None:
 
 def test_a_policy_given_as_a_word_is_read_too() -> None:
     """A config whose policy is a plain name does not collide with the column of that name."""
-    runs = [Run(Path("r"), {"policy": name, "seed": 0}, {"policy": name}) for name in ("a", "b")]
+    runs = [Run(Path("r"), _run(name).summary, {"policy": name}) for name in ("a", "b")]
     assert [group.label for group in compare(runs).groups] == ["a", "b"]

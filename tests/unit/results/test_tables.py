@@ -14,6 +14,12 @@ from artist.results.tables import compare_table, comparison_csv, comparison_grid
 
 
 @pytest.fixture
+def third(run_folder: Callable[..., Path], tmp_path: Path) -> Run:
+    """Fifo once more, three times as slow, as seed 3."""
+    return read_run(run_folder(tmp_path / "4", {"policy": {"name": "fifo"}, "seed": 3}, slower=3))
+
+
+@pytest.fixture
 def replicates(run_folder: Callable[..., Path], tmp_path: Path) -> list[Run]:
     """The run on paper and itself with completion times doubled, as seeds 1 and 2; tiresias once."""
     fifo, tiresias = {"name": "fifo"}, {"name": "tiresias"}
@@ -48,13 +54,21 @@ def test_missing_numbers_are_dashes(summary: dict[str, Any]) -> None:
     assert run_table(summary).splitlines()[-1].split()[2:8] == ["0", "-", "-", "-", "-", "3.000"]
 
 
-def test_replicates_are_merged(replicates: list[Run]) -> None:
-    """Means 11.83 and 23.67: mean 17.75; of two values the interval is from one to the other, half 5.92."""
-    *_, fifo, tiresias, note = compare_table(replicates).splitlines()
+def test_replicates_are_merged(replicates: list[Run], third: Run) -> None:
+    """Means 11.83, 23.67, 35.50: mean 23.67, s 11.83, half the interval 4.303 x 11.83 / sqrt(3) = 29.40."""
+    *_, fifo, tiresias, note = compare_table([*replicates, third]).splitlines()
     rows = [fifo.split(), tiresias.split()]
-    assert rows[0][:7] == ["fifo", "2", "3", "3", "17.75", "+-", "5.92"]
+    assert rows[0][:7] == ["fifo", "3", "3", "3", "23.67", "+-", "29.40"]
     assert rows[1][:5] == ["tiresias", "1", "3", "3", "11.83"]
-    assert note.startswith("+-: half width of the 95 % bootstrap interval")
+    assert note.startswith("+-: half width of the 95 % interval (Student's t)")
+
+
+def test_two_replicates_have_a_mean_and_no_interval(replicates: list[Run]) -> None:
+    """11.83 and 23.67: 17.75; an interval takes three."""
+    *_, fifo, _, note = compare_table(replicates).splitlines()
+    assert fifo.split()[:5] == ["fifo", "2", "3", "3", "17.75"]
+    assert "+-" not in fifo
+    assert note.endswith("fewer than 3 have none")
 
 
 def test_one_run_a_row_needs_no_note(replicates: list[Run]) -> None:
@@ -83,12 +97,12 @@ def test_a_column_has_one_number_of_decimals(
     assert [row[8] for row in rows] == cells
 
 
-def test_counts_with_a_fraction_show_it_in_the_whole_column(replicates: list[Run]) -> None:
-    """Preemptions 1 and 2 are 1.5 in the mean, so the run without any beside them says 0.0."""
-    for run, count in zip(replicates, (1, 2, 0), strict=True):
+def test_counts_with_a_fraction_show_it_in_the_whole_column(replicates: list[Run], third: Run) -> None:
+    """Preemptions 1, 2, 1 are 1.3 in the mean, so the run without any beside them says 0.0."""
+    for run, count in zip([*replicates, third], (1, 2, 0, 1), strict=True):
         run.summary["preemptions"] = count
-    *_, fifo, tiresias, _ = compare_table(replicates).splitlines()
-    assert fifo.split()[-3:] == ["1.5", "+-", "0.5"]  # from 1 to 2
+    *_, fifo, tiresias, _ = compare_table([*replicates, third]).splitlines()
+    assert fifo.split()[-3:] == ["1.3", "+-", "1.4"]  # 4.303 x 0.577 / sqrt(3)
     assert tiresias.split()[-1] == "0.0"
 
 

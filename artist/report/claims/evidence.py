@@ -1,0 +1,162 @@
+"""What claims ask of a run: its settings and its numbers."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from artist.report.claims.schema import JOB_BY_JOB, OVERHEAD, RACK_TIMER, Claim, Where, Who
+from artist.results.jobcolumns import TIERS, Jobs, read_jobs
+from artist.results.measures import BY_NAME
+from artist.results.run import Run
+
+HARDLY_ANY = 0.01  # of the mean JCT: jobs that queue for less in the mean do not really queue
+Value = float | tuple[float, ...]  # a number, or one a job
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A run and what claims ask about it."""
+
+    run: Run
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """Flat config as texts, with `arrivals` and the policy's name."""
+        submits = self.run.numbers("jobs", ["submit_s"])[0]
+        arrivals = "batch" if len(submits) and submits.min() == submits.max() else "spread"
+        return {**flat(self.run.config), "policy": str(self.run.summary["policy"]), "arrivals": arrivals}
+
+    @property
+    def seed(self) -> int:
+        """Return the seed."""
+        return int(self.run.summary["seed"])
+
+    @property
+    def queueing_s(self) -> float:
+        """Return the mean queueing; 0 where no job finished."""
+        return float(self.run.summary["queueing_s"]["mean"] or 0.0)
+
+    @property
+    def queues(self) -> bool:
+        """Return whether jobs queue for more than 1 % of their JCT, in the mean."""
+        return self.queueing_s > HARDLY_ANY * float(self.run.summary["jct_s"]["mean"] or 0.0)
+
+    @property
+    def drawn(self) -> bool:
+        """Return whether a seed may change the run: not where jobs come from a file and nothing draws.
+
+        Models that a reader draws because the file names none cannot be seen here.
+        """
+        facts = self.facts
+        from_file = facts.get("workload.path", "None") != "None"
+        seeded = any(key.endswith(".seed") and key.split(".")[0] in _SEEDED for key in facts)
+        chooses = facts.get("policy.placement") == "random" or facts.get("policy._target_", "").endswith(
+            _RANDOM
+        )
+        noisy = float(facts.get("policy.profiling_noise", 0)) > 0
+        fails = facts.get("cluster.failures", "None") != "None" or "cluster.failures.seed" in facts
+        return not from_file or seeded or chooses or noisy or fails
+
+    def value(self, metric: str, claim: Claim) -> Value | None:
+        """Return a metric of a claim; None where the run has none."""
+        if metric == OVERHEAD:
+            return self._overheads.get((claim.model or "", claim.tier or ""))
+        if metric == RACK_TIMER:
+            return self._rack_timer_h
+        if metric == JOB_BY_JOB:
+            jct_s = self._jobs.jct_s[self._jobs.measured]
+            return tuple(math.inf if math.isnan(jct) else float(jct) for jct in jct_s)
+        if metric in BY_NAME:
+            return BY_NAME[metric].of(self.run.summary)
+        return self._throughput(claim.model)
+
+    @cached_property
+    def _jobs(self) -> Jobs:
+        return read_jobs(self.run)
+
+    @cached_property
+    def _overheads(self) -> dict[tuple[str, str], float]:
+        """Mean over jobs of exposed communication over compute, by model and the tier they were mostly on."""
+        jobs = self._jobs
+        tiers = jobs.tiers_s.argmax(axis=1)
+        found: dict[tuple[str, str], list[float]] = {}
+        for code, tier, gpus, value in zip(jobs.model.codes, tiers, jobs.gpus, jobs.overhead, strict=True):
+            if gpus >= 2 and not math.isnan(value):
+                found.setdefault((jobs.model.names[code], TIERS[tier]), []).append(float(value))
+        return {key: fmean(values) for key, values in found.items()}
+
+    def _throughput(self, model: str | None) -> float | None:
+        """Return the throughput of jobs relative to each alone: of a model the mean, of all the sum."""
+        ideal_s, running_s = self.run.numbers("jobs", ["ideal_s", "running_s"])
+        shares = [
+            (self._jobs.model.names[code], float(ideal / running))
+            for code, ideal, running in zip(self._jobs.model.codes, ideal_s, running_s, strict=True)
+            if running > 0
+        ]
+        if model is None:
+            return math.fsum(share for _, share in shares) if shares else None
+        of_model = [share for name, share in shares if name == model]
+        return fmean(of_model) if of_model else None
+
+    @cached_property
+    def _rack_timer_h(self) -> float | None:
+        """Return the mean of Dally's rack timers over the run, each demand counting once."""
+        table = self.run.series
+        if table is None:
+            return None
+        end_s = float(self.run.numbers("jobs", ["submit_s"])[0].min()) + float(self.run.summary["makespan_s"])
+        timers = table[table["name"].str.startswith("rack timer")]
+        means = [
+            _mean_over_time(list(rows["time_s"]), list(rows["value"]), end_s)
+            for _, rows in timers.groupby("name", sort=True)
+        ]
+        return fmean(means) if means else None
+
+
+# Sections of a config whose seeds are always used; those of workloads and policies are for models and
+# placements that may not be random at all.
+_SEEDED = ("arrivals", "estimates", "signals")
+_RANDOM = (".Gandiva",)
+
+
+def fits(where: Where, facts: Mapping[str, str]) -> bool:
+    """Return whether a run is one of those that a claim is about."""
+    allowed = {key: value if isinstance(value, tuple) else (value,) for key, value in where.items()}
+    return all(any(same(each, facts.get(key, "")) for each in values) for key, values in allowed.items())
+
+
+def is_of(who: Who | None, facts: Mapping[str, str]) -> bool:
+    """Return whether a run is of a policy, as it is set; of none in particular any run is."""
+    return who is None or (who.name == facts["policy"] and fits(who.where, facts))
+
+
+def same(wanted: object, found: str) -> bool:
+    """Return whether a value of a claim is that of a config: 1 is 1.0."""
+    try:
+        return float(str(wanted)) == float(found)
+    except ValueError:
+        return str(wanted) == found
+
+
+def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return a config as texts, of files their names."""
+    texts: dict[str, str] = {}
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            texts |= flat(item, f"{prefix}{key}.")
+        else:
+            texts[f"{prefix}{key}"] = Path(str(item)).name if key == "path" else str(item)
+    return texts
+
+
+def _mean_over_time(times_s: Sequence[float], values: Sequence[float], end_s: float) -> float:
+    """Return the mean of a step function from its first step to the end."""
+    spans = [max(later - at, 0.0) for at, later in zip(times_s, [*times_s[1:], end_s], strict=True)]
+    whole = math.fsum(spans)
+    if not whole:
+        return values[-1]
+    return math.fsum(span * value for span, value in zip(spans, values, strict=True)) / whole

@@ -1,0 +1,134 @@
+"""All claims of a paper held against runs: fabric by fabric, and under each reading of the paper."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artist.report.claims.evaluate import Result, evaluate
+from artist.report.claims.evidence import Evidence
+from artist.report.claims.schema import ClaimFile
+from artist.report.claims.verdict import NOT_RUN, SHOWN, VERDICTS
+from artist.results.names import listed
+from artist.results.run import Run
+
+_TOPOLOGY, _PROFILES = "topology.name", "network.profiles"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A claim on one fabric.
+
+    Attributes
+    ----------
+    fabric
+        Name of the topology.
+    result
+        Under the reading and by the metric that decide.
+    readings
+        Under each other reading of the paper, in the order of the file.
+    metrics
+        By each other metric that the paper's words allow.
+    """
+
+    fabric: str
+    result: Result
+    readings: tuple[Result, ...]
+    metrics: tuple[Result, ...]
+
+    @property
+    def hangs(self) -> bool:
+        """Return whether the verdict is another one under some reading that was run."""
+        return len({each.verdict for each in (self.result, *self.readings)} - {NOT_RUN}) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The claims of a paper beside what runs say of them.
+
+    Attributes
+    ----------
+    fabrics
+        Name of each fabric that the runs were made on.
+    rows
+        Claim by claim, a row for each fabric.
+    """
+
+    file: ClaimFile
+    fabrics: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def readings(self) -> dict[str, int]:
+        """Return the readings that were run beside the one that decides, with their place in a row."""
+        others = enumerate(tuple(self.file.readings)[1:])
+        return {
+            name: at
+            for at, name in others
+            if any(
+                row.readings[at].claim != row.result.claim and row.readings[at].verdict != NOT_RUN
+                for row in self.rows
+            )
+        }
+
+
+def judge(file: ClaimFile, runs: Sequence[Run]) -> Judged:
+    """Hold the claims against the runs."""
+    by_fabric = _by_fabric([Evidence(run) for run in runs])
+    first, *others = tuple(file.readings.values()) or ({},)
+    rows = []
+    for claim in file.claims:
+        decides = claim.under(first)
+        for fabric in sorted(by_fabric):
+            here = by_fabric[fabric]
+            result = evaluate(decides, here)
+            read = [claim.under(reading) for reading in others]
+            readings = tuple(result if each == decides else evaluate(each, here) for each in read)
+            metrics = tuple(evaluate(decides.by(metric), here) for metric in claim.metric[1:])
+            rows.append(Row(fabric, result, readings, metrics))
+    return Judged(file, tuple(sorted(by_fabric)), tuple(rows))
+
+
+def summary(judged: Judged) -> tuple[str, ...]:
+    """Return how many claims have which verdict, and are shown under each reading, in a line a fabric."""
+    return tuple(_of_fabric(judged, fabric) for fabric in judged.fabrics)
+
+
+def _by_fabric(evidence: Sequence[Evidence]) -> dict[str, list[Evidence]]:
+    """Return the runs by topology, and by their profiles where those of a topology used several."""
+    found: dict[str, dict[str, list[Evidence]]] = {}
+    for each in evidence:
+        topology, profiles = (each.facts.get(key, "") for key in (_TOPOLOGY, _PROFILES))
+        found.setdefault(topology, {}).setdefault(profiles, []).append(each)
+    return {
+        f"{topology}, {profiles}" if len(here) > 1 else topology: each
+        for topology, here in found.items()
+        for profiles, each in here.items()
+    }
+
+
+def _of_fabric(judged: Judged, fabric: str) -> str:
+    rows = [row for row in judged.rows if row.fabric == fabric]
+    changes = [row for row in rows if row.result.claim.against]
+    said = [f"of {len(changes)} claims {_counted([row.result for row in changes])}"]
+    numbers = [row.result for row in rows if not row.result.claim.against]
+    if numbers:
+        said.append(f"of {len(numbers)} numbers {_counted(numbers)}")
+    first = next(iter(judged.file.readings), "")
+    for name, at in judged.readings.items():
+        shown = sum(row.readings[at].verdict == SHOWN for row in changes)
+        said.append(f"read as {name} instead of {first}, {shown} shown")
+    if judged.readings:
+        said.append(f"verdicts that hang on the reading: {sum(row.hangs for row in rows)}")
+    lead = f"{judged.file.paper}, {fabric}" if fabric else judged.file.paper
+    return f"{lead}: {'; '.join(said)}."
+
+
+def _counted(results: Sequence[Result]) -> str:
+    counts = Counter(result.verdict for result in results)
+    traces = sum(result.verdict == SHOWN and result.decisive.one_trace for result in results)
+    words = []
+    for verdict in VERDICTS:
+        alone = f" ({traces} on one trace)" if verdict == SHOWN and traces else ""
+        if counts[verdict]:
+            words.append(f"{counts[verdict]} {verdict}{alone}")
+    return listed(words)

@@ -1,0 +1,76 @@
+"""The rule of verdicts. Pure."""
+
+from artist.report.claims.schema import Claim
+from artist.results.measures import Estimate
+
+SEEDS = 5  # a verdict takes that many
+SHOWN, SMALLER, OPEN, OPPOSITE = "shown", "smaller", "open", "opposite"
+NEAR, FITTED, OFF = "near", "fitted", "off"
+FEW, IDLE = "few seeds", "no queueing"
+NO_RATIO, UNFINISHED, NOT_RUN = "no ratio", "unfinished", "not run"  # of which there is no number
+VERDICTS = {
+    SHOWN: "the whole interval lies at or beyond half of the paper's effect (of two numbers the weaker; on "
+    "its side, where it gives none; within {within} of no change, where it says that there is none)",
+    SMALLER: "the interval lies on the paper's side of no effect, but not that far",
+    OPEN: "the interval contains no effect (or the edge of {within}): these runs do not settle it",
+    OPPOSITE: "the interval lies on the other side",
+    NEAR: "a number within {within} of the paper's, or that rounds to it",
+    FITTED: "the same, but profiles were fitted to it: an input, not a result",
+    OFF: "farther from it",
+    FEW: f"fewer than {SEEDS} seeds",
+    IDLE: "jobs queue for at most 1 % of their mean JCT in every run compared: nothing is exercised",
+    NO_RATIO: "what it is compared with is 0 in some run",
+    UNFINISHED: "some run ended before its jobs had finished, so its means leave out the longer ones",
+    NOT_RUN: "some of the runs that it is about are not here",
+}
+WORST_FIRST = (NOT_RUN, UNFINISHED, NO_RATIO, FEW, OPPOSITE, OFF, OPEN, IDLE, SMALLER, SHOWN, NEAR, FITTED)
+
+
+def of_number(claim: Claim, mean: float) -> str:
+    """Return the verdict of a number that is compared with nothing but the paper's."""
+    assert isinstance(claim.paper, float)
+    if abs(mean - claim.paper) > max(claim.within * abs(claim.paper), claim.printed / 2):
+        return OFF
+    return FITTED if claim.fitted else NEAR
+
+
+def of_change(claim: Claim, ours: Estimate, seeds: int, *, one_trace: bool, queues: bool) -> str:
+    """Return the verdict of a change.
+
+    Parameters
+    ----------
+    ours
+        Mean and interval over seeds.
+    one_trace
+        Whether nothing is random: the number decides.
+    queues
+        Whether jobs queue in any of the runs.
+    """
+    assert ours.mean is not None
+    if not queues:
+        return IDLE
+    if not one_trace and seeds < SEEDS:
+        return FEW
+    low = ours.mean if one_trace or ours.low is None else ours.low
+    high = ours.mean if one_trace or ours.high is None else ours.high
+    if claim.paper == "not higher":
+        return _inside(high <= claim.within, low > claim.within)
+    if claim.paper == "same":
+        return _inside(max(-low, high) <= claim.within, max(low, -high) > claim.within)
+    near, far = (low, high) if claim.sign > 0 else (-high, -low)  # both positive: as the paper says
+    if far < 0:
+        return OPPOSITE
+    if near <= 0:
+        return OPEN
+    return SHOWN if near >= abs(claim.weakest or 0.0) / 2 else SMALLER
+
+
+def reaches(claim: Claim, mean: float | None) -> bool | None:
+    """Return whether the mean of a change is at or beyond the paper's number; None if it gives none."""
+    if mean is None or not claim.against or claim.weakest is None:
+        return None
+    return claim.sign * mean >= abs(claim.weakest)
+
+
+def _inside(inside: bool, outside: bool) -> str:
+    return SHOWN if inside else OFF if outside else OPEN

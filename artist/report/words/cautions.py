@@ -1,0 +1,78 @@
+"""What forbids or weakens a comparison: unfinished jobs, missing seeds, queues that grow. Pure."""
+
+from collections.abc import Sequence
+
+from artist.report.words.wording import few
+from artist.results.compare import Comparison, Replicates
+from artist.results.coverage import PARTIAL
+from artist.results.digest import Digest
+from artist.results.names import listed
+from artist.results.scenarios import Contest
+
+
+def cautions(comparison: Comparison, contest: Contest, digests: Sequence[Digest]) -> list[tuple[str, str]]:
+    """Return (topic, sentence) pairs; none where nothing stands against comparing the rows."""
+    said = (
+        ("Not compared", _partial(comparison.groups)),
+        ("Missing runs", _missing(comparison, contest)),
+        ("Not steady", _growing(digests)),
+        ("Arrivals too short", _drained(digests)),
+    )
+    return [(topic, text) for topic, text in said if text]
+
+
+def _partial(groups: Sequence[Replicates]) -> str:
+    rows = []
+    for group in groups:
+        if group.partial:
+            counts = [sum(each) for each in zip(*(run.covered for run in group.runs), strict=True)]
+            rows.append(f"{group.name} ({counts[0]} of {counts[1]} jobs)")
+    if not rows:
+        return ""
+    return f"Means cover only the jobs that had finished: {listed(few(rows))}; {PARTIAL}."
+
+
+def _missing(comparison: Comparison, contest: Contest) -> str:
+    """Return which rows lack seeds that others of their scenario have."""
+    rows = []
+    for scenario in contest.scenarios:
+        runs = {row: comparison.groups[row].runs for row in scenario.rows}
+        seeds = {row: [int(run.summary["seed"]) for run in found] for row, found in runs.items()}
+        every = sorted({seed for own in seeds.values() for seed in own})
+        for row, own in seeds.items():
+            lacked = [str(seed) for seed in every if seed not in own]
+            if lacked:
+                rows.append(f"{comparison.groups[row].name} ({', '.join(lacked)})")
+    if not rows:
+        return ""
+    return (
+        f"Rows that lack seeds of others (failed, or not run) are means over other jobs: {listed(few(rows))}."
+    )
+
+
+def _growing(digests: Sequence[Digest]) -> str:
+    found = [(each.drift, each.group) for each in digests if each.drift is not None and each.drift.grows]
+    if not found:
+        return ""
+    found.sort(key=lambda pair: -pair[0].last)
+    rows = [f"{group.name} ({drift.first:.2g} to {drift.last:.3g} jobs)" for drift, group in found]
+    chance = " Of one run alone it may be chance." if any(len(group.runs) == 1 for _, group in found) else ""
+    return (
+        f"The queue grows from the first to the last third of the arrivals: {listed(few(rows))}. More work "
+        "arrives than the policy serves, or the cluster was still filling: mean times grow with the length "
+        f"of the run.{chance}"
+    )
+
+
+def _drained(digests: Sequence[Digest]) -> str:
+    rows = [
+        f"{each.group.name} ({each.drained} of {len(each.group.runs)} runs)"
+        for each in digests
+        if each.drained
+    ]
+    if not rows:
+        return ""
+    return (
+        f"Arrivals ended before all measured jobs had finished: {listed(few(rows))}. The last of them ran in "
+        "an emptying cluster; more jobs after the window mend that."
+    )

@@ -1,0 +1,45 @@
+"""How many jobs the means of a run cover: one that is stopped early leaves out unfinished ones. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+PARTIAL = "longer and later ones are missing, so these rows compare with no other"
+_MOST = 4
+
+
+class Covered(NamedTuple):
+    """Jobs that the means of a run cover, of those that they are about (all, or those of the window)."""
+
+    finished: int
+    jobs: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether no job is left out. Longer jobs are left out more often, so the means are too low."""
+        return self.finished == self.jobs
+
+
+def covered(summary: Mapping[str, Any]) -> Covered:
+    """Return what the means of a summary cover."""
+    measured = summary.get("measured")
+    if measured is not None:
+        return Covered(int(measured["finished"]), int(measured["jobs"]))
+    finished = int(summary["finished"])
+    return Covered(finished, finished if summary["stopped_by"] == "window" else int(summary["jobs"]))
+
+
+def window_sizes(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many jobs the windows of these runs measure; empty if all jobs are measured."""
+    sizes = {covered(each).jobs for each in summaries if covered(each).jobs < int(each["jobs"])}
+    return " or ".join(map(str, sorted(sizes)))
+
+
+def coverage_notes(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what to say below a table of these runs about the jobs that their means cover."""
+    sizes = window_sizes(summaries)
+    short = [each for each in map(covered, summaries) if not each.whole]
+    counts = list(dict.fromkeys(f"{each.finished} of {each.jobs}" for each in short))
+    shown = ", ".join(counts[:_MOST]) + ", ..." * (len(counts) > _MOST)
+    window = f"window: JCT, queue and makespan are those of {sizes} jobs"
+    partial = f"*: means over the measured jobs that had finished, {shown}: {PARTIAL}"
+    return [window] * bool(sizes) + [partial] * bool(short)

@@ -1,0 +1,76 @@
+"""Whether the queue of runs grows as long as jobs arrive: then there is no steady state to measure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from artist.results.jobcolumns import measured_jobs
+from artist.results.measures import estimated
+from artist.results.run import Run
+from artist.results.steps import Floats, thin_steps
+
+LEAST_MEASURED = 30  # fewer measured jobs have no thirds to compare
+LEAST_WAITING = 1.0  # a queue of fewer jobs in the last third is none
+GROWTH = 0.5  # of the mean queue: what it must grow by, if its interval over replicates lies above 0
+GROWTH_ALONE = 1.0  # with fewer than 3 replicates, so no interval; a queue that grows from 0 on has 1.33
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Waiting jobs in the first and the last third of the time in which measured jobs arrive.
+
+    The number of waiting jobs is averaged over time, and over replicates. It tells growth under any order of
+    service: a policy that starves some jobs delays early ones as much as late ones, so queueing times alone
+    do not.
+
+    Attributes
+    ----------
+    grows
+        Whether it grows by more than GROWTH of its mean and the 95 % interval of the growth lies above 0; by
+        more than GROWTH_ALONE of its mean with fewer than 3 replicates.
+    """
+
+    first: float
+    last: float
+    grows: bool
+
+
+def drift(runs: Sequence[Run]) -> Drift | None:
+    """Return the drift of replicates; None where jobs do not arrive over time, or are few.
+
+    Raises
+    ------
+    InputError
+        If a table of theirs is damaged.
+    """
+    every = [_thirds(run) for run in runs]
+    thirds = [each for each in every if each is not None]
+    if len(thirds) < len(every):
+        return None
+    first, middle, last = np.mean(thirds, axis=0)
+    growth = estimated([float(each[2] - each[0]) for each in thirds])
+    least = GROWTH_ALONE if growth.low is None else GROWTH
+    enough = last - first > least * (first + middle + last) / 3
+    above = growth.low is None or growth.low > 0
+    return Drift(float(first), float(last), bool(last >= LEAST_WAITING and enough and above))
+
+
+def drained(run: Run) -> bool:
+    """Return whether the last jobs of a window finish after the last arrival, in an emptying cluster."""
+    submit, finish = run.numbers("jobs", ["submit_s", "finish_s"])
+    measured = measured_jobs(run, len(submit))
+    return not measured.all() and bool(np.any(finish[measured] > submit.max()))
+
+
+def _thirds(run: Run) -> Floats | None:
+    """Return the mean queue length in each third of the measured arrivals; None if there are no thirds."""
+    (submit,) = run.numbers("jobs", ["submit_s"])
+    times, queue = run.numbers("timeline", ["time_s", "queue_length"])
+    arrivals = submit[measured_jobs(run, len(submit))]
+    if len(arrivals) < LEAST_MEASURED or not len(times):
+        return None
+    start, end = float(arrivals.min()), min(float(arrivals.max()), float(times[-1]))
+    if end <= start:
+        return None
+    return thin_steps(times, queue, np.linspace(start, end, 4))[0]

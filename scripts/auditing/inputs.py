@@ -1,0 +1,185 @@
+"""What a run folder says, read with pandas and YAML alone."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil, ulp
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+EXACT_NS = 2**53
+DELAYS = ("start", "resume", "restart", "migrate", "resize", "retune")
+_CSV = "artist.workload.readers.canonical.CanonicalCsv"
+_MAPPED = "artist.workload.readers.columns."
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine of the configuration."""
+
+    name: str
+    rack: int
+    gpus: int
+    cpus: int
+    memory_bytes: int
+    gpu_type: str
+    present: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the trace and the configuration say of a job; None where the run folder does not lead to it."""
+
+    gpus: int
+    counts: range | None
+    max_machines: int = 0
+    gpu_types: tuple[str, ...] = ()
+    elastic: bool | None = False
+    utilisation: float | None = None
+    delays_ns: Mapping[str, int] | None = field(default_factory=dict)
+    on_stop: str | None = None
+    iterations: int | None = None
+    work_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The files of a run folder, with times still in seconds."""
+
+    config: dict[str, Any]
+    summary: dict[str, Any]
+    jobs: pd.DataFrame
+    events: pd.DataFrame
+    timeline: pd.DataFrame
+    resources: pd.DataFrame | None
+    machines: list[Machine]
+    trace: pd.DataFrame | None
+    costs: pd.DataFrame | None
+
+    @property
+    def grain_ns(self) -> int:
+        """By how much a time of the run may be off when it is read (`Findings`)."""
+        end_s = float(self.timeline["time_s"].max())
+        return 0 if end_s * 1e9 < EXACT_NS else ceil(ulp(end_s) * 1e9)
+
+
+def read_run(folder: Path) -> RunFiles:
+    """Read a run folder, and the trace if it is one of our own CSV files that is still there."""
+    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    jobs, events, timeline = (
+        pd.read_parquet(folder / f"{n}.parquet") for n in ("jobs", "events", "timeline")
+    )
+    resources = folder / "resources.parquet"
+    workload, table = config["workload"], config["overheads"].get("table")
+    path = Path(str(workload.get("path")))
+    has_trace = workload["_target_"] == _CSV and path.is_file()
+    return RunFiles(
+        config,
+        json.loads((folder / "summary.json").read_text(encoding="utf-8")),
+        jobs,
+        events,
+        timeline,
+        pd.read_parquet(resources) if resources.is_file() else None,
+        _machines(config),
+        pd.read_csv(path, dtype=str, keep_default_na=False).set_index("job_id") if has_trace else None,
+        pd.read_csv(table) if table else None,
+    )
+
+
+def to_ns(seconds: float) -> int:
+    """Return whole nanoseconds."""
+    return round(float(seconds) * 1e9)
+
+
+def maybe(value: float) -> float | None:
+    """Return a number, or None for a cell without one."""
+    return None if pd.isna(value) else float(value)
+
+
+def capacity_events(config: dict[str, Any]) -> pd.DataFrame | None:
+    """Return the file of capacity events as texts, None if there is none or it is gone."""
+    path = config["cluster"].get("events")
+    return pd.read_csv(path, dtype=str, keep_default_na=False) if path and Path(path).is_file() else None
+
+
+# --- the machines
+
+
+def _machines(config: dict[str, Any]) -> list[Machine]:
+    """Return the machines: `machines_per_rack` to a rack, then those that join later, with a new name."""
+    cluster, topology = config["cluster"], config["topology"]
+    per_rack = cluster["machines_per_rack"] or topology["machines_per_rack"]
+    default = cluster["machine_type"] or topology["default_machine_type"]
+    groups = cluster["machines"]
+    if not isinstance(groups, list):
+        groups = [{"type": default, "count": groups or (cluster["racks"] or 2) * per_rack}]
+    types = [group["type"] for group in groups for _ in range(group["count"])]
+    made = [_machine(f"m{i}", i // per_rack, topology["machine_types"][kind]) for i, kind in enumerate(types)]
+    rows = capacity_events(config)
+    known, last_rack = {machine.name for machine in made}, made[-1].rack
+    for row in [] if rows is None else rows.to_dict("records"):
+        if row["machine"] not in known:
+            known.add(row["machine"])
+            kind = topology["machine_types"][row.get("type") or default]
+            made.append(_machine(row["machine"], int(row.get("rack") or last_rack), kind, present=False))
+    return made
+
+
+def _machine(name: str, rack: int, kind: dict[str, Any], present: bool = True) -> Machine:
+    memory = round(kind["memory_gib"] * 2**30)
+    return Machine(name, rack, kind["gpus"], kind["cpus"], memory, str(kind["gpu_type"]), present)
+
+
+# --- the jobs
+
+
+def asked(run: RunFiles) -> dict[str, Asked]:
+    """Return what each job asked for, by its id."""
+    source = run.config["workload"]["_target_"]
+    rows = {} if run.trace is None else run.trace.to_dict("index")
+    made = {}
+    for job, model, gpus in zip(run.jobs["job_id"], run.jobs["model"], run.jobs["gpus"], strict=True):
+        constants = {kind: to_ns(run.config["overheads"][f"{kind}_s"]) for kind in DELAYS}
+        if run.costs is not None:
+            constants |= _measured(run.costs, model, gpus)
+        on_stop = run.config["overheads"]["on_stop"]
+        if job in rows:
+            made[job] = _of_row(rows[job], int(gpus), constants, on_stop)
+        elif source.startswith("artist.") and source != _CSV and not source.startswith(_MAPPED):
+            made[job] = Asked(int(gpus), range(gpus, gpus + 1), delays_ns=constants, on_stop=on_stop)
+        else:
+            made[job] = Asked(int(gpus), None, elastic=None, delays_ns=None)
+    return made
+
+
+def _measured(costs: pd.DataFrame, model: str, gpus: int) -> dict[str, int]:
+    rows = costs[(costs["model"] == model) & (costs["gpus"] == gpus)]
+    cells = rows.iloc[-1].to_dict() if len(rows) else {}
+    return {k: to_ns(cells[f"{k}_s"]) for k in DELAYS if pd.notna(cells.get(f"{k}_s"))}
+
+
+def _of_row(row: Mapping[Any, str], gpus: int, delays: dict[str, int], on_stop: str) -> Asked:
+    def number(name: str, default: float = 0) -> float:
+        return float(row[name]) if row.get(name, "").strip() else default
+
+    least, most = int(number("min_gpus")), int(number("max_gpus"))
+    counts = range(least, most + 1, int(number("step", 1))) if most else range(gpus, gpus + 1)
+    own = {
+        kind: to_ns(number(f"{kind}_delay_s")) for kind in DELAYS if row.get(f"{kind}_delay_s", "").strip()
+    }
+    work_s = number("iterations") * number("compute_s") or number("duration_s")
+    return Asked(
+        gpus,
+        None if number("fungible") else counts,
+        int(number("max_machines")),
+        tuple(part.strip() for part in row.get("gpu_types", "").split("|") if part.strip()),
+        bool(most),
+        number("gpu_utilization", 1),
+        delays | own,
+        row.get("on_stop") or on_stop,
+        int(number("iterations")) or None,
+        None if row.get("measured_on") else to_ns(work_s),
+    )

@@ -1,0 +1,146 @@
+"""summary.json recounted: counts, distributions, shares of the GPUs' time."""
+
+from collections.abc import Sequence
+from math import fsum
+from typing import Any
+
+import pandas as pd
+
+from auditing.accounts import Account
+from auditing.findings import Findings
+from auditing.inputs import RunFiles, to_ns
+from auditing.replay import Replay
+
+CHECK = "summary.json"
+_UTILISATION = "gpu_utilization"
+_NOT_OURS = ("policy", "network_distinct", "network_fallbacks", "network_carried", "run")
+
+
+def check_summary(run: RunFiles, replay: Replay, found: Findings) -> None:
+    """Compare every number of the summary with our own, and name those that we have none for."""
+    written = _flat(run.summary)
+    ours = _flat(_recounted(run, replay))
+    for name in sorted(ours.keys() | written.keys()):
+        if name in ours and name in written:
+            _compare(found, name, ours[name], written[name])
+        elif name.split(".")[0] not in (*_NOT_OURS, _UTILISATION):
+            found.hold(CHECK, False, "{}: recounted {}, written {}", name, ours.get(name), written.get(name))
+    _check_utilisation(run, replay, found)
+    there = [name for name in _NOT_OURS if name in run.summary]
+    found.unknown.append(f"{', '.join(there)} of summary.json: neither events nor tables lead to them")
+
+
+def _compare(found: Findings, name: str, ours: Any, written: Any) -> None:
+    before = len(found.faults.get(CHECK, []))
+    if not found.same(CHECK, ours, written):
+        found.faults[CHECK][before] = f"{name}: {found.faults[CHECK][before]}"
+
+
+def _flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
+
+
+def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
+    accounts = list(replay.accounts.values())
+    chosen = _chosen(run, accounts)
+    counted = [i for i in chosen if accounts[i].finish_ns is not None]
+    last_ns = max((accounts[i].finish_ns or 0 for i in counted), default=None)
+    first_ns = min(accounts[i].submit_ns for i in chosen)
+    exposed = [to_ns(time_s) for time_s in run.jobs["exposed_comm_s"]]
+    ran = run.jobs[run.jobs["compute_s"] > 0]
+    overhead = ran["exposed_comm_s"] / ran["compute_s"]
+    capacity = replay.capacity_gpu_ns
+    return {
+        "jobs": len(accounts),
+        "finished": sum(account.finish_ns is not None for account in accounts),
+        "stopped_by": _stopped_by(run, accounts),
+        "measured": {"jobs": len(chosen), "finished": len(counted)},
+        "makespan_s": None if last_ns is None else (last_ns - first_ns) / 1e9,
+        "jct_s": _distribution([(accounts[i].finish_ns or 0) - accounts[i].submit_ns for i in counted]),
+        "queueing_s": _distribution([accounts[i].queueing_ns for i in counted]),
+        "exposed_s": _distribution([exposed[i] for i in counted]),
+        "comm_overhead": {
+            "mean": float(overhead.mean()) if len(overhead) else None,
+            "p95": float(overhead.quantile(0.95)) if len(overhead) else None,
+        },
+        "gpu_allocated": replay.busy_gpu_ns / capacity if capacity else None,
+        **_resources(run),
+        "preemptions": sum(account.counts.get("preempted", 0) for account in accounts),
+        "migrations": sum(account.counts.get("migrate", 0) for account in accounts),
+        "placements": replay.placements,
+        "events": int((run.events["kind"] != "reprice").sum()),
+        "seed": run.config["seed"],
+    }
+
+
+def _stopped_by(run: RunFiles, accounts: Sequence[Account]) -> str:
+    if all(account.finish_ns is not None for account in accounts):
+        return "finished"
+    window = run.config["stop"]["jobs"]
+    return "window" if window and all(a.finish_ns is not None for a in accounts[slice(*window)]) else "time"
+
+
+def _chosen(run: RunFiles, accounts: Sequence[Account]) -> range:
+    """Return the jobs that times are about: all, or those of the window."""
+    return range(len(accounts))[slice(*run.config["stop"]["jobs"] or (None,))]
+
+
+def _distribution(times_ns: Sequence[int]) -> dict[str, float | None]:
+    """Return the statistics of some times in seconds; percentiles linear, tails above them."""
+    if not times_ns:
+        return dict.fromkeys(("mean", "median", "p95", "p99", "max", "mean_beyond_p95", "mean_beyond_p99"))
+    series = pd.Series(times_ns, dtype="float64")
+    p95, p99 = series.quantile(0.95), series.quantile(0.99)
+    return {
+        "mean": _mean_s(times_ns),
+        "median": float(series.median()) / 1e9,
+        "p95": float(p95) / 1e9,
+        "p99": float(p99) / 1e9,
+        "max": max(times_ns) / 1e9,
+        "mean_beyond_p95": _mean_s([t for t in times_ns if t > p95] or [max(times_ns)]),
+        "mean_beyond_p99": _mean_s([t for t in times_ns if t > p99] or [max(times_ns)]),
+    }
+
+
+def _mean_s(times_ns: Sequence[int]) -> float:
+    return sum(times_ns) / len(times_ns) / 1e9
+
+
+def _resources(run: RunFiles) -> dict[str, Any]:
+    """Return the means of resources.parquet: uses over the GPUs' time, the blocking index over time."""
+    table = run.resources
+    if table is None:
+        return {}
+    table = table.merge(run.timeline[["time_s", "capacity_gpus"]], on="time_s", how="outer").ffill()
+    span_s = table["time_s"].diff().shift(-1).fillna(0.0)
+    gpu_s = span_s * table["capacity_gpus"]
+    uses = {name: fsum(table[name] * gpu_s) / gpu_s.sum() for name in ("storage", "cpu", "gpu", "network")}
+    return {"resources": uses, "blocking_index": fsum(table["blocking_index"] * span_s) / span_s.sum()}
+
+
+def _check_utilisation(run: RunFiles, replay: Replay, found: Findings) -> None:
+    """Hold GPU utilisation between the bounds that follow from compute time and the GPUs held.
+
+    They meet, but for rounding, where jobs keep their number of GPUs and the trace says how busy those are.
+    """
+    least = most = 0.0
+    for compute_s, account in zip(run.jobs["compute_s"], replay.accounts.values(), strict=True):
+        counts, busy = account.gpus_held or {0: None}, account.asked.utilisation
+        slack_ns = len(account.gpus_held) and account.steps + 1
+        least += (to_ns(compute_s) * min(counts) - slack_ns) * (busy or 0.0)
+        most += (to_ns(compute_s) * max(counts) + slack_ns) * (1.0 if busy is None else busy)
+    written, capacity = run.summary[_UTILISATION], replay.capacity_gpu_ns
+    if not capacity:
+        found.same(CHECK, None, written)
+        return
+    low, high = (least / capacity, most / capacity)
+    text = "{}: recounted {} to {}, written {}"
+    found.hold(
+        CHECK, low * (1 - 1e-12) <= written <= high * (1 + 1e-12), text, _UTILISATION, low, high, written
+    )
+    if high - low > 1e-6:
+        why = "how long an elastic job computed on how many GPUs, or how busy they were, is not told"
+        found.unknown.append(f"{_UTILISATION} only as {low:.4f} to {high:.4f}: {why}")

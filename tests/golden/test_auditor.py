@@ -1,0 +1,209 @@
+"""What the auditor says of three jobs on two machines, whole and damaged.
+
+a and b have 8 GPUs, c has 16; a needs 100 iterations of 1 s, b 200, c 50. FIFO: a on m0 and b on m1 at 0 s.
+m1 fails at 150.5 s, when b has done 150 iterations and loses half of one; b restarts on m0, which takes 5 s
+more, and ends at 205.5 s. m1 joins again at 250 s, and c starts: 300 s.
+"""
+
+import ast
+import json
+from pathlib import Path
+from shutil import copytree
+
+import audit
+import pandas as pd
+import pytest
+
+JOBS = "job_id,submit_s,gpus,iterations,compute_s\na,0,8,100,1\nb,0,8,200,1\nc,10,16,50,1\n"
+MACHINES = "time_s,kind,machine,deadline_s\n150.5,fail,m1,\n250,join,m1,\n"
+NOT_RECOUNTED = {"policy", "network_distinct", "network_fallbacks", "network_carried", "run"}
+
+
+@pytest.fixture(scope="session")
+def whole(run_under, tmp_path_factory):
+    """Return the run folder of the three jobs."""
+    inputs = tmp_path_factory.mktemp("three")
+    (inputs / "jobs.csv").write_text(JOBS)
+    (inputs / "machines.csv").write_text(MACHINES)
+    files = (f"workload.path={inputs / 'jobs.csv'}", f"cluster.events={inputs / 'machines.csv'}")
+    return run_under("fifo", "network=zero", "cluster.machines=2", "overheads.start_s=0", *EVICTED, *files)
+
+
+EVICTED = ("overheads.resume_s=0", "overheads.restart_s=5")
+
+
+@pytest.fixture
+def folder(whole, tmp_path):
+    """Return a copy of it, to damage."""
+    return Path(copytree(whole, tmp_path / "run"))
+
+
+def _changed(folder, table, column, row, value):
+    """Write another value in a table; a row is its number, or the job or kind of its only event."""
+    path = folder / f"{table}.parquet"
+    frame = pd.read_parquet(path)
+    if isinstance(row, tuple):
+        (row,) = frame.index[(frame["kind"] == row[0]) & (frame["job_id"] == row[1])]
+    assert frame.loc[row, column] != value
+    frame.loc[row, column] = value
+    frame.to_parquet(path)
+
+
+def _faults(folder):
+    return [fault for faults in audit.audit(folder).faults.values() for fault in faults]
+
+
+def test_the_whole_run_is_as_worked_out(folder):
+    """Job b has run 150.5 + 50 s, held 8 GPUs for 5 s more, and nothing is wrong."""
+    assert _faults(folder) == []
+    b = pd.read_parquet(folder / "jobs.parquet").iloc[1]
+    assert (b.running_s, b.overhead_s, b.lost_s, b.finish_s) == (200.5, 5, 0.5, 205.5)
+    assert b.gpu_held_s == 8 * 205.5
+
+
+EVENTS = {
+    "GPUs given twice": (("start", "b"), "allocation", "m0:8", "machine m0: 16 GPUs of 8 held at 0.0 s by"),
+    "CPUs": (("start", "a"), "cpus", "113", "machine m0: 113 CPUs of 112 held at 0.0 s by ['a']"),
+    "memory": (("start", "a"), "memory_bytes", str(2**60), f"machine m0: {2**60} bytes of"),
+    "a failed machine": (("restart", "b"), "allocation", "m1:8", "job b, machine m1: gets Share(gpus=8"),
+    "too few GPUs": (
+        ("start", "a"),
+        "allocation",
+        "m0:4",
+        "job a: gets 4 GPUs at 0.0 s; asked for range(8, 9)",
+    ),
+    "no such machine": (("start", "a"), "allocation", "m7:8", "job a: start at 0.0 s on ['m7']"),
+    "no such job": (("start", "a"), "job_id", "z", "job z: start at 0.0 s of no job of jobs.parquet"),
+    "another kind": (("restart", "b"), "kind", "resume", "job b: resume at 150.5 s is ['restart']"),
+    "another end": (("stop", "b"), "reason", "preempted", "job b: recounted 0, written 1"),
+    "a late finish": (("finish", "a"), "time_s", 101.0, "job a: recounted 101.000000000 s, written 100.0"),
+    "a slow iteration": (("reprice", "c"), "iteration_s", 1.01, "job c: recounted 49, written 50"),
+    "finished twice": (
+        ("reprice", "a"),
+        "kind",
+        "finish",
+        "job a: finish at 100.0 s of a job that is finished",
+    ),
+    "an arrival": (("arrival", "c"), "time_s", 9.0, "job c: recounted 9000000000, written 10000000000"),
+}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_a_damaged_event_is_found(name, folder):
+    """One value of one event, and the first thing that does not fit any more, with both values."""
+    row, column, value, words = EVENTS[name]
+    _changed(folder, "events", column, row, value)
+    assert [fault for fault in _faults(folder) if fault.startswith(words)]
+
+
+def test_a_missing_event_is_found(folder):
+    """Without the stop of b its second start is one of a job that runs."""
+    events = pd.read_parquet(folder / "events.parquet")
+    events[events["kind"] != "stop"].to_parquet(folder / "events.parquet")
+    assert [
+        fault
+        for fault in _faults(folder)
+        if fault.startswith("job b: restart at 150.5 s of a job that is running")
+    ]
+
+
+@pytest.mark.parametrize("table", ["jobs", "timeline"])
+def test_every_number_of_a_table_is_recounted(table, folder, whole):
+    """One more, in the second row, is found in every column."""
+    frame = pd.read_parquet(whole / f"{table}.parquet")
+    numbers = [name for name in frame if frame[name].dtype.kind in "if"]
+    assert len(numbers) > 4
+    for name in numbers:
+        frame.assign(**{name: frame[name] + [0, 1, *[0] * (len(frame) - 2)]}).to_parquet(
+            folder / f"{table}.parquet"
+        )
+        assert _faults(folder), name
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [("running_s", "overhead_s"), ("compute_s", "exposed_comm_s"), ("queueing_s", "running_s")],
+)
+def test_a_second_booked_elsewhere_is_found(less, more, folder):
+    """Sums are kept, so that it takes the events, or the work asked for, to find it."""
+    jobs = pd.read_parquet(folder / "jobs.parquet")
+    jobs.loc[2, [less, more]] += [-1, 1]
+    jobs.to_parquet(folder / "jobs.parquet")
+    assert [fault for fault in _faults(folder) if fault.startswith("job c: ")]
+
+
+def test_every_number_of_the_summary_is_recounted(folder):
+    """A millionth more, one after the other; what is not ours to recount is said to be so."""
+    path = folder / "summary.json"
+    whole = json.loads(path.read_text())
+    for name, value in whole.items():
+        for key in value if isinstance(value, dict) else [None]:
+            damaged = json.loads(json.dumps(whole))
+            place, at = (damaged, name) if key is None else (damaged[name], key)
+            place[at] = f"{place[at]}x" if isinstance(place[at], str) else place[at] * 1.000001 + 1e-6
+            path.write_text(json.dumps(damaged))
+            assert bool(_faults(folder)) == (name not in NOT_RECOUNTED), (name, key)
+
+
+def test_a_window_is_recounted(run_under):
+    """Jobs 2 to 5 are measured: from the submission of the first of them to the last finish among them."""
+    folder = run_under("fifo", "stop.jobs=[2,6]")
+    assert _faults(folder) == []
+    summary, jobs = (
+        json.loads((folder / "summary.json").read_text()),
+        pd.read_parquet(folder / "jobs.parquet"),
+    )
+    assert summary["measured"] == {"jobs": 4, "finished": 4}
+    assert summary["makespan_s"] == jobs.finish_s[2:6].max() - jobs.submit_s[2]
+    assert summary["makespan_s"] != jobs.finish_s.max() - jobs.submit_s[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "rows", "words"),
+    [("group_depth", 1, slice(None), "with other members, of"), ("group_gpus", "m0:1", 1, "than others")],
+)
+def test_a_damaged_group_is_found(column, value, rows, words, run_under, tmp_path):
+    """Groups of two jobs are none of depth 1, and the members of one agree on what it owns."""
+    folder = Path(copytree(run_under("muri_l_2"), tmp_path / "run"))
+    events = pd.read_parquet(folder / "events.parquet")
+    events.loc[events.index[events["group"].notna()][rows], column] = value
+    events.to_parquet(folder / "events.parquet")
+    assert any(words in fault for fault in _faults(folder))
+
+
+def test_the_file_of_machines_is_held_against_the_events(folder, whole):
+    """m1 is to join at 251 s, and joins at 250 s."""
+    config = (folder / "config.yaml").read_text()
+    other = folder / "machines.csv"
+    other.write_text(MACHINES.replace("250", "251"))
+    name = next(line for line in config.splitlines() if line.startswith("  events:"))
+    (folder / "config.yaml").write_text(config.replace(name, f"  events: {other}"))
+    assert _faults(folder) == ["recounted (251000000000, 'join', 'm1'), written (250000000000, 'join', 'm1')"]
+
+
+def test_the_command_says_what_is_wrong(whole, folder, tmp_path, capsys):
+    """0 and a line a check; 1 with the fault below its check; 1 for a file that is gone; 2 without a run."""
+    assert audit.main([str(whole)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == str(whole)
+    assert lines[-1] == "1 runs, 0 of them with faults"
+    assert all(line.startswith(("  ok ", "  not recounted: ")) for line in lines[1:-1])
+    _changed(folder, "jobs", "evictions", 1, 0)
+    assert audit.main([str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    wrong = next(i for i, line in enumerate(lines) if line.startswith("  WRONG"))
+    assert lines[wrong].split(maxsplit=4) == ["WRONG", "1", "of", "3", "jobs.parquet: evictions"]
+    assert lines[wrong + 1] == "    job b: recounted 1, written 0"
+    (folder / "timeline.parquet").unlink()
+    assert audit.main([str(tmp_path)]) == 1
+    assert audit.main([str(whole / "config.yaml")]) == 2
+
+
+def test_it_shares_no_code_with_the_simulator():
+    """Nothing of artist or netmodels is imported, so that it cannot share a fault with them."""
+    scripts = Path(audit.__file__).parent
+    for path in (scripts / "audit.py", *(scripts / "auditing").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.split(".")[0] in ("artist", "netmodels")], path

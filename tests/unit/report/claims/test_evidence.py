@@ -1,0 +1,112 @@
+"""What claims ask of a run that table.csv does not have: overheads, throughputs, timers, and job by job."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from artist.report.claims.evaluate import Result, evaluate
+from artist.report.claims.evidence import Evidence
+from artist.report.claims.schema import Claim
+from artist.results.run import Run
+
+Maker = Callable[..., list[Run]]
+Holder = Callable[..., Result]
+
+
+def number(run: Run, metric: str, **more: Any) -> float | None:
+    """Hold a number against a run; return ours."""
+    claim = Claim.model_validate({"says": "much", "source": "1", "metric": metric, "paper": 0.2} | more)
+    return evaluate(claim, [Evidence(run)]).decisive.ours.mean
+
+
+def rewrite(run: Run, name: str, values: list[float | None]) -> None:
+    """Give a column of jobs.parquet other values."""
+    path = run.folder / "jobs.parquet"
+    table = pq.read_table(path)
+    column = pa.array(values, pa.float64())
+    pq.write_table(table.set_column(table.column_names.index(name), name, column), path)
+
+
+def test_overheads_are_by_model_and_tier(runs: Maker) -> None:
+    """BERT of the run on paper is on a rack: 2.5 s of 10 s; there is none of it in a machine."""
+    (run,) = runs({("old", 2): (1.0,)})
+    assert number(run, "overhead", model="bert_large", tier="rack") == 0.25
+    assert number(run, "overhead", model="bert_large", tier="machine") is None
+
+
+def test_throughputs_are_relative_to_each_job_alone(runs: Maker) -> None:
+    """Alone a would take 5 of its 10 s, b 10 of 12.5 s, c 1 of 4 s: 0.5, 0.8, 0.25; a and c are one model."""
+    (run,) = runs({("old", 2): (1.0,)})
+    rewrite(run, "ideal_s", [5.0, 10.0, 1.0])
+    assert number(run, "normalised_throughput", model="bert_large") == 0.8
+    assert number(run, "normalised_throughput", model="resnet50") == 0.375
+    assert number(run, "normalised_throughput") == pytest.approx(1.55)
+    assert number(run, "normalised_throughput", model="vgg16") is None
+    rewrite(run, "running_s", [10.0, 0.0, 4.0])  # b has not run
+    assert number(run, "normalised_throughput") == 0.75
+
+
+@pytest.mark.parametrize(
+    ("new", "ours"),
+    [
+        ([8.0, 43.0, 5.0], 0.25),  # -20, +100 and +25 %
+        ([8.0, 43.0, 3.2], -0.2),  # two of three sooner: -20, +100, -20 %
+        ([8.0, None, 5.0], 0.025),  # b has not finished: -20 and +25 %
+    ],
+)
+def test_jobs_are_compared_one_by_one(
+    runs: Maker, held: Holder, new: list[float | None], ours: float
+) -> None:
+    """Under old they take 10, 21.5 and 4 s; the change of the one in the middle."""
+    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
+    rewrite(made[1], "jct_s", new)
+    result = held(made, metric="jct_job_by_job_s", paper="lower")
+    assert result.decisive.ours.mean == pytest.approx(ours)
+
+
+def test_only_jobs_of_the_window_are_compared(runs: Maker, held: Holder) -> None:
+    """The second and third: +100 and +25 %; the first, -20 %, only fills the cluster."""
+    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)}, stop={"jobs": [1, 3]})
+    rewrite(made[1], "jct_s", [8.0, 43.0, 5.0])
+    result = held(made, metric="jct_job_by_job_s", paper="lower")
+    assert result.decisive.ours.mean == pytest.approx(0.625)
+
+
+def test_no_job_that_both_finished_is_no_ratio(runs: Maker, held: Holder) -> None:
+    """Nothing can be said of jobs that one of the two never completed."""
+    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
+    rewrite(made[1], "jct_s", [None, None, None])
+    assert held(made, metric="jct_job_by_job_s", paper="lower").verdict == "no ratio"
+
+
+def test_rack_timers_are_averaged_over_time_and_demands(runs: Maker) -> None:
+    """16 GPUs: 24 h for 10 s, 4 h for 30 s: 9 h; 32 GPUs: 3 h from 20 s on; mean 6 h. No machine timers."""
+    (run,) = runs({("dally", 2): (40.0,)})
+    notes = [
+        (0.0, "rack timer, 16 GPUs (h)", 24.0),
+        (0.0, "machine timer, 4 GPUs (h)", 99.0),
+        (10.0, "rack timer, 16 GPUs (h)", 4.0),
+        (20.0, "rack timer, 32 GPUs (h)", 3.0),
+    ]
+    claim = Claim.model_validate(
+        {"says": "longer", "source": "Fig. 5", "metric": "rack_timer_mean_h", "policy": "dally",
+         "against": "manual", "paper": "higher"}
+    )  # fmt: skip
+    assert Evidence(run).value("rack_timer_mean_h", claim) is None  # it noted nothing
+    pd.DataFrame(notes, columns=["time_s", "name", "value"]).to_parquet(run.folder / "policy.parquet")
+    assert Evidence(run).value("rack_timer_mean_h", claim) == pytest.approx(6.0)
+
+
+def test_a_timer_that_is_noted_at_the_end_has_its_value(runs: Maker) -> None:
+    """No time passes after it, so there is nothing to weigh it by."""
+    (run,) = runs({("dally", 2): (40.0,)})
+    notes = {"time_s": [40.0], "name": ["rack timer, 16 GPUs (h)"], "value": [7.0]}
+    pd.DataFrame(notes).to_parquet(run.folder / "policy.parquet")
+    found = Evidence(run).value("rack_timer_mean_h", Claim.model_construct())
+    assert isinstance(found, float)
+    assert math.isclose(found, 7.0)

@@ -1,0 +1,178 @@
+"""What the page warns of before it compares: unfinished jobs, missing seeds, queues that grow."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from artist.report.command import main
+from artist.report.page.comparison_table import comparison_table
+from artist.report.words.cautions import cautions
+from artist.report.words.findings import findings
+from artist.report.words.notes import comparison_notes, lead
+from artist.results.compare import Comparison, compare
+from artist.results.digest import Digest, digest
+from artist.results.drift import Drift
+from artist.results.folder import read_run
+from artist.results.run import Run
+from artist.results.scenarios import contest
+
+Made = Callable[..., Run]
+
+
+@pytest.fixture
+def made(run_folder: Callable[..., Path], tmp_path: Path) -> Made:
+    """Write the run on paper; its means cover so many of its 3 jobs."""
+
+    def make(policy: str, seed: int = 0, mean_s: float = 10.0, finished: int = 3, racks: int = 1) -> Run:
+        config = {"policy": {"name": policy}, "seed": seed, "cluster": {"racks": racks}}
+        run = read_run(run_folder(tmp_path / f"{policy}{seed}{racks}", config))
+        run.summary["measured"] = {"jobs": 3, "finished": finished}
+        run.summary["finished"] = finished
+        run.summary["jct_s"]["mean"] = mean_s
+        return run
+
+    return make
+
+
+def digests(comparison: Comparison, **facts: Any) -> list[Digest]:
+    """Digest all rows, of which these facts hold."""
+    return [replace(digest(group), **facts) for group in comparison.groups]
+
+
+def warned(runs: Sequence[Run], **facts: Any) -> dict[str, str]:
+    """Return what the page warns of."""
+    comparison = compare(runs)
+    return dict(cautions(comparison, contest(comparison), digests(comparison, **facts)))
+
+
+def test_nothing_to_warn_of(made: Made) -> None:
+    """All jobs finished, all seeds there, no queue grows."""
+    assert warned([made("fifo"), made("srtf")]) == {}
+
+
+def test_rows_that_are_not_whole_are_named(made: Made) -> None:
+    """Of 3 jobs each, fifo finished 2 and 1 with its two seeds: 3 of 6 in its row."""
+    runs = [made("fifo", 0, finished=2), made("fifo", 1, finished=1), made("srtf", 0), made("srtf", 1)]
+    assert warned(runs)["Not compared"] == (
+        "Means cover only the jobs that had finished: fifo * (3 of 6 jobs); longer and later ones are "
+        "missing, so these rows compare with no other."
+    )
+
+
+def test_a_row_that_is_not_whole_is_never_best(made: Made) -> None:
+    """1 s under fifo over 1 of 3 jobs; of the others srtf, 50 s, is best, and las 100 s: 50 % below las."""
+    runs = [made("fifo", mean_s=1.0, finished=1), made("las", mean_s=100.0), made("srtf", mean_s=50.0)]
+    comparison = compare(runs)
+    against_las = contest(comparison, "policy=las")
+    said = dict(findings(comparison, against_las, digests(comparison)))
+    assert said["Mean completion time (JCT)"] == ("srtf is lowest with 50.0 s, 50 % below las (1.67 min).")
+    assert "fifo" not in "".join(said.values())
+
+
+def test_reasons_and_trade_offs_leave_it_out(made: Made) -> None:
+    """The baseline fifo was stopped: it waits most and has the least p99, 1 s, and no sentence is about it.
+
+    Between las and srtf all of the difference, 50 s, is computing; their p99 are the same.
+    """
+    runs = [made("fifo", mean_s=1.0, finished=1), made("las", mean_s=100.0), made("srtf", mean_s=50.0)]
+    runs[0].summary["jct_s"] |= {"p99": 1.0, "max": 1.0}
+    comparison = compare(runs)
+    parts = np.array([[900.0, 0, 0, 0, 0, 0], [0, 100, 0, 0, 0, 0], [0, 50, 0, 0, 0, 0]])
+    rows = [replace(row, parts_s=own) for row, own in zip(digests(comparison), parts, strict=True)]
+    said = dict(findings(comparison, contest(comparison), rows))
+    assert said["In short"] == "srtf has the lowest mean JCT, mainly because jobs compute for less time."
+    assert "under las" in said["Why"]
+    assert "fifo" not in "".join(said.values())
+
+
+def test_no_difference_is_shown_to_or_of_it(made: Made) -> None:
+    """The baseline fifo is not whole: its 1 s is no best; utilisation, which is of all jobs, is compared."""
+    runs = [made("fifo", mean_s=1.0, finished=2), made("las", mean_s=20.0), made("srtf", mean_s=5.0)]
+    comparison = compare(runs)
+    table = comparison_table(comparison, contest(comparison))
+    names = [column.name for column in table.columns]
+    fifo, las, srtf = table.rows
+    mean = names.index("jct_mean_s")
+    assert [row[mean].apart for row in table.rows] == [None, None, None]
+    assert [row[mean].best for row in table.rows] == [False, False, True]
+    assert fifo[mean].text == "1.00"
+    assert [row[names.index("finished")].text for row in (fifo, las, srtf)] == ["2*", "3", "3"]
+    assert las[names.index("gpu_utilization")].apart == 0.0
+    assert any(note.startswith("*: means over") for note in comparison_notes(comparison, contest(comparison)))
+
+
+def test_a_line_along_a_number_needs_whole_runs(made: Made) -> None:
+    """At 2 racks fifo was stopped, so only srtf has a line from 1 to 2 racks."""
+    runs = [
+        made(policy, racks=racks, mean_s=mean_s, finished=2 if (policy, racks) == ("fifo", 2) else 3)
+        for policy, racks, mean_s in (
+            ("fifo", 1, 50.0),
+            ("fifo", 2, 1.0),
+            ("srtf", 1, 40.0),
+            ("srtf", 2, 20.0),
+        )
+    ]
+    comparison = compare(runs)
+    said = dict(findings(comparison, contest(comparison), digests(comparison)))
+    assert "fifo" not in said["Cluster size"]
+    assert "srtf" in said["Cluster size"]
+
+
+def test_missing_seeds_are_named(made: Made) -> None:
+    """Three seeds of srtf and only the first of fifo at 1 rack; at 2 racks all rows have one seed."""
+    runs = [
+        made("fifo"),
+        *(made("srtf", seed) for seed in range(3)),
+        made("fifo", racks=2),
+        made("srtf", racks=2),
+    ]
+    assert warned(runs)["Missing runs"] == (
+        "Rows that lack seeds of others (failed, or not run) are means over other jobs: fifo, 1 rack (1, 2)."
+    )
+
+
+def test_growing_queues_are_named(made: Made) -> None:
+    """2 jobs wait in the first third of the arrivals, 51.7 in the last."""
+    said = warned([made("fifo")], drift=Drift(2.0, 51.66, True))["Not steady"]
+    assert "fifo (2 to 51.7 jobs)" in said
+    assert said.endswith("Of one run alone it may be chance.")
+
+
+def test_with_replicates_growth_is_not_called_chance(made: Made) -> None:
+    """Two runs of one row."""
+    said = warned([made("fifo", seed) for seed in (0, 1)], drift=Drift(2.0, 51.66, True))
+    assert said["Not steady"].endswith("mean times grow with the length of the run.")
+
+
+def test_queues_that_do_not_grow_are_no_matter(made: Made) -> None:
+    """The drift is known, and is none."""
+    assert warned([made("fifo")], drift=Drift(2.0, 2.1, False)) == {}
+
+
+def test_arrivals_that_end_too_soon_are_told(made: Made) -> None:
+    """One run of one."""
+    assert "fifo (1 of 1 runs)" in warned([made("fifo")], drained=1)["Arrivals too short"]
+
+
+def test_the_command_warns_on_stderr_and_on_the_page(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seed 1 of srtf is missing: it is the first thing that the page says."""
+    for policy, seed in (("fifo", 0), ("fifo", 1), ("srtf", 0)):
+        run_folder(tmp_path / "s" / f"{policy}{seed}", {"policy": {"name": policy}, "seed": seed})
+    assert main([str(tmp_path / "s")]) == 0
+    warning = "Rows that lack seeds of others (failed, or not run) are means over other jobs: srtf (1)."
+    assert f"missing runs: {warning}" in capsys.readouterr().err
+    page = (tmp_path / "s" / "report" / "report.html").read_text()
+    assert page.index(warning) < page.index("In short")
+
+
+def test_the_lead_names_the_window(made: Made) -> None:
+    """3 jobs, of which a window measures 2."""
+    run = made("fifo")
+    run.summary["measured"] = {"jobs": 2, "finished": 2}
+    assert lead(compare([run])) == "1 run of 3 jobs, times over 2 of them: policy fifo."
