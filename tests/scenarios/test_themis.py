@@ -180,3 +180,25 @@ def test_a_job_breaks_a_lease_once():
     result, events = run_breaking([job("a", 1, 150), job("b", 1, 150)])
     assert stops(events) == [(0, 1), (1, 100), (0, 200)]
     assert seconds(result, "finish_ns") == [300, 251]
+
+
+def test_no_more_leases_are_broken_than_gpus_lack():
+    """Three GPUs; a at 0 and c at 10 (1 GPU, 1000 s each) leave one free; b (2 GPUs, 10 s) comes at 20.
+
+    A and c are within their share: 1.0. With 3 jobs b has 20 s alone, and 20 s at 30: 1.0. It lacks one GPU.
+    """
+    jobs = [job("a", 1, 1000), job("c", 1, 1000, at=10), job("b", 2, 10, at=20)]
+    result, events = run_breaking(jobs, gpus=3)
+    assert stops(events) == [(0, 30)]
+    assert seconds(result, "finish_ns") == pytest.approx([1010, 1010, 40])
+
+
+def test_a_broken_lease_is_for_the_newcomer_not_for_the_largest_gain():
+    """One GPU, all may bid; c (20 s) and a (1000 s) at 0, b (50 s) at 1. C gains most, and is first.
+
+    At 1 there were 2 jobs: c has 20 / 40, a 1001 / 2000, which is worse, b 50 / 150. A starts, though b would
+    gain more by a lease: log(150 / 50) against log(1101 / 1001).
+    """
+    jobs = [job("c", 1, 20), job("a", 1, 1000), job("b", 1, 50, at=1)]
+    result, _ = run(jobs, lease_s=100, newcomers_break_leases=True, fairness_knob=0)
+    assert seconds(result, "first_start_ns")[:2] == [0, 1]
