@@ -25,7 +25,7 @@ Differs from Gavel:
 
 - GPUs of one kind: shares are of the time on any GPUs, and no program has to be solved.
 - Rounds received count from a job's arrival; there from the last change of the shares.
-- Among equal priorities the job that arrived first comes first. In the program of Muri's authors it is the one
+- Among equal priorities the job that arrived first comes first. In that of Muri's authors it is the one
   that rounding in the solver puts first, anew at each decision: with all jobs at once, where many are equal,
   that alone moves the mean completion time (its trace 1: 8.3 million s here, 4.0 with noise of 1e-7 on the
   shares, 3.4 there).

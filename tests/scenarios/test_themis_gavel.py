@@ -80,6 +80,6 @@ def test_the_isolated_time_is_of_the_speeds_of_then():
 
 
 def test_cpu_jobs_have_no_share_of_the_gpus():
-    """One GPU; d asks for CPUs alone, and runs beside a. Its share would be a division by 0 GPUs."""
-    result, _ = run([job("a", 1, 20), job("d", 0, 5, cpus=1)], cpus=1)
+    """Two GPUs and CPUs; a takes one of each, d one CPU. The share of d would be a division by 0 GPUs."""
+    result, _ = run([job("a", 1, 20), job("d", 0, 5, cpus=1)], 2, cpus=2)
     assert seconds(result, "finish_ns") == [20, 5]
