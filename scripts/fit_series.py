@@ -1,7 +1,7 @@
 """Fit how jobs come in series, by simulated moments; a part of scripts/fit_generator.py.
 
-The seven parameters of `artist.workload.series` are those whose draws, as many jobs in as many days as a
-window of the trace and of fixed seeds, come nearest to its seven figures of time structure
+The eight parameters of `artist.workload.series` are those whose draws, as many jobs in as many days as a
+window of the trace and of fixed seeds, come nearest to its nine figures of time structure
 (`artist.describe.structure`), each relative to what it may be off by. They are searched for by Nelder and
 Mead's simplex, from series of up to 100 jobs and from faster ones of up to 1,000; the nearer one counts.
 """
@@ -25,17 +25,24 @@ LIKELY = Series(
     level_hours=5,
     same_gpus=0.95,
     same_duration=0.85,
+    alone_power=20,
 )
 STARTS = (LIKELY, LIKELY.model_copy(update={"most_jobs": 1000, "pace_s": 20, "pace_spread": 1.8}))
 FRACTIONS = ("same_gpus", "same_duration")
-MAY_BE_OFF = {"hourly_dispersion": 0.2, "daily_dispersion": 0.2, "interarrival_cv": 0.3}  # of the logarithm
+MAY_BE_OFF = {  # of the logarithm
+    "hourly_dispersion": 0.2,
+    "daily_dispersion": 0.2,
+    "interarrival_cv": 0.3,
+    "daily_work_cv": 0.2,
+}
 MAY_DIFFER = {
     "hourly_correlation": 0.05,
     "together": 0.02,
     "gpus_correlation": 0.04,
     "duration_correlation": 0.04,
+    "busy_duration_correlation": 0.04,
 }
-STEPS, FIRST_STEP = 250, 0.4
+STEPS, FIRST_STEP = 400, 0.4
 DRAWN_JOBS = 100_000  # in all draws of a step, or more: at least 8 draws
 
 
@@ -64,7 +71,7 @@ def fit_series(known: GeneratorTable, windows: Sequence[pd.DataFrame], days: flo
 
 
 def nearest(distance: Callable[[np.ndarray], float], start: np.ndarray) -> np.ndarray:
-    """Return the place of the least distance that is found from a start, (7,)."""
+    """Return the place of the least distance that is found from a start, (8,)."""
     simplex = np.vstack([start, start + FIRST_STEP * np.eye(len(start))])
     options = {"maxfev": STEPS, "initial_simplex": simplex}
     found: np.ndarray = minimize(distance, start, method="Nelder-Mead", options=options).x
@@ -89,7 +96,7 @@ def apart(real: pd.Series, drawn: pd.Series) -> float:
 
 
 def place_of(series: Series) -> np.ndarray:
-    """Return parameters as a place in a space without bounds, (7,): logarithms, and those of the odds."""
+    """Return parameters as a place in a space without bounds, (8,): logarithms, and those of the odds."""
     values = {name: value / (1 - value) if name in FRACTIONS else value for name, value in series}
     return np.log(list(values.values()))
 

@@ -39,6 +39,7 @@ MONDAY = pd.Timestamp("2020-03-30")
 POLICIES = ("fifo", "srtf")
 HEADS = (
     *("jobs", "hourly VM", "daily VM", "hour to hour", "gap CV", "gaps <= 1 s", "GPUs", "run time"),
+    *("busy hours, run time", "daily work CV"),
     *("VM beyond", "hour to hour beyond", "run time, mean h", "median s", "p95 h", "GPUs a job"),
     *(f"{policy.upper()} waits h" for policy in POLICIES),
 )

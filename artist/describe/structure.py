@@ -14,7 +14,7 @@ _TOGETHER_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class TimeStructure:
-    """The time structure of a workload; independent jobs at a constant rate have 1, 1, 0, 1, about 0, 0, 0.
+    """The time structure of a workload; independent jobs at one rate have 1, 1, 0, 1, about 0, 0, 0, 0.
 
     Attributes
     ----------
@@ -28,6 +28,10 @@ class TimeStructure:
         Share of the gaps of at most 1 s.
     gpus_correlation, duration_correlation
         Correlation of the logarithm of a job's GPUs, or run time, with that of the next job to arrive.
+    busy_duration_correlation
+        Correlation of the logarithm of a job's run time with that of the number of arrivals in its hour.
+    daily_work_cv
+        Standard deviation / mean of the GPU time that arrives in a day.
     """
 
     hourly_dispersion: float
@@ -37,6 +41,8 @@ class TimeStructure:
     together: float
     gpus_correlation: float
     duration_correlation: float
+    busy_duration_correlation: float
+    daily_work_cv: float
 
 
 def time_structure(table: pd.DataFrame) -> TimeStructure:
@@ -56,7 +62,8 @@ def structure_of(submit_s: Floats, gpus: Floats, run_s: Floats) -> TimeStructure
     order = np.argsort(submit_s, kind="stable")
     submit_s, gpus, run_s = submit_s[order], gpus[order], run_s[order]
     gaps_s = np.diff(submit_s)
-    hours = counts(submit_s, HOUR_S)
+    hours, work_s = counts(submit_s, HOUR_S), counts(submit_s, DAY_S, gpus * run_s)
+    busy = hours[((submit_s - submit_s.min()) // HOUR_S).astype(np.int64)]
     return TimeStructure(
         hourly_dispersion=_ratio(float(hours.var()), float(hours.mean())),
         daily_dispersion=_ratio(*(float(f(counts(submit_s, DAY_S))) for f in (np.var, np.mean))),
@@ -65,19 +72,26 @@ def structure_of(submit_s: Floats, gpus: Floats, run_s: Floats) -> TimeStructure
         together=float(np.mean(gaps_s <= _TOGETHER_S)) if len(gaps_s) else np.nan,
         gpus_correlation=next_correlation(np.log(gpus[gpus > 0])),
         duration_correlation=next_correlation(np.log(run_s)),
+        busy_duration_correlation=correlation(np.log(busy), np.log(run_s)),
+        daily_work_cv=_ratio(float(work_s.std()), float(work_s.mean())),
     )
 
 
-def counts(submit_s: Floats, step_s: float) -> Floats:
-    """Return the arrivals in each step since the first, (n_steps,)."""
-    return np.bincount(((submit_s - submit_s.min()) // step_s).astype(np.int64))
+def counts(submit_s: Floats, step_s: float, weights: Floats | None = None) -> Floats:
+    """Return the arrivals, or the sum of their weights, in each step since the first, (n_steps,)."""
+    return np.bincount(((submit_s - submit_s.min()) // step_s).astype(np.int64), weights)
 
 
 def next_correlation(values: Floats) -> float:
     """Return the correlation of each value with the next one; NaN for too few or equal values."""
-    if len(values) < 3 or not values[:-1].std() or not values[1:].std():
+    return correlation(values[:-1], values[1:])
+
+
+def correlation(values: Floats, others: Floats) -> float:
+    """Return the correlation of values, (n,), with others, (n,); NaN for too few or equal values."""
+    if len(values) < 2 or not values.std() or not others.std():
         return np.nan
-    return float(np.corrcoef(values[:-1], values[1:])[0, 1])
+    return float(np.corrcoef(values, others)[0, 1])
 
 
 def _ratio(value: float, by: float) -> float:

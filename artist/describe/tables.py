@@ -101,6 +101,8 @@ def _structures(descriptions: Sequence[Description]) -> Grid:
         ("", "correlation", "of hours"),
         *(("", "gaps:", each) for each in ("CV", "up to 1 s, %")),
         *(("correlation", "with the next", each) for each in ("in GPUs", "in run time")),
+        ("correlation of", "busy hours", "and run time"),
+        ("CV of", "GPU time", "in a day"),
     )
     rows = [
         (_name(d), *(_figure(value * (100 if name == "together" else 1)) for name, value in _named(d)))

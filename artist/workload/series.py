@@ -5,6 +5,9 @@ the mean of its gaps, which are exponential. Paces are lognormal over the series
 second, a user over hours. A job has the GPUs of its series with one probability and its duration with
 another, else its own. Both are quantiles, so the distribution of each stays that of the table.
 
+Long jobs are rarer in bursts than among all jobs, and their number in a day varies little: a job comes by
+itself, as if there were no series or levels, the more likely the longer it is.
+
 The level of arrivals varies beyond hour and weekday: a lognormal factor by hour, autoregressive of order one.
 
 Beginnings and gaps are in time weighted by the rate of arrivals, in which arrivals are uniform: series rest
@@ -33,6 +36,9 @@ class Series(Strict):
         falls to 1 / e.
     same_gpus, same_duration
         Probability that a job has the GPUs, or the duration's quantile, of its series.
+    alone_power
+        A job comes by itself with a probability of its duration's quantile to this power: with 4, one in five
+        of all jobs, and two in three at the quantile 0.9.
     """
 
     most_jobs: PositiveInt
@@ -42,6 +48,7 @@ class Series(Strict):
     level_hours: PositiveFloat
     same_gpus: float = Field(ge=0, le=1)
     same_duration: float = Field(ge=0, le=1)
+    alone_power: PositiveFloat
 
 
 def series_of(series: Series | None, draws: np.ndarray) -> np.ndarray:
@@ -91,3 +98,9 @@ def repeated(
     """Return the quantiles `draws` of the jobs, (n_jobs,), some replaced by that of the series."""
     of_series = random.random(int(member_of[-1]) + 1)
     return np.where(random.random(len(draws)) < chance, of_series[member_of], draws)
+
+
+def alone(series: Series, quantiles: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Draw whether each job comes by itself, (n_jobs,) bool, given the quantiles of the durations."""
+    by_itself: np.ndarray = random.random(len(quantiles)) < quantiles**series.alone_power
+    return by_itself

@@ -30,7 +30,7 @@ from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.fields import MAX_S
 from artist.workload.files import read_text
-from artist.workload.series import Series, levels, offsets_s, repeated, series_of
+from artist.workload.series import Series, alone, levels, offsets_s, repeated, series_of
 from artist.workload.table import check
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
@@ -209,6 +209,10 @@ def draw_jobs(
     span_s = _span_s(known, chosen, float(np.sum(gpus * duration_s)) * relative_time)
     start_s = chosen.start_weekday * _DAY_S + chosen.start_hour * _HOUR_S
     submit_s = draw_arrivals_s(known, series, member_of, start_s, span_s, arrivals)
+    if series is not None:
+        random = _random(chosen, "alone")
+        own_s = draw_arrivals_s(known, None, np.arange(chosen.jobs), start_s, span_s, random)
+        submit_s = np.where(alone(series, quantiles[1], random), random.permutation(own_s), submit_s)
     drawn = {"submit_s": submit_s, "gpus": gpus, "duration_s": duration_s, "model": models}
     return pd.DataFrame(drawn).sort_values("submit_s", kind="stable", ignore_index=True)
 

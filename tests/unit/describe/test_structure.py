@@ -49,6 +49,29 @@ def test_likeness_is_in_logarithms_and_in_order_of_arrival() -> None:
         assert found.duration_correlation == pytest.approx(-1)
 
 
+def test_busy_hours_and_run_times_are_compared_in_logarithms() -> None:
+    """Hours of 2, 1, 4 and 1 jobs; run times 16 / jobs in the hour, or the square root of it: both -1.
+
+    Two jobs of 1 and 4 s in one hour, one of 2 s in the next: the mean of the logarithms is 1 in both, so 0.
+    """
+    submit_s = [0.0, 60.0, 3700.0, 7200.0, 7300.0, 7400.0, 7500.0, 10_800.0]
+    run_s = [8.0, 8.0, 16.0, 4.0, 4.0, 4.0, 4.0, 16.0]
+    for power in (1.0, 0.5):
+        found = time_structure(jobs(submit_s, [1] * 8, [each**power for each in run_s]))
+        assert found.busy_duration_correlation == pytest.approx(-1)
+    mixed = time_structure(jobs(submit_s[:3], [1] * 3, [1.0, 4.0, 2.0]))
+    assert mixed.busy_duration_correlation == pytest.approx(0)
+
+
+def test_work_of_a_day_is_gpu_time() -> None:
+    """2 x 10 + 1 x 40 = 60 GPU-s on the first day, none on the second, 30 on the third: mean 30.
+
+    Variance (900 + 900 + 0) / 3 = 600.
+    """
+    found = time_structure(jobs([0.0, 5.0, 172_800.0], [2, 1, 3], [10.0, 40.0, 10.0]))
+    assert found.daily_work_cv == pytest.approx(np.sqrt(600) / 30)
+
+
 def test_jobs_without_gpus_have_no_logarithm() -> None:
     """Left out: 1, 1, 8, 8 is what remains."""
     table = jobs([0.0, 5.0, 10.0, 20.0, 30.0], [1, 1, 1, 8, 8], [1.0] * 5)

@@ -8,11 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from artist.describe.structure import time_structure
+from artist.describe.structure import next_correlation, time_structure
 from artist.randomness import child_generator
 from artist.workload.readers.helios import HeliosTrace
-from artist.workload.series import Series, levels, offsets_s, repeated, series_of
-from artist.workload.synthetic import SyntheticTrace, read_generator_table
+from artist.workload.series import Series, alone, levels, offsets_s, repeated, series_of
+from artist.workload.synthetic import (
+    GeneratorTable,
+    SizeClass,
+    SyntheticTrace,
+    draw_jobs,
+    read_generator_table,
+)
 
 PLAIN = Series(
     most_jobs=4,
@@ -22,6 +28,7 @@ PLAIN = Series(
     level_hours=3,
     same_gpus=0.5,
     same_duration=0.5,
+    alone_power=4,
 )
 DAYS = 30
 
@@ -87,6 +94,61 @@ def test_jobs_repeat_their_series() -> None:
     assert len(set(all_of[:10_000])) == len(set(all_of[10_000:])) == 1
     assert all_of[0] != all_of[-1]
     assert (some == all_of)[:10_000].sum() == pytest.approx(5000, abs=200)
+
+
+def test_the_longer_a_job_the_more_often_it_comes_by_itself() -> None:
+    """With power 4, 0.5 ** 4 = 1 in 16 and 0.9 ** 4 = 0.656 of 100,000 jobs; of all quantiles 1 in 5; 1 %."""
+    for quantile, share in ((0.0, 0.0), (0.5, 0.0625), (0.9, 0.6561)):
+        by_itself = alone(PLAIN, np.full(100_000, quantile), random())
+        assert by_itself.mean() == pytest.approx(share, abs=0.01)
+    draws = np.random.default_rng(1).random(100_000)
+    assert alone(PLAIN, draws, random()).mean() == pytest.approx(0.2, abs=0.01)
+
+
+def in_bursts(alone_power: float) -> pd.DataFrame:
+    """Return 20,000 jobs of 1 to 100 s in every other of 1,000 hours, of very different levels."""
+    series = {"most_jobs": 50, "pace_s": 1, "level_spread": 2, "same_duration": 1, "alone_power": alone_power}
+    known = GeneratorTable(
+        source={},
+        jobs_per_day=1,
+        gpu_probability={1: 1.0},
+        quantiles=(0, 1),
+        size_classes=(SizeClass(max_gpus=None, jobs=1, duration_s=(1, 100)),),
+        hour_rate=(1, 0) * 12,
+        weekday_rate=(1,) * 7,
+        series=PLAIN.model_copy(update=series),
+    )
+    return draw_jobs(known, SyntheticTrace.Parameters(jobs=20_000, days=1000 / 24, start_hour=0))
+
+
+def dispersion(jobs: pd.DataFrame) -> float:
+    """Return variance / mean of the jobs in those hours that may have some."""
+    count = np.bincount((jobs["submit_s"] // 3600).astype(int), minlength=1000)
+    assert count[1::2].sum() == 0
+    return float(count[::2].var() / count[::2].mean())
+
+
+def test_jobs_that_come_by_themselves_keep_to_the_rates_and_to_no_series() -> None:
+    """20,000 jobs in 500 hours: Poisson, 1 +- 0.06, if all come by themselves; if none does, far more.
+
+    Jobs of a series take equally long: the next job does in bursts, and not where each comes by itself.
+    """
+    every, none = in_bursts(1e-9), in_bursts(1e9)
+    assert dispersion(every) == pytest.approx(1, abs=0.25)
+    assert dispersion(none) > 50
+    assert next_correlation(np.log(every["duration_s"])) == pytest.approx(0, abs=0.03)
+    assert next_correlation(np.log(none["duration_s"])) > 0.5
+
+
+def test_long_jobs_come_by_themselves_and_short_ones_in_series() -> None:
+    """Power 4: 0.1 ** 4 / 5 = 2e-5 of the shortest tenth, of the longest (1 - 0.9 ** 5) / 0.5 = 0.82.
+
+    Both are 2,000 jobs, 4 an hour. The variance goes with the square of the share that is in series:
+    0.18 ** 2 = 0.03 of the excess over 1. Asked is a fifth.
+    """
+    jobs = in_bursts(4).sort_values("duration_s")
+    short, long = dispersion(jobs[:2000]), dispersion(jobs[-2000:])
+    assert long - 1 < 0.2 * (short - 1)
 
 
 @pytest.mark.parametrize("days", [0.5, 30])
