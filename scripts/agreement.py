@@ -234,14 +234,14 @@ class Work:
     overhead_s: Sequence[float]
 
 
-def muri_work(shared: Path, trace: str) -> Work:
-    """Read a trace of Muri's, with the overhead of each job's model and size."""
+def muri_work(shared: Path, trace: str, *, at_zero: bool = False) -> Work:
+    """Read a trace of Muri's, or all its jobs at time 0, with the overhead of each job's model and size."""
     table = pd.read_csv(shared / TRACES / f"muri_{trace}.csv")
     known = pd.read_csv(shared / "reference" / "muri" / "restart_overhead_s.csv")
     overhead_s = known.set_index(["model", "num_gpu"])["restart_overhead_s"].to_dict()
     jobs = zip(table["model_name"].tolist(), table["num_gpu"].tolist(), strict=True)
     return Work(
-        submit_s=(table["submit_time"] / 1000).tolist(),
+        submit_s=(table["submit_time"] * (0 if at_zero else 1 / 1000)).tolist(),
         gpus=table["num_gpu"].tolist(),
         iterations=table["iterations"].tolist(),
         iteration_s=(table["iteration_time"] / 1000).tolist(),
@@ -436,12 +436,12 @@ def _steps(policy: str, *changes: _Change) -> list[tuple[str, Semantics]]:
     return steps
 
 
-def _muri(policy: str, trace: str, theirs: Answer, remark: str = "") -> Case:
+def _muri(policy: str, trace: str, theirs: Answer, remark: str = "", *, at_zero: bool = False) -> Case:
     """Return a run of Muri's program, on 8 machines of 8 GPUs."""
     queues = (_IGNORE, _WHOLE_SECONDS)
     own: Sequence[_Change] = queues if policy == "tiresias_open" else (_CONSOLIDATE, _ANEW)
     steps = _steps(policy, _STRETCH, _KEEP, *own, _OVERHEAD, _LAST_FREE)
-    return Case(lambda shared: muri_work(shared, trace), 8, 8, steps, theirs, remark)
+    return Case(lambda shared: muri_work(shared, trace, at_zero=at_zero), 8, 8, steps, theirs, remark)
 
 
 def _tiresias(policy: str, machines: int, theirs: Answer, remark: str, *changes: _Change) -> Case:
@@ -457,6 +457,15 @@ CASES: Mapping[str, Case] = {
     "muri-srsf-trace1": _muri("srsf", "trace1", Answer(980_140.570, 15_529_913.228, 26_065_759.045), _RAN),
     "muri-tiresias-trace1": _muri(
         "tiresias_open", "trace1", Answer(3_330_371.307, 14_739_851.505, 23_556_410.217), _RAN
+    ),
+    "muri-srtf-trace1-at-zero": _muri(
+        "srtf", "trace1", Answer(2_303_543.816, 19_871_388.291, 24_513_543.938), _RAN, at_zero=True
+    ),
+    "muri-srsf-trace1-at-zero": _muri(
+        "srsf", "trace1", Answer(1_801_859.995, 18_267_307.811, 24_272_529.593), _RAN, at_zero=True
+    ),
+    "muri-tiresias-trace1-at-zero": _muri(
+        "tiresias_open", "trace1", Answer(6_921_682.793, 21_765_400.784, 21_990_477.824), _RAN, at_zero=True
     ),
     "tiresias-fifo": _tiresias("fifo", 15, Answer(178.41667, 1800, 3271), _ROOM_FOR_ALL),
     "tiresias-dlas": _tiresias("tiresias_open", 15, Answer(178.41667, 1800, 3271), _ROOM_FOR_ALL),

@@ -4,8 +4,9 @@
 
 Reads the recovered Venus and Philly files, and job files of the programs of Dally and Muri, and writes, for
 each, the probability of every GPU count, duration quantiles by size class, and relative rates of arrivals by
-hour and weekday. The periods of Venus and Philly are those of the published fits (distributions.json), so
-that the two can be compared. Hours of the other files mean nothing, so all are alike.
+hour and weekday; and how jobs come in series (scripts/fit_series.py). The periods of Venus and Philly are
+those of the published fits (distributions.json), so that the two can be compared; series are fitted to a part
+of them. Hours of the other files mean nothing, so all are alike.
 
 Of the Dally files GPU-seconds are fitted by model, those of the small and of the large models together, since
 the model says more of them than the GPUs do: computing only, n iterations of one GPU done by n GPUs at once,
@@ -20,12 +21,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import yaml
+from fit_series import fit_series
 
 from artist.workload.api import JobSource
 from artist.workload.readers.artist_json import ArtistJson
 from artist.workload.readers.helios import HeliosTrace
 from artist.workload.readers.muri import MuriCsv
 from artist.workload.readers.philly import PhillyTrace
+from artist.workload.synthetic import GeneratorTable
 
 QUANTILES = (
     *(0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6),
@@ -51,6 +54,8 @@ class Fit:
         What to say about it.
     by_model
         Whether GPU-seconds are fitted by model; else durations by size class.
+    series_from
+        The months to which series are fitted, or `whole`; empty for none: independent jobs.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Fit:
     since: str | None
     about: dict[str, str]
     by_model: bool = False
+    series_from: tuple[str, ...] = ()
 
 
 FITS = (
@@ -77,6 +83,7 @@ FITS = (
             "GPU Datacenters, SC'21, doi 10.1145/3458817.3476223",
             "note": "durations are clamped at 172800 s (48 h), 1.8 % of the jobs; hours are local time",
         },
+        series_from=("2020-04", "2020-05"),
     ),
     Fit(
         "philly",
@@ -90,6 +97,7 @@ FITS = (
             "Workloads, ATC'19",
             "note": "duration is the sum of the attempts; the time zone of the hours is not known",
         },
+        series_from=("2017-10",),
     ),
     *(
         Fit(
@@ -122,6 +130,7 @@ FITS = (
             "SIGCOMM'22, section 6.1",
             "note": "models were drawn there, and are drawn here, from eight, whatever the GPUs",
         },
+        series_from=("whole",),
     ),
 )
 
@@ -133,8 +142,9 @@ def main() -> None:
     )
     parser.add_argument("--traces", type=Path, required=True, help="folder of the traces, as named in FITS")
     parser.add_argument("--out", type=Path, default=Path("traces"), help="folder for generator_*.yaml")
+    parser.add_argument("--only", help="the name of one trace, such as philly")
     arguments = parser.parse_args()
-    for fit in FITS:
+    for fit in (each for each in FITS if arguments.only in (None, each.name)):
         jobs = read_jobs(arguments.traces, fit)
         path = arguments.out / f"generator_{fit.name}.yaml"
         path.write_text(as_yaml(fit, jobs), encoding="utf-8")
@@ -159,15 +169,36 @@ def as_yaml(fit: Fit, jobs: pd.DataFrame) -> str:
         hours = relative(jobs["submit_date"].dt.hour, pd.Series(range(24)))
         weekdays = weekday_rate(jobs)
     body: dict[str, object] = {
-        "source": {**fit.about, "jobs": len(jobs), "made_by": "scripts/fit_generator.py"},
+        "source": source_of(fit, jobs),
         "jobs_per_day": round(len(jobs) / days, 1),
         "gpu_probability": gpu_probability(jobs),
         **(by_model(jobs) if fit.by_model else by_size(jobs)),
         "hour_rate": hours,
         "weekday_rate": weekdays,
     }
+    if fit.series_from:
+        body["series"] = series(GeneratorTable.model_validate(body), fit, jobs)
     source = yaml.safe_dump({"source": body.pop("source")}, sort_keys=False, width=105)
     return source + yaml.safe_dump(body, sort_keys=False, width=105, default_flow_style=None)
+
+
+def source_of(fit: Fit, jobs: pd.DataFrame) -> dict[str, str | int]:
+    """Return what to say about a table."""
+    series = {"series_from": ", ".join(fit.series_from)} if fit.series_from else {}
+    return {**fit.about, **series, "jobs": len(jobs), "made_by": "scripts/fit_generator.py"}
+
+
+def series(known: GeneratorTable, fit: Fit, jobs: pd.DataFrame) -> dict[str, float]:
+    """Return how the jobs come in series."""
+    windows = [jobs] if fit.since is None else [month(jobs, name) for name in fit.series_from]
+    days = sum(float(window["submit_s"].max()) for window in windows) / len(windows) / 86_400
+    return fit_series(known, windows, days)
+
+
+def month(jobs: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the jobs of a month such as 2020-04, the first at 0 s."""
+    part: pd.DataFrame = jobs[jobs["submit_date"].dt.strftime("%Y-%m") == name]
+    return part.assign(submit_s=(part["submit_date"] - part["submit_date"].min()).dt.total_seconds())
 
 
 def gpu_probability(jobs: pd.DataFrame) -> dict[int, float]:

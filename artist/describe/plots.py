@@ -7,7 +7,8 @@ import numpy as np
 
 from artist.describe.demand import DemandSeries
 from artist.describe.series import Floats
-from artist.describe.statistics import DAY_S, Description
+from artist.describe.statistics import Description
+from artist.describe.structure import DAY_S
 from artist.errors import InputError
 from artist.report.figures.looks import look, style
 from artist.report.figures.panels import WIDTH_IN

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from artist.describe.series import Floats, mean_in_use
+from artist.describe.structure import DAY_S, HOUR_S, TimeStructure, time_structure
 from artist.workload.arrivals import gpu_seconds, load_of
 from artist.workload.table import work_s
 
-HOUR_S, DAY_S = 3600.0, 86_400.0
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 UNNAMED = "(not named)"
 _SIZES = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 32), (33, 63), (64, math.inf))
@@ -103,6 +103,7 @@ class Description:
     models: tuple[Share, ...]
     duration_s: Spread
     interarrival_s: Spread | None
+    structure: TimeStructure
     first_date: pd.Timestamp | None
     by_hour: tuple[float, ...]
     by_hour_of_week: tuple[float, ...]
@@ -171,6 +172,7 @@ def describe(
         models=_models(table["model"], gpu_time_s),
         duration_s=spread(work_s(table)),
         interarrival_s=spread(gaps_s) if len(gaps_s) else None,
+        structure=time_structure(table),
         first_date=first_date,
         by_hour=_fractions(hours % 24, 24),
         by_hour_of_week=() if first_date is None else _fractions(hours % 168, 168),

@@ -4,6 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ def description_text(descriptions: Sequence[Description]) -> str:
         _titled("GPU time by GPUs, %", _sizes(descriptions, "of_gpu_time")),
         _titled("Run time without waiting", _spreads(descriptions, [d.duration_s for d in descriptions])),
         _titled("Time between arrivals", _spreads(descriptions, [d.interarrival_s for d in descriptions])),
+        _titled("Bursts, and likeness of a job to the next", _structures(descriptions)),
         _titled("Arrivals by hour of the day, % of the jobs", _hours(descriptions)),
     ]
     if any(d.first_date is not None for d in descriptions):
@@ -90,6 +92,29 @@ def _spreads(descriptions: Sequence[Description], spreads: Sequence[Spread | Non
         for d, each in zip(descriptions, spreads, strict=True)
     ]
     return _grid(("trace", *names), rows)
+
+
+def _structures(descriptions: Sequence[Description]) -> Grid:
+    heads = (
+        ("", "", "trace"),
+        *(("variance / mean", "of arrivals", each) for each in ("in an hour", "in a day")),
+        ("", "correlation", "of hours"),
+        *(("", "gaps:", each) for each in ("CV", "up to 1 s, %")),
+        *(("correlation", "with the next", each) for each in ("in GPUs", "in run time")),
+    )
+    rows = [
+        (_name(d), *(_figure(value * (100 if name == "together" else 1)) for name, value in _named(d)))
+        for d in descriptions
+    ]
+    return Grid(heads, tuple(dict.fromkeys(rows)), 1)
+
+
+def _named(description: Description) -> list[tuple[str, float]]:
+    return list(asdict(description.structure).items())
+
+
+def _figure(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else "-"
 
 
 def _hours(descriptions: Sequence[Description]) -> Grid:
@@ -154,6 +179,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, str, object]]:
     for field, spread in (("duration_s", d.duration_s), ("interarrival_s", d.interarrival_s)):
         for name, value in spread.named() if spread else ():
             yield field, name, value
+    for name, value in _named(d):
+        yield "time_structure", name, value if math.isfinite(value) else ""
     for hour, fraction in enumerate(d.by_hour):
         yield (
             "arrivals_by_hour" if d.first_date is not None else "arrivals_by_hour_after_first",

@@ -13,7 +13,7 @@ In plain words: a GPU has room for one guaranteed and one opportunistic job. Nob
 A guaranteed job runs as if it were alone; opportunistic ones get the time in which it leaves its GPUs idle
 (`artist.performance.formulas.opportunistic`), so they are slowed down first, and only they. What they cost
 each other on CPUs and storage is a matter of performance (`performance.packing_interference`), not known to
-the policy.
+the policy; it is 0.33 in all experiments of the Muri paper, the measured slowdown of its groups of two.
 
 Paper: Xiao et al., AntMan: Dynamic Scaling on GPU Clusters for Deep Learning, OSDI 2020, sections 3
 (opportunistic computation) and 4 (scheduling). Baseline of Muri, section 6.1.
@@ -24,6 +24,11 @@ Differs from the paper:
 - GPU memory is taken to suffice; there it is scaled, and swapped out to the host.
 - At most one opportunistic job on a GPU, as in the Muri authors' program.
 - All GPUs of a job are found at once; there a guaranteed job may hold some while it waits for others.
+- This is not the AntMan of Muri's authors (Rivendile/Muri @4e69a78, simulator/run_sim.py), which its header
+  calls not finished. There a guest's stage takes whole iterations of its host, which its own comment calls
+  inaccurate, and a guest beside a guest twice its time, wherever it is the busier; a guaranteed job never
+  starts as a guest, and holds GPUs, idle, while it waits for the rest of its demand; a restart is charged to
+  all that run at each event. Ours is the paper's rule, so its figures differ from theirs.
 - Where opportunistic jobs share GPUs with several others, all of them fail with a machine of any.
 """
 

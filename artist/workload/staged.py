@@ -47,7 +47,6 @@ class StagedTrace(SyntheticTrace):
         preset: Preset = "muri"
         jobs: int = Field(default=992, ge=1, le=10_000_000)
         load_gpus: PositiveInt = 64
-        burst_jobs: float = Field(default=4.0, ge=1, le=1e6)
         models: ModelRule = ModelRule(names=_MEASURED)
         job_types: int = Field(default=4, ge=1, le=4)
         network: Literal["keep", "subtract"] = "keep"

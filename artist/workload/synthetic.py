@@ -6,8 +6,9 @@ What is drawn, each from its own child generator of the seed:
 - Duration: by inverting the quantile table of the job's size class, interpolated in log(seconds). A
   single lognormal misses the median of Venus by 60 %; a table is right everywhere.
 - Where the trace names models: the model by the GPUs, and GPU-seconds in that way by model, not by size.
-- Arrivals: Poisson with a piecewise constant rate, hour of day x day of week, given the number of jobs:
-  independent draws from the rate's density, sorted. With `burst_jobs` above 1 the jobs come in batches.
+- Arrivals: with a piecewise constant rate, hour of day x day of week, given the number of jobs: independent
+  draws from the rate's density, sorted (Poisson), or in series of similar jobs, as in the trace
+  (`artist.workload.series`). Series leave the distributions of all jobs together as they are.
 
 Durations are rounded to milliseconds, so that the last bit of log and exp, which differs between machines,
 does not reach the simulator.
@@ -29,13 +30,13 @@ from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.fields import MAX_S
 from artist.workload.files import read_text
+from artist.workload.series import Series, levels, offsets_s, repeated, series_of
 from artist.workload.table import check
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
 _GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # what the other traces ran on, nobody says
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
-_BURST_GAP_S = 1.0
 
 
 class SizeClass(Strict):
@@ -73,6 +74,8 @@ class GeneratorTable(Strict):
         GPU-seconds by model, where the trace names models.
     hour_rate, weekday_rate
         Relative rate of arrivals in each hour of the day, (24,), and on each day from Monday, (7,).
+    series
+        How jobs come in series; None where they do not.
     """
 
     source: dict[str, str | int]
@@ -83,6 +86,7 @@ class GeneratorTable(Strict):
     models: tuple[ModelClass, ...] = ()
     hour_rate: tuple[NonNegativeFloat, ...] = Field(min_length=24, max_length=24)
     weekday_rate: tuple[NonNegativeFloat, ...] = Field(min_length=7, max_length=7)
+    series: Series | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -125,8 +129,8 @@ class SyntheticTrace:
             Last this many days, 0 for all at once; or as long as this mean rate makes it.
         start_hour, start_weekday
             Hour (0 to 23) and day (0 = Monday) at which the arrivals begin.
-        burst_jobs
-            Mean number of jobs submitted together, one second apart; geometrically distributed.
+        structure
+            Jobs come in series, if the table has them (series), or each by itself (none: Poisson).
         """
 
         preset: Preset = "helios_venus"
@@ -137,7 +141,7 @@ class SyntheticTrace:
         jobs_per_day: PositiveFloat | None = None
         start_hour: int = Field(default=9, ge=0, le=23)
         start_weekday: int = Field(default=0, ge=0, le=6)
-        burst_jobs: float = Field(default=1.0, ge=1, le=1e6)
+        structure: Literal["series", "none"] = "series"
 
         @model_validator(mode="after")
         def _one_length(self) -> Self:
@@ -161,41 +165,11 @@ class SyntheticTrace:
 
     def table_at(self, relative_time: float) -> pd.DataFrame:
         """Return all jobs as `table` does, for GPUs on which they take `relative_time` of their run time."""
-        known, chosen = read_generator_table(self.input_files[0]), self.parameters
-        gpus = draw_gpus(known, chosen.jobs, chosen.min_gpus, chosen.max_gpus, self._random("gpus"))
-        models = draw_models(known, gpus, self._random("models"))
-        duration_s = draw_durations_s(known, gpus, models, self._random("durations"))
-        width = len(str(chosen.jobs))
-        table = pd.DataFrame(
-            {
-                "job_id": [f"job-{number:0{width}d}" for number in range(1, chosen.jobs + 1)],
-                "submit_s": self._arrivals_s(known, float(np.sum(gpus * duration_s)) * relative_time),
-                "gpus": gpus,
-                "duration_s": duration_s,
-                "model": models,
-            }
-        )
-        return check(table, f"workload=synthetic, {chosen.preset}")
-
-    def _arrivals_s(self, known: GeneratorTable, gpu_seconds: float) -> np.ndarray:
         chosen = self.parameters
-        if chosen.load is not None:
-            span_s = gpu_seconds / (chosen.load * chosen.load_gpus)
-        elif chosen.days is not None:
-            span_s = chosen.days * _DAY_S
-        else:
-            span_s = chosen.jobs / (chosen.jobs_per_day or known.jobs_per_day) * _DAY_S
-        if not span_s:
-            return np.zeros(chosen.jobs)
-        if not span_s <= MAX_S:
-            allowed = f"arrivals within {MAX_S:g} s, by load, days or jobs_per_day"
-            raise InputError("too long a time", where="workload", found=f"{span_s:g} s", allowed=allowed)
-        start_s = chosen.start_weekday * _DAY_S + chosen.start_hour * _HOUR_S
-        random = self._random("arrivals")
-        return draw_arrivals_s(known, chosen.jobs, start_s, span_s, chosen.burst_jobs, random)
-
-    def _random(self, name: str) -> np.random.Generator:
-        return child_generator(self.parameters.seed, f"synthetic.{name}")
+        table = draw_jobs(read_generator_table(self.input_files[0]), chosen, relative_time)
+        width = len(str(chosen.jobs))
+        table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, chosen.jobs + 1)])
+        return check(table, f"workload=synthetic, {chosen.preset}")
 
 
 def read_generator_table(path: Path) -> GeneratorTable:
@@ -215,10 +189,66 @@ def read_generator_table(path: Path) -> GeneratorTable:
     return validated(GeneratorTable, values, str(path))
 
 
-def draw_gpus(
-    known: GeneratorTable, jobs: int, least: int | None, most: int | None, random: np.random.Generator
+def draw_jobs(
+    known: GeneratorTable, chosen: SyntheticTrace.Parameters, relative_time: float = 1.0
+) -> pd.DataFrame:
+    """Draw jobs of a table of distributions, in order of arrival: submit_s, gpus, duration_s and model.
+
+    Parameters
+    ----------
+    relative_time
+        What the GPUs that `load` speaks of take of the jobs' run time.
+    """
+    series = known.series if chosen.structure == "series" else None
+    arrivals = _random(chosen, "arrivals")
+    member_of = series_of(series, arrivals.random(chosen.jobs))
+    quantiles = [_quantiles(chosen, series, member_of, name) for name in ("gpus", "durations")]
+    gpus = draw_gpus(known, quantiles[0], chosen.min_gpus, chosen.max_gpus)
+    models = draw_models(known, gpus, _random(chosen, "models"))
+    duration_s = draw_durations_s(known, gpus, models, quantiles[1])
+    span_s = _span_s(known, chosen, float(np.sum(gpus * duration_s)) * relative_time)
+    start_s = chosen.start_weekday * _DAY_S + chosen.start_hour * _HOUR_S
+    submit_s = draw_arrivals_s(known, series, member_of, start_s, span_s, arrivals)
+    drawn = {"submit_s": submit_s, "gpus": gpus, "duration_s": duration_s, "model": models}
+    return pd.DataFrame(drawn).sort_values("submit_s", kind="stable", ignore_index=True)
+
+
+def _random(chosen: SyntheticTrace.Parameters, name: str) -> np.random.Generator:
+    return child_generator(chosen.seed, f"synthetic.{name}")
+
+
+def _quantiles(
+    chosen: SyntheticTrace.Parameters, series: Series | None, member_of: np.ndarray, name: str
 ) -> np.ndarray:
-    """Draw the GPUs of each job, (n_jobs,) int64, between `least` and `most` (None: no bound).
+    """Draw a quantile for each job, (n_jobs,); some jobs have that of their series."""
+    draws = _random(chosen, name).random(len(member_of))
+    if series is None:
+        return draws
+    chance = series.same_gpus if name == "gpus" else series.same_duration
+    return repeated(draws, chance, member_of, _random(chosen, f"series.{name}"))
+
+
+def _span_s(known: GeneratorTable, chosen: SyntheticTrace.Parameters, gpu_seconds: float) -> float:
+    """Return how long the arrivals last, in seconds."""
+    if chosen.load is not None:
+        span_s = gpu_seconds / (chosen.load * chosen.load_gpus)
+    elif chosen.days is not None:
+        span_s = chosen.days * _DAY_S
+    else:
+        span_s = chosen.jobs / (chosen.jobs_per_day or known.jobs_per_day) * _DAY_S
+    if not span_s <= MAX_S:
+        allowed = f"arrivals within {MAX_S:g} s, by load, days or jobs_per_day"
+        raise InputError("too long a time", where="workload", found=f"{span_s:g} s", allowed=allowed)
+    return span_s
+
+
+def draw_gpus(known: GeneratorTable, draws: np.ndarray, least: int | None, most: int | None) -> np.ndarray:
+    """Return the GPUs of each job, (n_jobs,) int64, between `least` and `most` (None: no bound).
+
+    Parameters
+    ----------
+    draws
+        Quantiles, (n_jobs,).
 
     Raises
     ------
@@ -230,7 +260,9 @@ def draw_gpus(
         allowed = ", ".join(map(str, known.gpu_probability))
         raise InputError("no job has so many GPUs", where="workload.min_gpus, max_gpus", allowed=allowed)
     weights = np.array(list(chances.values()))
-    return random.choice(np.array(list(chances), dtype=np.int64), size=jobs, p=weights / weights.sum())
+    edges = np.cumsum(weights / weights.sum())
+    picked: np.ndarray = np.array(list(chances))[np.searchsorted(edges / edges[-1], draws, side="right")]
+    return picked
 
 
 def draw_models(known: GeneratorTable, gpus: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -247,10 +279,9 @@ def draw_models(known: GeneratorTable, gpus: np.ndarray, random: np.random.Gener
 
 
 def draw_durations_s(
-    known: GeneratorTable, gpus: np.ndarray, models: np.ndarray, random: np.random.Generator
+    known: GeneratorTable, gpus: np.ndarray, models: np.ndarray, draws: np.ndarray
 ) -> np.ndarray:
-    """Draw the duration of each job, (n_jobs,), in seconds, given its GPUs and its model."""
-    draws = random.random(len(gpus))
+    """Return the duration of each job, (n_jobs,), in seconds, given its GPUs, its model and its quantile."""
     logs = np.empty(len(gpus))
     bounds = [part.max_gpus or np.inf for part in known.size_classes]
     for number, part in enumerate(known.size_classes):
@@ -265,35 +296,40 @@ def draw_durations_s(
 
 def draw_arrivals_s(
     known: GeneratorTable,
-    jobs: int,
+    series: Series | None,
+    member_of: np.ndarray,
     start_s: float,
     span_s: float,
-    burst_jobs: float,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """Draw arrivals within `span_s` seconds, sorted, (n_jobs,), in seconds after the beginning.
+    """Draw arrivals within `span_s` seconds of the beginning, (n_jobs,), in seconds; sorted without series.
 
     Parameters
     ----------
+    series, member_of
+        What they are like, and the number of each job's.
     start_s
         Beginning, in seconds after Monday 00:00.
-    burst_jobs
-        Mean size of a batch, 1 for none.
     """
-    edges_s, expected = _expected_arrivals(known, start_s, span_s)
-    sizes = random.geometric(1.0 / burst_jobs, jobs)
-    batches = int(np.searchsorted(np.cumsum(sizes), jobs)) + 1
-    at = np.sort(np.interp(random.random(batches) * expected[-1], expected, edges_s))
-    batch = np.repeat(np.arange(batches), sizes[:batches])[:jobs]
-    place = np.arange(jobs) - np.searchsorted(batch, batch)
-    return np.round(np.sort(at[batch] + place * _BURST_GAP_S), 3)
+    if not span_s:
+        return np.zeros(len(member_of))
+    edges_s, expected = _expected_arrivals(known, series, start_s, span_s, random)
+    at = np.sort(random.random(int(member_of[-1]) + 1))
+    if series is not None:
+        at = (at[member_of] + offsets_s(series, member_of, span_s, random) / span_s) % 1.0
+    arrivals_s: np.ndarray = np.round(np.interp(at * expected[-1], expected, edges_s), 3)
+    return arrivals_s
 
 
-def _expected_arrivals(known: GeneratorTable, start_s: float, span_s: float) -> tuple[np.ndarray, np.ndarray]:
+def _expected_arrivals(
+    known: GeneratorTable, series: Series | None, start_s: float, span_s: float, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the edges of the hours, (n,), and the relative number of arrivals expected by each, (n,)."""
     first_hour = int(start_s // _HOUR_S)
     hours = np.arange(first_hour, int((start_s + span_s) // _HOUR_S) + 1)
     rates = np.array(known.hour_rate)[hours % 24] * np.array(known.weekday_rate)[hours // 24 % 7]
+    if series is not None:
+        rates = rates * levels(series, len(hours), random)
     edges_s = np.clip(np.append(hours, hours[-1] + 1) * _HOUR_S - start_s, 0.0, span_s)
     expected = np.concatenate([[0.0], np.cumsum(rates * np.diff(edges_s))])
     if expected[-1] <= 0:

@@ -8,12 +8,12 @@ from artist.policies.ordered import Ordered
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 
 
-@pytest.mark.parametrize("name", [name for name, (_, file) in testbed.SCHEDULERS.items() if file])
+@pytest.mark.parametrize("name", [name for name, each in testbed.SCHEDULERS.items() if each.file])
 def test_times_are_those_of_the_testbed(name, shared):
     """Mean completion time within 5 %, makespan within 3 %, and jobs in the same order but for 2 % (rank)."""
-    policy, file = testbed.SCHEDULERS[name]
-    real = testbed.measured(shared / testbed.FOLDER / "testbed" / file)
-    ours = testbed.simulated(shared, policy, stretch=True, anew=True)
+    scheduler = testbed.SCHEDULERS[name]
+    real = testbed.measured(shared, scheduler)
+    ours = testbed.simulated(shared, scheduler, stretch=True, anew=True)
     assert len(ours.jct_s) == len(real.jct_s) == 400
     (mean, *_, makespan), (real_mean, *_, real_makespan) = ours.row(), real.row()
     assert mean == pytest.approx(real_mean, rel=0.05)
@@ -21,12 +21,19 @@ def test_times_are_those_of_the_testbed(name, shared):
     assert testbed.rank(ours.jct_s, real.jct_s) > 0.98
 
 
+def test_themis_meets_the_four_figures_that_are_known(shared):
+    """Mean, median and p99 of the completion times and the makespan within 3 %, of the program that ran."""
+    scheduler = testbed.SCHEDULERS["Themis"]
+    ours = testbed.simulated(shared, scheduler, stretch=True, anew=True)
+    assert ours.row() == pytest.approx(scheduler.figures, rel=0.03)
+
+
 def test_the_experiment_alone_is_near(shared):
     """Without the start of all jobs at every decision: Muri-L within 2 %, SRTF within 5 %."""
     for name, within in (("Muri-L", 0.02), ("SRTF", 0.05)):
-        policy, file = testbed.SCHEDULERS[name]
-        real = testbed.measured(shared / testbed.FOLDER / "testbed" / file)
-        ours = testbed.simulated(shared, policy, stretch=False, anew=False)
+        scheduler = testbed.SCHEDULERS[name]
+        real = testbed.measured(shared, scheduler)
+        ours = testbed.simulated(shared, scheduler, stretch=False, anew=False)
         assert ours.row()[0] == pytest.approx(real.row()[0], rel=within)
 
 

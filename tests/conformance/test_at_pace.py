@@ -23,6 +23,7 @@ from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
 from artist.policies.parts.placement import CHOOSERS
 from artist.policies.themis import Themis
+from artist.policies.themis_gavel import ThemisGavel
 from artist.policies.tiresias import Tiresias
 from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import PlainPerformance, run_checked, tiny_cluster
@@ -132,21 +133,38 @@ class TestDally(PolicyConformance):
 
 
 class TestThemis(PolicyConformance):
-    """Leases of seconds: auctions among a part of the jobs, and among all."""
+    """Leases of seconds: auctions among a part of the jobs, and among all; leases that hold or are broken."""
 
-    @pytest.fixture(autouse=True, params=[(0.5, "consolidate"), (0.0, "consolidate_machine")])
+    @pytest.fixture(autouse=True, params=[(0.5, "consolidate", True), (0.0, "consolidate_machine", False)])
     def _kind(self, request: pytest.FixtureRequest) -> None:
-        self.knob, self.placement = request.param
+        self.knob, self.placement, self.breaks = request.param
 
     def make_policy(self) -> Policy:
-        return Themis(lease_s=3, fairness_knob=self.knob, placement=self.placement)
+        kind = {"placement": self.placement, "newcomers_break_leases": self.breaks}
+        return Themis(lease_s=3, fairness_knob=self.knob, **kind)
 
     def test_leases_are_won_and_lost(self) -> None:
-        """Some jobs lose the auction at the end of a lease; none is stopped at any other time."""
+        """Some jobs lose the auction at the end of a lease; at other times only to newcomers, if at all."""
         result, events = self._all_finish(generated_jobs(0), tiny_cluster(3, 4, per_rack=2))
         stops = [event.time_ns for event in events if isinstance(event, Stop)]
         assert len(stops) == result.columns["preemptions"].sum() > 3
-        assert not any(time % seconds_to_ns(3) for time in stops)
+        assert any(time % seconds_to_ns(3) for time in stops) == self.breaks
+
+
+class TestThemisGavel(PolicyConformance):
+    """Rounds of seconds, in right and in mixed units; and on events."""
+
+    @pytest.fixture(autouse=True, params=[(False, False), (True, False), (False, True)])
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.compat, self.on_events = request.param
+
+    def make_policy(self) -> Policy:
+        return ThemisGavel(compat=self.compat, on_events=self.on_events, interval_s=3)
+
+    def test_jobs_take_turns(self) -> None:
+        """Some jobs lose their GPUs to jobs that have received less of their share."""
+        result, _ = self._all_finish(generated_jobs(0), tiny_cluster(3, 4, per_rack=2))
+        assert result.columns["preemptions"].sum() > 3
 
 
 class TestGandivaThatPacks(PolicyConformance):

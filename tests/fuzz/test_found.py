@@ -226,7 +226,6 @@ def test_an_option_without_a_name(capsys: pytest.CaptureFixture[str]) -> None:
         ("cluster", {"failures": {"mtbf_h": 0.1, "repair_h": 0.1, "days": 36_500}}, "too many failures"),
         ("stop", {"time_s": 1e300}, "stop.time_s"),
         ("workload", {"jobs": 10**12}, "workload.jobs"),
-        ("workload", {"burst_jobs": 1e300}, "workload.burst_jobs"),
         ("workload", {"load": None, "days": 1e300}, "too long a time"),
         ("workload", {"load": 1e-300}, "too long a time"),
         ("workload", {"load": None, "jobs_per_day": 1e-320}, "too long a time"),

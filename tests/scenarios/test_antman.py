@@ -1,8 +1,17 @@
 """AntMan: who gets GPUs for himself, who joins whom, who is slowed down. Iterations of 1 s."""
 
+import pytest
+
 from artist.core.events import Change, Stop
+from artist.performance.couplings.packed import Packed
+from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+from netmodels.zero import ZeroModel
+
+
+def _no_profile(model):
+    raise AssertionError(f"no model is asked for, and not {model!r}")
 
 
 def run(jobs, gpus=1, machines=1, **parameters):
@@ -27,6 +36,17 @@ def test_an_opportunistic_job_is_slowed_down_first():
     """
     result, _ = run([guaranteed("a", 1, 10, 0.75), other("b", 1, 6, 0.5)])
     assert seconds(result, "finish_ns") == [10, 11]
+
+
+def test_sharing_costs_what_the_experiments_of_muri_say():
+    """A keeps its GPU busy for 0.5 of 10 s, b wants the rest: side by side both take 1.33 times as long.
+
+    So both end at 13.3 instead of 10.
+    """
+    performance = PlacedPerformance(ZeroModel(), None, None, _no_profile, packed=Packed(0.33))
+    jobs = [guaranteed("a", 1, 10, 0.5), other("b", 1, 10, 0.5)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 1), AntMan(), performance)
+    assert seconds(result, "finish_ns") == pytest.approx([13.3, 13.3])
 
 
 def test_the_least_busy_gpu_is_joined():

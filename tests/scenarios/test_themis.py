@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from artist.core.events import Stop
 from artist.policies.themis import Crowd, Themis
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 
 
 def run(jobs, gpus=1, machines=1, performance=None, **parameters):
-    """Run jobs under leases of 10 s, unless said otherwise."""
-    policy = Themis(**({"lease_s": 10} | parameters))
+    """Run jobs under leases of 10 s that nothing breaks, unless said otherwise."""
+    policy = Themis(**({"lease_s": 10, "newcomers_break_leases": False} | parameters))
     return run_checked(jobs, tiny_cluster(machines, gpus), policy, performance)
 
 
@@ -126,3 +127,78 @@ def test_a_bad_placement_makes_a_job_worse_off():
     spread = PlainPerformance(lambda spec, allocation: len(allocation.slices))
     result, _ = run(jobs, 2, 2, spread, lease_s=20, placement="spread")
     assert seconds(result, "first_start_ns") == [0, 0, 0, 40]
+
+
+def run_breaking(jobs, gpus=1):
+    """Run jobs under leases of 100 s that newcomers break."""
+    return run(jobs, gpus, lease_s=100, newcomers_break_leases=True)
+
+
+def stops(events):
+    """Return job and time in s of each stop."""
+    return [(event.job, round(event.time_ns / 1e9, 3)) for event in events if isinstance(event, Stop)]
+
+
+def test_a_newcomer_that_is_worse_off_than_all_breaks_a_lease():
+    """One GPU, a of 1000 s, b of 10 s, both at 0: 0.5 each, and a is first, with a lease to 100.
+
+    A look later, at 1, a would still end at 1000, b at 11: 11 / 20. B runs 1-11, then a for the 999 s it
+    lacks.
+    """
+    result, _ = run_breaking([job("a", 1, 1000), job("b", 1, 10)])
+    assert seconds(result, "finish_ns") == [1010, 11]
+
+
+def test_a_newcomer_waits_while_it_is_not_worst_off():
+    """Two GPUs; a, c (1 each, 1000 s) run, b (2, 30 s) waits, all from 0: 3 jobs.
+
+    A, c: 1000 s, in turns alone 1500: 0.67. B would need 90 s alone and has 0.67 at 30, when 60 s is its end.
+    """
+    result, events = run_breaking([job("a", 1, 1000), job("c", 1, 1000), job("b", 2, 30)], gpus=2)
+    assert seconds(result, "first_start_ns") == pytest.approx([0, 0, 30])
+    assert stops(events) == [(0, 30), (1, 30)]
+
+
+def test_the_best_off_lose_their_leases():
+    """Two GPUs; a (1000 s) at 0, c (1000 s) at 10, b (10 s) at 20; one GPU each.
+
+    At 25 there were 1.8 jobs on average for a, which is no more than its share: 1.0; 35/15 for c: 1000 s of
+    1167, 0.86; 3 for b: 15 s of 15, 1.0. So b breaks c's lease, and c goes on at 35; a never stops.
+    """
+    jobs = [job("a", 1, 1000), job("c", 1, 1000, at=10), job("b", 1, 10, at=20)]
+    result, events = run_breaking(jobs, gpus=2)
+    assert seconds(result, "finish_ns") == pytest.approx([1000, 1020, 35])
+    assert stops(events) == [(1, 25)]
+
+
+def test_a_job_breaks_a_lease_once():
+    """One GPU; a, b of 150 s at 0. B breaks a's lease at 1; a is worse off than b from 1 on, but has run.
+
+    At 100 both are on offer: a has 100 s and 149 to go, 249 / 300, b 151 / 300. A runs 100-200, then b, with
+    200 s and 51 to go, has 251 / 300, a 249 / 300: b ends at 251, and a at 300.
+    """
+    result, events = run_breaking([job("a", 1, 150), job("b", 1, 150)])
+    assert stops(events) == [(0, 1), (1, 100), (0, 200)]
+    assert seconds(result, "finish_ns") == [300, 251]
+
+
+def test_no_more_leases_are_broken_than_gpus_lack():
+    """Three GPUs; a at 0 and c at 10 (1 GPU, 1000 s each) leave one free; b (2 GPUs, 10 s) comes at 20.
+
+    A and c are within their share: 1.0. With 3 jobs b has 20 s alone, and 20 s at 30: 1.0. It lacks one GPU.
+    """
+    jobs = [job("a", 1, 1000), job("c", 1, 1000, at=10), job("b", 2, 10, at=20)]
+    result, events = run_breaking(jobs, gpus=3)
+    assert stops(events) == [(0, 30)]
+    assert seconds(result, "finish_ns") == pytest.approx([1010, 1010, 40])
+
+
+def test_a_broken_lease_is_for_the_newcomer_not_for_the_largest_gain():
+    """One GPU, all may bid; c (20 s) and a (1000 s) at 0, b (50 s) at 1. C gains most, and is first.
+
+    At 1 there were 2 jobs: c has 20 / 40, a 1001 / 2000, which is worse, b 50 / 150. A starts, though b would
+    gain more by a lease: log(150 / 50) against log(1101 / 1001).
+    """
+    jobs = [job("c", 1, 20), job("a", 1, 1000), job("b", 1, 50, at=1)]
+    result, _ = run(jobs, lease_s=100, newcomers_break_leases=True, fairness_knob=0)
+    assert seconds(result, "first_start_ns")[:2] == [0, 1]

@@ -116,6 +116,12 @@ def test_more_different_jobs_than_can_be_matched_at_once_are_matched_in_blocks()
     assert [sum(block == {n} for block in blocks) for n in range(3)] == [64, 64, 22]
 
 
+def test_128_different_jobs_are_one_block():
+    """64 that use the CPU, then 64 that use the GPU: only unlike ones gain, so all pairs go across."""
+    stages = [(0, 1000 + job, 0, 0) for job in range(64)] + [(0, 0, 1000 + job, 0) for job in range(64)]
+    assert all(jobs[0] < 64 <= jobs[1] for jobs in grouped(stages, 1, most_jobs=2))
+
+
 def test_many_jobs_of_few_kinds_are_one_block():
     """200 CPU jobs before 200 GPU jobs: all share with one of the others, though 128 are alike at first."""
     assert all(jobs[0] < 200 <= jobs[1] for jobs in grouped([CPU] * 200 + [GPU] * 200, 1, most_jobs=2))

@@ -109,6 +109,13 @@ def test_three_odd_kinds_are_joined_where_it_costs_least():
     assert found == [Pairs(0, 0, 50), Pairs(0, 1, 1), Pairs(1, 1, 50), Pairs(2, 2, 50)]
 
 
+def test_half_pairs_are_not_rounded_up():
+    """64 kinds of 17 jobs: like pairs weigh 1, others 0.5. Eight like pairs each, and 32 of the rest."""
+    pairs = heaviest_pairs([17] * 64, (np.ones((64, 64)) + np.eye(64)) / 2)
+    assert used(pairs, 64) == [17] * 64
+    assert sum(n for a, b, n in pairs if a == b) == 64 * 8
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.integers(2, MOST_KINDS), st.integers(MOST_JOBS + 1, 1000), st.integers(0, 2**32), st.booleans())
 def test_less_is_lost_than_a_pair_for_each_two_kinds(kinds, jobs, seed, few):

@@ -25,7 +25,7 @@ def test_a_job_has_the_stages_of_its_model_and_gpus():
 
 def test_the_network_stage_can_be_left_to_a_model():
     """VGG16 on 8 GPUs: 214 - 66 ms, as many iterations; its GPUs are busy for 75 of the 148."""
-    keep, subtract = staged(), staged(network="subtract")
+    keep, subtract = (staged(network=each, structure="none") for each in ("keep", "subtract"))
     vgg = (keep["model"] == "VGG16") & (keep["gpus"] == 8)
     assert subtract[vgg]["compute_s"].iloc[0] == pytest.approx(0.148)
     assert subtract[vgg]["gpu_utilization"].iloc[0] == pytest.approx(75 / 148)

@@ -60,15 +60,15 @@ def test_drawn_jobs_are_like_those_of_the_dally_authors(
 
 
 def test_no_days_are_a_batch() -> None:
-    """`days: 0`: all arrive at 0 s; the other draws are those of any other length."""
+    """`days: 0`: all arrive at 0 s; the other draws are those of any other length, in order of arrival."""
     batch, week = (SyntheticTrace(jobs=20, days=days, seed=3).table() for days in (0, 7))
     assert batch["submit_s"].tolist() == [0.0] * 20
-    assert batch["gpus"].tolist() == week["gpus"].tolist()
+    assert sorted(batch["gpus"]) == sorted(week["gpus"])
 
 
 def test_a_large_sample_of_venus_is_like_venus() -> None:
     """100,000 jobs against distributions.json: GPU mix, mean GPUs, mean and quartiles of durations."""
-    jobs = SyntheticTrace(jobs=100_000, days=100, seed=1).table()
+    jobs = SyntheticTrace(jobs=100_000, days=100, seed=1, structure="none").table()
     shares = jobs["gpus"].value_counts(normalize=True)
     for gpus, share in {1: 0.5126, 4: 0.07587, 8: 0.24648, 16: 0.04812, 32: 0.02906}.items():
         assert shares[gpus] == pytest.approx(
@@ -84,7 +84,7 @@ def test_a_large_sample_of_venus_is_like_venus() -> None:
 
 def test_a_large_sample_of_philly_is_like_philly() -> None:
     """95 % of the jobs have 1 GPU; median 1,329 s. The mean hangs on a few jobs of weeks: 10 %."""
-    jobs = SyntheticTrace(preset="philly", jobs=100_000, days=100, seed=1).table()
+    jobs = SyntheticTrace(preset="philly", jobs=100_000, days=100, seed=1, structure="none").table()
     assert jobs["gpus"].eq(1).mean() == pytest.approx(0.9503, abs=0.003)
     assert jobs["duration_s"].median() == pytest.approx(1329, rel=0.03)
     assert jobs["duration_s"].mean() == pytest.approx(9972, rel=0.1)
@@ -92,7 +92,7 @@ def test_a_large_sample_of_philly_is_like_philly() -> None:
 
 def test_arrivals_follow_the_hours_and_days() -> None:
     """Of distributions.json, hourly_mult: 0.175 at 6 h, 1.748 at 17 h; Saturday is below Wednesday."""
-    jobs = SyntheticTrace(jobs=100_000, days=70, start_hour=0, seed=1).table()
+    jobs = SyntheticTrace(jobs=100_000, days=70, start_hour=0, seed=1, structure="none").table()
     hours = np.bincount((jobs["submit_s"] // 3600 % 24).astype(int), minlength=24) / (100_000 / 24)
     days = np.bincount((jobs["submit_s"] // DAY_S % 7).astype(int), minlength=7)
     assert hours[6] == pytest.approx(0.175, abs=0.03)
@@ -102,7 +102,7 @@ def test_arrivals_follow_the_hours_and_days() -> None:
 
 def test_the_start_turns_the_day() -> None:
     """Beginning at 17 h the first hour is the busiest: 1.748 of the mean, 24 hours in all."""
-    jobs = SyntheticTrace(jobs=50_000, days=1, start_hour=17, seed=1).table()
+    jobs = SyntheticTrace(jobs=50_000, days=1, start_hour=17, seed=1, structure="none").table()
     first = (jobs["submit_s"] < 3600).mean() * 24
     assert first == pytest.approx(1.748, rel=0.1)  # Monday 17 h to Tuesday 17 h: the days differ by 6 %
 
@@ -123,18 +123,10 @@ def test_rate_and_days_set_the_span() -> None:
 
 def test_bounds_condition_the_draw() -> None:
     """All 500 jobs lie between 2 and 16 GPUs; of those 8 GPUs keep 0.246 / 0.425 = 58 %."""
-    jobs = SyntheticTrace(jobs=500, load=1, min_gpus=2, max_gpus=16).table()
+    jobs = SyntheticTrace(jobs=500, load=1, min_gpus=2, max_gpus=16, structure="none").table()
     assert len(jobs) == 500
     assert set(jobs["gpus"]) <= {2, 3, 4, 5, 6, 7, 8, 16}
     assert jobs["gpus"].eq(8).mean() == pytest.approx(0.58, abs=0.09)  # 4 x sqrt(0.58 x 0.42 / 500)
-
-
-def test_bursts_come_together() -> None:
-    """Batches of 4 in the mean, 1 s apart: about 3 of 4 gaps are 1 s or less; without bursts almost none."""
-    gaps = np.diff(SyntheticTrace(jobs=2000, days=30, burst_jobs=4).table()["submit_s"])
-    plain = np.diff(SyntheticTrace(jobs=2000, days=30).table()["submit_s"])
-    assert (gaps <= 1.0).mean() == pytest.approx(0.75, abs=0.05)
-    assert (plain <= 1.0).mean() < 0.01
 
 
 def test_the_seed_decides_and_parts_do_not_touch_each_other() -> None:
@@ -142,7 +134,7 @@ def test_the_seed_decides_and_parts_do_not_touch_each_other() -> None:
     first, again = (SyntheticTrace(jobs=50, days=1, seed=3).table() for _ in range(2))
     longer, other = SyntheticTrace(jobs=50, days=9, seed=3).table(), SyntheticTrace(jobs=50, days=1).table()
     assert first.equals(again)
-    assert first["duration_s"].tolist() == longer["duration_s"].tolist() != other["duration_s"].tolist()
+    assert sorted(first["duration_s"]) == sorted(longer["duration_s"]) != sorted(other["duration_s"])
 
 
 @pytest.mark.parametrize(

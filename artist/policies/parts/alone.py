@@ -1,0 +1,30 @@
+"""Believed iteration times of jobs alone on GPUs close together. For both forms of Themis."""
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.view import ClusterView, JobColumns
+
+Ints = npt.NDArray[np.int64]
+
+
+class Alone:
+    """Believed iteration times, asked for once a job."""
+
+    def __init__(self) -> None:
+        self._iteration_ns: dict[int, int] = {}
+
+    def enter(self, view: ClusterView, job: int) -> None:
+        """Learn the time of a job on the GPUs it asks for, as far as there are; of a CPU job, its own."""
+        column = view.columns([job])
+        gpus = min(int(column.gpus[0]), int(view.cluster.gpus.sum()))
+        by_gpus = view.performance.at_gpus(job, [gpus]) if gpus else column.compute_ns
+        self._iteration_ns[job] = int(by_gpus[0])
+
+    def leave(self, job: int) -> None:
+        """Forget a job."""
+        del self._iteration_ns[job]
+
+    def iteration_ns(self, jobs: JobColumns) -> Ints:
+        """Return the iteration time of each job, shape (n,)."""
+        return np.array([self._iteration_ns[job] for job in jobs.job.tolist()], dtype=np.int64)

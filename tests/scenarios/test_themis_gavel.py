@@ -1,0 +1,85 @@
+"""Themis as in Gavel: shares, rounds of 10 s, and the units of the program of Muri's authors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from artist.policies.themis_gavel import Isolated, ThemisGavel
+from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+
+
+def run(jobs, gpus=1, cpus=0, **parameters):
+    """Run jobs on one machine in rounds of 10 s, unless said otherwise."""
+    policy = ThemisGavel(**({"interval_s": 10} | parameters))
+    return run_checked(jobs, tiny_cluster(1, gpus, cpus=cpus), policy)
+
+
+def test_equal_shares_take_turns():
+    """One GPU, a of 100 s, b of 10 s: in their halves 200 and 20 s, so a half each makes both 1.
+
+    None has received a round, so a is first; at 10 b has received less. Then a runs the 90 s that it lacks.
+    """
+    result, _ = run([job("a", 1, 100), job("b", 1, 10)])
+    assert seconds(result, "finish_ns") == [110, 20]
+
+
+SLOW = replace(job("b", 1, 6), compute_ns=5 * 10**9)  # 6 iterations of 5 s
+
+
+@pytest.mark.parametrize(("compat", "finish"), [(False, [50, 60]), (True, [60, 40])])
+def test_the_unit_mixing_is_for_those_with_long_iterations(compat, finish):
+    """One GPU; a has 30 iterations of 1 s, b 6 of 5 s.
+
+    Right: both take 30 s, have half of the time, and run in turns: a 0-10, 20-30, 40-50, b in between.
+    Mixed: a part of 1/2 GPU, rounded up to 1; isolated "times" 30 / 1 and 6 / 1, so rho is 1 / x and 5 / y:
+    shares 1/6 and 5/6. B is first, then a, which had none; at 20 b (5/6) before a (1/6), at 30 b (5/12)
+    again: 40.
+    """
+    result, _ = run([job("a", 1, 30), SLOW], compat=compat)
+    assert seconds(result, "finish_ns") == finish
+
+
+@pytest.mark.parametrize(("compat", "starts"), [(False, [0, 20, 0]), (True, [0, 0, 20])])
+def test_the_isolated_part_is_rounded_up_only_in_compat(compat, starts):
+    """Four GPUs, three jobs of 20 s: a, b ask for 2, c for 1. 4/3 GPUs are c's all and 2/3 of a's, b's time.
+
+    So c can be at 1 at best and has all the time, a and b less: c and a run. Rounded up to 2, all have the
+    same share, 4/5: a and b run. Rounds are of 20 s.
+    """
+    jobs = [job("a", 2, 20), job("b", 2, 20), job("c", 1, 20)]
+    result, _ = run(jobs, 4, compat=compat, interval_s=20)
+    assert seconds(result, "first_start_ns") == starts
+
+
+def test_shares_are_shared_anew_when_jobs_come():
+    """One GPU; a (40 s) runs from 0. B (40 s), from 5, has received no round at 10; then a and b take turns.
+
+    C (10 s), from 25, is first at 30. A runs 0-10, 20-30, b 10-20, c 30-40. At 40 two are left.
+    """
+    result, _ = run([job("a", 1, 40), job("b", 1, 40, at=5), job("c", 1, 10, at=25)])
+    assert seconds(result, "first_start_ns") == [0, 10, 30]
+    assert seconds(result, "finish_ns")[2] == 40
+
+
+def test_on_events_the_time_held_counts():
+    """No rounds; b (10 s) comes at 5 and has had nothing: it runs 5-15; c (1 s) comes at 7: 7-8, b had 2 s.
+
+    At 8 a had 5 s, b 2: b goes on to 16, then a for the 95 s that it lacks.
+    """
+    jobs = [job("a", 1, 100), job("b", 1, 10, at=5), job("c", 1, 1, at=7)]
+    result, _ = run(jobs, on_events=True, interval_s=None)
+    assert seconds(result, "finish_ns") == [111, 16, 8]
+
+
+def test_the_isolated_time_is_of_the_speeds_of_then():
+    """10 iterations left at half speed: 20 s. Four done later: 4 / 0.5 = 8 s, and 6 at a third: 8 + 18 s."""
+    isolated = Isolated()
+    assert isolated.until_finish([7], np.array([10.0]), np.array([0.5])).tolist() == [20]
+    assert isolated.until_finish([7], np.array([6.0]), np.array([1 / 3])) == pytest.approx([26])
+
+
+def test_cpu_jobs_have_no_share_of_the_gpus():
+    """Two GPUs and CPUs; a takes one of each, d one CPU. The share of d would be a division by 0 GPUs."""
+    result, _ = run([job("a", 1, 20), job("d", 0, 5, cpus=1)], 2, cpus=2)
+    assert seconds(result, "finish_ns") == [20, 5]
