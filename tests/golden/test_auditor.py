@@ -77,6 +77,7 @@ EVENTS = {
     "another kind": (("restart", "b"), "kind", "resume", "job b: resume at 150.5 s is ['restart']"),
     "another end": (("stop", "b"), "reason", "preempted", "job b: recounted 0, written 1"),
     "a late finish": (("finish", "a"), "time_s", 101.0, "job a: recounted 101.000000000 s, written 100.0"),
+    "a finish within an iteration": (("finish", "a"), "time_s", 100.25, "job a: finishes 250000000 ns after"),
     "a slow iteration": (("reprice", "c"), "iteration_s", 1.01, "job c: recounted 49, written 50"),
     "finished twice": (
         ("reprice", "a"),
