@@ -42,7 +42,7 @@ MAY_DIFFER = {
     "duration_correlation": 0.04,
     "busy_duration_correlation": 0.04,
 }
-STEPS, FIRST_STEP = 400, 0.4
+STEPS, FIRST_STEP = 250, 0.4
 DRAWN_JOBS = 100_000  # in all draws of a step, or more: at least 8 draws
 
 

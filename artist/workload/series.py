@@ -5,8 +5,8 @@ the mean of its gaps, which are exponential. Paces are lognormal over the series
 second, a user over hours. A job has the GPUs of its series with one probability and its duration with
 another, else its own. Both are quantiles, so the distribution of each stays that of the table.
 
-Long jobs are rarer in bursts than among all jobs, and their number in a day varies little: a job comes by
-itself, as if there were no series or levels, the more likely the longer it is.
+Bursts are of small jobs; those of much work are near to Poisson. So a job comes by itself, as if there were
+no series or levels, the more likely the more GPU time it takes. It keeps its GPUs and its duration.
 
 The level of arrivals varies beyond hour and weekday: a lognormal factor by hour, autoregressive of order one.
 
@@ -37,8 +37,8 @@ class Series(Strict):
     same_gpus, same_duration
         Probability that a job has the GPUs, or the duration's quantile, of its series.
     alone_power
-        A job comes by itself with a probability of its duration's quantile to this power: with 4, one in five
-        of all jobs, and two in three at the quantile 0.9.
+        A job comes by itself with a probability of its place from 0 to 1 in the order of GPU time, to this
+        power: with 4, one in five of all jobs, and two in three of those at 0.9.
     """
 
     most_jobs: PositiveInt
@@ -100,7 +100,9 @@ def repeated(
     return np.where(random.random(len(draws)) < chance, of_series[member_of], draws)
 
 
-def alone(series: Series, quantiles: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Draw whether each job comes by itself, (n_jobs,) bool, given the quantiles of the durations."""
-    by_itself: np.ndarray = random.random(len(quantiles)) < quantiles**series.alone_power
+def alone(series: Series, gpu_seconds: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Draw whether each job comes by itself, (n_jobs,) bool, given its work; ties in order."""
+    places = np.empty(len(gpu_seconds))
+    places[np.argsort(gpu_seconds, kind="stable")] = (np.arange(len(places)) + 0.5) / len(places)
+    by_itself: np.ndarray = random.random(len(places)) < places**series.alone_power
     return by_itself

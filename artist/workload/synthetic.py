@@ -212,7 +212,7 @@ def draw_jobs(
     if series is not None:
         random = _random(chosen, "alone")
         own_s = draw_arrivals_s(known, None, np.arange(chosen.jobs), start_s, span_s, random)
-        submit_s = np.where(alone(series, quantiles[1], random), random.permutation(own_s), submit_s)
+        submit_s = np.where(alone(series, gpus * duration_s, random), random.permutation(own_s), submit_s)
     drawn = {"submit_s": submit_s, "gpus": gpus, "duration_s": duration_s, "model": models}
     return pd.DataFrame(drawn).sort_values("submit_s", kind="stable", ignore_index=True)
 

@@ -107,11 +107,16 @@ def test_the_start_turns_the_day() -> None:
     assert first == pytest.approx(1.748, rel=0.1)  # Monday 17 h to Tuesday 17 h: the days differ by 6 %
 
 
-def test_load_sets_the_span() -> None:
-    """Work / (128 GPUs x span) = 0.9; the last of 400 arrivals lies about 1 / 400 before the end."""
-    jobs = SyntheticTrace(jobs=400, load=0.9, load_gpus=128, max_gpus=64, seed=0).table()
-    assert len(jobs) == 400
-    assert load_of(jobs, 128) == pytest.approx(0.9, rel=0.03)
+@pytest.mark.parametrize(("structure", "count", "near"), [("none", 400, 0.03), ("series", 20_000, 0.01)])
+def test_load_sets_the_span(structure: str, count: int, near: float) -> None:
+    """Work / (128 GPUs x span) = 0.9; the last of 400 arrivals lies about 1 / 400 before the end.
+
+    In series 400 arrivals may end with a silent night: 20,000 do not, and are nearer.
+    """
+    chosen = {"jobs": count, "structure": structure, "max_gpus": 64, "seed": 0}
+    jobs = SyntheticTrace(load=0.9, load_gpus=128, **chosen).table()
+    assert len(jobs) == count
+    assert load_of(jobs, 128) == pytest.approx(0.9, rel=near)
 
 
 def test_rate_and_days_set_the_span() -> None:
