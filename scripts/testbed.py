@@ -95,9 +95,7 @@ SCHEDULERS: Mapping[str, Scheduler] = {
     "SRSF": Scheduler("srsf_360", file="SRSF.job.csv"),
     "Tiresias": Scheduler("tiresias_360", file="tiresias.job.csv", always=True),
     "Muri-L": Scheduler("muri_l", file="Muri-L.job.csv"),
-    "Themis": Scheduler(
-        "themis_gavel", ("policy.compat=true",), figures=(461_456, 4_269, 2_876_143, 3_924_819)
-    ),
+    "Themis": Scheduler("themis_muri", figures=(461_456, 4_269, 2_876_143, 3_924_819)),
     "Muri-S": Scheduler("muri_s"),
 }
 

@@ -8,11 +8,13 @@ from statistics import mean, stdev
 LEAST = 3  # values; the interval of two is 13 times as wide as they are apart
 
 
-def interval_95(values: Sequence[float]) -> tuple[float, float] | None:
+def interval_95(values: Sequence[float], of: int = 1) -> tuple[float, float] | None:
     """Return the ends of the 95 % Student's t interval of the mean; None for fewer than 3 values.
 
-    mean -+ t(0.975, n - 1) s / sqrt(n), s with n - 1. How often it holds the true mean, of 200,000 samples
-    (standard error 0.1 percentage points or less), by the distribution of the values and how many there are:
+    mean -+ t(1 - 0.025 / of, n - 1) s / sqrt(n), s with n - 1. Of so many intervals, all hold with 95 %
+    (Bonferroni), also the one that is picked for its mean. How often one holds the true mean, of 200,000
+    samples (standard error 0.1 percentage points or less), by the distribution of the values and how many
+    there are:
 
     ====================  ======  ======  ======
     values                     3       5      10
@@ -28,20 +30,22 @@ def interval_95(values: Sequence[float]) -> tuple[float, float] | None:
     n = len(values)
     if n < LEAST:
         return None
-    half = student_t_95(n - 1) * stdev(values) / math.sqrt(n)
+    half = student_t_95(n - 1, of) * stdev(values) / math.sqrt(n)
     middle = mean(values)
     return middle - half, middle + half
 
 
 @lru_cache(maxsize=32)
-def student_t_95(freedom: int) -> float:
-    """Return the t that |T| stays below with probability 0.95.
+def student_t_95(freedom: int, of: int = 1) -> float:
+    """Return the t that |T| stays below with probability 0.95, or each of several with 1 - 0.05 / of.
 
     Parameters
     ----------
     freedom
         Degrees of freedom, at least 1.
+    of
+        How many there are.
     """
     from scipy.special import stdtrit  # a quarter of a second, and single runs have no interval
 
-    return float(stdtrit(freedom, 0.975))
+    return float(stdtrit(freedom, 1 - 0.025 / of))

@@ -150,9 +150,9 @@ def change(metric: Metric, own: Replicates, other: Replicates) -> Estimate:
     return estimated(known) if known and len(known) == len(changes) else Estimate()
 
 
-def estimated(values: Sequence[float]) -> Estimate:
-    """Return the mean of at least one value, and its interval."""
-    return Estimate(mean(values), *(interval_95(values) or (None, None)))
+def estimated(values: Sequence[float], of: int = 1) -> Estimate:
+    """Return the mean of at least one value, and its interval, one of so many that are to hold together."""
+    return Estimate(mean(values), *(interval_95(values, of) or (None, None)))
 
 
 def difference(value: float | None, reference: float | None) -> float | None:

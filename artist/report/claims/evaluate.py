@@ -35,7 +35,7 @@ class Place:
     reached
         Whether the mean reaches the paper's number; None where it gives none.
     one_trace
-        Whether nothing was random, so that one run decides.
+        Whether nothing was random, so that the number decides.
     """
 
     at: str
@@ -72,9 +72,14 @@ class Result:
 def evaluate(claim: Claim, evidence: Sequence[Evidence]) -> Result:
     """Return what runs of one setting say of a claim, by its first metric.
 
-    A change is taken seed by seed, for the same jobs, over the seeds that all of its policies have, and
-    averaged. Of the values that were swept over, `take: best` is about the one with the best mean, `take:
-    each` about the one with the worst verdict, and of equal verdicts the weakest mean.
+    A change is taken seed by seed over the seeds that all of its policies have, and averaged: for the same
+    jobs, unless `against_where` or `than_where` names runs of others. Of the values that were swept over,
+    `take: best` is about the one with the best mean, `take: each` about the one with the worst verdict, and of
+    equal verdicts the weakest mean. The best of k is picked by the seeds that give its interval, so the
+    intervals of `best` are t intervals at 0.025 / k on each side (Bonferroni): they hold for all k together.
+
+    Nothing was random if jobs come from a file, no part has a seed other than the run's, and runs of two
+    seeds or more are equal in all that they sum up.
 
     Raises
     ------
@@ -104,6 +109,7 @@ def roles(claim: Claim, facts: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
+_HARDLY_ANY = 0.01  # of the mean JCT: jobs that queue for less in the mean do not really queue
 _MINE = ""  # whose number a claim is about; the others go by their number in `against`
 _THERE = "there"  # the same where a change is compared with a change
 _Seen = tuple[Value, Evidence]
@@ -148,11 +154,23 @@ def _place(claim: Claim, at: str, found: _BySeed) -> Place:
     changes = [_change_of(claim, each) for each in numbers]
     if any(change is None for change in changes):
         return Place(at, Estimate(), len(seeds), NO_RATIO, queueing_s)
-    ours = estimated([change for change in changes if change is not None])
-    one_trace = all(each == numbers[0] for each in numbers) and not any(run.drawn for run in every)
-    queues = any(run.queues for run in every)
+    picked_of = len(claim.values) if claim.take == "best" else 1
+    ours = estimated([change for change in changes if change is not None], picked_of)
+    one_trace = all(map(_certain, runs))
+    queues = any(map(_queue, runs))
     verdict = of_change(claim, ours, len(seeds), one_trace=one_trace, queues=queues)
     return Place(at, ours, len(seeds), verdict, queueing_s, reaches(claim, ours.mean), one_trace)
+
+
+def _certain(runs: Sequence[Evidence]) -> bool:
+    """Return whether runs that differ by the seed show that nothing in them is random."""
+    equal = all(run.outcome == runs[0].outcome for run in runs)
+    return len(runs) > 1 and equal and not any(run.drawn for run in runs)
+
+
+def _queue(runs: Sequence[Evidence]) -> bool:
+    """Return whether jobs queue for more than 1 % of their JCT, in the mean over seeds."""
+    return fmean(run.queueing_s for run in runs) > _HARDLY_ANY * fmean(run.jct_s for run in runs)
 
 
 def _change_of(claim: Claim, numbers: Sequence[Value]) -> float | None:

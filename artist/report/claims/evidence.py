@@ -13,7 +13,6 @@ from artist.results.jobcolumns import TIERS, Jobs, read_jobs
 from artist.results.measures import BY_NAME
 from artist.results.run import Run
 
-HARDLY_ANY = 0.01  # of the mean JCT: jobs that queue for less in the mean do not really queue
 Value = float | tuple[float, ...]  # a number, or one a job
 
 
@@ -41,25 +40,26 @@ class Evidence:
         return float(self.run.summary["queueing_s"]["mean"] or 0.0)
 
     @property
-    def queues(self) -> bool:
-        """Return whether jobs queue for more than 1 % of their JCT, in the mean."""
-        return self.queueing_s > HARDLY_ANY * float(self.run.summary["jct_s"]["mean"] or 0.0)
+    def jct_s(self) -> float:
+        """Return the mean JCT; 0 where no job finished."""
+        return float(self.run.summary["jct_s"]["mean"] or 0.0)
+
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """Return the summary without the seed, and without what may differ between equal runs."""
+        return {key: value for key, value in self.run.summary.items() if key not in ("seed", "run")}
 
     @property
     def drawn(self) -> bool:
-        """Return whether a seed may change the run: not where jobs come from a file and nothing draws.
+        """Return whether chance is in the run that runs of other seeds need not show.
 
-        Models that a reader draws because the file names none cannot be seen here.
+        So it is where jobs are drawn or machines fail, and where a part has a seed other than the run's.
         """
         facts = self.facts
         from_file = facts.get("workload.path", "None") != "None"
-        seeded = any(key.endswith(".seed") and key.split(".")[0] in _SEEDED for key in facts)
-        chooses = facts.get("policy.placement") == "random" or facts.get("policy._target_", "").endswith(
-            _RANDOM
-        )
-        noisy = float(facts.get("policy.profiling_noise", 0)) > 0
-        fails = facts.get("cluster.failures", "None") != "None" or "cluster.failures.seed" in facts
-        return not from_file or seeded or chooses or noisy or fails
+        fails = any(key.startswith("cluster.failures") and found != "None" for key, found in facts.items())
+        own = {found for key, found in facts.items() if key.endswith(".seed")} - {str(self.seed)}
+        return not from_file or fails or bool(own)
 
     def value(self, metric: str, claim: Claim) -> Value | None:
         """Return a metric of a claim; None where the run has none."""
@@ -115,12 +115,6 @@ class Evidence:
             for _, rows in timers.groupby("name", sort=True)
         ]
         return fmean(means) if means else None
-
-
-# Sections of a config whose seeds are always used; those of workloads and policies are for models and
-# placements that may not be random at all.
-_SEEDED = ("arrivals", "estimates", "signals")
-_RANDOM = (".Gandiva",)
 
 
 def fits(where: Where, facts: Mapping[str, str]) -> bool:

@@ -98,7 +98,7 @@ class Claim(_Part):
         several metrics, the first decides.
     than_where
         Runs whose change this one is compared with: -0.1 means that ours relative to the others is 10 % less
-        here than there.
+        here than there. Jobs are the same within a change; here and there they may be others.
     along, values, take
         A config key that was swept over, the values that the claim is about, and how: `best`, the one with
         the best mean; `each`, all of them.

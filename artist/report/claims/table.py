@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from artist.report.claims.evaluate import Place, Result
 from artist.report.claims.judge import Judged, Row, summary
 from artist.report.claims.schema import Claim, Where
-from artist.report.claims.verdict import VERDICTS
+from artist.report.claims.verdict import VERDICTS, in_words
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.measures import BY_NAME, Estimate
 from artist.results.tables import Grid
@@ -79,11 +79,12 @@ def claim_notes(judged: Judged) -> tuple[str, ...]:
     within = ", ".join(f"{100 * each:.0f}" for each in sorted({each.claim.within for each in results}))
     legend = "; ".join(f"{name}: {words}" for name, words in VERDICTS.items() if name in said)
     how = (
-        "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t). Queueing: the mean of "
-        "ours and of what it is compared with. A claim about the best of several values is judged where the "
-        "mean is best, one about each of them where the verdict is worst. Reached: the mean is at or beyond "
-        "the paper's number. "
-        f"Verdicts: {legend.format(within=f'{within} %')}. One trace: nothing is random, so one run decides."
+        "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t; where the best of k values "
+        "is picked, one of k that hold together, after Bonferroni). Queueing: the mean of ours and of what "
+        "it is compared with. A claim about the best of several values is judged where the mean is best, one "
+        "about each of them where the verdict is worst. Reached: the mean is at or beyond the paper's number. "
+        f"Verdicts: {legend.format(within=f'{within} %')}. One trace: nothing is random, so the number "
+        "decides; jobs come from a file, and runs of two seeds or more are equal."
     )
     first = next(iter(judged.file.readings), "")
     hangs = (
@@ -202,10 +203,10 @@ def _pairs(where: Where) -> str:
 
 def _short(result: Result) -> str:
     """Return verdict and mean."""
-    mean = result.decisive.ours.mean
+    mean, verdict = result.decisive.ours.mean, in_words(result.claim, result.verdict)
     if mean is None:
-        return result.verdict
-    return f"{result.verdict} ({_number(mean, signed=bool(result.claim.against))} %{_at(result)})"
+        return verdict
+    return f"{verdict} ({_number(mean, signed=bool(result.claim.against))} %{_at(result)})"
 
 
 def _at(result: Result) -> str:
@@ -228,8 +229,12 @@ def _metric(result: Result) -> str:
 
 def _whole_verdict(row: Row) -> str:
     """Return the verdict, whether it is of one trace and reaches the paper's number, and * if it hangs."""
-    decisive = row.result.decisive
-    words = [decisive.verdict, *["one trace"] * decisive.one_trace, *["reached"] * bool(decisive.reached)]
+    claim, decisive = row.result.claim, row.result.decisive
+    words = [
+        in_words(claim, decisive.verdict),
+        *["one trace"] * decisive.one_trace,
+        *["reached"] * bool(decisive.reached),
+    ]
     return ", ".join(words) + " *" * row.hangs
 
 

@@ -18,7 +18,7 @@ VERDICTS = {
     FITTED: "the same, but profiles were fitted to it: an input, not a result",
     OFF: "farther from it",
     FEW: f"fewer than {SEEDS} seeds",
-    IDLE: "jobs queue for at most 1 % of their mean JCT in every run compared: nothing is exercised",
+    IDLE: "jobs queue for at most 1 % of their mean JCT under every policy compared: nothing is exercised",
     NO_RATIO: "what it is compared with is 0 in some run",
     UNFINISHED: "some run ended before its jobs had finished, so its means leave out the longer ones",
     NOT_RUN: "some of the runs that it is about are not here",
@@ -44,7 +44,7 @@ def of_change(claim: Claim, ours: Estimate, seeds: int, *, one_trace: bool, queu
     one_trace
         Whether nothing is random: the number decides.
     queues
-        Whether jobs queue in any of the runs.
+        Whether jobs queue under any of the policies, in the mean over seeds.
     """
     assert ours.mean is not None
     if not queues:
@@ -63,6 +63,12 @@ def of_change(claim: Claim, ours: Estimate, seeds: int, *, one_trace: bool, queu
     if near <= 0:
         return OPEN
     return SHOWN if near >= abs(claim.weakest or 0.0) / 2 else SMALLER
+
+
+def in_words(claim: Claim, verdict: str) -> str:
+    """Return a verdict, and within what margin a change is shown to be none."""
+    none = claim.paper in ("same", "not higher")
+    return f"{verdict} within {100 * claim.within:.0f} %" if none and verdict == SHOWN else verdict
 
 
 def reaches(claim: Claim, mean: float | None) -> bool | None:

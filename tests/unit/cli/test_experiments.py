@@ -92,7 +92,8 @@ def test_an_experiment_runs_on_another_fabric(topology):
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("muri_known", 992), ("muri_unknown", 992), ("base_schedulers", 1000)]
+    ("name", "size"),
+    [("base_schedulers", 1000)] + [(f"muri_{each}", 992) for each in ("known", "unknown", "design", "noise")],
 )
 def test_experiments_in_steady_state_measure_a_window(name, size):
     """Jobs before the window fill the cluster, a tenth of it or more; half as many or more come after it."""
@@ -104,9 +105,7 @@ def test_experiments_in_steady_state_measure_a_window(name, size):
     assert params.get("arrivals", "trace") == "trace"
 
 
-@pytest.mark.parametrize(
-    "name", ["muri_batch", "muri_busy", "muri_types", "muri_noise", "muri_design", "dally_poisson"]
-)
+@pytest.mark.parametrize("name", ["muri_batch", "muri_busy", "muri_types", "dally_poisson"])
 def test_experiments_without_a_steady_state_are_measured_whole(name):
     """All at once, or more than the cluster serves: every job counts, 992, or 411 over a week."""
     raw, _ = compose(f"experiment={name}")
@@ -116,10 +115,19 @@ def test_experiments_without_a_steady_state_are_measured_whole(name):
 
 def test_no_claim_of_muri_takes_runs_of_two_kinds_for_one(tmp_path):
     """All of its experiments reported together: at most one configuration fits each place of a claim."""
+    kinds = kinds_of_muri(tmp_path)
+    assert len(kinds) > 50
+    for claim in read_claims("muri").claims:
+        taken = [role for facts in kinds for role in roles(claim, facts)]
+        assert len(taken) == len(set(taken)), claim.says
+
+
+def kinds_of_muri(tmp_path, without=()):
+    """Return what claims ask of each point of its sweeps, once, whatever the seed."""
     file = tmp_path / "testbed.csv"
     file.write_text(JOB_FILE)
     kinds = {}
-    for name in (each for each in NAMES if each.startswith("muri_")):
+    for name in (each for each in NAMES if each.startswith("muri_") and each not in without):
         given = [f"experiment={name}", f"workload.path={file}"][: 2 if name == "muri_testbed" else 1]
         _, params = compose(*given)
         for point in product(*(values for values in swept(params) if not values[0].startswith("seed="))):
@@ -128,13 +136,29 @@ def test_no_claim_of_muri_takes_runs_of_two_kinds_for_one(tmp_path):
             batch = chosen.get("arrivals") == "batch" or raw["arrivals"]["_target_"].endswith("BatchArrivals")
             together = batch or name == "muri_table2"
             facts = flat(raw) | {"policy": chosen["policy"], "arrivals": "batch" if together else "spread"}
-            if together:
-                facts.pop("workload.load", None)  # all arrive at 0 s, at any load
             kinds[str(sorted(facts.items()))] = facts
-    assert len(kinds) > 50
+    return list(kinds.values())
+
+
+def test_every_claim_on_drawn_jobs_of_muri_says_their_load():
+    """Also of jobs that come all at once: their order, so which jobs they are, hangs on the load."""
+    wheres = [
+        where
+        for claim in read_claims("muri").claims
+        for where in (claim.where, claim.against_where, claim.than_where)
+        if where and "arrivals" in where
+    ]
+    assert len(wheres) > 50
+    assert all("workload.load" in where for where in wheres)
+
+
+def test_every_claim_of_muri_has_runs(tmp_path):
+    """Each number that a claim asks for comes from some point of the sweeps that its header names."""
+    kinds = kinds_of_muri(tmp_path, without=("muri_network",))
     for claim in read_claims("muri").claims:
-        taken = [role for facts in kinds.values() for role in roles(claim, facts)]
-        assert len(taken) == len(set(taken)), claim.says
+        found = {role for facts in kinds for role in roles(claim, facts)}
+        asked = (1 + len(claim.against)) * (1 if claim.than_where is None else 2)
+        assert len(found) == asked, claim.says
 
 
 def test_the_claims_of_table_1_are_about_the_jobs_of_its_experiment():

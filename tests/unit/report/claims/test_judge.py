@@ -150,10 +150,22 @@ def test_the_text_says_what_there_is_to_know(runs: Maker, judged: Callable[..., 
 
 
 def test_one_trace_is_marked_and_counted_apart(runs: Maker, judged: Callable[..., Judged]) -> None:
-    """One run of a file decides by its number."""
-    found = judged(runs({("old", 2): (100.0,), ("new", 2): (70.0,)}, workload={"path": "jobs.csv"}))
-    assert "-30 %  1  0.00, 0.00  shown, one trace" in claims_text(found)
+    """Two equal runs of a file decide by their number."""
+    found = judged(runs({("old", 2): (100.0,) * 2, ("new", 2): (70.0,) * 2}, workload={"path": "jobs.csv"}))
+    assert "-30 %  2  0.00, 0.00  shown, one trace" in claims_text(found)
     assert summary(found) == ("a paper, near: of 1 claims 1 shown (1 on one trace).",)
+
+
+def test_no_change_is_shown_within_a_margin(runs: Maker, judged: Callable[..., Judged]) -> None:
+    """4 % more is as good as none within 5 %; the word stands in the text, and is counted as any other."""
+    made = runs({("old", 2): 100.0, ("new", 2): 104.0})
+    found = judged(made, *({"paper": paper, "says": paper, "within": 0.05, "against": ["old"]}
+                           for paper in ("not higher",)))  # fmt: skip
+    assert "shown within 5 %\n" in claims_text(found)
+    assert "1 shown." in summary(found)[0]
+    assert "shown within 5 %" in [cell.text for cell in claims_table(found).rows[0]]
+    (same,) = (judged(made, {"paper": "same", "within": 0.05, "metric": ["jct_mean_s", "makespan_s"]}),)
+    assert "makespan: shown within 5 % (+4.0 %)" in claims_text(same)
 
 
 def test_numbers_are_counted_apart(runs: Maker, judged: Callable[..., Judged]) -> None:
