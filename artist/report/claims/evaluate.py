@@ -74,8 +74,8 @@ def evaluate(claim: Claim, evidence: Sequence[Evidence]) -> Result:
 
     A change is taken seed by seed over the seeds that all of its policies have, and averaged: for the same
     jobs, unless `against_where` or `than_where` names runs of others. Of the values that were swept over,
-    `take: best` is about the one with the best mean, `take: each` about the one with the worst verdict, and of
-    equal verdicts the weakest mean. The best of k is picked by the seeds that give its interval, so the
+    `take: best` is about the one with the best mean, `take: each` about the one with the worst verdict, and
+    of equal verdicts the weakest mean. The best of k is picked by the seeds that give its interval, so the
     intervals of `best` are t intervals at 0.025 / k on each side (Bonferroni): they hold for all k together.
 
     Nothing was random if jobs come from a file, no part has a seed other than the run's, and runs of two

@@ -79,10 +79,10 @@ def claim_notes(judged: Judged) -> tuple[str, ...]:
     within = ", ".join(f"{100 * each:.0f}" for each in sorted({each.claim.within for each in results}))
     legend = "; ".join(f"{name}: {words}" for name, words in VERDICTS.items() if name in said)
     how = (
-        "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t; where the best of k values "
-        "is picked, one of k that hold together, after Bonferroni). Queueing: the mean of ours and of what "
-        "it is compared with. A claim about the best of several values is judged where the mean is best, one "
-        "about each of them where the verdict is worst. Reached: the mean is at or beyond the paper's number. "
+        "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t; where the best of k is "
+        "picked, one of k that hold together, after Bonferroni). Queueing: the mean of ours and of what it "
+        "is compared with. A claim about the best of several values is judged where the mean is best, one about "
+        "each of them where the verdict is worst. Reached: the mean is at or beyond the paper's number. "
         f"Verdicts: {legend.format(within=f'{within} %')}. One trace: nothing is random, so the number "
         "decides; jobs come from a file, and runs of two seeds or more are equal."
     )
