@@ -82,7 +82,8 @@ def claim_notes(judged: Judged) -> tuple[str, ...]:
         "Ours: the change, taken seed by seed, mean and 95 % interval (Student's t; where the best of k is "
         "picked, one of k that hold together, after Bonferroni). Queueing: the mean of ours and of what it "
         "is compared with. A claim about the best of several values is judged where the mean is best, one "
-        "about each of them where the verdict is worst. Reached: the mean is at or beyond the paper's number. "
+        "about each of them where the verdict is worst. Reached: the mean is at or beyond the paper's "
+        "number. "
         f"Verdicts: {legend.format(within=f'{within} %')}. One trace: nothing is random, so the number "
         "decides; jobs come from a file, and runs of two seeds or more are equal."
     )
