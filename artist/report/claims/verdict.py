@@ -17,7 +17,7 @@ VERDICTS = {
     NEAR: "a number within {within} of the paper's, or that rounds to it",
     FITTED: "the same, but profiles were fitted to it: an input, not a result",
     OFF: "farther from it",
-    FEW: f"fewer than {SEEDS} seeds",
+    FEW: f"fewer than {SEEDS} seeds; of a real trace two suffice if they agree: nothing is random there",
     IDLE: "jobs queue for at most 1 % of their mean JCT under every policy compared: nothing is exercised",
     NO_RATIO: "what it is compared with is 0 in some run",
     UNFINISHED: "some run ended before its jobs had finished, so its means leave out the longer ones",
