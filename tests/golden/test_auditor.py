@@ -167,6 +167,14 @@ SOURCES = {
         {"_target_": "artist.workload.readers.columns.ColumnsCsv", "columns": {"gpu_utilization": "busy"}},
         NO_CSV,
     ),
+    "a table with one value": (
+        {
+            "_target_": "artist.workload.readers.columns.ColumnsCsv",
+            "columns": {},
+            "constants": {"gpu_utilization": "0.5"},
+        },
+        NO_CSV,
+    ),
     "a user's source": ({"_target_": "mine.Trace"}, NO_CSV),
 }
 
@@ -187,6 +195,13 @@ def test_utilisation_is_recounted_where_no_trace_could_say_how_busy_gpus_were(so
     assert summary["gpu_utilization"] == pytest.approx(3204 / 4004)
     path.write_text(json.dumps(summary | {"gpu_utilization": 0.99 * 3204 / 4004}))
     assert len(_faults(folder)) == (not reason)
+
+
+def test_utilisation_with_elastic_jobs_is_bounded(run_under):
+    """Growing jobs compute on two numbers of GPUs; no file says how long on each. The trace says how busy."""
+    told = [text for text in audit.audit(run_under("gandiva_full")).unknown if "gpu_utilization" in text]
+    why = "the run folder does not say how long a job computed on each number of GPUs"
+    assert [text.partition(": ")[2] for text in told] == [why]
 
 
 def test_names_are_held_against_the_trace(folder):
