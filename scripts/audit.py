@@ -3,7 +3,8 @@
     python scripts/audit.py RUN_OR_SWEEP_FOLDER ...
 
 prints a line a check for each run, with the number of comparisons, and names what is wrong: job, machine,
-time, both values. The exit code is 1 if anything is, 2 if there is no run. It reads the run folder, and the
+time, both values. The exit code is 1 if anything is, else 2 if there is no run or one is of an older version,
+whose tables lack a column. It reads the run folder, and the
 trace, table of overheads and file of capacity events that its config.yaml names, with pandas and YAML alone,
 and shares no code with the simulator.
 
@@ -14,7 +15,9 @@ of their seconds, which are 64-bit floats. With `output.rates=true` the iteratio
 one ends when the job finishes, and what was lost is what was run since the last checkpoint.
 
 Not in a run folder, and so not recounted: how an iteration's time divides into compute, communication and the
-rest (only that the parts sum to the time run), and what the network model was asked.
+rest (only that the parts sum to the time run), and what the network model was asked. Jobs' models, users,
+virtual clusters and ideal times are held against a trace that is a CSV of our own, ideal times against the
+rates, too; a line says of how many jobs that cannot be done.
 """
 
 import argparse
@@ -26,11 +29,10 @@ from typing import Any
 
 from auditing.accounts import Account
 from auditing.findings import Findings
-from auditing.inputs import RunFiles, capacity_events, maybe, read_run, to_ns
+from auditing.inputs import NAMES, PARTS, OlderRunError, RunFiles, capacity_events, maybe, read_run, to_ns
 from auditing.replay import TIERS, Replay, gauges
 from auditing.summary import check_summary
 
-PARTS = ("compute_s", "input_stall_s", "interference_s", "exposed_comm_s", "contention_s", "sharing_s")
 COUNTS = {
     "starts": "starts",
     "preemptions": "preempted",
@@ -45,15 +47,33 @@ def audit(folder: Path) -> Findings:
     """Recount one run folder."""
     run = read_run(folder)
     found = Findings(run.grain_ns)
+    for job, rows in run.jobs["job_id"].value_counts(sort=False).items():
+        found.hold("jobs.parquet: one row a job", rows == 1, "stands {} times", rows, job=str(job))
+    if found.faults:
+        return found
     replay = Replay(run, found)
     replay.run()
     one_type = len({machine.gpu_type for machine in run.machines}) == 1
     own_speed = one_type and run.config["workload"].get("measured_on") == "cluster"
+    untold = dict.fromkeys(("ideal_s", *NAMES), 0)
     for row in run.jobs.to_dict("records"):
-        _check_job(row, replay.accounts[row["job_id"]], replay.rates, own_speed, found)
+        account = replay.accounts[row["job_id"]]
+        _check_job(row, account, replay.rates, found)
+        for name in NAMES:
+            if name in account.asked.names:
+                found.same(
+                    f"jobs.parquet: {name}", account.asked.names[name], row[name].strip(), job=account.name
+                )
+            else:
+                untold[name] += 1
+        if not _check_ideal(row, account, replay.rates, own_speed, found):
+            untold["ideal_s"] += 1
     _check_timeline(run, replay, found)
     _check_capacity_events(run, replay, found)
     check_summary(run, replay, found)
+    if any(untold.values()):
+        columns = ", ".join(f"{name} ({jobs} jobs)" for name, jobs in untold.items() if jobs)
+        found.unknown.append(f"{columns} of jobs.parquet: neither a trace nor rates lead to them")
     if not replay.rates:
         found.unknown.append("iterations and lost time: run with output.rates=true")
     if any(account.asked.counts is None for account in replay.accounts.values()):
@@ -63,7 +83,7 @@ def audit(folder: Path) -> Findings:
     return found
 
 
-def _check_job(row: dict[Any, Any], account: Account, rates: bool, own_speed: bool, found: Findings) -> None:
+def _check_job(row: dict[Any, Any], account: Account, rates: bool, found: Findings) -> None:
     name, steps = account.name, account.steps + 1
     jct_ns = None if account.finish_ns is None else account.finish_ns - account.submit_ns
     times = {
@@ -94,15 +114,11 @@ def _check_job(row: dict[Any, Any], account: Account, rates: bool, own_speed: bo
         check = "completion = queueing + running + overheads"
         found.same_time(check, sums_ns, row["jct_s"], job=name, steps=steps)
     if rates and account.asked.delays_ns is not None:
-        _check_iterations(row, account, own_speed, found)
+        _check_iterations(row, account, found)
 
 
-def _check_iterations(row: dict[Any, Any], account: Account, own_speed: bool, found: Findings) -> None:
-    """Hold the iterations done by the rates against those written and those asked for.
-
-    The run folder gives the work asked for as ideal time; the compute time of a job that lost nothing, and
-    always held what it asked for, is that, but for rounding. Our own CSV says the same once more.
-    """
+def _check_iterations(row: dict[Any, Any], account: Account, found: Findings) -> None:
+    """Hold the iterations done by the rates against those written and those asked for."""
     name, iterations, asked = account.name, int(row["iterations"]), account.asked
     slack_ns = found.grain_ns * account.steps
     near = (
@@ -117,15 +133,31 @@ def _check_iterations(row: dict[Any, Any], account: Account, own_speed: bool, fo
     found.hold("the last iteration ends as the job finishes", good, text, ahead_ns, job=name)
     if asked.iterations is not None:
         found.same("iterations done = iterations asked", iterations, asked.iterations, job=name)
-    if not account.lost_ns and list(account.gpus_held) == [asked.gpus] and asked.gpus and own_speed:
+
+
+def _check_ideal(
+    row: dict[Any, Any], account: Account, rates: bool, own_speed: bool, found: Findings
+) -> bool:
+    """Hold the ideal time of a finished job against its compute time and the trace; return whether it could.
+
+    The run folder gives the work asked for as ideal time; the compute time of a job that lost nothing, and
+    always held what it asked for, is that, but for rounding. Our own CSV says the same once more.
+    """
+    name, asked = account.name, account.asked
+    if account.finish_ns is None or not own_speed:
+        return False
+    computed = rates and asked.delays_ns is not None and not account.lost_ns
+    computed = computed and list(account.gpus_held) == [asked.gpus] and asked.gpus > 0
+    if computed:
         off_ns = to_ns(row["compute_s"]) - to_ns(row["ideal_s"])
         good = abs(off_ns) <= (SETTLED_NS + found.grain_ns) * account.steps
         text = "computes {} ns longer than asked"
         found.hold("compute time = iterations asked x compute time of one", good, text, off_ns, job=name)
-    if asked.work_ns is not None and own_speed:
-        good = abs(to_ns(row["ideal_s"]) - asked.work_ns) <= iterations
+    if asked.work_ns is not None:
+        good = abs(to_ns(row["ideal_s"]) - asked.work_ns) <= int(row["iterations"])
         text = "ideal time {} s, {} s in the trace"
         found.hold("ideal time as in the trace", good, text, row["ideal_s"], asked.work_ns / 1e9, job=name)
+    return computed or asked.work_ns is not None
 
 
 def _check_timeline(run: RunFiles, replay: Replay, found: Findings) -> None:
@@ -184,25 +216,29 @@ def run_folders(folders: Sequence[Path]) -> list[Path]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Audit all runs, print what was found; return 0, 1 if anything is wrong, 2 if there is no run."""
+    """Audit all runs, print what was found; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a run, or a folder of runs")
     folders = run_folders(parser.parse_args(argv).folders)
     if not folders:
         print("no finished run: no summary.json there or below", file=sys.stderr)
         return 2
-    wrong = 0
+    wrong = older = 0
     for folder in folders:
         try:
             found = audit(folder)
+        except OlderRunError as error:
+            print(f"{folder}\n  NOT AUDITED: {error}")
+            older += 1
+            continue
         except (OSError, KeyError, ValueError) as error:
             print(f"{folder}\n  WRONG: it cannot be read: {type(error).__name__}: {error}")
             wrong += 1
             continue
         print("\n".join([str(folder), *found.lines()]))
         wrong += bool(found.faults)
-    print(f"{len(folders)} runs, {wrong} of them with faults")
-    return 1 if wrong else 0
+    print(f"{len(folders)} runs, {wrong} of them with faults" + f", {older} not audited" * bool(older))
+    return 1 if wrong else 2 if older else 0
 
 
 if __name__ == "__main__":

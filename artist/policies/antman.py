@@ -1,6 +1,6 @@
 """AntMan: jobs that were promised GPUs get them first come, first served; others use what those leave idle.
 
-In plain words: a GPU has room for one guaranteed and one opportunistic job. Nobody is ever stopped or moved.
+In plain words: a GPU has room for one guaranteed and one opportunistic job. No job is ever stopped or moved.
 
 - Guaranteed jobs start in order of arrival, on GPUs that no guaranteed job has: empty ones, else those on
   which opportunistic jobs run. The first that does not fit blocks those behind it, unless `backfill`.
@@ -13,7 +13,8 @@ In plain words: a GPU has room for one guaranteed and one opportunistic job. Nob
 A guaranteed job runs as if it were alone; opportunistic ones get the time in which it leaves its GPUs idle
 (`artist.performance.formulas.opportunistic`), so they are slowed down first, and only they. What they cost
 each other on CPUs and storage is a matter of performance (`performance.packing_interference`), not known to
-the policy; it is 0.33 in all experiments of the Muri paper, the measured slowdown of its groups of two.
+the policy; it is 0.33 in the experiments of the Muri paper that run AntMan, the measured slowdown of groups
+of two.
 
 Paper: Xiao et al., AntMan: Dynamic Scaling on GPU Clusters for Deep Learning, OSDI 2020, sections 3
 (opportunistic computation) and 4 (scheduling). Baseline of Muri, section 6.1.
@@ -56,7 +57,7 @@ from artist.policies.parts.sharers import Sharers
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 _STEPS = 10  # of load
-_FULL = _STEPS + 1  # the load of a GPU that nobody may join
+_FULL = _STEPS + 1  # the load of a GPU that no job may join
 
 
 @dataclass(config=STRICT)
@@ -96,7 +97,7 @@ class AntMan:
         return plan.done()
 
     def _follow(self, view: ClusterView, sharers: Sharers) -> None:
-        """Take note of who came and who is gone."""
+        """Track arrivals and finishes."""
         for event in view.news:
             if not isinstance(event, Arrival | Finish | Stop):
                 continue

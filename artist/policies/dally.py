@@ -10,8 +10,9 @@ the waits of jobs that accepted (`artist.policies.parts.timers`).
 A running job's GPUs are offered again at the end of each lease. `renewal` says what the job itself may do:
 
 - literal: it is offered GPUs in its turn as if it had just begun to wait, whether or not other jobs wait.
-  It keeps its own at no cost unless it can get nearer ones (fewer racks, then fewer machines); but where its
-  demand fits a machine, and its timer is not 0, it refuses GPUs of several: it moves to one, or waits.
+  It keeps its own at no cost unless it can get nearer ones (fewer racks, then fewer machines); but a job that
+  fits a machine refuses GPUs of several, unless its machine timer is 0, and one that fits a rack refuses
+  those of several, unless its rack timer is 0: it moves to one machine, or one rack, or waits.
 - keep: it keeps them, unless a waiting job with lower sensitivity accepts them; then it is preempted, and
   waits, or moves if it accepts other GPUs at once.
 - nearer: as keep, but it moves to idle GPUs of a nearer tier.
@@ -142,7 +143,7 @@ class Dally:
 
     def _count_renewals(self, job: int, now: int) -> None:
         """Count literal renewals before now as assignments, those that the policy was not called for."""
-        if self.renewal == "literal":
+        if self.renewal == "literal" and job in self._leases:
             began, lease = self._assigned[job], self._leases.length_ns
             self._assigned[job] = began + max(now - 1 - began, 0) // lease * lease
 

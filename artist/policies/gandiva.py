@@ -8,12 +8,12 @@ order. Waiting jobs are looked at in order of arrival; they overtake one that do
 - `migration`: when GPUs come free that no waiting job takes, running jobs on several machines move in order
   of arrival: to fewer racks if they can, else to fewer machines of as many racks; so from the network into a
   rack, from a rack into a machine. Labels do not count. As many GPUs are free after a move as before it.
-- `slicing`: while jobs wait, a running job's turn ends after `quantum_s`: those who have waited longest go
+- `slicing`: while jobs wait, a running job's turn ends after `quantum_s`: those that have waited longest go
   before it, and it runs again when its turn comes. A pair has one turn.
 - `packing`: while jobs still wait, they join running jobs that leave their GPUs idle for much of the time;
   pairs that do no better than by taking turns are parted (`artist.policies.parts.pairs`).
-- `grow_shrink`: when nobody waits, elastic jobs take idle GPUs of their machines, and give them back as soon
-  as somebody needs room (`artist.policies.parts.growth`).
+- `grow_shrink`: when no job waits, elastic jobs take idle GPUs of their machines, and give them back as soon
+  as another job needs room (`artist.policies.parts.growth`).
 
 Paper: Xiao et al., Gandiva: Introspective Cluster Scheduling for Deep Learning, OSDI 2018, sections 3 (the
 mechanisms) and 4 (the policy). As a baseline of Dally (sections 3.4 and 5.1.3 there, "to more favorable GPU
@@ -25,7 +25,7 @@ Differs from the paper:
 - Packing: there all jobs run alone first, in time slices, and the job with the lowest utilization joins the
   GPUs with the lowest. Here waiting jobs join in order of arrival, measured or not, two jobs at a time, and
   only if both ask for as many GPUs. There the GPU's memory must hold both; here nothing is known of it.
-- A pair whose host is slowed down parts when GPUs come free that nobody waits for; pairs do not migrate.
+- A pair whose host is slowed down parts when GPUs come free that no job waits for; pairs do not migrate.
 - Grow-shrink: there jobs get idle GPUs of a single server by their measured progress; here in order of
   arrival, on all the machines that they are on.
 - Time slices are of the whole cluster, not of each machine.
@@ -104,7 +104,7 @@ class Gandiva:
         return plan.done()
 
     def _follow(self, view: ClusterView) -> None:
-        """Take note of what has happened since the last call."""
+        """Track finishes, stops and changes of machines since the last call."""
         finished = [event.job for event in view.news if isinstance(event, Finish)]
         for job in (*finished, *(event.job for event in view.news if isinstance(event, Stop))):
             self._turn.pop(job, None)
@@ -184,7 +184,7 @@ class Gandiva:
             else:
                 self._turn.setdefault(job, now)
         for job, began in self._turn.items():
-            if now - began >= self._quantum_ns:  # nobody could take its place
+            if now - began >= self._quantum_ns:  # no job could take its place
                 self._turn[job] = now
         if self._turn and waiting_after(view, plan):
             plan.wake_at(min(self._turn.values()) + self._quantum_ns)

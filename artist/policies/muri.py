@@ -16,12 +16,12 @@ Members of a group share its GPUs and one clock: all their iterations take the s
 
 Paper: Zhao et al., Multi-Resource Interleaving for Deep Learning Training, SIGCOMM 2022, sections 4.2 and 5.
 
-Differs from the paper: it makes all placements anew each time; here a group stays where it is unless somebody
+Differs from the paper: it makes all placements again each time; here a group stays where it is unless another
 would not fit. Groups are judged by what they really take: with the measured `group_slowdown`, of which the
 paper's formula has none, and with `loading` whole, as its authors' program has it; split is the formula.
 Profiles that agree to three digits count as one, the first, so that a burst of similar jobs is matched by
 kinds: stages are within 1 % of their own, efficiencies within 2 %. The paper says nothing of it.
-Jobs that may change or choose their number of GPUs share with nobody; CPU-only jobs start where CPUs are
+Jobs that may change or choose their number of GPUs share with no other; CPU-only jobs start where CPUs are
 free, and are never stopped. Jobs on a machine that is about to leave stay as they are.
 """
 
@@ -119,7 +119,7 @@ class Muri:
         return plan.done()
 
     def _differ(self, taken: list[int]) -> bool:
-        """Return whether those who are taken now ask for another plan than the last ones."""
+        """Return whether the jobs taken now need another plan than those taken last."""
         return sorted(taken) != sorted(self._last) if self._all_ran else taken != self._last
 
     def _place(
@@ -132,7 +132,7 @@ class Muri:
         taken: Bools,
         capacity: int,
     ) -> Free:
-        """Group those who were taken and place them; offer what is left to the others."""
+        """Group the jobs that were taken and place them; offer what is left to the others."""
         unit_of = {job: unit.jobs[0] for unit in units if len(unit.jobs) > 1 for job in unit.jobs}
 
         def candidate(rank: int) -> Candidate:
@@ -156,7 +156,7 @@ class Muri:
         return seat(view, plan, units, chosen, chain(too_many, rest), self._placer, self.ordering)
 
     def _hear(self, view: ClusterView) -> bool:
-        """Learn the profiles of new jobs; tell whether anything but the ranking can call for a new plan."""
+        """Learn the profiles of new jobs; return whether anything but the ranking can call for a new plan."""
         arrived = [event.job for event in view.news if isinstance(event, Arrival)]
         may_start = False
         if arrived:
@@ -184,7 +184,7 @@ class Muri:
         return kind
 
     def _taken(self, jobs: Ints, gpus: Ints, capacity: int) -> Bools:
-        """Tell which ranked jobs would fill the cluster in whole groups, shape (n,)."""
+        """Return which ranked jobs would fill the cluster in whole groups, shape (n,)."""
         most = self.most_jobs
         if int(gpus.sum()) <= capacity or most == 1:
             return take_first(gpus, capacity, skip=True) & (gpus > 0)

@@ -10,7 +10,7 @@ Sources: FIFO, SJF, SRTF: any textbook. SRSF and LAS, 2D-LAS: Gu et al., Tiresia
 
 Differs from the paper: continuous LAS and 2D-LAS change places at every instant; here they are looked at
 on events (unless `on_events` is false) and every `interval_s`; an interval shorter than an iteration and its
-delays lets nobody progress.
+delays lets no job progress.
 """
 
 import numpy as np

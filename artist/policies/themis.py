@@ -101,7 +101,7 @@ class Themis:
         self._auctioned_ns = -1  # when all GPUs were last on offer
 
     def decide(self, view: ClusterView) -> Plan:
-        """Hold an auction if somebody waits and there is something to win."""
+        """Hold an auction if a job waits and there is something to win."""
         self._follow(view)
         plan = view.plan()
         if not view.n_waiting:
@@ -218,7 +218,7 @@ class Crowd:
         self._at_entry: dict[int, int] = {}  # that integral at each job's arrival
 
     def count(self, jobs: int, now: int) -> None:
-        """Take note of how many there are from now on."""
+        """Set the number of unfinished jobs from now on."""
         self._job_ns += self._jobs * (now - self._since_ns)
         self._jobs, self._since_ns = jobs, now
 

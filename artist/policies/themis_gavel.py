@@ -8,10 +8,10 @@ possible (`artist.policies.parts.fair_shares`); with a share x
     rho = (time since arrival + rest of the work / x) / (isolated time so far + rest of the work in isolation)
 
 where a job is isolated for iterations done x iteration time / (part of the time that 1/N of the GPUs is for
-it), with the N of then. Every `interval_s` those run that have received least of their share: jobs are
-ranked by share / rounds received, first those that received none, and the first that together fit the
-cluster run. With `on_events` decisions are no rounds of equal length, so the time held stands for the
-rounds.
+it), with the N of then; iterations that a failure undoes no longer count. Every `interval_s` those run that
+have received least of their share: jobs are ranked by share / rounds received, first those that received
+none, and the first that together fit the cluster run. With `on_events` decisions are no rounds of equal
+length, so the time held stands for the rounds.
 
 `compat` takes the units as the program did that ran on the testbed of Muri's authors: the isolated speed of a
 job, in iterations a second, is its isolated part of the time, a number without unit, with 1/N of the GPUs
@@ -26,10 +26,10 @@ Differs from Gavel:
 - GPUs of one kind: shares are of the time on any GPUs, and no program has to be solved.
 - Rounds received count from a job's arrival; there from the last change of the shares.
 - Among equal priorities the job that arrived first comes first. In that of Muri's authors it is the one
-  that rounding in the solver puts first, anew at each decision: with all jobs at once, where many are equal,
-  that alone moves the mean completion time (its trace 1: 8.3 million s here, 4.0 with noise of 1e-7 on the
-  shares, 3.4 there).
-- Running jobs stay where they are; the program of Muri's authors places all of them anew.
+  that rounding in the solver puts first, another one at each decision: with all jobs at once, where many are
+  equal, that alone moves the mean completion time (its trace 1: 8.3 million s here, 4.0 with noise of 1e-7 on
+  the shares, 3.4 there).
+- Running jobs stay where they are; the program of Muri's authors places all of them again.
 """
 
 import numpy as np
@@ -134,17 +134,26 @@ class ThemisGavel:
 
 
 class Isolated:
-    """How long each job would have taken so far in its isolated share, which changes with their number."""
+    """How long each job would have taken so far in its isolated share, which changes with their number.
+
+    Only iterations that still count: where some of them are lost, the time is cut in the same proportion.
+    """
 
     def __init__(self) -> None:
         self._so_far: dict[int, float] = {}
+        self._asked: dict[int, float] = {}  # iterations left at the first call, before the job ever ran
         self._last: dict[int, tuple[float, float]] = {}  # iterations left and isolated speed, last time
 
     def until_finish(self, jobs: list[int], left: Floats, speed: Floats) -> Floats:
         """Return the isolated time from arrival to finish, and count what was done since the last call."""
         for job, left_now, speed_now in zip(jobs, left.tolist(), speed.tolist(), strict=True):
             left_then, speed_then = self._last.get(job, (left_now, speed_now))
-            self._so_far[job] = self._so_far.get(job, 0.0) + (left_then - left_now) / speed_then
+            if left_now <= left_then:
+                self._so_far[job] = self._so_far.get(job, 0.0) + (left_then - left_now) / speed_then
+            else:
+                asked = self._asked[job]
+                self._so_far[job] *= (asked - left_now) / (asked - left_then)
+            self._asked.setdefault(job, left_now)
             self._last[job] = left_now, speed_now
         so_far = np.array([self._so_far[job] for job in jobs])
         until: Floats = so_far + left / speed
@@ -152,5 +161,5 @@ class Isolated:
 
     def leave(self, job: int) -> None:
         """Forget a job."""
-        self._so_far.pop(job, None)
-        self._last.pop(job, None)
+        for of_job in (self._so_far, self._asked, self._last):
+            of_job.pop(job, None)

@@ -150,7 +150,7 @@ class Tiresias:
     def _wake_at_next_change(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Ask to be woken when a job that will run crosses a threshold, or a waiting one is promoted."""
         if not waiting_after(view, plan):
-            return  # nobody would take their place
+            return  # no job would take their place
         jobs = view.jobs
         gpus, runs = jobs.held_gpus, jobs.running
         if plan.changes:

@@ -189,7 +189,7 @@ def _overheads(tables: Sequence[Jobs]) -> tuple[tuple[tuple[str, str], float], .
 
 def _gauges(run: Run) -> tuple[tuple[Gauge, ...], float]:
     times, *values = run.numbers("timeline", ["time_s", *TIMELINE])
-    values[-1] = values[-1] + values[-2]  # who runs or waits has not finished
+    values[-1] = values[-1] + values[-2]  # jobs that run or wait have not finished
     if not len(times):
         times, values = np.zeros(1), [np.zeros(1) for _ in GAUGES]
     return tuple(_gauge(times, value) for value in values), float(times[-1])

@@ -12,8 +12,22 @@ import yaml
 
 EXACT_NS = 2**53
 DELAYS = ("start", "resume", "restart", "migrate", "resize", "retune")
+NAMES = ("model", "user", "vc")
+EVENT_CELLS = ("kind", "job_id", "reason", "allocation", "group", "group_gpus", "group_depth", "cpus",
+               "memory_bytes", "iteration_s")  # fmt: skip
+PARTS = ("compute_s", "input_stall_s", "interference_s", "exposed_comm_s", "contention_s", "sharing_s")
+_COLUMNS = {
+    "jobs": (*NAMES, *PARTS, "job_id", "submit_s", "gpus", "iterations", "ideal_s", "lost_s", "resizes"),
+    "events": (*EVENT_CELLS, "time_s"),
+    "timeline": ("time_s", "busy_gpus", "capacity_gpus", "queue_length", "running_jobs"),
+}
 _CSV = "artist.workload.readers.canonical.CanonicalCsv"
 _MAPPED = "artist.workload.readers.columns."
+_TELLS_BUSY = (_CSV, "artist.workload.readers.muri.", "artist.workload.staged.")
+
+
+class OlderRunError(ValueError):
+    """A run folder without something that the auditor needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,7 @@ class Asked:
     on_stop: str | None = None
     iterations: int | None = None
     work_ns: int | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +87,12 @@ def read_run(folder: Path) -> RunFiles:
     jobs, events, timeline = (
         pd.read_parquet(folder / f"{n}.parquet") for n in ("jobs", "events", "timeline")
     )
+    for name, table in (("jobs", jobs), ("events", events), ("timeline", timeline)):
+        if lacks := [column for column in _COLUMNS[name] if column not in table]:
+            found = f"{name}.parquet has no column {', '.join(lacks)}"
+            raise OlderRunError(f"made by an older version ({found}): run it again")
     resources = folder / "resources.parquet"
-    workload, table = config["workload"], config["overheads"].get("table")
+    workload, costs = config["workload"], config["overheads"].get("table")
     path = Path(str(workload.get("path")))
     has_trace = workload["_target_"] == _CSV and path.is_file()
     return RunFiles(
@@ -85,7 +104,7 @@ def read_run(folder: Path) -> RunFiles:
         pd.read_parquet(resources) if resources.is_file() else None,
         _machines(config),
         pd.read_csv(path, dtype=str, keep_default_na=False).set_index("job_id") if has_trace else None,
-        pd.read_csv(table) if table else None,
+        pd.read_csv(costs) if costs else None,
     )
 
 
@@ -140,6 +159,7 @@ def asked(run: RunFiles) -> dict[str, Asked]:
     """Return what each job asked for, by its id."""
     source = run.config["workload"]["_target_"]
     rows = {} if run.trace is None else run.trace.to_dict("index")
+    busy = 1.0 if _always_busy(run.config["workload"]) else None
     made = {}
     for job, model, gpus in zip(run.jobs["job_id"], run.jobs["model"], run.jobs["gpus"], strict=True):
         constants = {kind: to_ns(run.config["overheads"][f"{kind}_s"]) for kind in DELAYS}
@@ -149,10 +169,21 @@ def asked(run: RunFiles) -> dict[str, Asked]:
         if job in rows:
             made[job] = _of_row(rows[job], int(gpus), constants, on_stop)
         elif source.startswith("artist.") and source != _CSV and not source.startswith(_MAPPED):
-            made[job] = Asked(int(gpus), range(gpus, gpus + 1), delays_ns=constants, on_stop=on_stop)
+            made[job] = Asked(
+                int(gpus), range(gpus, gpus + 1), utilisation=busy, delays_ns=constants, on_stop=on_stop
+            )
         else:
-            made[job] = Asked(int(gpus), None, elastic=None, delays_ns=None)
+            made[job] = Asked(int(gpus), None, elastic=None, utilisation=busy, delays_ns=None)
     return made
+
+
+def _always_busy(workload: Mapping[str, Any]) -> bool:
+    """Return whether a source never says how busy GPUs are: then they are, all the compute time of a job."""
+    source = workload["_target_"]
+    if source.startswith(_MAPPED):
+        told = (workload.get("columns") or {}, workload.get("constants") or {})
+        return all(named.get("gpu_utilization") is None for named in told)
+    return source.startswith("artist.") and not source.startswith(_TELLS_BUSY)
 
 
 def _measured(costs: pd.DataFrame, model: str, gpus: int) -> dict[str, int]:
@@ -182,4 +213,5 @@ def _of_row(row: Mapping[Any, str], gpus: int, delays: dict[str, int], on_stop: 
         row.get("on_stop") or on_stop,
         int(number("iterations")) or None,
         None if row.get("measured_on") else to_ns(work_s),
+        {name: row.get(name, "").strip() for name in NAMES if name != "model" or row.get(name, "").strip()},
     )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from auditing.accounts import Account, Owned, Share
 from auditing.findings import Findings
-from auditing.inputs import RunFiles, asked, to_ns
+from auditing.inputs import EVENT_CELLS, RunFiles, asked, to_ns
 
 TIERS = ("machine", "rack", "network")
 STARTS, CHANGES = ("start", "resume", "restart"), ("retune", "resize", "migrate")
@@ -72,10 +72,9 @@ class Replay:
         """Replay everything, to the end of the run."""
         events = self._run.events
         times = [to_ns(time_s) for time_s in events["time_s"]]
-        columns = ("kind", "job_id", "reason", "allocation", "group", "group_gpus", "group_depth", "cpus",
-                   "memory_bytes", "iteration_s")  # fmt: skip
         cells = zip(
-            *(events[name].astype(object).where(events[name].notna(), None) for name in columns), strict=True
+            *(events[name].astype(object).where(events[name].notna(), None) for name in EVENT_CELLS),
+            strict=True,
         )
         self._found.hold(LEGAL, times == sorted(times), "the events are not in order of time")
         for now, (kind, job, reason, *rest, iteration_s) in zip(times, cells, strict=True):

@@ -124,10 +124,12 @@ def _resources(run: RunFiles) -> dict[str, Any]:
 def _check_utilisation(run: RunFiles, replay: Replay, found: Findings) -> None:
     """Hold GPU utilisation between the bounds that follow from compute time and the GPUs held.
 
-    They meet, but for rounding, where jobs keep their number of GPUs and the trace says how busy those are.
+    They meet, but for rounding, where jobs keep their number of GPUs and it is known how busy those are: by
+    the trace, or because the source of the jobs never says so, and they are, all the compute time.
     """
+    accounts = replay.accounts.values()
     least = most = 0.0
-    for compute_s, account in zip(run.jobs["compute_s"], replay.accounts.values(), strict=True):
+    for compute_s, account in zip(run.jobs["compute_s"], accounts, strict=True):
         counts, busy = account.gpus_held or {0: None}, account.asked.utilisation
         slack_ns = len(account.gpus_held) and account.steps + 1
         least += (to_ns(compute_s) * min(counts) - slack_ns) * (busy or 0.0)
@@ -142,5 +144,12 @@ def _check_utilisation(run: RunFiles, replay: Replay, found: Findings) -> None:
         CHECK, low * (1 - 1e-12) <= written <= high * (1 + 1e-12), text, _UTILISATION, low, high, written
     )
     if high - low > 1e-6:
-        why = "how long an elastic job computed on how many GPUs, or how busy they were, is not told"
+        changed = any(len(account.gpus_held) > 1 for account in accounts)
+        untold = any(account.asked.utilisation is None for account in accounts)
+        reasons = ["how long a job computed on each number of GPUs"] * changed + [
+            "how busy GPUs were"
+        ] * untold
+        why = (
+            f"the run folder does not say {' nor '.join(reasons)}" if reasons else "times are rounded to 1 ns"
+        )
         found.unknown.append(f"{_UTILISATION} only as {low:.4f} to {high:.4f}: {why}")

@@ -13,6 +13,7 @@ from shutil import copytree
 import audit
 import pandas as pd
 import pytest
+import yaml
 
 JOBS = "job_id,submit_s,gpus,iterations,compute_s\na,0,8,100,1\nb,0,8,200,1\nc,10,16,50,1\n"
 MACHINES = "time_s,kind,machine,deadline_s\n150.5,fail,m1,\n250,join,m1,\n"
@@ -144,6 +145,114 @@ def test_every_number_of_the_summary_is_recounted(folder):
             place[at] = f"{place[at]}x" if isinstance(place[at], str) else place[at] * 1.000001 + 1e-6
             path.write_text(json.dumps(damaged))
             assert bool(_faults(folder)) == (name not in NOT_RECOUNTED), (name, key)
+
+
+def _configured(folder, **workload):
+    """Write other keys of the workload into a run's configuration."""
+    path = folder / "config.yaml"
+    config = yaml.safe_load(path.read_text())
+    config["workload"] |= workload
+    path.write_text(yaml.safe_dump(config))
+
+
+NO_CSV = "the run folder does not say how busy GPUs were"
+SOURCES = {
+    "our own trace": ({}, None),
+    "a generator": ({"_target_": "artist.workload.synthetic.SyntheticTrace"}, None),
+    "another trace": ({"_target_": "artist.workload.readers.philly.PhillyTrace"}, None),
+    "our own trace, gone": ({"path": "gone.csv"}, NO_CSV),
+    "measured stages": ({"_target_": "artist.workload.staged.StagedTrace"}, NO_CSV),
+    "a table": ({"_target_": "artist.workload.readers.columns.ColumnsCsv"}, None),
+    "a table that says it": (
+        {"_target_": "artist.workload.readers.columns.ColumnsCsv", "columns": {"gpu_utilization": "busy"}},
+        NO_CSV,
+    ),
+    "a table with one value": (
+        {
+            "_target_": "artist.workload.readers.columns.ColumnsCsv",
+            "columns": {},
+            "constants": {"gpu_utilization": "0.5"},
+        },
+        NO_CSV,
+    ),
+    "a user's source": ({"_target_": "mine.Trace"}, NO_CSV),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_utilisation_is_recounted_where_no_trace_could_say_how_busy_gpus_were(source, folder):
+    """8 x 100 + 8 x 200.5 + 16 x 50 = 3204 GPU s of compute; 16 x 300 but for 8 x 99.5 without m1: 4004.
+
+    A hundredth less is found, unless the source may say how busy GPUs were; then the bounds are 0 and that.
+    """
+    workload, reason = SOURCES[source]
+    _configured(folder, **workload)
+    assert _faults(folder) == []
+    told = [text for text in audit.audit(folder).unknown if text.startswith("gpu_utilization")]
+    assert told == [f"gpu_utilization only as 0.0000 to 0.8002: {reason}"] * bool(reason)
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text())
+    assert summary["gpu_utilization"] == pytest.approx(3204 / 4004)
+    path.write_text(json.dumps(summary | {"gpu_utilization": 0.99 * 3204 / 4004}))
+    assert len(_faults(folder)) == (not reason)
+
+
+def test_utilisation_with_elastic_jobs_is_bounded(run_under):
+    """Growing jobs compute on two numbers of GPUs; no file says how long on each. The trace says how busy."""
+    told = [text for text in audit.audit(run_under("gandiva_full")).unknown if "gpu_utilization" in text]
+    why = "the run folder does not say how long a job computed on each number of GPUs"
+    assert [text.partition(": ")[2] for text in told] == [why]
+
+
+def test_names_are_held_against_the_trace(folder):
+    """The trace gives job a other names than jobs.parquet, where models are drawn and users unknown."""
+    trace = folder / "named.csv"
+    rows = JOBS.splitlines()
+    names = (",model,user,vc", ",VGG19,ada,prod", ",,,", ",,,")
+    trace.write_text("\n".join(row + more for row, more in zip(rows, names, strict=True)))
+    _configured(folder, path=str(trace))
+    drawn = pd.read_parquet(folder / "jobs.parquet").model[0]
+    pairs = (("VGG19", drawn), ("ada", ""), ("prod", ""))
+    assert _faults(folder) == [f"job a: recounted {ours}, written {theirs}" for ours, theirs in pairs]
+    assert any("model (2 jobs) of jobs.parquet" in text for text in audit.audit(folder).unknown)
+    _configured(folder, path="gone.csv")
+    told = "model (3 jobs), user (3 jobs), vc (3 jobs) of jobs.parquet"
+    assert any(told in text for text in audit.audit(folder).unknown)
+
+
+def test_ideal_times_are_held_against_the_trace_without_rates(run_under, folder, whole, tmp_path):
+    """Job c needs 50 iterations of 1 s: 51 s are found by the trace alone; without it, that is said."""
+    config = yaml.safe_load((whole / "config.yaml").read_text())
+    files = (f"workload.path={config['workload']['path']}", "network=zero", "output.rates=false")
+    run = Path(copytree(run_under("fifo", "cluster.events=null", *files), tmp_path / "silent"))
+    assert _faults(run) == []
+    _changed(run, "jobs", "ideal_s", 2, 51.0)
+    assert _faults(run) == ["job c: ideal time 51.0 s, 50.0 s in the trace"]
+    _configured(run, path="gone.csv")
+    assert _faults(run) == []
+    assert any(text.startswith("ideal_s (3 jobs), model") for text in audit.audit(run).unknown)
+
+
+def test_a_job_that_stands_twice_is_named(folder, capsys):
+    """A row of jobs.parquet doubled: nothing else is recounted, since it would be of no one job."""
+    jobs = pd.read_parquet(folder / "jobs.parquet")
+    pd.concat([jobs, jobs.iloc[:1]]).to_parquet(folder / "jobs.parquet")
+    assert audit.main([str(folder)]) == 1
+    assert "    job a: stands 2 times" in capsys.readouterr().out.splitlines()
+
+
+def test_a_run_of_an_older_version_is_not_called_wrong(folder, tmp_path, capsys):
+    """Groups had no depth: 2, with what to do; 1 beside a run with a fault."""
+    other = Path(copytree(folder, tmp_path / "other"))
+    events = pd.read_parquet(folder / "events.parquet")
+    events.drop(columns="group_depth").to_parquet(folder / "events.parquet")
+    assert audit.main([str(tmp_path)]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    why = "made by an older version (events.parquet has no column group_depth): run it again"
+    assert f"  NOT AUDITED: {why}" in lines
+    assert lines[-1] == "2 runs, 0 of them with faults, 1 not audited"
+    _changed(other, "jobs", "evictions", 1, 0)
+    assert audit.main([str(tmp_path)]) == 1
 
 
 def test_a_window_is_recounted(run_under):

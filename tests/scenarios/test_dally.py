@@ -183,6 +183,23 @@ def test_a_literal_renewal_is_an_assignment(at, fails, again):
     assert started(events)[2] == (1, again, [0])
 
 
+@pytest.mark.parametrize(("gpus", "preemptive"), [(1, False), (0, True)])
+def test_without_a_lease_there_are_no_renewals(gpus, preemptive):
+    """Two machines of one GPU and one CPU; the second fails at 22, the first at 23, and is back at 30.
+
+    Both jobs were at full speed, so equal. No lease, since none ends or no GPU is held: the last assignments
+    are the starts, at 0 and 7, and the first job goes first. Renewals every 10 s would be at 20 and 17.
+    """
+    jobs = [job("first", gpus, 60, cpus=1), job("second", gpus, 60, at=7, cpus=1)]
+    outage = [
+        CapacityEvent(seconds_to_ns(at), kind, machine)
+        for at, kind, machine in ((22, "fail", 1), (23, "fail", 0), (30, "join", 0))
+    ]
+    policy = dally(lease_s=10, preemptive=preemptive)
+    _, events = run_checked(jobs, tiny_cluster(2, 1, cpus=1), policy, capacity_events=outage)
+    assert started(events)[2] == (0, 30, [0])
+
+
 def test_a_job_that_never_had_gpus_goes_before_one_of_equal_sensitivity():
     """The only GPU fails at 5 and is back at 8; a needs 10 s an iteration and has done none, b came at 6.
 

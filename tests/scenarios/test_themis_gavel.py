@@ -5,8 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from artist.core.cluster import CapacityEvent
+from artist.engine.overheads import Overheads
+from artist.policies.parts.fair_shares import fair_shares
 from artist.policies.themis_gavel import Isolated, ThemisGavel
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+from artist.units import seconds_to_ns
 
 
 def run(jobs, gpus=1, cpus=0, **parameters):
@@ -77,6 +81,40 @@ def test_the_isolated_time_is_of_the_speeds_of_then():
     isolated = Isolated()
     assert isolated.until_finish([7], np.array([10.0]), np.array([0.5])).tolist() == [20]
     assert isolated.until_finish([7], np.array([6.0]), np.array([1 / 3])) == pytest.approx([26])
+
+
+def test_lost_iterations_take_their_isolated_time_with_them():
+    """10 iterations; 6 done at half speed: 12 s, and 4 at a third: 12 + 12 = 24 s.
+
+    Three of the six are lost: half of the 12 s, and 7 at a third: 6 + 21 = 27 s. All are lost: 10 at full
+    speed, 10 s. Subtracted at the speed of the last call, these would have been 12 - 9 + 21 and 3 - 9 + 10.
+    """
+    isolated = Isolated()
+    steps = [(10.0, 1 / 2), (4.0, 1 / 3), (7.0, 1 / 3), (10.0, 1.0)]
+    until = [isolated.until_finish([7], np.array([left]), np.array([speed]))[0] for left, speed in steps]
+    assert until == pytest.approx([20, 24, 27, 10])
+
+
+def test_a_job_that_lost_all_has_an_isolated_time_above_zero():
+    """Two machines of 5 GPUs, rounds of 10 s; a (5 GPUs, 40 s) runs from 0, five jobs of 5 s from 20 to 25.
+
+    At 20 there are six jobs: 10/6 GPUs are a's for a third of the time. At 25 its machine fails, and all is
+    lost. At 30 it is alone: 20 - 20 / (1/3) + 40 would be 0 s in isolation; it is 40 s, and a runs 30-70.
+    """
+    jobs = [job("a", 5, 40), *(job(f"b{i}", 1, 5, at=19) for i in range(5))]
+    outage = [CapacityEvent(seconds_to_ns(at), kind, 0) for at, kind in ((25, "fail"), (26, "join"))]
+    policy, loses = ThemisGavel(interval_s=10), Overheads(on_stop="lose_all")
+    result, _ = run_checked(jobs, tiny_cluster(2, 5), policy, overheads=loses, capacity_events=outage)
+    assert seconds(result, "finish_ns") == [70, 25, 25, 25, 25, 25]
+
+
+@pytest.mark.parametrize(
+    ("stayed", "needed", "isolated"), [(0, 1, 0), (0, 1, -1), (0, 1, np.nan), (0, 0, 1), (np.inf, 1, 1)]
+)
+def test_shares_of_jobs_without_an_isolated_time_are_refused(stayed, needed, isolated):
+    """(0 + 1 / x) / 0 is infinite for every share x, so that a search for the smallest would never end."""
+    with pytest.raises(ValueError, match="must be finite"):
+        fair_shares(*(np.array([value]) for value in (stayed, needed, isolated, 1.0)), 1)
 
 
 def test_cpu_jobs_have_no_share_of_the_gpus():

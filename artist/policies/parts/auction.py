@@ -15,7 +15,7 @@ _MOST_CELLS = 20_000_000  # bidders x GPUs up to which the best answer is found;
 
 
 def winners(gains: Floats, gpus: Ints, capacity: int, most_cells: int = _MOST_CELLS) -> Bools:
-    """Tell who wins, shape (n,): the bidders that fit together and gain most in sum.
+    """Return which bidders win, shape (n,): the bidders that fit together and gain most in sum.
 
     Exact, by dynamic programming, up to `most_cells` = bidders x GPUs; beyond that by gain per GPU, as far
     as there is room, which loses less than the largest gain of one bidder. Among equals the first win.

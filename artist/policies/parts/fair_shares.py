@@ -46,6 +46,11 @@ def fair_shares(stayed: Floats, needed: Floats, isolated: Floats, gpus: Floats, 
     capacity
         GPUs in the cluster, G > 0.
 
+    Raises
+    ------
+    ValueError
+        If a number is not finite or out of its range: no finite rho would do.
+
     Examples
     --------
     Two jobs for one GPU, both twice as fast alone as in their half of it; then the first alone:
@@ -56,6 +61,10 @@ def fair_shares(stayed: Floats, needed: Floats, isolated: Floats, gpus: Floats, 
     >>> fair_shares(np.zeros(1), two[:1], two[:1], np.ones(1), 1).tolist()
     [1.0]
     """
+    given = np.array([stayed, needed, isolated, gpus])
+    if not (np.isfinite(given).all() and given[0].min() >= 0 and given[1:].min() > 0 and capacity > 0):
+        found = f"found {stayed=}, {needed=}, {isolated=}, {gpus=}, {capacity=}"
+        raise ValueError(f"all numbers must be finite, times stayed at least 0, the others above 0; {found}")
     worst = smallest_worst(stayed, needed, isolated, gpus, capacity)
     return _middle(np.minimum(1.0, needed / (worst * isolated - stayed)), gpus, capacity)
 

@@ -62,7 +62,7 @@ class Candidate(NamedTuple):
     kind
         Number of its profile in `Grouping`.
     unit
-        Those who share GPUs now have the same; None while waiting.
+        The same number for jobs that share GPUs now; None for a job that shares none.
     """
 
     rank: int
@@ -245,7 +245,7 @@ def _blocks(bucket: Iterable[Shared]) -> Iterator[dict[Kinds, list[Shared]]]:
 
 
 def _take_pairs(ones: list[Shared], others: list[Shared], times: int) -> list[tuple[Shared, Shared]]:
-    """Take pairs out of two lists, or out of one: those who share GPUs now first, then by priority."""
+    """Take pairs out of two lists, or out of one: those that share GPUs now first, then by priority."""
     beside: dict[int, list[Shared]] = {}
     for node in others:
         if node.unit is not None:

@@ -1,4 +1,4 @@
-"""Growth: elastic jobs on GPUs that nobody else wants. For Gandiva.
+"""Growth: elastic jobs on GPUs that no other job wants. For Gandiva.
 
 In plain words: when no job has arrived or waited for a while, running jobs that may have more GPUs take those
 that are free on their own machines, in order of arrival, as many as they may. Once a waiting job does not
@@ -22,7 +22,7 @@ class Growth:
     Parameters
     ----------
     idle_ns
-        How long nobody must have arrived or waited before jobs grow.
+        How long no job must have arrived or waited before jobs grow.
     fill
         What comes with their GPUs.
     """
@@ -34,7 +34,7 @@ class Growth:
         self._grown: dict[int, tuple[Allocation, Allocation]] = {}  # what jobs had, and what they have
 
     def follow(self, view: ClusterView) -> None:
-        """Take note of arrivals, of waiting, and of grown jobs that lost what they had."""
+        """Track arrivals, waiting jobs, and grown jobs that no longer hold what they grew to."""
         if view.n_waiting or any(isinstance(event, Arrival) for event in view.news):
             self._quiet_since = view.now_ns
         gone = [job for job, (_, after) in self._grown.items() if view.allocation(job) != after]
@@ -42,7 +42,7 @@ class Growth:
             del self._grown[job]
 
     def shrink(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Give back all that was grown, if somebody who waits does not fit without it."""
+        """Give back all that was grown, if a waiting job does not fit without it."""
         if not self._grown or self._all_fit(view):
             return
         for job, (before, _) in self._grown.items():

@@ -22,6 +22,10 @@ class Leases:
     _phases: list[int] = field(default_factory=list)  # the keys of `_jobs`, sorted
     _phase: dict[int, int] = field(default_factory=dict)  # by job
 
+    def __contains__(self, job: int) -> bool:
+        """Return whether a job has a lease."""
+        return job in self._phase
+
     def begin(self, job: int, now: int) -> None:
         """Begin a lease of a job, in place of the one that it has."""
         self.drop(job)

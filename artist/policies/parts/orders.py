@@ -1,4 +1,4 @@
-"""Orders: who comes first. Shared by the policies.
+"""Orders: which job comes first. Shared by the policies.
 
 An order gives each job a key; the smaller key comes first, and jobs with equal keys come in order of
 arrival. The durations that keys are made of are what the policy believes (`estimates`). A policy takes the

@@ -10,7 +10,7 @@ from then on whenever the policy is called: it stays while both together do more
 A guest that has not run alone for `profile_s` counts with the measured share in which it keeps the GPUs busy:
 alone it could do no more than all of the time, so this is the least that it can be. A pair that fails is
 parted and never tried again; the guest goes to GPUs of its own if they are free, else back to the queue. A
-guest whose host is slowed down goes to GPUs of its own, too, when they are free and nobody waits.
+guest whose host is slowed down goes to GPUs of its own, too, when they are free and no job waits.
 """
 
 from collections.abc import Iterable
@@ -64,7 +64,7 @@ class Pairs:
         return [pair.guest for pair in self._pairs.values()]
 
     def follow(self, view: ClusterView, finished: Iterable[int]) -> None:
-        """Take note of who is gone."""
+        """End the pairs of which a job has stopped or finished."""
         for pair in list(self._pairs.values()):
             running = [job for job in (pair.host, pair.guest) if view.allocation(job) is not None]
             if len(running) < 2:

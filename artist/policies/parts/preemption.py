@@ -19,10 +19,10 @@ Bools = npt.NDArray[np.bool_]
 
 
 def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
-    """Tell which jobs of a ranked list run if only the number of GPUs counts, shape (n,).
+    """Return which jobs of a ranked list run if only the number of GPUs counts, shape (n,).
 
     The first jobs that fit together; with `skip`, a job that does not fit is passed over, without it
-    nobody comes after it.
+    no job comes after it.
 
     >>> take_first(np.array([2, 4, 1, 1]), 4, skip=True)
     array([ True, False,  True,  True])
@@ -81,7 +81,7 @@ def run_first(
         return
     waiting = view.waiting
     room_for_all = view.cluster.same_kind and int(waiting.gpus.sum()) <= view.free_gpus
-    columns = waiting if room_for_all else view.jobs  # with room for all it does not matter who runs
+    columns = waiting if room_for_all else view.jobs  # with room for all it does not matter which runs
     ranked = _without_pinned(view, columns, rank(columns))
     cpu_jobs: list[int] = []
     if not columns.gpus.all():
@@ -113,7 +113,7 @@ def run_first(
 
 
 def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools, *, skip: bool) -> Bools:
-    """Tell which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
+    """Return which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
     if view.cluster.same_kind:
         held = columns.held_gpus[ranked]
         capacity = view.free_gpus + int(held.sum())
@@ -180,7 +180,7 @@ def _place(
     *,
     skip: bool,
 ) -> None:
-    """Place waiting jobs in order; without `skip` nobody comes after one that is refused."""
+    """Place waiting jobs in order; without `skip` none comes after one that is refused."""
     for job in jobs:
         placed = packing.place(view.demand(job), placer(job))
         if placed is not None:
@@ -209,7 +209,7 @@ def _use_leftovers(
 
 
 def _without_pinned(view: ClusterView, columns: JobColumns, ranked: Ints) -> Ints:
-    """Leave out jobs on machines that take no new work: to stop them would help nobody."""
+    """Leave out jobs on machines that take no new work: to stop them would help no job."""
     pinned = pinned_jobs(view)
     return ranked[~np.isin(columns.job[ranked], pinned)] if pinned else ranked
 

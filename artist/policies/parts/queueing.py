@@ -8,7 +8,7 @@ _Entry = tuple[float, int]
 
 
 class StrictQueue:
-    """Jobs by key, then number; nobody overtakes."""
+    """Jobs by key, then number; no job overtakes."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Demand]] = []

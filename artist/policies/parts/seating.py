@@ -1,9 +1,9 @@
 """Where groups of jobs run: where they are, else by descending demand on the fewest machines. For Muri.
 
 In plain words: a group that runs as it is stays. Another takes the GPUs of its best member that has some, if
-nobody else stays there; else those that the placement chooser says, groups with the largest demand first. If
-that leaves a group without GPUs, all are placed anew by descending demand, which packs powers of two without
-a gap, and if that does not help either, by priority. What is free then is offered to those who were to wait.
+no other job stays there; else those that the placement chooser says, groups with the largest demand first. If
+that leaves a group without GPUs, all are placed again by descending demand, which packs powers of two without
+a gap, and if that does not help either, by priority. What is free then is offered to those that were to wait.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class Unit:
 
 def running_units(view: ClusterView, jobs: Iterable[int]) -> list[Unit]:
     """Return running jobs by the GPUs that they share, in order of the first of each."""
-    members: dict[int | str, dict[int, Allocation]] = {}  # by job if it shares with nobody
+    members: dict[int | str, dict[int, Allocation]] = {}  # by job if it shares with no other
     for job in jobs:
         allocation = view.allocation(job)
         if allocation is not None and allocation.gpus:
@@ -80,7 +80,7 @@ def seat(
 
 
 class _Seating:
-    """One attempt: who gets which GPUs."""
+    """One attempt: which group gets which GPUs."""
 
     def __init__(self, view: ClusterView, units: Sequence[Unit], placer: Placer) -> None:
         self._view = view
@@ -88,7 +88,7 @@ class _Seating:
         self._placer = placer
         self._unit_of = {job: unit for unit in units for job in unit.jobs}
         self._refused: set[Demand] = set()
-        self._parts: dict[Shared, list[Allocation]] = {}  # what each member holds, of groups seated anew
+        self._parts: dict[Shared, list[Allocation]] = {}  # what each member holds, of groups seated again
         self.seats: dict[Shared, Allocation] = {}
         self.free = view.free()
         for unit in units:

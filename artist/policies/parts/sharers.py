@@ -23,7 +23,7 @@ class Sharers:
     Attributes
     ----------
     owner, guest : ndarray of int64, shape (n_machines, GPUs of the largest)
-        Guaranteed and opportunistic job on each GPU; -1 for nobody, -2 where a machine has no such GPU.
+        Guaranteed and opportunistic job on each GPU; -1 for none, -2 where a machine has no such GPU.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -119,7 +119,7 @@ class Sharers:
             self._look_at(other)
 
     def _look_at(self, job: int) -> None:
-        """Take note of a job that has other neighbours now."""
+        """Mark a job whose neighbours have changed."""
         self._touched[job] = None
         on = self._on[job].items()
         if self.owns(job) or any((self.owner[m, gpus] != _NOBODY).any() for m, gpus in on):

@@ -1,7 +1,7 @@
 """Delay timers of delay scheduling: fixed, or tuned by how long others had to wait. For Dally.
 
 A timer says how long a job of a demand waits for a tier before it takes a wider one. Tuned, it is the
-mean of the waits of those who accepted that tier with that demand, plus two sample standard deviations;
+mean of the waits of jobs that accepted that tier with that demand, plus two sample standard deviations;
 waits accepted longer ago than the history reaches are forgotten. With fewer than two of them it is the
 default.
 """
@@ -66,7 +66,7 @@ class _Waits:
         self._timer_ns: int | None = None
 
     def add(self, now: int, wait_ns: int) -> None:
-        """Take note of a wait."""
+        """Record a wait."""
         self._each.append((now, wait_ns))
         self._count(wait_ns, 1)
 
