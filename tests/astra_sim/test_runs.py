@@ -15,6 +15,7 @@ from netmodels.cache import CachedModel
 
 RUN = (
     "workload.jobs=30",
+    "workload.structure=none",  # jobs that are spread now and then, so that answers are carried
     "workload.max_gpus=16",
     "cluster.racks=1",
     "cluster.machines_per_rack=3",

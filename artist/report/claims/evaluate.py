@@ -36,6 +36,8 @@ class Place:
         Whether the mean reaches the paper's number; None where it gives none.
     one_trace
         Whether nothing was random, so that the number decides.
+    missing
+        Policies of which no run fits; empty unless the verdict is `not run`.
     """
 
     at: str
@@ -45,6 +47,7 @@ class Place:
     queueing_s: tuple[float, ...] = ()
     reached: bool | None = None
     one_trace: bool = False
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,10 @@ def _place(claim: Claim, at: str, found: _BySeed) -> Place:
     whose = [found.get(name, {}) for name in names]
     seeds = sorted(seed for seed in whose[0] if all(seed in other for other in whose[1:]))
     if not seeds:
-        return Place(at, Estimate(), 0, NOT_RUN)
+        who = [claim.policy, *claim.against]
+        named = [each.name if each else "such jobs" for each in who * (len(names) // len(who))]
+        missing = [name for name, runs in zip(named, whose, strict=True) if not runs]
+        return Place(at, Estimate(), 0, NOT_RUN, missing=tuple(dict.fromkeys(missing)))
     numbers = [[one[seed][0] for one in whose] for seed in seeds]
     runs = [[one[seed][1] for seed in seeds] for one in whose]
     every = [run for each in runs for run in each]

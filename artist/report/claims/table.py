@@ -113,6 +113,12 @@ def ours_text(result: Result) -> str:
     return f"{_with_interval(result.claim, ours)}{_at(result)}"
 
 
+_LEGEND = (
+    "n: seeds; queue h: mean queueing of ours, then of each that it is compared with; reached: the mean is "
+    "at or beyond the paper's number. The page explains the verdicts."
+)
+
+
 def _fabric_text(judged: Judged, fabric: str) -> str:
     rows = [row for row in judged.rows if row.fabric == fabric]
     heads = ("claim", "paper", "ours", "n", "queue h", "verdict")
@@ -129,12 +135,14 @@ def _fabric_text(judged: Judged, fabric: str) -> str:
     ]
     head, _, _, *body = Grid(tuple((head, "", "") for head in heads), tuple(lines), 6).text().splitlines()
     told = [line for row, text in zip(rows, body, strict=True) for line in (text, *_details(row, judged))]
-    return "\n".join([head, *told, summary(judged)[judged.fabrics.index(fabric)]])
+    return "\n".join([head, *told, _LEGEND, summary(judged)[judged.fabrics.index(fabric)]])
 
 
 def _details(row: Row, judged: Judged) -> list[str]:
     """Return what a line has no room for: swept values, other metrics, other readings."""
-    parts = [_places(row.result)] if len(row.result.places) > 1 else []
+    missing = row.result.decisive.missing
+    parts = [f"no run of {', '.join(missing)} fits"] * bool(missing)
+    parts += [_places(row.result)] * (len(row.result.places) > 1)
     parts += [f"{_metric(each)}: {_short(each)}" for each in row.metrics]
     for name, at in judged.readings.items():
         if row.readings[at].claim != row.result.claim:

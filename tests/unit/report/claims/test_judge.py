@@ -142,11 +142,21 @@ def test_the_text_says_what_there_is_to_know(runs: Maker, judged: Callable[..., 
     for run in made:
         run.summary["queueing_s"]["mean"] = 10800.0 if run.summary["policy"] == "new" else 108000.0
     along = {"along": "cluster.racks", "values": [2, 4], "take": "best"}
-    head, line, detail, told = claims_text(judged(made, along)).splitlines()
+    head, line, detail, legend, told = claims_text(judged(made, along)).splitlines()
     assert head.split() == ["claim", "paper", "ours", "n", "queue", "h", "verdict"]
     assert line == "shorter  -50 %  -70 % [-70, -70] at 4  5  3.00, 30  shown, reached"
     assert detail == "    2: -60, 4: -70"
+    assert legend.startswith(
+        "n: seeds; queue h: mean queueing of ours, then of each that it is compared with;"
+    )
     assert told == "a paper, near: of 1 claims 1 shown."
+
+
+def test_what_was_not_run_is_named(runs: Maker, judged: Callable[..., Judged]) -> None:
+    """Runs of the policy are here, none of what it is compared with: a typo, or a missing run."""
+    lines = claims_text(judged(runs({("new", 2): 40.0}))).splitlines()
+    assert lines[1].split() == ["shorter", "-50", "%", "-", "0", "not", "run"]
+    assert lines[2] == "    no run of old fits"
 
 
 def test_one_trace_is_marked_and_counted_apart(runs: Maker, judged: Callable[..., Judged]) -> None:
