@@ -26,16 +26,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from agreement import TRACES, Answer, answer, off
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
-from testbed import STRETCH, AllStartAnew
-
-from artist.app.cli import register_topologies
-from artist.data import data_path
-from artist.run.build import build, check_config
+from testbed import STRETCH, AllStartAnew, composed
 
 _CLUSTER = ["topology=v100_100g", "cluster.machines=8", "network=zero", "performance.network_stage=table"]
 _GROUPS = [f"performance.group_slowdown=[{','.join(str(f / STRETCH) for f in (1.33, 1.5, 1.37))}]"]
@@ -55,13 +48,9 @@ CASES: Mapping[str, tuple[str, str, Answer]] = {  # policy, trace, their answer
 
 def run(shared: Path, policy: str, trace: str, overrides: Sequence[str]) -> Answer:
     """Run a trace of theirs on 8 machines of 8 GPUs under the overrides of a step."""
-    register_topologies()
     path = shared / TRACES / f"muri_{trace}.csv"
-    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
-        jobs_of = [f"policy={policy}", "workload=muri", f"workload.path={path}"]
-        composed = compose("config", [*jobs_of, *_CLUSTER, *overrides], return_hydra_config=False)
-    raw: Any = OmegaConf.to_container(composed, resolve=True)
-    simulation = build(check_config(raw))
+    jobs_of = [f"policy={policy}", "workload=muri", f"workload.path={path}"]
+    simulation = composed([*jobs_of, *_CLUSTER, *overrides])
     jobs, decides = simulation.jobs, simulation.policy
     if overrides:
         jobs = [replace(job, compute_ns=round(job.compute_ns * STRETCH)) for job in jobs]

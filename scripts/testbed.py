@@ -19,7 +19,7 @@ What the testbed did beside (Rivendile/Muri @4e69a78, cluster_exp/run.py, and th
 The testbed fast-forwards: it ran some 60 iterations after each decision and skipped the others; its clock is
 the trace's. p99 is sorted[int(0.99 n)], as in the paper.
 
-The Themis that ran there is the linear program of Gavel with mixed units (`policy.compat=true`); of its run
+The Themis that ran there is the linear program of Gavel with mixed units (`policy=themis_muri`); of its run
 four figures are known.
 """
 
@@ -73,8 +73,6 @@ class Scheduler:
     ----------
     policy
         Ours for it.
-    overrides
-        Its parameters that differ from the preset.
     file
         Measurements of its jobs; empty if there are none.
     figures
@@ -84,7 +82,6 @@ class Scheduler:
     """
 
     policy: str
-    overrides: tuple[str, ...] = ()
     file: str = ""
     figures: tuple[float, float, float, float] | None = None
     always: bool = False
@@ -159,12 +156,16 @@ def simulated(shared: Path, scheduler: Scheduler, *, stretch: bool, anew: bool) 
 
 
 def _simulation(shared: Path, scheduler: Scheduler) -> Simulation:
-    register_topologies()
     path = shared / FOLDER / "testbed_400job.csv"
-    overrides = ["experiment=muri_testbed", f"policy={scheduler.policy}", f"workload.path={path}"]
+    return composed(["experiment=muri_testbed", f"policy={scheduler.policy}", f"workload.path={path}"])
+
+
+def composed(overrides: Sequence[str]) -> Simulation:
+    """Return the simulation of a command line."""
+    register_topologies()
     with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
-        composed = compose("config", [*overrides, *scheduler.overrides], return_hydra_config=False)
-    raw: Any = OmegaConf.to_container(composed, resolve=True)
+        config = compose("config", list(overrides), return_hydra_config=False)
+    raw: Any = OmegaConf.to_container(config, resolve=True)
     return build(check_config(raw))
 
 

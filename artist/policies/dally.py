@@ -40,7 +40,8 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.fill import AnyFill, fill_of
 from artist.policies.parts.leases import Leases
-from artist.policies.parts.offers import Offers, apart
+from artist.policies.parts.nearness import apart
+from artist.policies.parts.offers import Offers
 from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import Consolidate
@@ -171,7 +172,7 @@ class Dally:
         self._drop(job)
         if self.preemptive:
             self._leases.begin(job, view.now_ns)
-            if self.renewal != "keep" and apart(allocation, view.demand(job), view.cluster):
+            if self.renewal != "keep" and apart(allocation, view.demand(job).gpus, view.cluster):
                 self._apart.begin(job, view.now_ns)
 
     def _drop(self, job: int) -> None:

@@ -31,7 +31,6 @@ Differs from the paper:
 - Time slices are of the whole cluster, not of each machine.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -40,7 +39,6 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from artist.core.buckets import ALL, members_of
-from artist.core.cluster import Allocation, Cluster, racks_of
 from artist.core.events import Finish, MachineEvent, Stop
 from artist.core.free import Free
 from artist.core.job import Demand
@@ -48,6 +46,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.fill import AnyFill, fill_of
 from artist.policies.parts.growth import Growth
+from artist.policies.parts.nearness import apart, span
 from artist.policies.parts.pairs import Pairs
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import Consolidate, MachineChooser
@@ -159,12 +158,12 @@ class Gandiva:
             held = view.allocation(job)
             if held is None or len(held.slices) < 2 or not held.gpus or held.group or job in plan.changes:
                 continue
-            demand, span = view.demand(job), _span(held, view.cluster)
-            if span == _least_span(demand, view.cluster):
+            demand = view.demand(job)
+            if not apart(held, demand.least_gpus, view.cluster):
                 continue
             free.give(held)
             found = self._nearest.place(free, demand)
-            if found is not None and _span(found, view.cluster) < span:
+            if found is not None and span(found, view.cluster) < span(held, view.cluster):
                 plan.place(job, found)
                 self._affinity.label(found.gpu_map(), demand)
                 held, moved = found, True
@@ -200,16 +199,6 @@ def _free_after(view: ClusterView, plan: PlanBuilder) -> Free:
         if after is not None:
             free.take(after)
     return free
-
-
-def _span(allocation: Allocation, cluster: Cluster) -> tuple[int, int]:
-    """Return the racks and machines of an allocation: the smaller, the nearer."""
-    return len(racks_of(allocation, cluster)), len(allocation.slices)
-
-
-def _least_span(demand: Demand, cluster: Cluster) -> tuple[int, int]:
-    """Return racks and machines that a demand could not do with less of."""
-    return 1, bisect_left(cluster.gpus_of_largest, demand.least_gpus) + 1
 
 
 class Affinity(MachineChooser):

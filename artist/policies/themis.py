@@ -63,13 +63,13 @@ from pydantic.dataclasses import dataclass
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.alone import Alone
+from artist.policies.parts.alone import Alone, gpus_there
 from artist.policies.parts.auction import winners
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import placer_of
-from artist.policies.parts.preemption import run_first, waiting_after
+from artist.policies.parts.preemption import in_order, run_first, waiting_after
 from artist.units import seconds_to_ns
 
 Ints = npt.NDArray[np.int64]
@@ -115,12 +115,7 @@ class Themis:
             won = urgent if broken.any() else self._won(jobs, standing, ~leased, offered)
             claims = np.select([leased & ~broken, won, broken], [0, 1, 2], 3)
             ranked = jobs.job[np.lexsort((-standing.rho, claims))]
-            place = {job: place for place, job in enumerate(ranked.tolist())}
-
-            def rank(some: JobColumns) -> Ints:
-                return np.argsort([place[job] for job in some.job.tolist()])
-
-            run_first(view, plan, rank, lambda job: self._placer, skip=True)
+            run_first(view, plan, in_order(ranked.tolist()), lambda job: self._placer, skip=True)
         if waiting_after(view, plan):
             look_ns = max(1, self._lease_ns // _LOOKS) if plan.changes else self._patience_ns(standing)
             plan.wake_at(min(now + look_ns, (now // self._lease_ns + 1) * self._lease_ns))
@@ -175,7 +170,7 @@ class Themis:
 
     def _share_ns(self, view: ClusterView, jobs: JobColumns) -> Floats:
         """Return the time of the whole of each job alone on a fair share of the GPUs, shape (n,)."""
-        in_turns = np.maximum(1.0, jobs.gpus * self._crowd.mean(jobs, view.now_ns) / _there(view))
+        in_turns = np.maximum(1.0, jobs.gpus * self._crowd.mean(jobs, view.now_ns) / gpus_there(view))
         return jobs.iterations.astype(np.float64) * self._alone.iteration_ns(jobs) * in_turns
 
 
@@ -238,7 +233,3 @@ class Crowd:
             self._job_ns - entries, stay, out=np.full(len(stay), float(self._jobs)), where=stay > 0
         )
         return mean
-
-
-def _there(view: ClusterView) -> int:
-    return max(1, int(view.cluster.gpus[view.accepts].sum()))

@@ -40,13 +40,13 @@ from pydantic.dataclasses import dataclass
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.alone import Alone
+from artist.policies.parts.alone import Alone, gpus_there
 from artist.policies.parts.fair_shares import fair_shares
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import placer_of
-from artist.policies.parts.preemption import run_first
+from artist.policies.parts.preemption import in_order, run_first
 from artist.units import NS_PER_S
 
 Ints = npt.NDArray[np.int64]
@@ -82,12 +82,8 @@ class ThemisGavel:
         if changed and view.jobs.gpus.any():
             self._share(view, view.columns(view.jobs.job[view.jobs.gpus > 0].tolist()))
         if view.n_waiting:
-            place = {job: place for place, job in enumerate(self._ranked(view.jobs))}
-
-            def rank(jobs: JobColumns) -> Ints:
-                return np.argsort([place[job] for job in jobs.job.tolist()])
-
-            run_first(view, plan, rank, lambda job: self._placer, skip=True)
+            ranked = self._ranked(view.jobs)
+            run_first(view, plan, in_order(ranked), lambda job: self._placer, skip=True)
         return plan.done()
 
     def _follow(self, view: ClusterView) -> bool:
@@ -111,7 +107,7 @@ class ThemisGavel:
 
     def _share(self, view: ClusterView, jobs: JobColumns) -> None:
         """Give each of some jobs, all that ask for GPUs, its share of the time."""
-        there = max(1, int(view.cluster.gpus[view.accepts].sum()))
+        there = gpus_there(view)
         gpus = np.minimum(jobs.gpus, there).astype(np.float64)
         iteration_s = self._alone.iteration_ns(jobs) / NS_PER_S
         left = jobs.iterations_left.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Believed iteration times of jobs alone on GPUs close together. For both forms of Themis."""
+"""What a job would have alone: GPUs close together, as many as there are. For both forms of Themis."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,6 +6,11 @@ import numpy.typing as npt
 from artist.core.view import ClusterView, JobColumns
 
 Ints = npt.NDArray[np.int64]
+
+
+def gpus_there(view: ClusterView) -> int:
+    """Return the GPUs of the machines that accept work, at least 1."""
+    return max(1, int(view.cluster.gpus[view.accepts].sum()))
 
 
 class Alone:

@@ -1,25 +1,13 @@
 """What a policy with leases offers at one instant. For Dally."""
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Set
 
-from artist.core.cluster import TIERS, Allocation, Cluster, Tier, racks_of, tier_of
+from artist.core.cluster import TIERS, Allocation, Tier, tier_of
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
+from artist.policies.parts.nearness import apart, span
 from artist.policies.parts.placer import Placer
-
-
-def apart(allocation: Allocation, demand: Demand, cluster: Cluster) -> bool:
-    """Return whether fewer racks, or fewer machines of as many racks, of the cluster could hold the job."""
-    racks = -(-demand.gpus // cluster.largest_rack)
-    machines = bisect_left(cluster.gpus_of_largest, demand.gpus) + 1
-    return _spread(allocation, cluster) > (racks, machines)
-
-
-def _spread(allocation: Allocation, cluster: Cluster) -> tuple[int, int]:
-    """Return the numbers of racks and of machines: the smaller, the nearer are the GPUs to each other."""
-    return len(racks_of(allocation, cluster)), len(allocation.slices)
 
 
 class Offers:
@@ -93,10 +81,10 @@ class Offers:
         if own is not None and not self._idle.fits(own):
             own = None
         cluster = self.view.cluster
-        allocation = own if own and not apart(own, demand, cluster) else self._found(demand, widest)
+        allocation = own if own and not apart(own, demand.gpus, cluster) else self._found(demand, widest)
         if allocation is None:
             return None
-        if own and _spread(allocation, cluster) >= _spread(own, cluster):
+        if own and span(allocation, cluster) >= span(own, cluster):
             allocation = own
         self._idle.take(allocation)
         if self._all is not self._idle:
