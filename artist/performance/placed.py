@@ -1,7 +1,9 @@
 """Iteration time of jobs where they are placed: effects of each job alone, then couplings between jobs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from copy import copy
 from functools import partial
+from typing import Self
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stages import NetworkStage, StageTimes
+from artist.performance.formulas.input_rate import Sensitivity
 from netmodels.api import Fabric, NetworkModel, Profile, SystemSettings
 
 _FIELDS = IterationParts._fields
@@ -50,6 +53,8 @@ class PlacedPerformance:
     ----------
     own_parts
         These.
+    input_stall
+        As given.
     """
 
     def __init__(
@@ -71,16 +76,25 @@ class PlacedPerformance:
         self._compute = compute or Compute()
         communication = Communication(network, fabric, system, profile, self._compute)
         self._skew = communication.skew
+        self._others: tuple[Effect, ...] = (BandwidthCap(), communication, *effects)
+        self._set_chain(input_stall)
+        self._stages = StageTimes(self._compute, communication, network_stage)
+        groups = Groups(packed or Packed(), interleaved or Interleaved(), self.stages)
+        self._couplings: tuple[Coupling, ...] = (groups, *couplings)
+
+    def _set_chain(self, input_stall: InputStall | None) -> None:
         self.input_stall = input_stall
-        stalls = () if input_stall is None else (input_stall,)
-        chain: tuple[Effect, ...] = (BandwidthCap(), communication, *stalls, *effects)
+        chain = self._others if input_stall is None else (*self._others, input_stall)
         self._fixed = [effect.ns for effect in chain if not isinstance(effect, ByResources)]
         self._by_resources = [effect.on_grid for effect in chain if isinstance(effect, ByResources)]
         self._effects = [(_FIELDS.index(effect.part), effect.ns) for effect in chain]
         self._uncapped = self._effects[1:]  # of most jobs: a call a price less
-        self._stages = StageTimes(self._compute, communication, network_stage)
-        groups = Groups(packed or Packed(), interleaved or Interleaved(), self.stages)
-        self._couplings: tuple[Coupling, ...] = (groups, *couplings)
+
+    def believing(self, models: Mapping[str, Sensitivity]) -> Self:
+        """Return the same but for what CPUs and memory do, by model, as a policy may believe it."""
+        other = copy(self)
+        other._set_chain(InputStall(models, self._compute))
+        return other
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
         """Return how long an iteration of a job uses each resource where it is placed."""

@@ -38,6 +38,7 @@ from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.own_parts import CheckedCoupling, checked_effect
 from artist.performance.placed import PlacedPerformance
+from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.sensitivity import read_sensitivities, sensitivity_file
 from artist.units import seconds_to_ns
@@ -330,7 +331,10 @@ def build_performance(
             where, found = f"performance.effects[{place}]", getattr(effect, "part", None)
             allowed = ", ".join(IterationParts._fields)
             raise InputError("it adds to no part of an iteration", where=where, found=found, allowed=allowed)
-    return PlacedPerformance(
+    chain: Callable[..., PlacedPerformance] = PlacedPerformance
+    if config.whole_iterations_s is not None:
+        chain = partial(WholeIterations, seconds_to_ns(config.whole_iterations_s))
+    return chain(
         network,
         fabric,
         system,

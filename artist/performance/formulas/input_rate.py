@@ -1,8 +1,8 @@
 """How fast CPUs, cache and storage feed the GPUs of a job (Synergy, sections 2.1 and 3.1).
 
 Preparing goes by the CPUs of each GPU, along a measured curve. Fetching goes by memory: what the processes
-leave of it is a cache that holds the same samples in every epoch (MinIO), so that hits = cache / data set, and
-storage delivers the rest. The slower of the two feeds the GPUs.
+leave of it is a cache that holds the same samples in every epoch (MinIO), so that hits = cache / data set,
+and storage delivers the rest. The slower of the two feeds the GPUs.
 """
 
 from bisect import bisect_right
