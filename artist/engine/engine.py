@@ -21,6 +21,7 @@ from artist.engine.admission import MOST_NS, check_jobs
 from artist.engine.agenda import Agenda, Due
 from artist.engine.bandwidth import BandwidthMeter
 from artist.engine.belief import Belief
+from artist.engine.best_cases import BestCases
 from artist.engine.capacity import Capacity
 from artist.engine.check import PlanCheck
 from artist.engine.columns import Known
@@ -101,8 +102,9 @@ class Engine:
         factors, believed = estimates.factors(specs), estimates.performance(performance)
         consolidated = Consolidated(cluster)
         profiled = Profiled(specs, cluster, believed, consolidated)
-        known = Known(policy, specs, believed, factors, profiled)
         belief = Belief(specs, self.jobs.held, self.running, believed, factors, consolidated)
+        best_cases = BestCases(specs, cluster, belief, consolidated)
+        known = Known(policy, specs, believed, factors, profiled, best_cases)
         meter = BandwidthMeter(self.machines, performance, self.running)
         self._state = State(self.jobs, self.machines, known, belief, meter, signals or {})
         self._time_limit, self._window = _limits(stop or StopRule(), len(specs))
