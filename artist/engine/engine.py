@@ -36,7 +36,7 @@ from artist.engine.story import stuck_error
 from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
 from artist.errors import InputError, PlanError
-from artist.performance.api import Performance
+from artist.performance.api import AtShare, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
@@ -104,7 +104,9 @@ class Engine:
         profiled = Profiled(specs, cluster, believed, consolidated)
         belief = Belief(specs, self.jobs.held, self.running, believed, factors, consolidated)
         best_cases = BestCases(specs, cluster, belief, consolidated)
-        known = Known(policy, specs, believed, factors, profiled, best_cases)
+        share = believed.at_share(specs, cluster) if isinstance(believed, AtShare) else None
+        alone = factors if share is None else factors * share
+        known = Known(policy, specs, believed, alone, profiled, best_cases)
         meter = BandwidthMeter(self.machines, performance, self.running)
         self._state = State(self.jobs, self.machines, known, belief, meter, signals or {})
         self._time_limit, self._window = _limits(stop or StopRule(), len(specs))
