@@ -35,7 +35,7 @@ from artist.engine.story import stuck_error
 from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
 from artist.errors import InputError, PlanError
-from artist.performance.api import Performance
+from artist.performance.api import AtShare, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
@@ -101,7 +101,8 @@ class Engine:
         factors, believed = estimates.factors(specs), estimates.performance(performance)
         consolidated = Consolidated(cluster)
         profiled = Profiled(specs, cluster, believed, consolidated)
-        known = Known(policy, specs, believed, factors, profiled)
+        share = believed.at_share(specs, cluster) if isinstance(believed, AtShare) else None
+        known = Known(policy, specs, believed, factors if share is None else factors * share, profiled)
         belief = Belief(specs, self.jobs.held, self.running, believed, factors, consolidated)
         meter = BandwidthMeter(self.machines, performance, self.running)
         self._state = State(self.jobs, self.machines, known, belief, meter, signals or {})

@@ -1,0 +1,1 @@
+"""Mechanisms: how the jobs of a round share machines, CPUs and memory (Synergy)."""

@@ -1,0 +1,87 @@
+"""What a mechanism is: it places jobs and divides CPUs and memory among them. For Synergy, and for fills.
+
+The GPUs of a job are given, its CPUs and memory are fungible. Two amounts of them matter: the best case, from
+which on more of them gains nothing, and the proportional share, those that go with its GPUs. No job needs
+more than the lesser of the two, in each of them, to be as fast as with its share.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from artist.core.buckets import ALL
+from artist.core.cluster import Allocation, Machine, Slice
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.core.view import ClusterView
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Need:
+    """One job to place, with what it would like best. Two are never equal: the same one means the same need.
+
+    What it holds now is `view.allocation(job)`.
+
+    Attributes
+    ----------
+    gpus
+        How many it takes.
+    cpus, memory_bytes
+        Best case, for the whole job (`artist.policies.parts.best_case`).
+    among
+        The machines that may serve, as a set of `artist.core.buckets`.
+    where
+        GPUs by machine if they are chosen already, in order of the machines: only CPUs and memory are left
+        to say. None if the mechanism chooses.
+    """
+
+    job: int
+    demand: Demand
+    gpus: int
+    cpus: int
+    memory_bytes: int
+    among: int = ALL
+    where: Mapping[int, int] | None = None
+
+    def best(self, gpus: int) -> tuple[int, int]:
+        """Return the CPUs and bytes that go with some of its GPUs in the best case, rounded up.
+
+        Rounded up, because a job on several machines goes at the pace of the GPU that has the fewest.
+        """
+        return -(-self.cpus * gpus // self.gpus), -(-self.memory_bytes * gpus // self.gpus)
+
+    def least(self, gpus: int, machine: Machine) -> tuple[int, int]:
+        """Return what makes it as fast on GPUs of a machine as its proportional share, if not faster."""
+        cpus, memory = self.best(gpus)
+        share_cpus, share_memory = machine.share(gpus)
+        return min(cpus, share_cpus), min(memory, share_memory)
+
+    def on(self, machine: int, gpus: int) -> Slice:
+        """Return its best case on GPUs of a machine."""
+        return Slice(machine, gpus, *self.best(gpus))
+
+
+class Mechanism(ABC):
+    """Says where jobs go, and with which CPUs and memory; `pack` is all that a user's own must define.
+
+    Attributes
+    ----------
+    takes_all
+        Whether it is given the whole queue and skips what does not fit; else the jobs whose GPUs fit.
+    """
+
+    takes_all: bool = False
+
+    @abstractmethod
+    def pack(self, needs: Sequence[Need], free: Free, view: ClusterView) -> dict[int, Allocation]:
+        """Return the allocations by job; a job without one waits.
+
+        Parameters
+        ----------
+        needs
+            In the order in which they are packed.
+        free
+            What is there for them, as if none of them ran; left as it is.
+        view
+            For what is believed of performance.
+        """
