@@ -18,14 +18,14 @@ PART_COLUMNS = (  # of running_ns, in the order of IterationParts
     "contention_ns",
     "sharing_ns",
 )
-TIER_COLUMNS = ("machine_tier_ns", "rack_tier_ns", "network_tier_ns")  # time held by tier
+TIER_COLUMNS = ("machine_tier_ns", "rack_tier_ns", "network_tier_ns")  # running and overhead, by tier
 JOB_COLUMNS = (  # jobs.parquet has them in this order, x_ns as x_s
     "submit_ns",
     "first_start_ns",  # -1 if never started
-    "finish_ns",  # -1 if not finished
+    "finish_ns",  # as noticed (`overheads.notice_s`); -1 if not finished
     "queueing_ns",  # all waiting
     "running_ns",  # progress, lost work included
-    "overhead_ns",  # start, restart, migrate ... delays: GPUs held without progress
+    "overhead_ns",  # start, restart, migrate ... delays: GPUs held without progress; a finish not yet noticed
     "gpu_held_ns",  # GPUs x time held
     "gpu_held_alone_ns",  # the part of it outside of groups
     *PART_COLUMNS,
@@ -54,7 +54,7 @@ class RunResult:
     stopped_by
         "finished", "window" or "time".
     end_ns
-        When the run ended.
+        When the run ended; a finish may be noticed later.
     busy_gpu_ns, capacity_gpu_ns
         Integrals over the run of the GPUs held (a group's once) and of the GPUs there.
     group_gpu_ns

@@ -246,12 +246,14 @@ class JobTable:
         insort(self._waiting, job)
         self.waiting_since_ns[job] = now
 
-    def end(self, job: int, now: int) -> None:
-        """Close the books of a settled job that has finished."""
+    def end(self, job: int, now: int, unnoticed_ns: int = 0) -> None:
+        """Close the books of a settled job that has finished, and whose finish is noticed so much later."""
         self._let_go(job)
+        self.overhead_ns[job] += unnoticed_ns
+        self.tier_ns[self.tier[job]][job] += unnoticed_ns
         assert FINISHED in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = FINISHED
-        self.finish_ns[job] = now
+        self.finish_ns[job] = now + unnoticed_ns
         self.parts[job] = None
         del self._unfinished[bisect_left(self._unfinished, job)]
         self.n_unfinished -= 1

@@ -22,6 +22,7 @@ class OverheadParameters(BaseModel):
 
     `table` is a CSV file with columns model, gpus and any of the delays; its rows replace the
     constants for that model and number of GPUs. `on_stop` holds for jobs that do not say their own.
+    With `notice_s` a scheduler that looks at its jobs only so often notices a finish at the next multiple.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -34,6 +35,7 @@ class OverheadParameters(BaseModel):
     retune_s: float = Field(0, ge=0, le=_MOST_S)
     on_stop: OnStop = "lose_iteration"
     checkpoint_every_s: float = Field(3600, gt=0, le=_MOST_S)
+    notice_s: float = Field(0, ge=0, le=_MOST_S)
     table: Path | None = None
 
 
@@ -51,6 +53,7 @@ class Overheads:
         p = self.parameters
         self.input_files = () if p.table is None else (p.table,)
         self._constant_ns = {kind: seconds_to_ns(getattr(p, name)) for kind, name in _KIND_COLUMN.items()}
+        self._notice_ns = seconds_to_ns(p.notice_s)
         self._table_ns = {} if p.table is None else _read_table(p.table, self._constant_ns)
 
     def delay_ns(self, kind: str, spec: JobSpec) -> int:
@@ -66,6 +69,10 @@ class Overheads:
     def keeps_open_iteration(self, spec: JobSpec) -> bool:
         """Return whether a stopped or moved job goes on inside its iteration (suspend-resume)."""
         return (spec.on_stop or self.parameters.on_stop) == "keep"
+
+    def unnoticed_ns(self, finish_ns: int) -> int:
+        """Return how long after it a finish is noticed: until the next multiple of `notice_s`."""
+        return -finish_ns % self._notice_ns if self._notice_ns else 0
 
     def checkpoint_iterations(self, spec: JobSpec) -> int:
         """Return how many iterations lie between checkpoints of a job; 0 if it has none.

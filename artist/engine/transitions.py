@@ -57,9 +57,9 @@ class Transitions:
         return bool(todo or assigns)
 
     def finish(self, job: int, now: int) -> Finish:
-        """Close a job that has done all its iterations."""
+        """Close a job that has done all its iterations; its GPUs are free now, noticed or not."""
         self._give_back(job, now)
-        self._jobs.end(job, now)
+        self._jobs.end(job, now, self._overheads.unnoticed_ns(now))
         self._last_held.pop(job, None)
         return Finish(now, job)
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import getitem
 from pathlib import Path
 from pydoc import locate
@@ -37,6 +37,7 @@ from artist.performance.couplings.packed import Packed
 from artist.performance.effects.compute import Compute
 from artist.performance.own_parts import CheckedCoupling, checked_effect
 from artist.performance.placed import PlacedPerformance
+from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
@@ -306,7 +307,10 @@ def build_performance(
             where, found = f"performance.effects[{place}]", getattr(effect, "part", None)
             allowed = ", ".join(IterationParts._fields)
             raise InputError("it adds to no part of an iteration", where=where, found=found, allowed=allowed)
-    return PlacedPerformance(
+    chain: Callable[..., PlacedPerformance] = PlacedPerformance
+    if config.whole_iterations_s is not None:
+        chain = partial(WholeIterations, seconds_to_ns(config.whole_iterations_s))
+    return chain(
         network,
         fabric,
         system,

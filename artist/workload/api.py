@@ -96,7 +96,7 @@ class Arrivals(Protocol):
     """A rule that says when the selected jobs arrive."""
 
     def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
-        """Return the table with new `submit_s`, the first at 0, rows in order of arrival.
+        """Return the table with new `submit_s`, from 0 or what the rule says, rows in order of arrival.
 
         Parameters
         ----------

@@ -54,17 +54,20 @@ def _need_soon(span_s: float) -> None:
 
 
 class TraceArrivals:
-    """Jobs arrive as in the trace."""
+    """Jobs arrive as in the trace, the first at `first_s`."""
 
     class Parameters(Strict):
-        """None."""
+        """When the first job arrives: it decides where in a policy's interval every job does."""
+
+        first_s: float = Field(default=0.0, ge=0, le=MAX_S)
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, _GROUP)
 
     def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
-        """Return the jobs, the first at 0 s."""
-        return from_zero(table)
+        """Return the jobs, the first at `first_s`."""
+        start = from_zero(table)
+        return start.assign(submit_s=start["submit_s"] + self.parameters.first_s)
 
 
 class BatchArrivals:

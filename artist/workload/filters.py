@@ -1,4 +1,4 @@
-"""Choose jobs of a trace: time window, then VCs, then GPU range, then the first N."""
+"""Choose jobs of a trace: time window, then VCs, then GPU range, then run times, then the first N."""
 
 import logging
 from datetime import datetime
@@ -6,10 +6,19 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, NaiveDatetime, NonNegativeInt, PositiveInt, model_validator
+from pydantic import (
+    Field,
+    NaiveDatetime,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from artist.bad_input.records import Strict
 from artist.errors import InputError
+from artist.workload.table import work_s
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +59,8 @@ class Selection(Strict):
         Virtual clusters.
     min_gpus, max_gpus
         Least and most GPUs of a job, both included.
+    min_duration_s, max_duration_s
+        Shortest and longest run time of a job, both included, on the GPUs that the trace was measured on.
     first
         Number of jobs, in order of arrival.
     """
@@ -58,12 +69,16 @@ class Selection(Strict):
     vcs: tuple[str, ...] | None = None
     min_gpus: NonNegativeInt | None = None
     max_gpus: PositiveInt | None = None
+    min_duration_s: NonNegativeFloat | None = None
+    max_duration_s: PositiveFloat | None = None
     first: PositiveInt | None = Field(default=None)
 
     @model_validator(mode="after")
     def _range_in_order(self) -> Self:
         if self.min_gpus is not None and self.max_gpus is not None and self.min_gpus > self.max_gpus:
             raise ValueError("min_gpus must not be above max_gpus")
+        if (self.min_duration_s or 0.0) > (self.max_duration_s or np.inf):
+            raise ValueError("min_duration_s must not be above max_duration_s")
         return self
 
 
@@ -77,7 +92,7 @@ def select(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     table
         Canonical table.
     selection
-        What to take; applied in the order window, vcs, GPU range, first.
+        What to take; applied in the order window, vcs, GPU range, run times, first.
 
     Raises
     ------
@@ -89,16 +104,8 @@ def select(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     if selection.vcs is not None:
         known = ", ".join(sorted(set(chosen["vc"]) - {""})[:30]) or "leave it null: the trace has no VCs"
         chosen = _keep(chosen, chosen["vc"].isin(selection.vcs), "vcs", list(selection.vcs), known)
-    gpus = chosen["gpus"]
-    inside = pd.Series(True, index=chosen.index)
-    if selection.min_gpus is not None:
-        inside &= gpus >= selection.min_gpus
-    if selection.max_gpus is not None:
-        inside &= gpus <= selection.max_gpus
-    bounds = f"{selection.min_gpus} to {selection.max_gpus}"
-    chosen = _keep(
-        chosen, inside, "min_gpus, max_gpus", bounds, f"jobs have {gpus.min()} to {gpus.max()} GPUs"
-    )
+    chosen = _by_range(chosen, "GPUs", "min_gpus", "max_gpus", chosen["gpus"].to_numpy(), selection)
+    chosen = _by_range(chosen, "s", "min_duration_s", "max_duration_s", work_s(chosen), selection)
     if selection.first is not None:
         chosen = chosen.iloc[: selection.first]
     if len(chosen) < len(table):
@@ -128,7 +135,21 @@ def _by_window(table: pd.DataFrame, window: Window) -> pd.DataFrame:
     return table
 
 
-def _keep(table: pd.DataFrame, inside: pd.Series, name: str, found: object, allowed: str) -> pd.DataFrame:
+def _by_range(
+    table: pd.DataFrame, unit: str, least: str, most: str, values: np.ndarray, selection: Selection
+) -> pd.DataFrame:
+    """Keep the jobs whose values, (n_jobs,), lie between two bounds of the selection."""
+    low, high = getattr(selection, least), getattr(selection, most)
+    if low is None and high is None:
+        return table
+    inside = (values >= (low or 0)) & (values <= (np.inf if high is None else high))
+    allowed = f"jobs have {values.min():g} to {values.max():g} {unit}"
+    return _keep(table, inside, f"{least}, {most}", f"{low} to {high}", allowed)
+
+
+def _keep(
+    table: pd.DataFrame, inside: pd.Series | np.ndarray, name: str, found: object, allowed: str
+) -> pd.DataFrame:
     kept = table[np.asarray(inside, dtype=bool)]
     if kept.empty:
         raise InputError(

@@ -103,6 +103,13 @@ class Account:
         if self.every and self.done // self.every > saved:
             self.safe_ns = self.opened_ns - self.done % self.every * self.iteration_ns
 
+    def finish(self, now: int, notice_ns: int) -> None:
+        """Book the time until the finish is noticed, at the next multiple of `notice_ns`."""
+        late_ns = -now % notice_ns if notice_ns else 0
+        self.finish_ns = now + late_ns
+        self.overhead_ns += late_ns
+        self.tier_ns[self.tier] += late_ns
+
     def price(self, now: int, iteration_ns: int) -> None:
         """Set the iteration time from now on; the open iteration keeps the share that is left of it."""
         self.advance(now)

@@ -35,6 +35,7 @@ class Replay:
 
     def __init__(self, run: RunFiles, findings: Findings) -> None:
         self._run, self._found = run, findings
+        self._notice_ns = to_ns(run.config["overheads"].get("notice_s", 0))
         self.rates = bool((run.events["kind"] == "reprice").any())
         self.machines = {machine.name: machine for machine in run.machines}
         self.present = {machine.name: machine.present for machine in run.machines}
@@ -126,7 +127,8 @@ class Replay:
             self._stop(now, account, str(reason))
         else:
             self._let_go(now, account)
-            account.state, account.finish_ns = "finished", now
+            account.state = "finished"
+            account.finish(now, self._notice_ns)
 
     def _let_go(self, now: int, account: Account) -> None:
         account.advance(now)

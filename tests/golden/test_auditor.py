@@ -27,10 +27,13 @@ def whole(run_under, tmp_path_factory):
     (inputs / "jobs.csv").write_text(JOBS)
     (inputs / "machines.csv").write_text(MACHINES)
     files = (f"workload.path={inputs / 'jobs.csv'}", f"cluster.events={inputs / 'machines.csv'}")
-    return run_under("fifo", "network=zero", "cluster.machines=2", "overheads.start_s=0", *EVICTED, *files)
+    return run_under("fifo", *TWO_MACHINES, *files)
 
 
-EVICTED = ("overheads.resume_s=0", "overheads.restart_s=5")
+TWO_MACHINES = (
+    *("network=zero", "cluster.machines=2"),
+    *("overheads.start_s=0", "overheads.resume_s=0", "overheads.restart_s=5"),
+)
 
 
 @pytest.fixture
@@ -60,6 +63,17 @@ def test_the_whole_run_is_as_worked_out(folder):
     b = pd.read_parquet(folder / "jobs.parquet").iloc[1]
     assert (b.running_s, b.overhead_s, b.lost_s, b.finish_s) == (200.5, 5, 0.5, 205.5)
     assert b.gpu_held_s == 8 * 205.5
+
+
+def test_finishes_that_are_noticed_late_are_recounted(whole, run_under):
+    """Every 60 s: a ends at 100 s, noticed at 120, b at 205.5 and 240, c at 300 at once; one row changed."""
+    config = yaml.safe_load((whole / "config.yaml").read_text())
+    files = (f"workload.path={config['workload']['path']}", f"cluster.events={config['cluster']['events']}")
+    late = run_under("fifo", *TWO_MACHINES, *files, "overheads.notice_s=60")
+    assert _faults(late) == []
+    jobs = pd.read_parquet(late / "jobs.parquet")
+    assert jobs.finish_s.tolist() == [120, 240, 300]
+    assert jobs.overhead_s.tolist() == [20, 5 + 34.5, 0]
 
 
 EVENTS = {

@@ -37,6 +37,7 @@ from artist.testing.chaos import (
     is_legal,
 )
 from artist.testing.tiny import PlainPerformance, Recount, audit, on, tiny_cluster
+from artist.units import seconds_to_ns
 
 # --- random runs
 
@@ -103,6 +104,7 @@ def cases(draw: st.DrawFn) -> Case:
     overheads["on_stop"] = draw(
         st.sampled_from(("lose_iteration", "keep", "lose_since_checkpoint", "lose_all"))
     )
+    overheads["notice_s"] = draw(st.sampled_from((0.0, 0.0, 50e-9)))
     overheads["checkpoint_every_s"] = draw(st.sampled_from((60e-9, 300e-9)))
     interval_s = draw(st.sampled_from((None, None, 13e-9)))
     return Case(jobs, capacity, overheads, draw(st.integers(0, 2**32)), draw(st.integers(0, 40)), interval_s)
@@ -301,13 +303,15 @@ class Replay:
         for job in self.waiting:
             self.columns["queueing_ns"][job] += step
         for job, a in self.held.items():
-            racks = {self.cluster.machines[s.machine].rack for s in a.slices}
-            tier = TIER_COLUMNS[0 if len(a.slices) == 1 else 1 if len(racks) == 1 else 2]
             delayed = min(max(self.since[job] - last, 0), step)
-            self.columns[tier][job] += step
+            self.columns[self.tier(a)][job] += step
             self.columns["gpu_held_ns"][job] += step * a.gpus
             self.columns["overhead_ns"][job] += delayed
             self.columns["running_ns"][job] += step - delayed
+
+    def tier(self, a: Allocation) -> str:
+        racks = {self.cluster.machines[s.machine].rack for s in a.slices}
+        return TIER_COLUMNS[0 if len(a.slices) == 1 else 1 if len(racks) == 1 else 2]
 
     def take(self, event: Event) -> None:
         self.advance(event.time_ns)
@@ -333,8 +337,11 @@ class Replay:
                 self.last[job] = set(self.held.pop(job).gpu_map())
                 self.waiting[job] = None
                 self.columns["preemptions" if reason == "preempted" else "evictions"][job] += 1
-            case Finish(_, job):
-                del self.held[job]
+            case Finish(now, job):
+                notice_ns = seconds_to_ns(self.overheads.parameters.notice_s)
+                late = -now % notice_ns if notice_ns else 0
+                self.columns["overhead_ns"][job] += late
+                self.columns[self.tier(self.held.pop(job))][job] += late
 
 
 def machines_of(allocation: Allocation) -> set[int]:

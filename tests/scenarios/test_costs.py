@@ -3,9 +3,10 @@
 import pytest
 
 from artist.core.cluster import Cluster, Machine
-from artist.core.events import Change, Start
+from artist.core.events import Change, Finish, Start
 from artist.core.job import Demand, JobSpec
 from artist.engine.overheads import Overheads
+from artist.engine.stopping import StopRule
 from artist.errors import InputError
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 
@@ -192,6 +193,36 @@ def test_a_change_of_speed_rounds_the_open_iteration_up():
     performance = PlainPerformance(slow=lambda s, a: 10 / 7 if a.bandwidth_cap < 1 else 1.0)
     result, _ = one({0: place((0, 1)), 3e-9: place((0, 1), cap=0.5)}, spec, performance=performance)
     assert result.columns["finish_ns"].tolist() == [3 + 6 + 10]
+
+
+def in_turn(first_s, second_s, **options):
+    """Run two jobs on the same two GPUs, the second as soon as the first has finished."""
+    script = Scripted({0: place((0, 2)), first_s: lambda v, p: p.place(1, on((0, 2)))})
+    jobs = [job("first", 2, first_s), job("second", 2, second_s)]
+    return run_checked(jobs, tiny_cluster(), script, **options)
+
+
+def test_a_finish_is_noticed_at_the_next_multiple():
+    """Every 4 s: 10 s of work end at 10, noticed at 12; 6 more end at 16, at once. Nothing waits for that.
+
+    The GPUs are free at 10: the first job held 2 of them for 10 s, and the second starts there.
+    """
+    result, log = in_turn(10, 6, overheads=Overheads(notice_s=4))
+    assert seconds(result, "finish_ns") == [12, 16]
+    assert seconds(result, "overhead_ns") == [2, 0]
+    assert seconds(result, "running_ns") == [10, 6]
+    assert seconds(result, "machine_tier_ns") == [12, 6]
+    assert seconds(result, "gpu_held_ns") == [20, 12]
+    assert seconds(result, "queueing_ns") == [0, 10]
+    assert [e.time_ns / 10**9 for e in log if isinstance(e, Finish)] == [10, 16]
+
+
+@pytest.mark.parametrize("stop", [StopRule(jobs=(0, 1)), StopRule(time_ns=10 * 10**9)])
+def test_a_run_ends_as_the_jobs_do_and_not_as_that_is_noticed(stop):
+    """The window is over at 10, and at the limit of 10 s the first job counts: it is noticed at 12."""
+    result, _ = in_turn(10, 6, overheads=Overheads(notice_s=4), stop=stop)
+    assert result.end_ns == 10 * 10**9
+    assert seconds(result, "finish_ns") == [12, -1]
 
 
 def test_costs_come_from_the_job_then_the_table_then_the_constants(tmp_path):

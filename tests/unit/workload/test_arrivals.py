@@ -40,6 +40,11 @@ def test_trace_moves_the_first_job_to_zero(three: pd.DataFrame) -> None:
     assert TraceArrivals().apply(later, 4)["submit_s"].tolist() == [0.0, 10.0, 40.0]
 
 
+def test_the_first_job_may_arrive_later(three: pd.DataFrame) -> None:
+    """409 s into the first of rounds of 300 s, as in the run of Synergy's authors: 0, 10, 40 + 409."""
+    assert TraceArrivals(first_s=409).apply(three, 4)["submit_s"].tolist() == [409.0, 419.0, 449.0]
+
+
 def test_batch_is_all_at_zero(three: pd.DataFrame) -> None:
     """The batch experiments of the Dally paper."""
     assert BatchArrivals().apply(three, 4)["submit_s"].tolist() == [0.0, 0.0, 0.0]

@@ -61,6 +61,14 @@ def test_vcs_and_gpus(three: pd.DataFrame) -> None:
     assert chosen(three, min_gpus=2, max_gpus=2) == ["b"]
 
 
+def test_run_times(three: pd.DataFrame) -> None:
+    """Jobs a, b, c run 100, 50, 25 s; with 10 iterations of 3 s each all run 30 s, whatever the duration."""
+    assert chosen(three, min_duration_s=50) == ["a", "b"]
+    assert chosen(three, max_duration_s=50) == ["b", "c"]
+    assert chosen(three, min_duration_s=26, max_duration_s=99) == ["b"]
+    assert chosen(three.assign(iterations=10, compute_s=3.0), max_duration_s=30) == ["a", "b", "c"]
+
+
 def test_first_comes_last(three: pd.DataFrame) -> None:
     """The first one of those with 2 GPUs or more is b; the first of all would be a, which has 1."""
     assert chosen(three, min_gpus=2, first=1) == ["b"]
@@ -73,6 +81,7 @@ def test_first_comes_last(three: pd.DataFrame) -> None:
         ({"window": {"start": 10, "end": 11}, "vcs": ["x"]}, "workload.vcs: no job is left"),
         ({"vcs": ["z"]}, r"workload.vcs: no job.*\n.*allowed: x, y"),
         ({"min_gpus": 5}, r"workload.min_gpus, max_gpus: no job.*\n.*jobs have 1 to 4 GPUs"),
+        ({"min_duration_s": 101}, r"workload.min_duration_s, max_duration_s: .*\n.*jobs have 25 to 100 s"),
     ],
 )
 def test_the_filter_that_leaves_nothing_is_named(
@@ -92,6 +101,7 @@ def test_the_filter_that_leaves_nothing_is_named(
             r"workload.window.start: .*\n  found 'soon'; allowed: .*number.*date",
         ),
         ({"min_gpus": 4, "max_gpus": 2}, "min_gpus must not be above max_gpus"),
+        ({"min_duration_s": 4, "max_duration_s": 2}, "min_duration_s must not be above max_duration_s"),
         ({"first": 0}, r"workload.first: wrong value\n  found 0; allowed: greater than 0"),
         ({"frist": 3}, "did you mean '?first"),
     ],

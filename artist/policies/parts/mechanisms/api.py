@@ -9,15 +9,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from artist.core.buckets import ALL
 from artist.core.cluster import Allocation, Machine, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.view import ClusterView
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Need:
-    """One job to place, with what it would like best.
+    """One job to place, with what it would like best. Two are never equal: the same one means the same need.
+
+    What it holds now is `view.allocation(job)`.
 
     Attributes
     ----------
@@ -25,8 +28,8 @@ class Need:
         How many it takes.
     cpus, memory_bytes
         Best case, for the whole job (`artist.policies.parts.best_case`).
-    held
-        What it holds now, None while it waits.
+    among
+        The machines that may serve, as a set of `artist.core.buckets`.
     where
         GPUs by machine if they are chosen already, in order of the machines: only CPUs and memory are left
         to say. None if the mechanism chooses.
@@ -37,7 +40,7 @@ class Need:
     gpus: int
     cpus: int
     memory_bytes: int
-    held: Allocation | None = None
+    among: int = ALL
     where: Mapping[int, int] | None = None
 
     def best(self, gpus: int) -> tuple[int, int]:

@@ -1,0 +1,152 @@
+"""Jobs like those of the Synergy paper's evaluation (section 5.1): no download needed.
+
+A job's run time, on its GPU-proportional share of CPUs and memory, is 10^x minutes, x uniform in [1.5, 3] for
+80 % of the jobs and in [3, 4] for the others; jobs arrive at random at a rate, or all at once. The next job
+takes a model of the class (image, language, speech) that is furthest below its share, the models of a class
+in turn. Iterations = run time / iteration time, rounded down.
+
+The order of the draws is that of the authors' program (github.com/msr-fiddle/synergy, MIT, simulator/helpers
+and simulator/jobs at 1bb2bed): with one GPU a job, a seed gives the jobs that it gives there. GPUs have a
+stream of their own, so traces of one and of several GPUs differ in nothing else.
+"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, NonNegativeFloat
+
+from artist.bad_input.records import validated
+from artist.randomness import child_generator
+from artist.workload.api import SourceParameters
+from artist.workload.fields import MAX_S
+from artist.workload.table import check
+
+CLASSES = (
+    ("AlexNet", "ResNet18", "ResNet50", "MobileNetV2", "ShuffleNet"),
+    ("GNMT", "Transformer-XL", "LSTM"),
+    ("M5", "DeepSpeech"),
+)
+"""Models of images, language and speech (Table 4), in the order in which the program takes them."""
+GPU_SHARES: dict[str, dict[int, float]] = {
+    "one": {1: 1.0},
+    "philly": {1: 0.9099, 2: 0.0160, 4: 0.0362, 8: 0.0347, 16: 0.0032},
+    "program": {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05},
+}
+"""Shares of the jobs by GPUs. philly: of the trace's jobs of 2 to 22 October 2017, of all final states, with
+1, 2, 4, 8 or 16 GPUs and a run time between 10^1.5 and 10^4 minutes, which are those that the program takes.
+program: what it draws without a trace."""
+_MODELS = sum(map(len, CLASSES))
+_IMAGE = 0
+_ITERATION_S = {
+    "AlexNet": 0.6,
+    "ResNet18": 0.64,
+    "ResNet50": 0.78,
+    "MobileNetV2": 0.71,
+    "ShuffleNet": 0.615,
+    "GNMT": 0.12,
+    "Transformer-XL": 0.67,
+    "LSTM": 0.011,
+    "M5": 0.6,
+    "DeepSpeech": 0.757,
+}
+
+
+class DerivedTrace:
+    """Jobs of the Synergy paper's production-derived traces."""
+
+    class Parameters(SourceParameters):
+        """Parameters, beside those of every source.
+
+        Attributes
+        ----------
+        jobs
+            Number of jobs.
+        jobs_per_hour
+            Mean rate of arrivals (Poisson, whole seconds); None or 0 for all at once.
+        split
+            Percentage of jobs of image, language and speech models.
+        gpus
+            GPUs of a job: always one, or by the shares of `GPU_SHARES`.
+        """
+
+        jobs: int = Field(default=6000, ge=1, le=10_000_000)
+        jobs_per_hour: NonNegativeFloat | None = 9.0
+        split: tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat] = (20.0, 70.0, 10.0)
+        gpus: Literal["one", "philly", "program"] = "one"
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        self.input_files: tuple[Path, ...] = ()
+        self.trace_gpu = "V100"
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table, in order of arrival."""
+        chosen = self.parameters
+        models = draw_models(chosen.split, chosen.jobs)
+        durations_s = draw_durations_s(chosen.jobs, chosen.seed)
+        compute_s = [_ITERATION_S[model] for model in models]
+        work = zip(durations_s, compute_s, strict=True)
+        width = len(str(chosen.jobs))
+        table = pd.DataFrame(
+            {
+                "job_id": [f"job-{number:0{width}d}" for number in range(chosen.jobs)],
+                "submit_s": draw_arrivals_s(chosen.jobs_per_hour or 0.0, chosen.jobs, chosen.seed),
+                "gpus": draw_gpus(GPU_SHARES[chosen.gpus], chosen.jobs, chosen.seed),
+                "iterations": [max(1, int(duration_s / each_s)) for duration_s, each_s in work],
+                "compute_s": compute_s,
+                "model": models,
+            }
+        )
+        return check(table, "workload=synergy")
+
+
+def draw_durations_s(jobs: int, seed: int) -> list[float]:
+    """Return the run time of each job, in seconds (section 5.1, Duration)."""
+    random = Random(seed)
+    return [60.0 * 10.0 ** random.uniform(*_exponents(random.random())) for _ in range(jobs)]
+
+
+def _exponents(draw: float) -> tuple[float, float]:
+    return (3.0, 4.0) if draw >= 0.8 else (1.5, 3.0)
+
+
+def draw_arrivals_s(jobs_per_hour: float, jobs: int, seed: int) -> list[float]:
+    """Return when each job arrives, in whole seconds (section 5.1, Arrival); all at 0 s without a rate."""
+    if not jobs_per_hour:
+        return [0.0] * jobs
+    random, now_s, arrivals_s = Random(seed), 0.0, []
+    for _ in range(jobs):
+        gap_s = -math.log(1.0 - random.random()) / jobs_per_hour * 3600.0
+        now_s += math.ceil(min(gap_s, 2 * MAX_S))  # the check of the table refuses what comes too late
+        arrivals_s.append(now_s)
+        random.randint(0, _MODELS - 1)  # the program draws a model, too, and takes another one
+    return arrivals_s
+
+
+def draw_models(split: tuple[float, float, float], jobs: int) -> list[str]:
+    """Return the model of each job, (n_jobs,): of the class furthest below its share, in turn."""
+    return [name for name, _ in zip(_models(split), range(jobs), strict=False)]
+
+
+def _models(split: tuple[float, float, float]) -> Iterator[str]:
+    """Yield models forever; the first job is an image model, of classes equally far below the first goes."""
+    taken = [0, 0, 0]
+    kind = _IMAGE
+    while True:
+        yield CLASSES[kind][taken[kind] % len(CLASSES[kind])]
+        taken[kind] += 1
+        below = [share / 100 - count / sum(taken) for share, count in zip(split, taken, strict=True)]
+        kind = below.index(max(below))
+
+
+def draw_gpus(shares: dict[int, float], jobs: int, seed: int) -> np.ndarray:
+    """Return the GPUs of each job, (n_jobs,) int64."""
+    edges = np.cumsum(list(shares.values()))
+    draws = child_generator(seed, "derived.gpus").random(jobs)
+    picked: np.ndarray = np.array(list(shares))[np.searchsorted(edges[:-1] / edges[-1], draws, side="right")]
+    return picked
