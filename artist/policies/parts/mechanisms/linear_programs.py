@@ -1,18 +1,17 @@
 """Integer programs that divide CPUs and memory among jobs (Synergy, 4.1), solved by HiGHS.
 
-Program (1)-(5) of the paper: each job runs at one of the points that it was tried at (4); together they hold no
-more CPUs (2) and memory (3) than there are; none is slower than with its proportional share (5); the sum of
-what the points are worth is as large as can be (1).
+Program (1)-(5) of the paper: each job runs at one of the points that it was tried at (4); together they hold
+no more CPUs (2) and memory (3) than there are; none is slower than with its proportional share (5); the sum
+of what the points are worth is as large as can be (1).
 
-- Jobs alike are one kind. With n_k jobs of kind k the variable y_kp is a whole number, how many of them run at
-  point p: sum over p of y_kp = n_k. So the size of the program depends on the kinds, not on the jobs.
-- (5) needs no rows: points that are too slow are left out. Of the others only those count that no point beats
-  with as few CPUs and as little memory; taking one of these instead changes no sum for the worse.
-- On one super-machine there are two rows, CPUs and memory; where GPUs are placed already, two for each machine
-  (`artist.policies.parts.mechanisms.division`).
-- A row counts what jobs hold beyond their first point, the least they make do with, in the largest unit that
-  measures all amounts exactly, or in a millionth of what is left, rounded against the jobs. So nothing is ever
-  given twice, and a program whose first points fit has a solution.
+- Jobs alike are one kind. With n_k jobs of kind k the variable y_kp is a whole number, how many of them run
+  at point p: sum over p of y_kp = n_k. So the size of the program depends on the kinds, not on the jobs.
+- (5) needs no rows: points that are too slow are left out (`artist.policies.parts.mechanisms.fronts`).
+- On one super-machine there are two rows, CPUs and memory; where GPUs are placed already, two for each
+  machine (`artist.policies.parts.mechanisms.divider`).
+- A row counts what jobs hold beyond their first option, the least they make do with, in the largest unit that
+  measures all amounts exactly, or in a millionth of what is left, rounded against the jobs. So nothing is
+  given twice, and a program whose first options fit has a solution.
 """
 
 from collections.abc import Sequence
@@ -29,14 +28,6 @@ _FINEST = 1 << 20  # units in a row, if no unit measures all amounts exactly
 _MOST_REMEMBERED = 4096
 
 
-class Point(NamedTuple):
-    """What a job may hold, and what its speed there is worth; for the whole job."""
-
-    cpus: int
-    memory_bytes: int
-    worth: float
-
-
 class Option(NamedTuple):
     """What a point is worth, and what it takes of each row."""
 
@@ -48,27 +39,7 @@ class Kind(NamedTuple):
     """Jobs alike: how many, and their options; the first option is the least they make do with."""
 
     options: tuple[Option, ...]
-    count: int
-
-
-def front(points: Sequence[Point], share: tuple[int, int], least: float) -> tuple[Point, ...]:
-    """Return the points that are worth `least` and that no other beats, the least of them first.
-
-    Parameters
-    ----------
-    share
-        Proportional share of CPUs and memory; the first point of the result is within it: the one with
-        the fewest CPUs, then the least memory.
-    least
-        What the job is worth with its share, constraint (5).
-    """
-    enough = sorted((p for p in points if p.worth >= least), key=lambda p: (p.cpus, p.memory_bytes, -p.worth))
-    kept: list[Point] = []
-    for p in enough:
-        if not any(q.memory_bytes <= p.memory_bytes and q.worth >= p.worth for q in kept):
-            kept.append(p)
-    within = next(p for p in kept if p.cpus <= share[0] and p.memory_bytes <= share[1])
-    return within, *(p for p in kept if p is not within)
+    jobs: int
 
 
 class Chooser:
@@ -96,7 +67,7 @@ def _solved(kinds: tuple[Kind, ...], limits: tuple[int, ...]) -> tuple[tuple[int
     best = [max(range(len(k.options)), key=lambda o: k.options[o].worth) for k in kinds]
     if _fit(kinds, best, limits):
         return tuple(
-            tuple(k.count * (o == b) for o in range(len(k.options))) for k, b in zip(kinds, best, strict=True)
+            tuple(k.jobs * (o == b) for o in range(len(k.options))) for k, b in zip(kinds, best, strict=True)
         )
     ends = np.cumsum([len(k.options) for k in kinds])
     return tuple(tuple(part.tolist()) for part in np.split(_milp(kinds, limits), ends[:-1]))
@@ -107,7 +78,7 @@ def _fit(kinds: Sequence[Kind], options: Sequence[int], limits: Sequence[int]) -
     taken = [0] * len(limits)
     for kind, option in zip(kinds, options, strict=True):
         for row, amount in enumerate(kind.options[option].takes):
-            taken[row] += kind.count * amount
+            taken[row] += kind.jobs * amount
     return all(amount <= limit for amount, limit in zip(taken, limits, strict=True))
 
 
@@ -117,13 +88,15 @@ def _milp(kinds: Sequence[Kind], limits: Sequence[int]) -> Ints:
     from scipy.sparse import csr_array
 
     of_kind = np.repeat(np.arange(len(kinds)), [len(k.options) for k in kinds])
-    counts = np.array([k.count for k in kinds])
+    counts = np.array([k.jobs for k in kinds])
     rows, most = _rows(kinds, limits)
     is_of = (of_kind == np.arange(len(kinds))[:, None]).astype(float)
     lower = np.concatenate([np.full(len(limits), -np.inf), counts])
     answer = milp(
         -np.array([option.worth for k in kinds for option in k.options]),
-        constraints=LinearConstraint(csr_array(np.vstack([rows, is_of])), lower, np.concatenate([most, counts])),
+        constraints=LinearConstraint(
+            csr_array(np.vstack([rows, is_of])), lower, np.concatenate([most, counts])
+        ),
         integrality=np.ones(len(of_kind)),
         options={"mip_rel_gap": REL_GAP},
     )
@@ -138,7 +111,7 @@ def _rows(kinds: Sequence[Kind], limits: Sequence[int]) -> tuple[npt.NDArray[np.
     excess = np.array(
         [np.subtract(option.takes, k.options[0].takes) for k in kinds for option in k.options], dtype=np.int64
     ).T
-    first = sum(k.count * np.array(k.options[0].takes, dtype=np.int64) for k in kinds)
+    first = sum(k.jobs * np.array(k.options[0].takes, dtype=np.int64) for k in kinds)
     left = np.array(limits, dtype=np.int64) - first
     rows = np.zeros(excess.shape)
     for r, amounts in enumerate(excess):
