@@ -15,6 +15,7 @@ from artist.core.view import ClusterView
 
 Ints = npt.NDArray[np.int64]
 TOLERANCE = 0.01  # saturated: at most this share slower than the best
+MEMORY_POINTS_GIB = (20.0, 62.5, 125.0, 187.5, 250.0)  # a GPU; those of the authors' matrices, 20 for 20.83
 _GIB = 1 << 30
 
 
@@ -37,11 +38,17 @@ class BestCases:
     ----------
     memory_points_gib
         Amounts of memory that are tried, per GPU, ascending; CPUs are tried one by one.
+    server_gpus
+        GPUs of a server, where one machine stands for several: its part of the machine is what bounds jobs.
+        None for the machine's own.
     bounded
         False for what a job would gain from on a machine for each of its GPUs.
     """
 
-    def __init__(self, memory_points_gib: Sequence[float], *, bounded: bool = True) -> None:
+    def __init__(
+        self, memory_points_gib: Sequence[float], *, server_gpus: int | None = None, bounded: bool = True
+    ) -> None:
+        self._server_gpus = server_gpus
         self._bounded = bounded
         self._points_bytes = [round(point * _GIB) for point in memory_points_gib]
         self._by_job: dict[int, BestCase] = {}
@@ -67,8 +74,9 @@ class BestCases:
         """Return the CPUs and the bytes of memory that are tried for a job on some GPUs, ascending."""
         own = cluster.own
         assert own is not None, "a job with GPUs was let in"
-        machines = -(-gpus // own.gpus) if self._bounded else gpus
-        most_cpus, most_bytes = own.cpus * machines, own.memory_bytes * machines
+        server = self._server_gpus or own.gpus
+        servers = -(-gpus // server) if self._bounded else gpus
+        most_cpus, most_bytes = (n * server * servers // own.gpus for n in (own.cpus, own.memory_bytes))
         memory = sorted({min(point * gpus, most_bytes) for point in self._points_bytes})
         return list(range(min(most_cpus, 1), most_cpus + 1)), memory
 

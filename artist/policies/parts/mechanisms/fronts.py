@@ -30,12 +30,14 @@ class Fronts:
 
     Parameters
     ----------
+    cases
+        Says what is tried.
     weighted
         Whether a job's speed relative to that with its proportional share counts once for each of its GPUs.
     """
 
-    def __init__(self, memory_points_gib: Sequence[float], *, weighted: bool = True) -> None:
-        self._cases = BestCases(memory_points_gib)
+    def __init__(self, cases: BestCases, *, weighted: bool = True) -> None:
+        self._cases = cases
         self._weighted = weighted
         self._of: dict[tuple[object, ...], tuple[Point, ...]] = {}
 
