@@ -62,6 +62,10 @@ class Sensitivity:
         rates: Floats = bases[piece] + (cpus - begins[piece]) * slopes[piece]
         return rates
 
+    def needs(self, gpus: int) -> int:
+        """Return the memory that the processes of a job need on a machine, in bytes."""
+        return self.machine_bytes + self.gpu_bytes * gpus
+
     def fetched(self, cache_bytes: int) -> float:
         """Return the rate at which samples come from storage and a cache of so many bytes in all."""
         missed = 1 - cache_bytes / self.dataset_bytes if cache_bytes < self.dataset_bytes else 0.0
