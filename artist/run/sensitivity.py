@@ -126,7 +126,8 @@ def _read(path: Path) -> Sensitivities:
         file = SensitivityFile.model_validate(content)
     except ValidationError as error:
         fields = {*SensitivityFile.model_fields, *ModelSensitivity.model_fields, *ProcessMemory.model_fields}
-        raise first_problem(error.errors()[0], str(path), sorted(fields)) from None
+        problem = min(error.errors(), key=lambda each: each["type"] == "missing")  # a slip in a name first
+        raise first_problem(problem, str(path), sorted(fields)) from None
     models = Sensitivities()
     for name, model in file.models.items():
         try:
