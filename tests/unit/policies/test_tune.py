@@ -21,7 +21,7 @@ def test_a_job_gets_its_best_case_where_there_is_room():
 
 
 def test_one_that_does_not_fit_gets_the_lesser_of_best_case_and_share_in_each_dimension():
-    """10 of 12 CPUs are gone, so 5 do not fit: it gets 3 of them; of memory its own 10, not its share of 30."""
+    """5 CPUs do not fit beside 9 of 12: it gets its share of 3; of memory its own 10, not its share of 30."""
     assert packed([(1, 7, 10), (1, 5, 10)])[1] == ((0, 1, 5, 10),)
     assert packed([(1, 9, 10), (1, 5, 10)])[1] == ((0, 1, 3, 10),)
 
@@ -60,7 +60,7 @@ def test_of_equally_small_sets_the_one_with_most_cpus_a_gpu():
 
 
 def test_who_gives_nothing_of_what_is_lacking_stays():
-    """30 bytes are lacking: the first has most CPUs but gives only 10 of 40 bytes; the second gives 50 of 80."""
+    """30 bytes are lacking: the first has most CPUs but 10 bytes to give; the second gives 50 of its 80."""
     jobs: list[Amounts] = [(1, 9, 40), (1, 2, 80), (1, 1, 30)]
     assert packed(jobs)[:2] == [((0, 1, 9, 40),), ((0, 1, 2, 30),)]
     in_order = packed(jobs, mechanism=Tune(hand_out=False, lowered="in_order"))
@@ -74,7 +74,7 @@ def test_in_order_stops_once_there_is_room():
 
 
 def test_a_job_on_several_machines_goes_down_on_all_of_them():
-    """20 CPUs on two GPUs are 10 and 10; the newcomer lacks 1 of 3 on machine 0, and machine 1 is freed, too."""
+    """It has 10 CPUs on each of two; the newcomer lacks 1 of 3 on machine 0, and machine 1 is freed, too."""
     torn = need(0, (2, 20, 20), where={0: 1, 1: 1})
     assert packed([torn, need(1, (1, 3, 10))], machines=2) == [
         ((0, 1, 3, 10), (1, 1, 3, 10)),
@@ -83,7 +83,7 @@ def test_a_job_on_several_machines_goes_down_on_all_of_them():
 
 
 def test_jobs_on_fewer_machines_make_room_first():
-    """2 CPUs are lacking: 5 - 3 of a job on one machine, though the one on two has 6 a GPU and could give 3."""
+    """2 CPUs are lacking: 5 - 3 of a job on one machine, though one on two has 6 a GPU and could give 3."""
     jobs = [need(0, (2, 12, 20), where={0: 1, 1: 1}), need(1, (1, 5, 10)), need(2, (1, 3, 10), where={0: 1})]
     assert packed(jobs, machines=2) == [
         ((0, 1, 6, 10), (1, 1, 6, 10)),
@@ -105,7 +105,7 @@ def test_the_least_free_machine_is_the_one_with_the_fewest_gpus_then_cpus_then_m
 
 
 def test_of_equally_free_machines_a_job_stays_where_it_is():
-    """Machine 1 is as free as machine 0; a job that holds both, or one that is freer, is led by the number."""
+    """Machine 1 is as free as machine 0; a job that holds both, or a freer one, goes by the number."""
     assert packed([(1, 1, 1)], 2, held={0: on((1, 1))}) == [((1, 1, 1, 1),)]
     assert packed([(1, 1, 1)], 2, held={0: on((0, 1), (1, 1))}) == [((0, 1, 1, 1),)]
     assert packed([(2, 1, 1), (1, 1, 1)], 2, held={1: on((1, 1))})[1] == ((0, 1, 1, 1),)
