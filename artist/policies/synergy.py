@@ -37,6 +37,7 @@ from artist.core.events import Arrival, Finish, MachineEvent, Stop
 from artist.core.free import Free
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.mechanisms.api import Need
@@ -66,7 +67,7 @@ class Synergy:
     lowered: Lowered = "fewest"
     hand_out: bool = True
     split: Split = "never"
-    memory_points_gib: Points = Field(default_factory=lambda: [20.0, 62.5, 125.0, 187.5, 250.0])
+    memory_points_gib: Points = Field(default_factory=lambda: list(MEMORY_POINTS_GIB))
     on_events: bool = False
     interval_s: float | None = Field(default=300, ge=0.001, le=4e9)
 
