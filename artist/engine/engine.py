@@ -21,6 +21,7 @@ from artist.engine.admission import MOST_NS, check_jobs
 from artist.engine.agenda import Agenda, Due
 from artist.engine.bandwidth import BandwidthMeter
 from artist.engine.belief import Belief
+from artist.engine.best_cases import BestCases
 from artist.engine.capacity import Capacity
 from artist.engine.check import PlanCheck
 from artist.engine.columns import Known
@@ -101,9 +102,11 @@ class Engine:
         factors, believed = estimates.factors(specs), estimates.performance(performance)
         consolidated = Consolidated(cluster)
         profiled = Profiled(specs, cluster, believed, consolidated)
-        share = believed.at_share(specs, cluster) if isinstance(believed, AtShare) else None
-        known = Known(policy, specs, believed, factors if share is None else factors * share, profiled)
         belief = Belief(specs, self.jobs.held, self.running, believed, factors, consolidated)
+        best_cases = BestCases(specs, cluster, belief, consolidated)
+        share = believed.at_share(specs, cluster) if isinstance(believed, AtShare) else None
+        alone = factors if share is None else factors * share
+        known = Known(policy, specs, believed, alone, profiled, best_cases)
         meter = BandwidthMeter(self.machines, performance, self.running)
         self._state = State(self.jobs, self.machines, known, belief, meter, signals or {})
         self._time_limit, self._window = _limits(stop or StopRule(), len(specs))
