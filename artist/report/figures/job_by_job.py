@@ -133,12 +133,13 @@ def jct_speedups(
 
 
 def _ticks(ratios: Sequence[Floats]) -> list[float]:
-    """Return 1, 2 and 5 times powers of ten around the ratios, or powers alone if there are many."""
+    """Return 1, 2 and 5 times powers of ten among the ratios, or powers alone; around them if few are."""
     low, high = (float(end([end(each) for each in ratios])) for end in (np.min, np.max))
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if len(powers) <= _MANY_POWERS else (1,)
     ticks = [step * 10.0**power for power in powers for step in steps]
-    return [tick for tick in ticks if low / 2 <= tick <= high * 2]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    return inside if len(inside) > 1 else [tick for tick in ticks if low / 2 <= tick <= high * 2]
 
 
 def _draw_cdf(axes: "Axes", values: Floats, line_look: dict[str, Any]) -> None:
