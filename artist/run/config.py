@@ -138,8 +138,8 @@ class OutputConfig(Strict):
     rates
         Whether events.parquet has changes of iteration time too; there are many.
     resources
-        Whether resources.parquet says what is in use, and how blocked those are that wait. A run that was
-        made without it is made again.
+        Whether resources.parquet says what is in use, of the cluster's CPUs and memory too where jobs need
+        them, and how blocked those are that wait. A run that was made without it is made again.
     progress
         Whether to show a progress bar; None for "if stderr is a terminal".
     """

@@ -81,6 +81,10 @@ class InputStall:
         known, parts = self.models[model], self._compute.parts(allocation, cluster)
         return known.speed * _rate_on_grid(known, allocation, parts, cpus, memory_bytes)
 
+    def parts(self, allocation: Allocation, cluster: Cluster) -> Parts:
+        """Return how many times an equal part of the samples each GPU of each slice takes; None for equal."""
+        return self._compute.parts(allocation, cluster)
+
     def at_share(self, model: str, gpus: int, measured_speed: float, machine: Machine) -> float:
         """Return time with what machines give in proportion to GPUs / compute time, for a job of a model.
 
