@@ -1,7 +1,7 @@
 """What a policy is and what it may see: read-only, and beliefs instead of truth."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,14 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
+class Totals(NamedTuple):
+    """GPUs, CPUs and memory of some machines together, in use or not."""
+
+    gpus: int
+    cpus: int
+    memory_bytes: int
+
+
 class JobColumns(Protocol):
     """Unfinished jobs that have arrived, one row each, in order of arrival: arrays of shape (n,).
 
@@ -31,6 +39,10 @@ class JobColumns(Protocol):
     @property
     def now_ns(self) -> int:
         """The time."""
+
+    @property
+    def there(self) -> Totals:
+        """What the machines that take new work have, at least 1 of each: to divide by."""
 
     @property
     def job(self) -> Ints:
@@ -67,6 +79,10 @@ class JobColumns(Protocol):
     @property
     def waiting_since_ns(self) -> Ints:
         """Start of the present wait (arrival or the last stop); -1 while running."""
+
+    @property
+    def sharers(self) -> Floats:
+        """Number of unfinished jobs, itself included, on average over the time since its arrival."""
 
     @property
     def starts(self) -> Ints:
@@ -118,6 +134,17 @@ class JobColumns(Protocol):
     @property
     def remaining_ns(self) -> Ints:
         """Believed time of the rest of the job alone, without communication (`knows_durations`)."""
+
+    @property
+    def best_cpus(self) -> Ints:
+        """Believed best case: the least CPUs that saturate the whole job (`knows_performance`).
+
+        The rule is that of `artist.performance.formulas.best_case`, as for `best_memory_bytes`.
+        """
+
+    @property
+    def best_memory_bytes(self) -> Ints:
+        """Believed best case: the least memory that saturates the job with `best_cpus`."""
 
     @property
     def model(self) -> npt.NDArray[np.object_]:

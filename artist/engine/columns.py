@@ -7,9 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.job import JobSpec
+from artist.core.view import Totals
 from artist.engine import progress
+from artist.engine.best_cases import BestCases
 from artist.engine.jobs import RUNNING, JobTable
 from artist.engine.lazy import lazy
+from artist.engine.machines import MachineTable
 from artist.engine.profiled import Profiled
 from artist.errors import PlanError
 from artist.performance.api import Performance
@@ -29,12 +32,14 @@ class Known:
         performance: Performance,
         factors: Floats,
         profiled: Profiled,
+        best_cases: BestCases,
     ) -> None:
         kinds = ("durations", "iterations", "models", "performance", "stages")
         self.declared = frozenset(kind for kind in kinds if getattr(policy, f"knows_{kind}", False))
         self.policy = type(policy).__name__
         self.factors = factors
         self.profiled = profiled
+        self.best_cases = best_cases
         self.exact = bool((factors == 1.0).all())
         self._specs = specs
         self._performance = performance
@@ -81,8 +86,9 @@ def _objects(values: list[str]) -> npt.NDArray[np.object_]:
 class Columns:
     """Unfinished jobs as columns; see `artist.core.view.JobColumns`."""
 
-    def __init__(self, table: JobTable, known: Known, rows: Ints, now: int) -> None:
+    def __init__(self, table: JobTable, machines: MachineTable, known: Known, rows: Ints, now: int) -> None:
         self._table = table
+        self._machines = machines
         self._vectors = table.vectors
         self._known = known
         self.now_ns = now
@@ -90,6 +96,10 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.job)
+
+    @lazy
+    def there(self) -> Totals:
+        return Totals(*self._machines.totals())
 
     @lazy
     def submit_ns(self) -> Ints:
@@ -106,6 +116,14 @@ class Columns:
     @lazy
     def held_gpus(self) -> Ints:
         return self._vectors.held_gpus[self.job]
+
+    @lazy
+    def sharers(self) -> Floats:
+        stay_ns = self.now_ns - self.submit_ns
+        met_ns = self._table.unfinished_job_ns(self.now_ns) - self._vectors.met_ns[self.job]
+        now = np.full(len(self), float(self._table.n_unfinished))
+        mean: Floats = np.divide(met_ns, stay_ns, out=now, where=stay_ns > 0)
+        return mean
 
     @lazy
     def starts(self) -> Ints:
@@ -213,6 +231,19 @@ class Columns:
             return true_ns
         factors = self._known.factors[self.job]
         return np.maximum(np.rint(true_ns * factors), 1).astype(np.int64)
+
+    @lazy
+    def _best(self) -> Ints:
+        self._known.require("performance")
+        return self._known.best_cases.of(self.job)
+
+    @property
+    def best_cpus(self) -> Ints:
+        return self._best[:, 0]
+
+    @property
+    def best_memory_bytes(self) -> Ints:
+        return self._best[:, 1]
 
     @property
     def model(self) -> npt.NDArray[np.object_]:

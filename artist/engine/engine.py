@@ -21,6 +21,7 @@ from artist.engine.admission import MOST_NS, check_jobs
 from artist.engine.agenda import Agenda, Due
 from artist.engine.bandwidth import BandwidthMeter
 from artist.engine.belief import Belief
+from artist.engine.best_cases import BestCases
 from artist.engine.capacity import Capacity
 from artist.engine.check import PlanCheck
 from artist.engine.columns import Known
@@ -35,7 +36,7 @@ from artist.engine.story import stuck_error
 from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
 from artist.errors import InputError, PlanError
-from artist.performance.api import Performance
+from artist.performance.api import AtShare, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
@@ -101,8 +102,11 @@ class Engine:
         factors, believed = estimates.factors(specs), estimates.performance(performance)
         consolidated = Consolidated(cluster)
         profiled = Profiled(specs, cluster, believed, consolidated)
-        known = Known(policy, specs, believed, factors, profiled)
         belief = Belief(specs, self.jobs.held, self.running, believed, factors, consolidated)
+        best_cases = BestCases(specs, cluster, belief, consolidated)
+        share = believed.at_share(specs, cluster) if isinstance(believed, AtShare) else None
+        alone = factors if share is None else factors * share
+        known = Known(policy, specs, believed, alone, profiled, best_cases)
         meter = BandwidthMeter(self.machines, performance, self.running)
         self._state = State(self.jobs, self.machines, known, belief, meter, signals or {})
         self._time_limit, self._window = _limits(stop or StopRule(), len(specs))

@@ -45,6 +45,7 @@ class Vectors:
             vector(table.attained_gpu_ns),
             vector(table.waiting_since_ns),
         )
+        self.met_ns = np.frombuffer(table.met_ns, dtype=np.float64)
 
 
 class JobTable:
@@ -117,6 +118,8 @@ class JobTable:
         self.compute_gpu_ns = 0
         self.n_arrived = 0
         self.n_unfinished = 0  # of those that have arrived
+        self.met_ns = array("d", bytes(8 * n))  # `unfinished_job_ns` at each arrival
+        self._unfinished_job_ns = self._counted_to = 0
         self.n_running = 0
         self._unfinished = array("q")  # sorted
         self._waiting = array("q")  # those of them that wait, sorted
@@ -130,6 +133,15 @@ class JobTable:
         """Return the jobs that wait, in order of arrival, shape (n,)."""
         return vector(self._waiting).copy()
 
+    def unfinished_job_ns(self, now: int) -> int:
+        """Return the integral of the number of unfinished jobs."""
+        return self._unfinished_job_ns + self.n_unfinished * (now - self._counted_to)
+
+    def _count(self, change: int, now: int) -> None:
+        """Change the number of unfinished jobs."""
+        self._unfinished_job_ns, self._counted_to = self.unfinished_job_ns(now), now
+        self.n_unfinished += change
+
     # --- the clock of one job
 
     def arrive(self, job: int, now: int) -> None:
@@ -137,7 +149,8 @@ class JobTable:
         self.n_arrived += 1
         self._unfinished.append(job)
         self._waiting.append(job)
-        self.n_unfinished += 1
+        self._count(1, now)
+        self.met_ns[job] = self._unfinished_job_ns
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = WAITING
         self.waiting_since_ns[job] = now
@@ -256,7 +269,7 @@ class JobTable:
         self.finish_ns[job] = now + unnoticed_ns
         self.parts[job] = None
         del self._unfinished[bisect_left(self._unfinished, job)]
-        self.n_unfinished -= 1
+        self._count(-1, now)
 
     def _let_go(self, job: int) -> None:
         self.held_gpus[job] = 0

@@ -3,6 +3,8 @@
 from array import array
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from artist.core.buckets import Buckets, members_of
 from artist.core.cluster import Allocation, Cluster, Group, crosses_racks, racks_of
 from artist.core.events import MachineEvent
@@ -62,6 +64,12 @@ class MachineTable:
         self.busy_gpu_ns += self.busy_gpus * step
         self.capacity_gpu_ns += self.capacity_gpus * step
         self.group_gpu_ns += self.group_gpus * step
+
+    def totals(self) -> tuple[int, int, int]:
+        """Return the GPUs, CPUs and bytes of memory of the machines that accept work, at least 1 of each."""
+        c, accepts = self.cluster, np.frombuffer(self.accepts, dtype=np.int8)
+        gpus, cpus, memory = (max(1, int(column @ accepts)) for column in (c.gpus, c.cpus, c.memory_bytes))
+        return gpus, cpus, memory
 
     def take(self, job: int, allocation: Allocation) -> None:
         """Give a job what its allocation says."""

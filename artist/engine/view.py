@@ -48,11 +48,11 @@ class View:
 
     @lazy
     def jobs(self) -> Columns:
-        return Columns(self._table, self._state.known, self._table.unfinished(), self.now_ns)
+        return self._columns(self._table.unfinished())
 
     @lazy
     def waiting(self) -> Columns:
-        return Columns(self._table, self._state.known, self._table.waiting(), self.now_ns)
+        return self._columns(self._table.waiting())
 
     @property
     def n_waiting(self) -> int:
@@ -108,7 +108,10 @@ class View:
     def columns(self, jobs: Sequence[int]) -> Columns:
         for job in jobs:
             self._submitted(job)
-        return Columns(self._table, self._state.known, np.array(jobs, dtype=np.int64), self.now_ns)
+        return self._columns(np.array(jobs, dtype=np.int64))
+
+    def _columns(self, rows: Ints) -> Columns:
+        return Columns(self._table, self._machines, self._state.known, rows, self.now_ns)
 
     def _submitted(self, job: int) -> int:
         """Return a job that has arrived; the future is nobody's to see."""

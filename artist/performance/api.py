@@ -11,6 +11,7 @@ from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 class Changed(NamedTuple):
@@ -86,4 +87,16 @@ class OnGrid(Protocol):
         cpus, memory_bytes
             In all, spread over the machines in proportion to GPUs; their shapes broadcast to that of the
             answer.
+        """
+
+
+@runtime_checkable
+class AtShare(Protocol):
+    """A performance whose jobs may need CPUs and memory, so that run times hold for a share of them."""
+
+    def at_share(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
+        """Return time / compute time of jobs that hold their share of CPUs and memory, without communication.
+
+        The share is what the machines of the cluster's own kind give in proportion to GPUs. Shape (n_jobs,);
+        None where no job needs any.
         """

@@ -1,14 +1,16 @@
 """Iteration time of jobs where they are placed: effects of each job alone, then couplings between jobs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from copy import copy
 from functools import partial
+from typing import Self
 
 import numpy as np
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
-from artist.core.job import JobSpec, Stages
-from artist.performance.api import Changed, Ints, Running
+from artist.core.job import Demand, JobSpec, Stages
+from artist.performance.api import Changed, Floats, Ints, Running
 from artist.performance.bandwidth import drawn_bandwidth
 from artist.performance.couplings.api import Coupling
 from artist.performance.couplings.groups import Groups
@@ -18,7 +20,9 @@ from artist.performance.effects.api import ByResources, Effect
 from artist.performance.effects.bandwidth_cap import BandwidthCap
 from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
+from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stages import NetworkStage, StageTimes
+from artist.performance.formulas.input_rate import Sensitivity
 from netmodels.api import Fabric, NetworkModel, Profile, SystemSettings
 
 _FIELDS = IterationParts._fields
@@ -40,6 +44,8 @@ class PlacedPerformance:
     network_stage
         Whether the network stage of an iteration is the full communication that the network model says
         for the placement, or what the trace or the table of stages says.
+    input_stall
+        What CPUs and memory do; None where jobs need none.
     effects, couplings
         More of both, after those that are always there.
 
@@ -47,6 +53,8 @@ class PlacedPerformance:
     ----------
     own_parts
         These.
+    input_stall
+        As given.
     """
 
     def __init__(
@@ -60,6 +68,7 @@ class PlacedPerformance:
         packed: Packed | None = None,
         interleaved: Interleaved | None = None,
         network_stage: NetworkStage = "model",
+        input_stall: InputStall | None = None,
         effects: Sequence[Effect] = (),
         couplings: Sequence[Coupling] = (),
     ) -> None:
@@ -67,14 +76,25 @@ class PlacedPerformance:
         self._compute = compute or Compute()
         communication = Communication(network, fabric, system, profile, self._compute)
         self._skew = communication.skew
-        chain: tuple[Effect, ...] = (BandwidthCap(), communication, *effects)
+        self._others: tuple[Effect, ...] = (BandwidthCap(), communication, *effects)
+        self._set_chain(input_stall)
+        self._stages = StageTimes(self._compute, communication, network_stage)
+        groups = Groups(packed or Packed(), interleaved or Interleaved(), self.stages)
+        self._couplings: tuple[Coupling, ...] = (groups, *couplings)
+
+    def _set_chain(self, input_stall: InputStall | None) -> None:
+        self.input_stall = input_stall
+        chain = self._others if input_stall is None else (*self._others, input_stall)
         self._fixed = [effect.ns for effect in chain if not isinstance(effect, ByResources)]
         self._by_resources = [effect.on_grid for effect in chain if isinstance(effect, ByResources)]
         self._effects = [(_FIELDS.index(effect.part), effect.ns) for effect in chain]
         self._uncapped = self._effects[1:]  # of most jobs: a call a price less
-        self._stages = StageTimes(self._compute, communication, network_stage)
-        groups = Groups(packed or Packed(), interleaved or Interleaved(), self.stages)
-        self._couplings: tuple[Coupling, ...] = (groups, *couplings)
+
+    def believing(self, models: Mapping[str, Sensitivity]) -> Self:
+        """Return the same but for what CPUs and memory do, by model, as a policy may believe it."""
+        other = copy(self)
+        other._set_chain(InputStall(models, self._compute))
+        return other
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
         """Return how long an iteration of a job uses each resource where it is placed."""
@@ -104,6 +124,19 @@ class PlacedPerformance:
         for on_grid in self._by_resources:
             times += on_grid(spec, allocation, cluster, compute_ns, cpus, memory_bytes)
         return times
+
+    def at_share(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
+        """Return time at the proportional share / compute time; see `artist.performance.api.AtShare`."""
+        stall, machine = self.input_stall, cluster.own
+        if stall is None or machine is None:
+            return None
+        known: dict[tuple[str, Demand], float] = {}
+        for spec in specs:
+            key = (spec.model, spec.demand)
+            if key not in known:
+                speed = spec.demand.measured_speed
+                known[key] = stall.at_share(spec.model, spec.demand.gpus, speed, machine)
+        return np.array([known[spec.model, spec.demand] for spec in specs])
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return the parts of every changed job that runs, and of the jobs that couplings touch."""

@@ -71,7 +71,12 @@ class Ordered:
         return ranking(self._order.key(jobs))
 
     def _take_in(self, view: ClusterView) -> None:
-        """Queue new and evicted jobs."""
+        """Queue new and evicted jobs; all that wait if their keys change with time."""
+        if getattr(self._order, "ages", False):
+            self._queue.clear()
+            for job, key in zip(view.waiting.job.tolist(), self._order.key(view.waiting), strict=True):
+                self._queue.push(job, float(key), view.demand(job))
+            return
         for event in view.news:
             if isinstance(event, Arrival | Stop):
                 job = event.job

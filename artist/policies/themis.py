@@ -63,7 +63,7 @@ from pydantic.dataclasses import dataclass
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.alone import Alone, gpus_there
+from artist.policies.parts.alone import Alone, in_turns
 from artist.policies.parts.auction import winners
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
@@ -96,7 +96,6 @@ class Themis:
     def __post_init__(self) -> None:
         self._lease_ns = seconds_to_ns(self.lease_s)
         self._placer = placer_of(self.placement, self.fill, self.seed)
-        self._crowd = Crowd()
         self._alone = Alone()
         self._auctioned_ns = -1  # when all GPUs were last on offer
 
@@ -123,18 +122,15 @@ class Themis:
 
     def _follow(self, view: ClusterView) -> None:
         """Track arrivals and finishes."""
-        self._crowd.count(len(view.jobs), view.now_ns)
         for event in view.news:
             if isinstance(event, Arrival):
-                self._crowd.enter(event.job)
                 self._alone.enter(view, event.job)
             elif isinstance(event, Finish):
-                self._crowd.leave(event.job)
                 self._alone.leave(event.job)
 
     def _standing(self, view: ClusterView, jobs: JobColumns) -> "_Standing":
         """Return how well off jobs are."""
-        stay_ns, share_ns = self._stay_ns(jobs, view.now_ns), self._share_ns(view, jobs)
+        stay_ns, share_ns = self._stay_ns(jobs, view.now_ns), self._share_ns(jobs)
         rho = stay_ns / share_ns
         newcomers = self.newcomers_break_leases & (jobs.starts == 0) & (jobs.gpus > 0)
         return _Standing(stay_ns, share_ns, rho, newcomers, rho[jobs.running].max(initial=0.0))
@@ -168,10 +164,9 @@ class Themis:
         iteration = np.where(jobs.running, jobs.observed_iteration_ns, self._alone.iteration_ns(jobs))
         return (now - jobs.submit_ns) + jobs.iterations_left.astype(np.float64) * iteration
 
-    def _share_ns(self, view: ClusterView, jobs: JobColumns) -> Floats:
+    def _share_ns(self, jobs: JobColumns) -> Floats:
         """Return the time of the whole of each job alone on a fair share of the GPUs, shape (n,)."""
-        in_turns = np.maximum(1.0, jobs.gpus * self._crowd.mean(jobs, view.now_ns) / gpus_there(view))
-        return jobs.iterations.astype(np.float64) * self._alone.iteration_ns(jobs) * in_turns
+        return jobs.iterations.astype(np.float64) * self._alone.iteration_ns(jobs) * in_turns(jobs)
 
 
 class _Standing(NamedTuple):
@@ -201,35 +196,3 @@ def _best_off(view: ClusterView, jobs: JobColumns, leased: Bools, rho: Floats, l
     broken = np.zeros(len(jobs), dtype=np.bool_)
     broken[best_first[held.cumsum() - held < lacking - view.free_gpus]] = True
     return broken
-
-
-class Crowd:
-    """How many jobs were unfinished during each job's stay, on average over time."""
-
-    def __init__(self) -> None:
-        self._jobs = 0
-        self._since_ns = 0
-        self._job_ns = 0  # integral of the number of unfinished jobs
-        self._at_entry: dict[int, int] = {}  # that integral at each job's arrival
-
-    def count(self, jobs: int, now: int) -> None:
-        """Set the number of unfinished jobs from now on."""
-        self._job_ns += self._jobs * (now - self._since_ns)
-        self._jobs, self._since_ns = jobs, now
-
-    def enter(self, job: int) -> None:
-        """Begin a job's stay."""
-        self._at_entry[job] = self._job_ns
-
-    def leave(self, job: int) -> None:
-        """End a job's stay."""
-        del self._at_entry[job]
-
-    def mean(self, jobs: JobColumns, now: int) -> Floats:
-        """Return the mean number of unfinished jobs during each job's stay, shape (n,)."""
-        entries = np.array([self._at_entry[job] for job in jobs.job.tolist()], dtype=np.int64)
-        stay = now - jobs.submit_ns
-        mean: Floats = np.divide(
-            self._job_ns - entries, stay, out=np.full(len(stay), float(self._jobs)), where=stay > 0
-        )
-        return mean

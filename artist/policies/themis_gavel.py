@@ -40,7 +40,7 @@ from pydantic.dataclasses import dataclass
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.alone import Alone, gpus_there
+from artist.policies.parts.alone import Alone
 from artist.policies.parts.fair_shares import fair_shares
 from artist.policies.parts.fill import AnyFill
 from artist.policies.parts.parameters import STRICT
@@ -107,7 +107,7 @@ class ThemisGavel:
 
     def _share(self, view: ClusterView, jobs: JobColumns) -> None:
         """Give each of some jobs, all that ask for GPUs, its share of the time."""
-        there = gpus_there(view)
+        there = jobs.there.gpus
         gpus = np.minimum(jobs.gpus, there).astype(np.float64)
         iteration_s = self._alone.iteration_ns(jobs) / NS_PER_S
         left = jobs.iterations_left.astype(np.float64)

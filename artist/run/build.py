@@ -35,10 +35,12 @@ from artist.errors import InputError
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed
 from artist.performance.effects.compute import Compute
+from artist.performance.effects.input_stall import InputStall
 from artist.performance.own_parts import CheckedCoupling, checked_effect
 from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
+from artist.run.sensitivity import read_sensitivities, sensitivity_file
 from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
 from netmodels.analytical import AnalyticalModel
@@ -134,17 +136,21 @@ def build(config: Config) -> Simulation:
     overheads = part(config.overheads, "overheads", ("delay_ns",))
     estimates = part(config.estimates, "estimates", ("factors", "performance"))
     source = part(config.workload, "workload", ("table",))
+    compute, stall = build_compute(config.performance)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     jobs = load_jobs(
         *(source, arrivals, cluster.own_gpus),
         lambda model: get_profile(model).compute_ns,
         gpus_of(cluster, topology),
+        partial(stall.at_share, machine=cluster.own) if stall and cluster.own else None,
     )
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
-    performance = build_performance(config.performance, network, topology.fabric, system, profiles)
+    performance = build_performance(
+        config.performance, network, topology.fabric, system, profiles, compute, stall
+    )
     return Simulation(
         config,
         jobs,
@@ -213,6 +219,8 @@ def _files_of(parts: Sequence[Any], raw: Mapping[str, Any]) -> tuple[Path, ...]:
         AttributeError, RuntimeError, TypeError, KeyError
     ):  # no mapping, home, path, name: likewise
         files.append(_profiles_file(Path(raw["network"].get("profiles")), str(raw["topology"]["name"])))
+    with suppress(AttributeError, RuntimeError, TypeError, KeyError):
+        files.append(sensitivity_file(Path(raw["performance"]["sensitivity"])))
     return tuple(files)
 
 
@@ -286,12 +294,28 @@ def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSetting
         raise InputError(error.what, where=where, found=error.found, allowed=error.allowed) from None
 
 
+def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None]:
+    """Make how compute scales, and what CPUs and memory do, if anything.
+
+    Raises
+    ------
+    InputError
+        If the file of sensitivities is invalid.
+    """
+    compute = Compute(config.mixed_types, config.mixed_efficiency, config.scaling_loss)
+    if config.sensitivity is None:
+        return compute, None
+    return compute, InputStall(read_sensitivities(config.sensitivity), compute)
+
+
 def build_performance(
     config: PerformanceConfig,
     network: NetworkModel,
     fabric: Fabric,
     system: SystemSettings,
     profiles: Callable[[str], Profile],
+    compute: Compute,
+    input_stall: InputStall | None,
 ) -> PlacedPerformance:
     """Make what iteration times come from.
 
@@ -315,10 +339,11 @@ def build_performance(
         fabric,
         system,
         profiles,
-        compute=Compute(config.mixed_types, config.mixed_efficiency, config.scaling_loss),
+        compute=compute,
         packed=Packed(config.packing_interference),
         interleaved=Interleaved(config.group_slowdown, config.loading),
         network_stage=config.network_stage,
+        input_stall=input_stall,
         effects=[checked_effect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
         couplings=[CheckedCoupling(each, f"performance.couplings[{i}]") for i, each in enumerate(couplings)],
     )

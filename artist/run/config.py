@@ -79,6 +79,9 @@ class PerformanceConfig(Strict):
         Where the network stage of an interleaved job comes from: the network model, or trace and table.
     mixed_types, mixed_efficiency, scaling_loss
         As for `artist.performance.effects.compute.Compute`.
+    sensitivity
+        What CPUs and memory do for the models: synergy, or a file like its
+        traces/measured/input_sensitivity.yaml; None where jobs need none.
     whole_iterations_s
         As `round_ns` of `artist.performance.whole_iterations.WholeIterations`, in seconds.
     effects, couplings
@@ -93,6 +96,7 @@ class PerformanceConfig(Strict):
     mixed_types: MixedTypes = "slowest"
     mixed_efficiency: float = Field(1.0, gt=0, le=1)
     scaling_loss: float = Field(0.0, ge=0, lt=1)
+    sensitivity: Path | None = None
     whole_iterations_s: float | None = Field(default=None, gt=0, le=MOST_S)
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()

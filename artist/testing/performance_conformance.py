@@ -81,7 +81,11 @@ class PerformanceConformance:
             return
         for _ in range(_STEPS):
             history.step()
-            running, cpus, memory = history.running(), np.array([[1], [3], [64]]), np.array([[0, 10**9]])
+            running, cpus, memory = (
+                history.running(),
+                np.array([[1], [3], [64]]),
+                np.array([[0, 10**9, 10**11]]),
+            )
             for job, allocation in history.held.items():
                 place = replace(allocation, group=None, opportunistic=False)
                 spec = running.spec(job)

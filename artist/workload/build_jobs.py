@@ -17,14 +17,20 @@ from artist.workload.table import row_name
 _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
 
 
-def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> list[JobSpec]:
+Stretch = Callable[[str, int, float], float]
+
+
+def to_jobs(
+    table: pd.DataFrame, profile_compute_ns: Callable[[str], int], stretch: Stretch | None = None
+) -> list[JobSpec]:
     """Return one spec a job, sorted by arrival; jobs that arrive together keep the order of the table.
 
     A job that gives iterations and compute time is taken as it is. With a duration only,
     iterations = max(1, round(duration x speed / profile compute)) and compute_ns = round(duration_ns /
     iterations), the speed being that of the GPUs that the duration holds for: the duration is kept, the
     profile sets the grain, and communication comes on top. With a duration and one of the two, the known one
-    takes the place of the profile's.
+    takes the place of the profile's. Where input stalls jobs, these times are those at the proportional share
+    of CPUs and memory, and compute_ns is what they are without the stall.
 
     Parameters
     ----------
@@ -33,6 +39,8 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
         `artist.workload.measured.on_own_gpus`, of speed and worth 1.
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
+    stretch
+        Time at the proportional share / compute time, by model, GPUs and their speed; None for 1.
 
     Raises
     ------
@@ -40,7 +48,7 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
         If a job that uses GPUs has no model, or one without a profile.
     """
     ordered = table.sort_values("submit_s", kind="stable")
-    iterations, compute_ns = _work(ordered, profile_compute_ns)
+    iterations, compute_ns = _work(ordered, profile_compute_ns, stretch)
     columns: dict[str, Iterable[Any]] = {
         "job_id": ordered["job_id"].tolist(),
         "submit_ns": _to_ns(ordered["submit_s"]).tolist(),
@@ -54,16 +62,20 @@ def to_jobs(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> li
     return list(map(JobSpec, *(columns.get(each.name, repeat(each.default)) for each in fields(JobSpec))))
 
 
-def _work(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
+def _work(
+    table: pd.DataFrame, profile_compute_ns: Callable[[str], int], stretch: Stretch | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return iterations and compute_ns of one, both (n_jobs,) int64."""
     given = table["iterations"].to_numpy(float, na_value=np.nan)
     compute = np.rint(table["compute_s"].to_numpy(float) * NS_PER_S)
     duration = np.rint(table["duration_s"].to_numpy(float) * NS_PER_S)
-    grain = np.where(np.isnan(compute), _profile_compute(table, profile_compute_ns), compute)
+    profiled = _profile_compute(table, profile_compute_ns)
+    stretched = _stretched(table, stretch) if stretch else 1.0
+    grain = np.where(np.isnan(compute), profiled * stretched, compute)
     rounded = np.maximum(1.0, np.rint(duration / np.maximum(grain, 1.0)))
     iterations = np.where(np.isnan(given), rounded, given)
     as_given = ~np.isnan(given) & ~np.isnan(compute)
-    compute_ns = np.where(as_given, compute, np.rint(duration / iterations))
+    compute_ns = np.rint(np.where(as_given, compute, duration / iterations) / stretched)
     return iterations.astype(np.int64), np.maximum(compute_ns, 1.0).astype(np.int64)
 
 
@@ -77,6 +89,14 @@ def _profile_compute(table: pd.DataFrame, profile_compute_ns: Callable[[str], in
             known[code] = _ask(str(model), table, int(np.argmax(users)), profile_compute_ns)
     on_gpus = known[codes] / _measured(table, "measured_speed")
     return np.where(table["gpus"].to_numpy() > 0, on_gpus, float(_CPU_ITERATION_NS))
+
+
+def _stretched(table: pd.DataFrame, stretch: Stretch) -> np.ndarray:
+    """Return time at the proportional share / compute time, (n_jobs,)."""
+    speed = _measured(table, "measured_speed").tolist()
+    keys = list(zip(table["model"].tolist(), table["gpus"].tolist(), speed, strict=True))
+    known = {key: stretch(*key) for key in dict.fromkeys(keys)}
+    return np.array([known[key] for key in keys])
 
 
 def _measured(table: pd.DataFrame, column: str) -> np.ndarray:

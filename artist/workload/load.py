@@ -9,7 +9,7 @@ import pyarrow as pa
 from artist.core.gpus import Gpus
 from artist.core.job import JobSpec
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
-from artist.workload.build_jobs import to_jobs
+from artist.workload.build_jobs import Stretch, to_jobs
 from artist.workload.filters import select
 from artist.workload.measured import on_own_gpus, usual_gpu
 from artist.workload.models import ModelRule, assign_models
@@ -87,6 +87,7 @@ def load_jobs(
     cluster_gpus: float,
     profile_compute_ns: Callable[[str], int],
     gpus: Gpus,
+    stretch: Stretch | None = None,
 ) -> list[JobSpec]:
     """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
@@ -96,12 +97,14 @@ def load_jobs(
         As for `load_table`.
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
+    stretch
+        As for `to_jobs`.
 
     Raises
     ------
     InputError
         As `load_table`; and if a model has no profile.
     """
-    jobs = to_jobs(load_table(source, arrivals, cluster_gpus, gpus), profile_compute_ns)
+    jobs = to_jobs(load_table(source, arrivals, cluster_gpus, gpus), profile_compute_ns, stretch)
     pa.default_memory_pool().release_unused()  # of the tables: a fifth of what a million jobs take
     return jobs

@@ -1,13 +1,17 @@
 """The sources of iteration times that are shipped, and those of the tests, run their suite."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
 from artist.core.iteration import IterationParts
 from artist.performance.api import Changed, Performance, Running
 from artist.performance.couplings.packed import Packed
+from artist.performance.effects.compute import Compute
+from artist.performance.effects.input_stall import InputStall
 from artist.performance.placed import PlacedPerformance
+from artist.run.sensitivity import read_sensitivities
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import PlainPerformance
 from netmodels.api import IterationTime
@@ -70,6 +74,18 @@ class TestWithAnEffectOfResources(PerformanceConformance):
 
     def make_performance(self) -> Performance:
         return PlacedPerformance(Network(), None, None, lambda model: Profile(), effects=[Stall()])
+
+
+class TestWithInputStall(PerformanceConformance):
+    """CPUs that starve, that do and that are plenty; 20 GiB a GPU, or too little."""
+
+    models = ("", "ResNet18", "M5", "GNMT", "AlexNet")
+
+    def make_performance(self) -> Performance:
+        compute = Compute()
+        stall = InputStall(read_sensitivities(Path("synergy")), compute)
+        profile = lambda model: Profile()  # noqa: E731
+        return PlacedPerformance(Network(), None, None, profile, compute=compute, input_stall=stall)
 
 
 def test_suite_catches_a_grid_that_forgets_memory() -> None:

@@ -1,12 +1,9 @@
 """Themis: who is worst off, who may bid, who wins, what leases are for. Iterations of 1 s, leases of 10 s."""
 
-from types import SimpleNamespace
-
-import numpy as np
 import pytest
 
 from artist.core.events import Stop
-from artist.policies.themis import Crowd, Themis
+from artist.policies.themis import Themis
 from artist.testing.tiny import PlainPerformance, job, run_checked, seconds, tiny_cluster
 
 
@@ -71,19 +68,6 @@ def test_a_short_job_gains_more_from_winning():
     jobs = [job("x", 4, 10), job("c", 4, 5, at=10), job("d", 2, 40, at=10), job("e", 2, 40, at=10)]
     result, _ = run(jobs, gpus=4, fairness_knob=0)
     assert seconds(result, "first_start_ns") == [0, 10, 15, 15]
-
-
-def test_the_crowd_is_an_average_over_the_stay():
-    """One job from 0, three from 10, two from 20: until 30 (10 + 30 + 20) / 30 = 2 for a, 50 / 20 for b.
-
-    C has just come: two.
-    """
-    crowd = Crowd()
-    for jobs, at in ((1, 0), (3, 10), (2, 20), (2, 30)):
-        crowd.count(jobs, at)
-        crowd.enter(at // 10)
-    columns = SimpleNamespace(job=np.array([0, 1, 3]), submit_ns=np.array([0, 10, 30]))
-    assert crowd.mean(columns, 30).tolist() == [2, 2.5, 2]
 
 
 def test_the_share_goes_by_the_mean_number_of_jobs_not_the_present_one():

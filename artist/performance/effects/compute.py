@@ -70,6 +70,16 @@ class Compute:
             return max(slowest, self._mixed_efficiency * together / allocation.gpus)
         return slowest
 
+    def parts(self, allocation: Allocation, cluster: Cluster) -> list[float] | None:
+        """Return how many times an equal part of the work GPUs of each slice take; None for equal parts."""
+        slices, machines = allocation.slices, cluster.machines
+        if not self._sum or len(slices) < 2 or len({machines[s.machine].gpu_type for s in slices}) < 2:
+            return None
+        speeds = [machines[s.machine].speed for s in slices]
+        together = sum(s.gpus * speed for s, speed in zip(slices, speeds, strict=True))
+        mean = together / allocation.gpus
+        return None if self._mixed_efficiency * mean <= min(speeds) else [speed / mean for speed in speeds]
+
     def _efficiency(self, gpus: float, demand: Demand) -> float:
         """Return what so many GPUs bring, each of those beyond the least a little less, for each of them."""
         least = min(demand.min_gpus, gpus)

@@ -1,4 +1,4 @@
-"""What a job would have alone: GPUs close together, as many as there are. For both forms of Themis."""
+"""What a job would have alone: GPUs close together, or its share of the time on them."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,11 +6,15 @@ import numpy.typing as npt
 from artist.core.view import ClusterView, JobColumns
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
-def gpus_there(view: ClusterView) -> int:
-    """Return the GPUs of the machines that accept work, at least 1."""
-    return max(1, int(view.cluster.gpus[view.accepts].sum()))
+def in_turns(jobs: JobColumns) -> Floats:
+    """Return how many times longer each job would take on its share of the GPUs, shape (n,): at least 1.
+
+    A job whose demand exceeds the share 1/N, with N the jobs that it met on average, would run in turns.
+    """
+    return np.maximum(1.0, jobs.gpus * jobs.sharers / jobs.there.gpus)
 
 
 class Alone:

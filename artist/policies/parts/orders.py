@@ -15,6 +15,7 @@ from pydantic import PlainValidator
 
 from artist.core.view import JobColumns, Policy
 from artist.errors import PlanError
+from artist.policies.parts.alone import in_turns
 from artist.policies.parts.parameters import check_part, class_name
 
 Ints = npt.NDArray[np.int64]
@@ -23,7 +24,10 @@ Keys = Ints | Floats
 
 
 class Order(Protocol):
-    """Ranks jobs. Attributes such as `knows_durations` say what it looks at, as those of a policy do."""
+    """Ranks jobs. Attributes such as `knows_durations` say what it looks at, as those of a policy do.
+
+    One whose keys change while jobs wait says so by `ages = True`.
+    """
 
     def key(self, jobs: JobColumns) -> Keys:
         """Return keys of shape (n,) for n jobs, the smallest of the first."""
@@ -37,13 +41,17 @@ class KeyOrder:
     ----------
     key
         Keys of shape (n,) for n jobs.
-    knows_durations, knows_iterations
+    knows_durations, knows_iterations, knows_performance
         Whether the key needs them.
+    ages
+        Whether the key of a job changes while it waits.
     """
 
     key: Callable[[JobColumns], Keys]
     knows_durations: bool = False
     knows_iterations: bool = False
+    knows_performance: bool = False
+    ages: bool = False
 
 
 def sensitivity(jobs: JobColumns) -> Floats:
@@ -56,6 +64,45 @@ def _remaining_service(jobs: JobColumns) -> Keys:
     return jobs.remaining_ns.astype(np.float64) * np.maximum(jobs.gpus, 1)
 
 
+def finish_time_fairness(jobs: JobColumns) -> Floats:
+    """Return each job's time from arrival to finish over that on its share of the GPUs, shape (n,).
+
+    rho = (time since arrival + rest of the work) / (whole work x max(1, GPUs asked x N / GPUs there)), both
+    times as believed for the proportional share, with N the number of unfinished jobs, averaged over the
+    job's stay as in `artist.policies.themis`. Source: Mahajan et al., Themis, NSDI 2020, section 3.
+    Differs from Synergy's program (github.com/msr-fiddle/synergy, MIT), which leaves out N and runs the job
+    with the smallest rho first; the paper's rule is the most unfairly treated first.
+    """
+    stay_ns = (jobs.now_ns - jobs.submit_ns) + jobs.remaining_ns.astype(np.float64)
+    return stay_ns / (jobs.ideal_ns * in_turns(jobs))
+
+
+def _shares(jobs: JobColumns) -> Floats:
+    """Return the GPUs, CPUs and memory of each job's best case over those there, shape (n, 3)."""
+    return np.stack([jobs.gpus, jobs.best_cpus, jobs.best_memory_bytes], axis=1) / jobs.there
+
+
+def dominant_share(jobs: JobColumns) -> Floats:
+    """Return the largest of each job's shares of the GPUs, CPUs and memory there, shape (n,).
+
+    Demands are the job's own best case, as in Synergy, section 5.7: what it asks for, not what users hold.
+    Source: Ghodsi et al., Dominant Resource Fairness, NSDI 2011.
+    """
+    dominant: Floats = _shares(jobs).max(axis=1)
+    return dominant
+
+
+def remaining_volume(jobs: JobColumns) -> Floats:
+    """Return the sum of each job's shares of GPUs, CPUs and memory x its remaining time, shape (n,).
+
+    Demands are the job's best case; the time is that at its proportional share. Source: Grandl et al.,
+    Tetris, SIGCOMM 2014 (multi-resource SRTF). Its alignment score, the match of a demand with what is free
+    on a machine, is left out, as in Synergy's program, where the time is that in the best case under tune.
+    """
+    volume: Floats = _shares(jobs).sum(axis=1) * jobs.remaining_ns
+    return volume
+
+
 FIFO = KeyOrder(lambda jobs: jobs.job)
 ORDERS: Mapping[str, Order] = {
     "fifo": FIFO,  # first come, first served
@@ -64,6 +111,9 @@ ORDERS: Mapping[str, Order] = {
     "srsf": KeyOrder(_remaining_service, knows_durations=True),  # shortest remaining service: time x GPUs
     "las": KeyOrder(lambda jobs: jobs.held_ns),  # least attained time
     "las2d": KeyOrder(lambda jobs: jobs.attained_gpu_ns),  # least attained time x GPUs
+    "ftf": KeyOrder(lambda jobs: -finish_time_fairness(jobs), knows_durations=True, ages=True),  # worst off
+    "drf": KeyOrder(dominant_share, knows_performance=True),  # least dominant share of the best case
+    "tetris": KeyOrder(remaining_volume, knows_durations=True, knows_performance=True),  # least work left
     "sensitivity": KeyOrder(sensitivity, knows_iterations=True),  # slowed down most by the network (Dally)
 }
 AnyOrder = Annotated[str | Order, PlainValidator(lambda value: check_part(value, ORDERS, "key"))]
@@ -74,6 +124,7 @@ class OwnOrder:
 
     def __init__(self, order: Order) -> None:
         self._order = order
+        self.ages = bool(getattr(order, "ages", False))
         adopt_knowledge(self, order)
 
     def key(self, jobs: JobColumns) -> Keys:

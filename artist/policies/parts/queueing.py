@@ -1,4 +1,4 @@
-"""Waiting jobs of a policy that never preempts: each is ranked once, on arrival. Shared by the policies."""
+"""Waiting jobs of a policy that never preempts: each is ranked once, on arrival, or all again. Shared."""
 
 from heapq import heappop, heappush
 
@@ -12,6 +12,10 @@ class StrictQueue:
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Demand]] = []
+
+    def clear(self) -> None:
+        """Remove all jobs."""
+        self._heap.clear()
 
     def push(self, job: int, key: float, demand: Demand) -> None:
         """Add a job; no two have the same number."""
@@ -34,6 +38,10 @@ class WaitingQueue:
 
     def __init__(self) -> None:
         self._heaps: dict[Demand, list[_Entry]] = {}
+
+    def clear(self) -> None:
+        """Remove all jobs."""
+        self._heaps.clear()
 
     def push(self, job: int, key: float, demand: Demand) -> None:
         """Add a job."""

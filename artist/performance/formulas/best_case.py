@@ -1,0 +1,71 @@
+"""The least CPUs and memory with which a job is as fast as it gets. Pure.
+
+The least CPUs with which, given all memory, an iteration takes at most 1 % longer than with all CPUs; then
+the least memory with which, given these CPUs, it takes at most 1 % longer than with all memory.
+
+Source: Mohan et al., Synergy, OSDI 2022, section 3 (best-case demand), section 6 (a machine's worth at most).
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Machine
+
+Ints = npt.NDArray[np.int64]
+Grid = Callable[[Sequence[int], Sequence[int]], Ints]
+MEMORY_POINTS_GIB = (20.0, 62.5, 125.0, 187.5, 250.0)  # per GPU
+TOLERANCE = 0.01  # saturated: at most this share slower than the best
+_GIB = 1 << 30
+
+
+def points(
+    machine: Machine, gpus: int, memory_points_gib: Sequence[float] = MEMORY_POINTS_GIB
+) -> tuple[list[int], list[int]]:
+    """Return the CPUs and the bytes of memory that are tried for a job on some GPUs, ascending.
+
+    Parameters
+    ----------
+    machine
+        A job gets at most the CPUs and memory of as many such machines as its GPUs need.
+    memory_points_gib
+        Amounts of memory that are tried, per GPU; CPUs are tried one by one.
+
+    Examples
+    --------
+    >>> points(Machine("m", 0, "box", gpus=2, cpus=3, memory_bytes=100 << 30), 1)
+    ([1, 2, 3], [21474836480, 67108864000, 107374182400])
+    """
+    machines = -(-gpus // machine.gpus)
+    most_cpus, most_bytes = machine.cpus * machines, machine.memory_bytes * machines
+    memory = sorted({min(round(point * _GIB) * gpus, most_bytes) for point in memory_points_gib})
+    return list(range(min(most_cpus, 1), most_cpus + 1)), memory
+
+
+def best_case(iteration_ns: Grid, cpus: Sequence[int], memory_bytes: Sequence[int]) -> tuple[int, int]:
+    """Return the CPUs and the bytes of memory, of those tried, that saturate a job.
+
+    Parameters
+    ----------
+    iteration_ns
+        Iteration times on a grid of CPUs and memory, shape (n_cpus, n_memory).
+    cpus, memory_bytes
+        Amounts that are tried, ascending.
+
+    Examples
+    --------
+    An iteration needs 2 CPUs, and 3 bytes to be twice as fast as with less:
+
+    >>> times = lambda c, m: np.array([[max(60 // x, 30) * (1 if y >= 3 else 2) for y in m] for x in c])
+    >>> best_case(times, [1, 2, 3, 4], [1, 2, 3, 4])
+    (2, 3)
+    """
+    row = _first_saturated(iteration_ns(cpus, memory_bytes[-1:])[:, 0])
+    by_memory = iteration_ns(cpus[row : row + 1], memory_bytes)[0]
+    return cpus[row], memory_bytes[_first_saturated(by_memory)]
+
+
+def _first_saturated(iteration_ns: Ints) -> int:
+    """Return the first point that is at most TOLERANCE slower than the fastest."""
+    return int(np.argmax(iteration_ns <= iteration_ns.min() * (1 + TOLERANCE)))

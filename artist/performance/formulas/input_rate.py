@@ -1,0 +1,92 @@
+"""How fast CPUs, cache and storage feed the GPUs of a job (Synergy, sections 2.1 and 3.1).
+
+Preparing goes by the CPUs of each GPU, along a measured curve. Fetching goes by memory: what the processes
+leave of it is a cache that holds the same samples in every epoch (MinIO), so that hits = cache / data set,
+and storage delivers the rest. The slower of the two feeds the GPUs.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What CPUs and memory do for jobs of one model.
+
+    Rates are relative to what a GPU of the measurements eats when it never waits for input; throughputs are
+    relative to any one of them.
+
+    Attributes
+    ----------
+    cpus
+        CPUs a GPU that were measured with all the memory needed, increasing.
+    throughput
+        With each of them, never decreasing. Linear between them, in proportion to CPUs below the first. From
+        the first that reaches the last value on the GPU never waits; CPUs beyond go on to prepare in
+        proportion, which faster GPUs need.
+    speed
+        Of the GPUs of the measurements, relative to the reference GPU.
+    dataset_bytes
+        Size of the data set.
+    uncached
+        Throughput where storage delivers everything; None where fetching never limits.
+    machine_bytes, gpu_bytes
+        What the processes of a job need on each of its machines, and for each GPU.
+    """
+
+    cpus: tuple[float, ...]
+    throughput: tuple[float, ...]
+    speed: float = 1.0
+    dataset_bytes: int = 0
+    uncached: float | None = None
+    machine_bytes: int = 0
+    gpu_bytes: int = 0
+
+    def prepared(self, cpus: float) -> float:
+        """Return the rate at which so many CPUs a GPU prepare samples."""
+        points, begins, bases, slopes = self._pieces
+        piece = bisect_right(points, cpus)
+        return bases[piece] + (cpus - begins[piece]) * slopes[piece]
+
+    def prepared_on_grid(self, cpus: Floats) -> Floats:
+        """Return `prepared` of each of many."""
+        points, begins, bases, slopes = self._arrays
+        piece = np.searchsorted(points, cpus, side="right")
+        rates: Floats = bases[piece] + (cpus - begins[piece]) * slopes[piece]
+        return rates
+
+    def fetched(self, cache_bytes: int) -> float:
+        """Return the rate at which samples come from storage and a cache of so many bytes in all."""
+        missed = 1 - cache_bytes / self.dataset_bytes if cache_bytes < self.dataset_bytes else 0.0
+        return self._storage / missed if missed else float("inf")
+
+    def fetched_on_grid(self, cache_bytes: Ints) -> Floats:
+        """Return `fetched` of each of many."""
+        rates = np.full(cache_bytes.shape, np.inf)
+        missing = cache_bytes < self.dataset_bytes
+        rates[missing] = self._storage / (1 - cache_bytes[missing] / self.dataset_bytes)
+        return rates
+
+    @cached_property
+    def _pieces(self) -> tuple[tuple[float, ...], ...]:
+        """Return where the curve bends; begin, rate there and slope of each piece, from no CPUs on."""
+        n = self.throughput.index(self.throughput[-1]) + 1
+        points, rates = self.cpus[:n], [each / self.throughput[-1] for each in self.throughput[:n]]
+        begins, bases = (0.0, *points), (0.0, *rates)
+        rises = [(bases[i + 1] - bases[i]) / (begins[i + 1] - begins[i]) for i in range(n)]
+        return points, begins, bases, (*rises, 1 / points[-1])
+
+    @cached_property
+    def _arrays(self) -> tuple[Floats, ...]:
+        return tuple(np.array(each) for each in self._pieces)
+
+    @cached_property
+    def _storage(self) -> float:
+        return float("inf") if self.uncached is None else self.uncached / self.throughput[-1]

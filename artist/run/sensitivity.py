@@ -1,0 +1,137 @@
+"""What CPUs and memory do for jobs, by model: the table that ships, and the user's own.
+
+    gpu_speed: 0.25
+    models:
+      ResNet18: {throughput: {1: 0.37, 3: 1, 9: 2.4}, dataset_gib: 140, uncached: 1.6715}
+
+is enough. Models that a file does not name are as shipped.
+"""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, StrictStr, ValidationError, model_validator
+
+from artist.bad_input.records import Strict
+from artist.data import data_path
+from artist.errors import InputError
+from artist.performance.formulas.input_rate import Sensitivity
+from netmodels.profile import get_profile
+from netmodels.schema import first_problem, read_yaml
+
+_SHIPPED = "synergy"
+_GIB = 2**30
+
+Number = Annotated[float, Field(strict=True)]
+Positive = Annotated[Number, Field(gt=0, le=1e6)]
+Gib = Annotated[Number, Field(ge=0, le=2.0**20)]
+
+
+class ProcessMemory(Strict):
+    """What the processes of a job need on each of its machines, and for each GPU, in GiB."""
+
+    machine: Gib = 10.0
+    gpu: Gib = 10.0
+
+
+class ModelSensitivity(Strict):
+    """What CPUs and memory do for a model.
+
+    Attributes
+    ----------
+    throughput
+        By CPUs a GPU with all the memory needed; relative, to any of them.
+    uncached
+        Where storage delivers everything; None where fetching never limits.
+    iteration_s
+        Iteration time where the throughput is 1, on one GPU; not used by the simulation.
+    source
+        Who says so.
+    """
+
+    throughput: dict[Positive, Positive] = Field(min_length=1)
+    dataset_gib: Gib = 0.0
+    uncached: Positive | None = None
+    process_gib: ProcessMemory = ProcessMemory()
+    iteration_s: Positive | None = None
+    source: StrictStr = ""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        points = sorted(self.throughput.items())
+        if any(after < before for (_, before), (_, after) in pairwise(points)):
+            raise ValueError("throughput must not fall where CPUs rise")
+        if self.uncached is not None and not self.dataset_gib:
+            raise ValueError("uncached needs dataset_gib, the size of the data set")
+        return self
+
+    def build(self, speed: float) -> Sensitivity:
+        """Return it in bytes."""
+        cpus, throughput = zip(*sorted(self.throughput.items()), strict=True)
+        sizes = (self.dataset_gib, self.process_gib.machine, self.process_gib.gpu)
+        dataset, machine, gpu = (round(size * _GIB) for size in sizes)
+        return Sensitivity(cpus, throughput, speed, dataset, self.uncached, machine, gpu)
+
+
+class SensitivityFile(Strict):
+    """What a file says.
+
+    Attributes
+    ----------
+    gpu_speed
+        Of the GPUs that it was measured on, relative to the reference GPU.
+    models
+        By name.
+    """
+
+    gpu_speed: Annotated[Number, Field(ge=1e-6, le=1e6)]
+    models: dict[StrictStr, ModelSensitivity] = Field(min_length=1)
+
+
+class Sensitivities(dict[str, Sensitivity]):
+    """Sensitivities by model, under any name that the traces use for it."""
+
+    def __missing__(self, name: str) -> Sensitivity:
+        known = self[name] = dict.__getitem__(self, get_profile(name).name)
+        return known
+
+
+def sensitivity_file(path: Path) -> Path:
+    """Return the file of sensitivities: the one named, or the one that ships."""
+    shipped = str(path) == _SHIPPED
+    return data_path("traces", "measured/input_sensitivity.yaml") if shipped else path.expanduser()
+
+
+def read_sensitivities(path: Path) -> Sensitivities:
+    """Return the sensitivity of every model that has a profile.
+
+    Raises
+    ------
+    InputError
+        With file, field, the value found and what is allowed.
+    """
+    models = _read(sensitivity_file(Path(_SHIPPED)))
+    return models if str(path) == _SHIPPED else Sensitivities(models | _read(sensitivity_file(path)))
+
+
+def _read(path: Path) -> Sensitivities:
+    content = read_yaml(path, "sensitivity")
+    try:
+        file = SensitivityFile.model_validate(content)
+    except ValidationError as error:
+        fields = {*SensitivityFile.model_fields, *ModelSensitivity.model_fields, *ProcessMemory.model_fields}
+        raise first_problem(error.errors()[0], str(path), sorted(fields)) from None
+    models = Sensitivities()
+    for name, model in file.models.items():
+        try:
+            own = get_profile(name).name
+        except InputError as error:
+            raise InputError(
+                error.what, where=f"{path}, models.{name}", found=name, allowed=error.allowed
+            ) from None
+        if own in models:
+            allowed = "each model once, under any of its names"
+            raise InputError("the same model twice", where=f"{path}, models", found=name, allowed=allowed)
+        models[own] = model.build(file.gpu_speed)
+    return models

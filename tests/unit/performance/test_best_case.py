@@ -1,0 +1,46 @@
+"""The best-case rule: which amounts are tried, and what saturates."""
+
+import numpy as np
+import pytest
+
+from artist.core.cluster import Machine
+from artist.performance.formulas.best_case import best_case, points
+
+GIB = 1 << 30
+BOX = Machine("m", 0, "box", gpus=8, cpus=24, memory_bytes=500 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "cpus", "gib"),
+    [
+        (1, 24, [20, 62.5, 125, 187.5, 250]),
+        (4, 24, [80, 250, 500]),  # 500 of 500, 750 and 1000 are one point
+        (8, 24, [160, 500]),
+        (9, 48, [180, 562.5, 1000]),  # two machines: 1000 GiB, 48 CPUs
+    ],
+)
+def test_points_end_with_the_machines_that_a_job_needs(gpus, cpus, gib):
+    """A machine's worth for GPUs that fit one, two machines' for nine GPUs; every CPU count from 1."""
+    tried, memory = points(BOX, gpus)
+    assert tried == list(range(1, cpus + 1))
+    assert [m / GIB for m in memory] == gib
+
+
+def test_a_machine_without_cpus_or_memory_has_one_point():
+    """Nothing to choose: 0 CPUs and 0 bytes."""
+    assert points(Machine("m", 0, "box", gpus=2), 1) == ([0], [0])
+
+
+def grid(cpus, memory):
+    """Return the longer of what CPUs and memory allow: 1000 ns from 3 CPUs and 3 bytes on."""
+    by_cpus = {1: 1300, 2: 1009, 3: 1000, 4: 1000}
+    by_memory = {1: 1298, 2: 1017, 3: 1000}
+    return np.array([[max(by_cpus[c], by_memory[m]) for m in memory] for c in cpus])
+
+
+def test_one_percent_from_the_best_is_saturated():
+    """With all memory 2 CPUs are 0.9 % slower than 4; there 2 bytes are 1017 / 1009 = 0.8 % slower than 3.
+
+    With 1 byte 1 CPU would be as good as 4; and with 4 CPUs 2 bytes are 1.7 % slower than 3.
+    """
+    assert best_case(grid, [1, 2, 3, 4], [1, 2, 3]) == (2, 2)
