@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import PlainValidator
 
-from artist.policies.parts.best_case import MEMORY_POINTS_GIB
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
 from artist.policies.parts.mechanisms.api import Mechanism
 from artist.policies.parts.mechanisms.greedy import Greedy
 from artist.policies.parts.mechanisms.opt import Opt
