@@ -45,9 +45,8 @@ class InputStall:
         demand = spec.demand
         if not spec.model or not demand.gpus:
             return 0
-        model = self.models[spec.model]
-        rate = _rate(model, allocation.slices, self._compute.parts(allocation, cluster))
-        factor = demand.gpus * demand.measured_speed / (allocation.gpus * (model.speed * rate))
+        rate = self.rate(spec.model, allocation, cluster)
+        factor = demand.gpus * demand.measured_speed / (allocation.gpus * rate)
         return max(0, round(spec.compute_ns * factor) - compute_ns)
 
     def on_grid(
@@ -64,13 +63,27 @@ class InputStall:
         demand = spec.demand
         if not spec.model or not demand.gpus:
             return np.zeros(shape, dtype=np.int64)
-        model = self.models[spec.model]
-        parts = self._compute.parts(allocation, cluster)
-        rate = _rate_on_grid(model, allocation, parts, cpus, memory_bytes)
-        factor = demand.gpus * demand.measured_speed / (allocation.gpus * (model.speed * rate))
+        rate = self.rate_on_grid(spec.model, allocation, cluster, cpus, memory_bytes)
+        factor = demand.gpus * demand.measured_speed / (allocation.gpus * rate)
         input_ns = np.rint(spec.compute_ns * factor).astype(np.int64)
         stall_ns: Ints = np.maximum(0, input_ns - compute_ns)
         return stall_ns
+
+    def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
+        """Return what one GPU is fed, relative to what one of the reference eats; the least of them all."""
+        known = self.models[model]
+        return known.speed * _rate(known, allocation.slices, self._compute.parts(allocation, cluster))
+
+    def rate_on_grid(
+        self, model: str, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints
+    ) -> Floats:
+        """Return `rate` with other CPUs and memory in all."""
+        known, parts = self.models[model], self._compute.parts(allocation, cluster)
+        return known.speed * _rate_on_grid(known, allocation, parts, cpus, memory_bytes)
+
+    def parts(self, allocation: Allocation, cluster: Cluster) -> Parts:
+        """Return how many times an equal part of the samples each GPU of each slice takes; None for equal."""
+        return self._compute.parts(allocation, cluster)
 
     def at_share(self, model: str, gpus: int, measured_speed: float, machine: Machine) -> float:
         """Return time with what machines give in proportion to GPUs / compute time, for a job of a model.
