@@ -36,16 +36,15 @@ class InputStall:
 
     def __init__(self, models: Mapping[str, Sensitivity], compute: Compute) -> None:
         self.models = models
-        self._compute = compute
+        self.compute = compute
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
         """Return how long an iteration waits for input, in ns; 0 for a CPU-only job."""
         demand = spec.demand
         if not spec.model or not demand.gpus:
             return 0
-        model = self.models[spec.model]
-        rate = _rate(model, allocation.slices, self._compute.parts(allocation, cluster))
-        factor = demand.gpus * demand.measured_speed / (allocation.gpus * (model.speed * rate))
+        rate = self.rate(spec.model, allocation, cluster)
+        factor = demand.gpus * demand.measured_speed / (allocation.gpus * rate)
         return max(0, round(spec.compute_ns * factor) - compute_ns)
 
     def on_grid(
@@ -62,13 +61,23 @@ class InputStall:
         demand = spec.demand
         if not spec.model or not demand.gpus:
             return np.zeros(shape, dtype=np.int64)
-        model = self.models[spec.model]
-        parts = self._compute.parts(allocation, cluster)
-        rate = _rate_on_grid(model, allocation, parts, cpus, memory_bytes)
-        factor = demand.gpus * demand.measured_speed / (allocation.gpus * (model.speed * rate))
+        rate = self.rate_on_grid(spec.model, allocation, cluster, cpus, memory_bytes)
+        factor = demand.gpus * demand.measured_speed / (allocation.gpus * rate)
         input_ns = np.rint(spec.compute_ns * factor).astype(np.int64)
         stall_ns: Ints = np.maximum(0, input_ns - compute_ns)
         return stall_ns
+
+    def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
+        """Return what one GPU is fed, relative to what one of the reference eats; the least of them all."""
+        known = self.models[model]
+        return known.speed * _rate(known, allocation.slices, self.compute.parts(allocation, cluster))
+
+    def rate_on_grid(
+        self, model: str, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints
+    ) -> Floats:
+        """Return `rate` with other CPUs and memory in all."""
+        known, parts = self.models[model], self.compute.parts(allocation, cluster)
+        return known.speed * _rate_on_grid(known, allocation, parts, cpus, memory_bytes)
 
     def at_share(self, model: str, gpus: int, measured_speed: float, machine: Machine) -> float:
         """Return time with what machines give in proportion to GPUs / compute time, for a job of a model.
