@@ -13,7 +13,6 @@ import pyarrow as pa
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS, RunResult
-from artist.recording.names import RESOURCE_COLUMNS
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
 from artist.recording.resources import Resources
 from artist.units import NS_PER_S
@@ -27,13 +26,19 @@ _NOT_WRITTEN = "gpu_held_alone_ns"  # for audits: groups' GPUs are counted once 
 _UNKNOWN = -1  # in RunResult's columns: never started, not finished
 
 
-def job_tables(result: RunResult, rows: int = PIECE_ROWS) -> Iterator[Any]:
+def job_tables(
+    result: RunResult, rows: int = PIECE_ROWS, more: Mapping[str, npt.NDArray[np.float64]] | None = None
+) -> Iterator[Any]:
     """Yield jobs.parquet: one row a job, in the order of the result.
 
-    Columns are those of JOB_COLUMNS, times in seconds. What an unfinished or never started job lacks is null.
+    Columns are those of JOB_COLUMNS, times in seconds, and some more. What an unfinished or never started job
+    lacks is null.
     """
     for part in _parts(len(result.jobs), rows):
-        yield _jobs(result.jobs[part], {name: result.columns[name][part] for name in JOB_COLUMNS})
+        table = _jobs(result.jobs[part], {name: result.columns[name][part] for name in JOB_COLUMNS})
+        for name, column in (more or {}).items():
+            table = table.append_column(name, pa.array(column[part], mask=np.isnan(column[part])))
+        yield table
 
 
 def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> Iterator[Any]:
@@ -53,10 +58,10 @@ def resource_tables(resources: Resources, rows: int = PIECE_ROWS) -> Iterator[An
     """Yield resources.parquet of a closed run: step functions, the last row at the end of the run."""
     time_ns, values = (
         np.array(resources.row_ns),
-        np.array(resources.row_values).reshape(-1, len(RESOURCE_COLUMNS)),
+        np.array(resources.row_values).reshape(-1, len(resources.columns)),
     )
     for part in _parts(len(time_ns), rows):
-        named = zip(RESOURCE_COLUMNS, values[part].T, strict=True)
+        named = zip(resources.columns, values[part].T, strict=True)
         yield pa.table(
             {"time_s": _seconds(time_ns[part]), **{name: pa.array(column) for name, column in named}}
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.core.result import RunResult
+from artist.recording.inputs import Inputs, input_columns
 from artist.recording.names import RESOURCES_FILE, SUMMARY
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
@@ -19,15 +20,18 @@ def write_run(
     summary: dict[str, Any],
     series: Series = (),
     resources: Resources | None = None,
+    inputs: Inputs | None = None,
 ) -> None:
     """Write the tables and the summary of a run into an existing folder.
 
     Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
-    what the policy noted of itself; `resources` is what was in use, closed, if that was recorded.
+    what the policy noted of itself; `resources` is what was in use, closed, if that was recorded; `inputs`
+    is what jobs need to prepare their input, if anything.
     """
     from artist.recording import columns
 
-    _write_table(folder / "jobs.parquet", columns.job_tables(result))
+    more = None if inputs is None or recorder is None else input_columns(result, recorder, inputs)
+    _write_table(folder / "jobs.parquet", columns.job_tables(result, more=more))
     if recorder is not None:
         _write_table(folder / "events.parquet", columns.event_tables(recorder))
         _write_table(folder / "timeline.parquet", columns.timeline_tables(recorder, result.end_ns))

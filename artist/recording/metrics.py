@@ -1,6 +1,7 @@
 """The numbers of summary.json, made from a result. Pure."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ def summarise(
     network_fallbacks: int = 0,
     network_carried: int = 0,
     resources: Resources | None = None,
+    more: Mapping[str, Any] | None = None,
     run: dict[str, Any],
 ) -> dict[str, Any]:
     """Return summary.json.
@@ -41,6 +43,8 @@ def summarise(
         For how many of them the answer was carried over from a placement that the model can express.
     resources
         What was in use, closed, if that was recorded.
+    more
+        Further numbers, such as `summarise_inputs` makes.
     run
         What may differ between equal runs: wall_s, network, network_calls, cache_hits, version, code, host.
     """
@@ -63,6 +67,7 @@ def summarise(
         "gpu_utilization": _ratio(result.compute_gpu_ns, result.capacity_gpu_ns),
         "gpu_allocated": _ratio(result.busy_gpu_ns, result.capacity_gpu_ns),
         **({} if resources is None else resources.means(result)),
+        **(more or {}),
         "preemptions": int(columns["preemptions"].sum()),
         "migrations": int(columns["migrations"].sum()),
         "placements": {tier: int(result.placements.get(tier, 0)) for tier in TIERS},

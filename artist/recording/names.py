@@ -10,3 +10,11 @@ RESOURCES_FILE = "resources.parquet"
 RESOURCES = {"storage": "storage", "cpu": "CPU", "gpu": "GPU", "network": "network"}  # as in Stages: title
 BLOCKING = "blocking_index"
 RESOURCE_COLUMNS = (*RESOURCES, BLOCKING)
+SHARES = {  # of the cluster, where jobs need CPUs and memory: title
+    "gpus_used": "GPUs used",
+    "cpus_held": "CPUs held",
+    "cpus_used": "CPUs used",
+    "memory_held": "memory held",
+    "memory_used": "memory used",
+}
+INPUT_COLUMNS = ("cpus_held", "cpus_best", "memory_bytes_held", "memory_bytes_best")  # of jobs.parquet, there

@@ -4,6 +4,10 @@ The use of a resource is the sum over jobs of GPUs held x stage / iteration time
 are: the part of the GPUs' time in which a job on them uses it (Muri, SIGCOMM 2022, section 6.2 and Fig. 8). A
 job uses a resource at most all the time, and nothing while a delay lasts. Jobs that are packed may use one at
 the same time; then both count.
+
+Where jobs need CPUs and memory, also the shares of the cluster's CPUs and memory that jobs hold and use, and
+of its GPUs that they use: a GPU while it computes, as many CPUs as prepare the input at the speed at which a
+job runs, and the memory of its processes and of what it caches; nothing while a delay lasts.
 """
 
 import math
@@ -14,27 +18,29 @@ from heapq import heappop, heappush
 from typing import Any
 
 from artist.core.cluster import Allocation, Cluster
-from artist.core.events import Arrival, Change, Event, Finish, Gauges, Reprice, Start, Stop
+from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import JobSpec, Stages
 from artist.core.result import RunResult
 from artist.recording.blocking import Blocked
-from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES
+from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES, SHARES
 
-_ONE = 1 << 60  # parts of a GPU: whole numbers, so that sums come back to 0 exactly
-_NOTHING = (0, 0, 0, 0)
+_ONE = 1 << 60  # parts of a GPU, CPU or byte: whole numbers, so that sums come back to 0 exactly
+_PRESENT = {"fail": False, "left": False, "join": True}
 
 StagesOf = Callable[[JobSpec, Allocation, Cluster], Stages]
+InputsOf = Callable[[JobSpec, Allocation, Cluster, int], tuple[float, float]]
 
 
 @dataclass(slots=True)
 class _Running:
-    """A running job: what it holds, when its delay ends, what it uses then, and what of it is counted."""
+    """A running job: what it holds, when its delay ends, what counts until then, after it, and now."""
 
     allocation: Allocation
     ready_ns: int
+    held: tuple[int, ...]
+    uses: tuple[int, ...]
+    counted: tuple[int, ...]
     stages: Stages | None = None
-    uses: tuple[int, ...] = _NOTHING
-    counted: tuple[int, ...] = _NOTHING
 
 
 class Resources:
@@ -46,28 +52,46 @@ class Resources:
         The engine's; an event's job is an index into them.
     stages
         How long an iteration of a job uses each resource where it is placed (`Performance.stages`).
+    inputs
+        How many CPUs and bytes of memory a job uses where it is placed, at an iteration time; None where jobs
+        need none.
 
     Attributes
     ----------
+    columns
+        RESOURCE_COLUMNS, and SHARES where jobs need CPUs and memory.
     row_ns, row_values : array
-        One entry, and one for each of RESOURCE_COLUMNS, per span of time in which nothing changes: when it
-        begins; the use of each resource, as a part of the GPUs, and the mean blocking index of the span.
+        One entry, and one for each of `columns`, per span of time in which nothing changes: when it begins;
+        the use of each resource, as a part of the GPUs, the mean blocking index of the span, and the shares.
     """
 
     rates = True  # asks the engine for changes of iteration time
 
-    def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, stages: StagesOf) -> None:
+    def __init__(
+        self,
+        jobs: Sequence[JobSpec],
+        cluster: Cluster,
+        stages: StagesOf,
+        inputs: InputsOf | None = None,
+    ) -> None:
+        self.columns = RESOURCE_COLUMNS if inputs is None else (*RESOURCE_COLUMNS, *SHARES)
         self.row_ns = array("q")
         self.row_values = array("d")
         self._jobs = jobs
         self._cluster = cluster
         self._stages = stages
+        self._inputs = inputs
         self._running: dict[int, _Running] = {}
         self._delays: list[tuple[int, int]] = []  # a heap of (end, job); some no longer hold
         self._blocked = Blocked(len(jobs))
-        self._capacity = cluster.total_gpus
-        self._uses = list(_NOTHING)
-        self._used = list(_NOTHING)  # integrals over time up to the open row
+        self._nothing = (0,) * (len(RESOURCES) if inputs is None else len(RESOURCES) + len(SHARES))
+        self._present = [machine.present for machine in cluster.machines]
+        self._capacity = [0, 0, 0]  # GPUs, CPUs, memory
+        for machine, present in enumerate(self._present):
+            self._add_capacity(machine, int(present))
+        self._uses = list(self._nothing)
+        self._used = list(self._nothing)  # integrals over time up to the open row
+        self._there = [0, 0, 0]  # of the capacity, likewise
         self._open_ns = 0  # when the open row begins
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
@@ -85,9 +109,8 @@ class Resources:
             elif isinstance(event, Stop):
                 self._let_go(event.job, time_ns)
                 self._wait(event.job, time_ns, event.iterations_done)
-        if gauges.capacity_gpus != self._capacity:
-            self._open_row(time_ns)
-            self._capacity = gauges.capacity_gpus
+            elif isinstance(event, MachineEvent):
+                self._come_or_go(event)
 
     def close(self, end_ns: int) -> None:
         """Take note of the end of the run; the last row says what was in use then."""
@@ -97,18 +120,20 @@ class Resources:
 
     def means(self, result: RunResult) -> dict[str, Any]:
         """Return what a summary says of a closed run: means over its GPUs' time, and over its time."""
-        capacity, end_ns = result.capacity_gpu_ns * _ONE, result.end_ns
-        starts, indices = self.row_ns, self.row_values[len(RESOURCES) :: len(RESOURCE_COLUMNS)]
+        end_ns = result.end_ns
+        starts, indices = self.row_ns, self.row_values[len(RESOURCES) :: len(self.columns)]
         spans = (indices[i] * (starts[i + 1] - starts[i]) for i in range(len(starts) - 1))
-        return {
-            "resources": {
-                name: used / capacity if capacity else None
-                for name, used in zip(RESOURCES, self._used, strict=True)
-            },
-            BLOCKING: math.fsum(spans) / end_ns if end_ns else None,
-        }
+        means = [
+            used / (there * _ONE) if there else None
+            for used, there in zip(self._used, self._wholes(self._there), strict=True)
+        ]
+        blocking = math.fsum(spans) / end_ns if end_ns else None
+        made = {"resources": dict(zip(RESOURCES, means, strict=False)), BLOCKING: blocking}
+        if self._inputs is not None:
+            made["shares"] = dict(zip(SHARES, means[len(RESOURCES) :], strict=True))
+        return made
 
-    # --- what happens to a job
+    # --- what happens to a job, or a machine
 
     def _wait(self, job: int, now: int, done: int) -> None:
         spec = self._jobs[job]
@@ -122,7 +147,8 @@ class Resources:
         if running is None:
             self._open_row(now)
             self._blocked.go(job, now)
-            running = self._running[job] = _Running(event.allocation, now)
+            nothing = self._nothing
+            running = self._running[job] = _Running(event.allocation, now, nothing, nothing, nothing)
         running.allocation, running.stages = event.allocation, None
         ready_ns = now + int(event.delay_ns)
         if ready_ns > running.ready_ns:
@@ -131,16 +157,38 @@ class Resources:
 
     def _price(self, event: Reprice) -> None:
         running, whole = self._running[event.job], event.iteration_ns
+        spec, allocation = self._jobs[event.job], running.allocation
         if running.stages is None:  # not asked before the engine has asked for the price: its answer is kept
-            running.stages = self._stages(self._jobs[event.job], running.allocation, self._cluster)
-        parts = int(running.allocation.gpus) * _ONE  # numpy's integers would overflow
-        running.uses = tuple(parts * int(min(stage, whole)) // whole for stage in running.stages)
+            running.stages = self._stages(spec, allocation, self._cluster)
+        parts = int(allocation.gpus) * _ONE  # numpy's integers would overflow
+        uses = tuple(parts * int(min(stage, whole)) // whole for stage in running.stages)
+        if self._inputs is None:
+            running.uses = uses
+        else:
+            cpus = sum(int(s.cpus) for s in allocation.slices) * _ONE
+            memory = sum(int(s.memory_bytes) for s in allocation.slices) * _ONE
+            cpus_used, memory_used = self._inputs(spec, allocation, self._cluster, whole)
+            computing = parts * int(event.parts.compute_ns) // whole
+            running.held = (0, 0, 0, 0, 0, cpus, 0, memory, 0)
+            running.uses = (*uses, computing, cpus, int(cpus_used * _ONE), memory, int(memory_used * _ONE))
         self._count(running, event.time_ns)
 
     def _let_go(self, job: int, now: int) -> None:
         running = self._running.pop(job)
-        running.uses = _NOTHING
+        running.held = running.uses = self._nothing
         self._count(running, now)
+
+    def _come_or_go(self, event: MachineEvent) -> None:
+        present = _PRESENT.get(event.how)
+        if present is not None and present != self._present[event.machine]:
+            self._open_row(event.time_ns)
+            self._present[event.machine] = present
+            self._add_capacity(event.machine, 1 if present else -1)
+
+    def _add_capacity(self, machine: int, sign: int) -> None:
+        facts = self._cluster.machines[machine]
+        for i, amount in enumerate((facts.gpus, facts.cpus, facts.memory_bytes)):
+            self._capacity[i] += sign * int(amount)
 
     # --- sums and rows
 
@@ -154,7 +202,7 @@ class Resources:
 
     def _count(self, running: _Running, now: int) -> None:
         """Bring what is counted of a job up to date."""
-        uses = running.uses if running.ready_ns <= now else _NOTHING
+        uses = running.uses if running.ready_ns <= now else running.held
         if uses != running.counted:
             self._open_row(now)
             for i, (new, old) in enumerate(zip(uses, running.counted, strict=True)):
@@ -168,10 +216,21 @@ class Resources:
             self._write_row(now)
             for i, uses in enumerate(self._uses):
                 self._used[i] += uses * span_ns
+            for i, there in enumerate(self._capacity):
+                self._there[i] += there * span_ns
             self._open_ns = now
 
     def _write_row(self, end_ns: int) -> None:
         self.row_ns.append(self._open_ns)
-        whole = self._capacity * _ONE
-        self.row_values.extend([uses / whole if whole else 0.0 for uses in self._uses])
-        self.row_values.append(self._blocked.index(self._open_ns, end_ns))
+        shares = [
+            uses / (there * _ONE) if there else 0.0
+            for uses, there in zip(self._uses, self._wholes(self._capacity), strict=True)
+        ]
+        blocking = self._blocked.index(self._open_ns, end_ns)
+        self.row_values.extend([*shares[: len(RESOURCES)], blocking, *shares[len(RESOURCES) :]])
+
+    def _wholes(self, of: Sequence[int]) -> list[int]:
+        """Return what the sums are shares of, from GPUs, CPUs and memory."""
+        gpus, cpus, memory = of
+        shares = () if self._inputs is None else (gpus, cpus, cpus, memory, memory)
+        return [*(gpus,) * len(RESOURCES), *shares]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from artist.recording.names import RESOURCE_COLUMNS, RESOURCES_FILE
+from artist.recording.names import RESOURCE_COLUMNS, RESOURCES_FILE, SHARES
 from artist.results.compare import Replicates
 from artist.results.drift import Drift, drained, drift
 from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Jobs, Words, read_jobs
@@ -16,6 +16,7 @@ BINS = 400
 SPANS = 40  # of the use of resources, which changes much: lines of several rows share a panel
 GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "unfinished_jobs")
 TIMELINE = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
+SHARE_GAUGES = {"gpus_held": "GPUs held", **SHARES}  # of the cluster's: title
 LEAST_WAIT_S = 1.0  # a job that waited less did not wait
 
 
@@ -88,6 +89,8 @@ class Digest:
         Of the first replicate, by GAUGES.
     resources
         Likewise, by RESOURCE_COLUMNS of resources; empty if it did not record them.
+    shares
+        Likewise, by SHARE_GAUGES; empty where jobs need no CPUs and memory, too.
     users, vcs
         By GPU time, the most first; no entry if the trace names none.
     """
@@ -104,6 +107,7 @@ class Digest:
     drained: int
     gauges: tuple[Gauge, ...]
     resources: tuple[Gauge, ...]
+    shares: dict[str, Gauge]
     end_s: float
     users: tuple[Member, ...]
     vcs: tuple[Member, ...]
@@ -138,6 +142,7 @@ def digest(group: Replicates) -> Digest:
         drained=sum(map(drained, group.runs)),
         gauges=gauges,
         resources=_resources(group.runs[0]),
+        shares=_shares(group.runs[0]),
         end_s=end_s,
         users=_members([(jobs, jobs.user) for jobs in tables]),
         vcs=_members([(jobs, jobs.vc) for jobs in tables]),
@@ -204,6 +209,17 @@ def _resources(run: Run) -> tuple[Gauge, ...]:
     if not len(times):
         times, uses, blocking = np.zeros(1), [np.zeros(1) for _ in uses], np.zeros(1)
     return *(_gauge(times, use, SPANS) for use in uses), _gauge(times, blocking)
+
+
+def _shares(run: Run) -> dict[str, Gauge]:
+    if "shares" not in run.summary:
+        return {}
+    at, busy, capacity = run.numbers("timeline", ["time_s", "busy_gpus", "capacity_gpus"])
+    held = np.divide(busy, capacity, out=np.zeros_like(busy), where=capacity > 0)
+    times, *shares = run.numbers(RESOURCES_FILE.removesuffix(".parquet"), ["time_s", *SHARES])
+    return {"gpus_held": _gauge(at, held, SPANS)} | {
+        name: _gauge(times, share, SPANS) for name, share in zip(SHARES, shares, strict=True)
+    }
 
 
 def _gauge(times: Floats, values: Floats, bins: int = BINS) -> Gauge:

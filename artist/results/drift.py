@@ -63,6 +63,19 @@ def drained(run: Run) -> bool:
     return not measured.all() and bool(np.any(finish[measured] > submit.max()))
 
 
+def mean_queue_length(run: Run) -> float | None:
+    """Return the mean of the queue length over the time in which the measured jobs arrive.
+
+    Over the whole run if they arrive all at once; None if nothing was recorded.
+    """
+    (submit,) = run.numbers("jobs", ["submit_s"])
+    times, queue = run.numbers("timeline", ["time_s", "queue_length"])
+    arrivals = submit[measured_jobs(run, len(submit))]
+    span = (float(arrivals.min()), float(arrivals.max())) if len(arrivals) else (0.0, 0.0)
+    start, end = span if span[0] < span[1] else (span[0], float(times.max(initial=0.0)))
+    return float(thin_steps(times, queue, np.array([start, end]))[0][0]) if end > start else None
+
+
 def _thirds(run: Run) -> Floats | None:
     """Return the mean queue length in each third of the measured arrivals; None if there are no thirds."""
     (submit,) = run.numbers("jobs", ["submit_s"])

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
-from artist.recording.names import BLOCKING, RESOURCES
+from artist.recording.names import BLOCKING, RESOURCES, SHARES
 from artist.results.compare import Replicates
 from artist.results.coverage import covered
 from artist.results.interval import interval_95
@@ -45,7 +45,9 @@ class Metric:
     low_is_good
         Whether the row with the least of it may be marked as the best.
     optional
-        Whether only runs that were asked for it have it.
+        Whether only some runs have it: those that were asked for it, or whose jobs need CPUs and memory.
+    per
+        What it is divided by, in the summary too.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Metric:
     kind: Literal["count", "ratio", "time", "fraction"]
     low_is_good: bool = False
     optional: bool = False
+    per: str | None = None
 
     def of(self, summary: Mapping[str, Any]) -> float | None:
         """Return its value in a summary; None where it needs what the run has not: jobs, or a recording."""
@@ -62,7 +65,9 @@ class Metric:
         value: Any = summary
         for key in self.path:
             value = value[key]
-        return None if value is None else float(value)
+        if value is None or self.per is None:
+            return None if value is None else float(value)
+        return value / summary[self.per] if summary[self.per] else None
 
     def compared(self, summary: Mapping[str, Any]) -> float | None:
         """Return its value for a comparison; None also for a time that leaves out unfinished jobs."""
@@ -85,7 +90,7 @@ METRICS = (
 )
 
 
-def _times(key: str, title: str, statistics: Sequence[str]) -> tuple[Metric, ...]:
+def _times(key: str, title: str, statistics: Sequence[str], *, optional: bool = False) -> tuple[Metric, ...]:
     return tuple(
         Metric(
             f"{key}_{statistic}_s",
@@ -93,6 +98,7 @@ def _times(key: str, title: str, statistics: Sequence[str]) -> tuple[Metric, ...
             (f"{key}_s", statistic),
             "time",
             key != "exposed",
+            optional,
         )
         for statistic in statistics
     )
@@ -113,7 +119,18 @@ MORE_METRICS = (
         for name, title in RESOURCES.items()
     ),
     Metric(BLOCKING, ("blocking", "index"), (BLOCKING,), "ratio", True, optional=True),
+    *(
+        Metric(name, cast(tuple[str, str], tuple(title.split())), ("shares", name), "fraction", optional=True)
+        for name, title in SHARES.items()
+        if name != "gpus_used"  # gpu_utilization says it
+    ),
+    Metric(
+        "relative_throughput", ("throughput", "of best"), ("relative_throughput",), "fraction", optional=True
+    ),
+    *_times("jct_short", "JCT short", ("mean", "p95", "p99"), optional=True),
+    *_times("jct_long", "JCT long", ("mean", "p95", "p99"), optional=True),
     Metric("migrations", ("", "moves"), ("migrations",), "count"),
+    Metric("moves_per_job", ("moves", "per job"), ("migrations",), "ratio", per="jobs"),
     Metric("placed_machine", ("placed in", "machine"), ("placements", "machine"), "count"),
     Metric("placed_rack", ("placed in", "rack"), ("placements", "rack"), "count"),
     Metric("placed_network", ("placed over", "network"), ("placements", "network"), "count"),

@@ -50,6 +50,16 @@ class ResourcesFile(_Strict):
     network: float | None
 
 
+class SharesFile(_Strict):
+    """What is held, and used, of the cluster's CPUs and memory, and used of its GPUs."""
+
+    gpus_used: float | None
+    cpus_held: float | None
+    cpus_used: float | None
+    memory_held: float | None
+    memory_used: float | None
+
+
 class SummaryFile(_Strict):
     """The whole file; further keys are let through."""
 
@@ -67,6 +77,10 @@ class SummaryFile(_Strict):
     gpu_allocated: float | None
     resources: ResourcesFile | None = None
     blocking_index: float | None = None
+    shares: SharesFile | None = None
+    relative_throughput: float | None = None
+    jct_short_s: DistributionFile | None = None
+    jct_long_s: DistributionFile | None = None
     preemptions: int
     migrations: int
     placements: PlacementsFile

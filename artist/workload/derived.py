@@ -1,13 +1,14 @@
 """Jobs like those of the Synergy paper's evaluation (section 5.1): no download needed.
 
 A job's run time, on its GPU-proportional share of CPUs and memory, is 10^x minutes, x uniform in [1.5, 3] for
-80 % of the jobs and in [3, 4] for the others; jobs arrive at random at a rate, or all at once. The next job
-takes a model of the class (image, language, speech) that is furthest below its share, the models of a class
-in turn. Iterations = run time / iteration time, rounded down.
+80 % of the jobs and in [3, 4] for the others (of the testbed's: [1.5, 2.5] and [2.5, 2.7]); jobs arrive at
+random at a rate, or all at once. The next job takes a model of the class (image, language, speech) that is
+furthest below its share, the models of a class in turn. Iterations = run time / iteration time, rounded down.
 
 The order of the draws is that of the authors' program (github.com/msr-fiddle/synergy, MIT, simulator/helpers
 and simulator/jobs at 1bb2bed): with one GPU a job, a seed gives the jobs that it gives there. GPUs have a
-stream of their own, so traces of one and of several GPUs differ in nothing else.
+stream of their own, so traces of one and of several GPUs differ in nothing else. Short run times are those of
+the program's 100 jobs for the testbed (simulator/deploy_trace), which the paper does not describe.
 """
 
 import math
@@ -40,8 +41,11 @@ GPU_SHARES: dict[str, dict[int, float]] = {
 """Shares of the jobs by GPUs. philly: of the trace's jobs of 2 to 22 October 2017, of all final states, with
 1, 2, 4, 8 or 16 GPUs and a run time between 10^1.5 and 10^4 minutes, which are those that the program takes.
 program: what it draws without a trace."""
+EXPONENTS = {"production": ((1.5, 3.0), (3.0, 4.0)), "short": ((1.5, 2.5), (2.5, 2.7))}
+"""Ranges of x: of 80 % of the jobs, and of the others."""
 _MODELS = sum(map(len, CLASSES))
 _IMAGE = 0
+Range = tuple[float, float]
 _ITERATION_S = {
     "AlexNet": 0.6,
     "ResNet18": 0.64,
@@ -70,6 +74,8 @@ class DerivedTrace:
             Mean rate of arrivals (Poisson, whole seconds); None or 0 for all at once.
         split
             Percentage of jobs of image, language and speech models.
+        durations
+            Run times: of the paper, or of its testbed's traces.
         gpus
             GPUs of a job: always one, or by the shares of `GPU_SHARES`.
         """
@@ -77,6 +83,7 @@ class DerivedTrace:
         jobs: int = Field(default=6000, ge=1, le=10_000_000)
         jobs_per_hour: NonNegativeFloat | None = 9.0
         split: tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat] = (20.0, 70.0, 10.0)
+        durations: Literal["production", "short"] = "production"
         gpus: Literal["one", "philly", "program"] = "one"
 
     def __init__(self, **parameters: Any) -> None:
@@ -88,7 +95,7 @@ class DerivedTrace:
         """Return all jobs as a canonical table, in order of arrival."""
         chosen = self.parameters
         models = draw_models(chosen.split, chosen.jobs)
-        durations_s = draw_durations_s(chosen.jobs, chosen.seed)
+        durations_s = draw_durations_s(EXPONENTS[chosen.durations], chosen.jobs, chosen.seed)
         compute_s = [_ITERATION_S[model] for model in models]
         work = zip(durations_s, compute_s, strict=True)
         width = len(str(chosen.jobs))
@@ -105,14 +112,10 @@ class DerivedTrace:
         return check(table, "workload=synergy")
 
 
-def draw_durations_s(jobs: int, seed: int) -> list[float]:
+def draw_durations_s(exponents: tuple[Range, Range], jobs: int, seed: int) -> list[float]:
     """Return the run time of each job, in seconds (section 5.1, Duration)."""
     random = Random(seed)
-    return [60.0 * 10.0 ** random.uniform(*_exponents(random.random())) for _ in range(jobs)]
-
-
-def _exponents(draw: float) -> tuple[float, float]:
-    return (3.0, 4.0) if draw >= 0.8 else (1.5, 3.0)
+    return [60.0 * 10.0 ** random.uniform(*exponents[random.random() >= 0.8]) for _ in range(jobs)]
 
 
 def draw_arrivals_s(jobs_per_hour: float, jobs: int, seed: int) -> list[float]:

@@ -203,24 +203,24 @@ def in_turn(first_s, second_s, **options):
 
 
 def test_a_finish_is_noticed_at_the_next_multiple():
-    """Every 4 s: 10 s of work end at 10, noticed at 12; 6 more end at 16, at once. Nothing waits for that.
+    """Every 3 s: 10 s of work end at 10, noticed at 12; 5 more end at 15, at once. Nothing waits for that.
 
     The GPUs are free at 10: the first job held 2 of them for 10 s, and the second starts there.
     """
-    result, log = in_turn(10, 6, overheads=Overheads(notice_s=4))
-    assert seconds(result, "finish_ns") == [12, 16]
+    result, log = in_turn(10, 5, overheads=Overheads(notice_s=3))
+    assert seconds(result, "finish_ns") == [12, 15]
     assert seconds(result, "overhead_ns") == [2, 0]
-    assert seconds(result, "running_ns") == [10, 6]
-    assert seconds(result, "machine_tier_ns") == [12, 6]
-    assert seconds(result, "gpu_held_ns") == [20, 12]
+    assert seconds(result, "running_ns") == [10, 5]
+    assert seconds(result, "machine_tier_ns") == [12, 5]
+    assert seconds(result, "gpu_held_ns") == [20, 10]
     assert seconds(result, "queueing_ns") == [0, 10]
-    assert [e.time_ns / 10**9 for e in log if isinstance(e, Finish)] == [10, 16]
+    assert [e.time_ns / 10**9 for e in log if isinstance(e, Finish)] == [10, 15]
 
 
 @pytest.mark.parametrize("stop", [StopRule(jobs=(0, 1)), StopRule(time_ns=10 * 10**9)])
 def test_a_run_ends_as_the_jobs_do_and_not_as_that_is_noticed(stop):
     """The window is over at 10, and at the limit of 10 s the first job counts: it is noticed at 12."""
-    result, _ = in_turn(10, 6, overheads=Overheads(notice_s=4), stop=stop)
+    result, _ = in_turn(10, 5, overheads=Overheads(notice_s=3), stop=stop)
     assert result.end_ns == 10 * 10**9
     assert seconds(result, "finish_ns") == [12, -1]
 

@@ -37,9 +37,12 @@ class BestCases:
     ----------
     memory_points_gib
         Amounts of memory that are tried, per GPU, ascending; CPUs are tried one by one.
+    bounded
+        False for what a job would gain from on a machine for each of its GPUs.
     """
 
-    def __init__(self, memory_points_gib: Sequence[float]) -> None:
+    def __init__(self, memory_points_gib: Sequence[float], *, bounded: bool = True) -> None:
+        self._bounded = bounded
         self._points_bytes = [round(point * _GIB) for point in memory_points_gib]
         self._by_job: dict[int, BestCase] = {}
         self._by_kind: dict[Hashable, BestCase] = {}
@@ -64,7 +67,7 @@ class BestCases:
         """Return the CPUs and the bytes of memory that are tried for a job on some GPUs, ascending."""
         own = cluster.own
         assert own is not None, "a job with GPUs was let in"
-        machines = -(-gpus // own.gpus)
+        machines = -(-gpus // own.gpus) if self._bounded else gpus
         most_cpus, most_bytes = own.cpus * machines, own.memory_bytes * machines
         memory = sorted({min(point * gpus, most_bytes) for point in self._points_bytes})
         return list(range(min(most_cpus, 1), most_cpus + 1)), memory

@@ -151,7 +151,7 @@ def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -
             by_type[kind] = by_type.get(kind, 0) + s.gpus
     taken = np.zeros(len(jobs), dtype=np.bool_)
     for row, job in enumerate(jobs):
-        needs = [held[job]] if job in held else _ways(free, view.demand(job), left)
+        needs = [held[job]] if job in held else ways(free, view.demand(job), left)
         way = next((w for w in needs if all(left[kind] >= gpus for kind, gpus in w.items())), None)
         if way is not None:
             taken[row] = True
@@ -162,7 +162,7 @@ def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -
     return taken
 
 
-def _ways(free: Free, demand: Demand, left: Mapping[str, int]) -> list[dict[str, int]]:
+def ways(free: Free, demand: Demand, left: Mapping[str, int]) -> list[dict[str, int]]:
     """Return the ways to serve a demand, as GPUs by type: one type, or if allowed what is left of several."""
     kinds = [kind for kind in demand.gpu_types or left if kind in left]
     asked = gpus_to_place(free, demand)

@@ -22,7 +22,8 @@ from artist.results.measures import BY_NAME
 # What claims may be about besides the columns of table.csv.
 OVERHEAD, THROUGHPUT = "overhead", "normalised_throughput"  # numbers
 JOB_BY_JOB, RACK_TIMER = "jct_job_by_job_s", "rack_timer_mean_h"  # to be compared
-NUMBERS, CHANGES = (OVERHEAD, THROUGHPUT), (JOB_BY_JOB, RACK_TIMER, *BY_NAME)
+QUEUE_LENGTH = "queue_length_mean"
+NUMBERS, CHANGES = (OVERHEAD, THROUGHPUT), (JOB_BY_JOB, RACK_TIMER, QUEUE_LENGTH, *BY_NAME)
 
 
 def _no_flag(value: object) -> object:
@@ -92,7 +93,8 @@ class Claim(_Part):
         Which runs of those, if not the ones of `where`; then `along` is about `policy` only.
     metric
         A column of table.csv, `jct_job_by_job_s` (the change of each job's JCT, median over jobs: below 0 if
-        most jobs complete sooner) or `rack_timer_mean_h` (of Dally: mean over time and demands). Or a number:
+        most jobs complete sooner), `rack_timer_mean_h` (of Dally: mean over time and demands) or
+        `queue_length_mean` (waiting jobs, mean over the time in which the measured jobs arrive). Or a number:
         `overhead`, exposed communication over compute of the jobs of a `model` that were mostly on a `tier`;
         `normalised_throughput`, of the jobs of a `model` or summed over all. Where the paper's words allow
         several metrics, the first decides.
@@ -174,7 +176,7 @@ class Claim(_Part):
     def _whole(self) -> Self:
         for metric in self.metric:
             if metric not in NUMBERS and metric not in CHANGES:
-                known = ", ".join((*NUMBERS, JOB_BY_JOB, RACK_TIMER))
+                known = ", ".join((*NUMBERS, JOB_BY_JOB, RACK_TIMER, QUEUE_LENGTH))
                 raise ValueError(f"metric {metric!r} is neither one of {known} nor a column of table.csv")
         numbers = {metric in NUMBERS for metric in self.metric}
         if len(numbers) > 1:

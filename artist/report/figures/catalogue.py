@@ -9,6 +9,7 @@ from artist.report.figures import (
     jct_by_demand,
     jct_histogram,
     jct_parts,
+    job_by_job,
     metrics_along,
     occupancy,
     over_time,
@@ -23,7 +24,7 @@ from artist.results.scenarios import Contest
 
 
 def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest) -> list[Drawing]:
-    """Return the figures of a comparison; reads the events of a few runs.
+    """Return the figures of a comparison; reads the events of a few runs, and single jobs.
 
     Parameters
     ----------
@@ -33,9 +34,9 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
     Raises
     ------
     InputError
-        If the events of a run are damaged.
+        If the events or the jobs of a run are damaged.
     """
-    used = resources.with_resources(digests, contest)
+    recorded = any(each.resources for each in digests)
     return [
         *metrics_along.drawings(digests, comparison, contest),
         jct_parts.drawing(digests, contest),
@@ -43,10 +44,11 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         jct_histogram.drawing(digests, contest),
         cdf.queueing_drawing(digests, contest),
         jct_by_demand.drawing(digests, contest),
+        *job_by_job.drawings(digests, contest),
         over_time.drawing(digests, "queue_length", contest),
-        *([over_time.drawing(digests, BLOCKING, contest)] if used else []),
+        *([over_time.drawing(digests, BLOCKING, contest)] if recorded else []),
         over_time.drawing(digests, "busy_gpus", contest),
-        *([resources.drawing(digests, contest, used)] if used else []),
+        *resources.drawings(digests, contest),
         over_time.drawing(digests, "unfinished_jobs", contest),
         placements.drawing(digests, contest),
         comm_overhead.drawing(digests, contest),

@@ -1,6 +1,6 @@
-"""The figure of the use of storage, CPUs, GPUs and network over time."""
+"""The figures of the use of storage, CPUs, GPUs and network, and of the cluster's shares, over time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,50 +10,82 @@ from artist.report.figures.facets import chosen, facets
 from artist.report.figures.looks import example_lines, style
 from artist.report.figures.panels import WIDTH_IN, columns, group_texts, label_rows, legend, panels
 from artist.report.figures.time_axis import time_unit
-from artist.results.digest import Digest
+from artist.results.digest import SHARE_GAUGES, Digest, Gauge
 from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Gauges = Callable[[Digest], Mapping[str, Gauge]]  # by title; empty if nothing was recorded
+
 _CAPTION = (
     "The part of the GPUs' time in which a job on them uses each resource, over time; idle GPUs and those of "
     "jobs that start or move count as unused."
 )
+_SHARES = (
+    "What jobs hold, and what they use, of the cluster's GPUs, CPUs and memory, over time. GPUs are used "
+    "while they compute, as many CPUs as prepare the input at the speed at which a job runs, and the memory "
+    "of its processes and of what it caches."
+)
+_SHARE_ORDER = ("gpus_held", "cpus_held", "memory_held", "gpus_used", "cpus_used", "memory_used")
 
 
-def drawing(digests: Sequence[Digest], contest: Contest, rows: Sequence[int]) -> Drawing:
-    """Return the figure of some rows."""
-    caption = _CAPTION + _of_resources(digests, rows, contest) + first(digests)
-    return Drawing("resources", "Resources in use", caption, partial(in_use, digests, contest, rows))
+def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+    """Return the figures of what was recorded, each of the rows of one scenario."""
+    kinds: tuple[tuple[str, str, str, str, Gauges], ...] = (
+        ("resources", "Resources in use", _CAPTION, "in use (% of the GPUs' time)", _uses),
+        ("shares", "Shares of the cluster", _SHARES, "% of the cluster's", _shares),
+    )
+    made = []
+    for name, title, caption, label, gauges in kinds:
+        rows = _rows(digests, contest, gauges)
+        if rows:
+            text = caption + _of_rows(digests, rows, contest, gauges) + first(digests)
+            draw = partial(in_panels, digests, contest, rows, gauges, label)
+            made.append(Drawing(name, title, text, draw))
+    return made
 
 
-def _of_resources(digests: Sequence[Digest], rows: Sequence[int], contest: Contest) -> str:
-    thinned = any(gauge.thinned for row in rows for gauge in digests[row].resources)
-    text = UNRECORDED * any(not each.resources for each in digests) + f"{AVERAGED}." * thinned
-    there = [r for r in contest.scenario_of(rows[0]).rows if r < len(digests) and digests[r].resources]
+def _uses(digest: Digest) -> Mapping[str, Gauge]:
+    return dict(zip(RESOURCES.values(), digest.resources, strict=False))  # the blocking index comes last
+
+
+def _shares(digest: Digest) -> Mapping[str, Gauge]:
+    return {SHARE_GAUGES[name]: digest.shares[name] for name in _SHARE_ORDER if digest.shares}
+
+
+def _of_rows(digests: Sequence[Digest], rows: Sequence[int], contest: Contest, gauges: Gauges) -> str:
+    thinned = any(gauge.thinned for row in rows for gauge in gauges(digests[row]).values())
+    text = UNRECORDED * any(not gauges(each) for each in digests) + f"{AVERAGED}." * thinned
+    there = [r for r in contest.scenario_of(rows[0]).rows if r < len(digests) and gauges(digests[r])]
     return text + of_scenario(rows, contest) + f" The first {len(rows)} rows." * (len(rows) < len(there))
 
 
-def with_resources(digests: Sequence[Digest], contest: Contest) -> list[int]:
-    """Return the rows to draw: those of one scenario whose runs recorded what was in use, if any did."""
-    recorded = any(each.resources for each in digests)
-    return chosen(digests, contest, lambda each: bool(each.resources)) if recorded else []
+def _rows(digests: Sequence[Digest], contest: Contest, gauges: Gauges) -> list[int]:
+    """Return the rows to draw: those of one scenario whose runs recorded it, if any did."""
+    recorded = any(gauges(each) for each in digests)
+    return chosen(digests, contest, lambda each: bool(gauges(each))) if recorded else []
 
 
-def in_use(
-    digests: Sequence[Digest], contest: Contest, rows: Sequence[int], width_in: float = WIDTH_IN
+def in_panels(
+    digests: Sequence[Digest],
+    contest: Contest,
+    rows: Sequence[int],
+    gauges: Gauges,
+    label: str,
+    width_in: float = WIDTH_IN,
 ) -> "Figure":
-    """Draw the use of each resource, a panel a resource and a line a row; of replicates, the first."""
+    """Draw gauges that are parts of a whole, a panel a gauge and a line a row; of replicates, the first."""
     layout = facets([each.group for each in digests], contest)
     texts = group_texts([digests[row].group for row in rows])
     end_s = max(digests[row].end_s for row in rows) or 1.0
     scale, unit = time_unit(end_s)
+    titles = list(gauges(digests[rows[0]]))
     with style():
-        figure, places = panels(len(RESOURCES), 2.2, texts, same_y=True, width_in=width_in)
-        for number, (axes, title) in enumerate(zip(places, RESOURCES.values(), strict=True)):
+        figure, places = panels(len(titles), 2.2, texts, same_y=True, width_in=width_in)
+        for axes, title in zip(places, titles, strict=True):
             for row in rows:
-                gauge, row_look = digests[row].resources[number], layout.looks[row] | {"linewidth": 1.1}
+                gauge, row_look = gauges(digests[row])[title], layout.looks[row] | {"linewidth": 1.1}
                 if gauge.thinned:  # means of spans, in their middle: five lines of steps cannot be read
                     middles = (gauge.times_s[:-1] + gauge.times_s[1:]) / 2
                     axes.plot(middles / scale, 100 * gauge.mean[:-1], **row_look)
@@ -64,6 +96,6 @@ def in_use(
             if axes in places[-columns(places) :]:
                 axes.set_xlabel(f"time ({unit})")
         places[0].set_ylim(bottom=0)  # they share it
-        label_rows(figure, "in use (% of the GPUs' time)", texts)
+        label_rows(figure, label, texts)
         legend(figure, texts, example_lines([layout.looks[row] for row in rows]))
         return figure

@@ -32,6 +32,7 @@ _UNITS: dict[str, Unit] = {
 _NAMES = tuple(field.name for field in FIELDS)
 Name = str | None
 Names = str | tuple[str, ...] | None
+Constant = str | int | float
 
 
 class _Mapped(Strict):
@@ -76,7 +77,8 @@ class ColumnsCsv:
     Rules, each a parameter:
 
     - `columns` maps our columns to the file's, `units` says what those count in, `constants` gives a value
-      to columns that the file lacks. Without job_id, a job is called job-<line of the file>.
+      to columns that the file lacks, or one for each of the file's models. Without job_id, a job is called
+      job-<line of the file>.
     - `filters` keeps rows by value: {status: [COMPLETED, FAILED]}; values are compared as text.
     - A timestamp is ISO, or of `timestamp_format` as Python writes it. One with a time zone becomes the wall
       clock of `utc_offset_h`; one without is taken as it is, as is the date of second 0 in `origin`.
@@ -92,7 +94,7 @@ class ColumnsCsv:
 
         columns: ColumnMap
         units: Units = Units()
-        constants: dict[str, str | int | float] | None = None
+        constants: dict[str, Constant | dict[str, Constant]] | None = None
         filters: dict[str, tuple[str | int | float | bool, ...]] | None = None
         model_names: dict[str, str | None] | None = None
         timestamp_format: str | None = None
@@ -112,7 +114,9 @@ class ColumnsCsv:
             named = self.columns.named()
             if len(self.separator) != 1 and self.separator != "tab":
                 raise ValueError("separator must be one character, or tab")
-            for name in self.constants or {}:
+            for name, value in (self.constants or {}).items():
+                if isinstance(value, dict) and "model" not in named:
+                    raise ValueError(f"constants.{name} is by model: name columns.model")
                 if name not in _NAMES:
                     raise ValueError(f"constants.{name} is no column of ours; {', '.join(_NAMES)}")
                 if name in named:
@@ -163,9 +167,7 @@ class ColumnsCsv:
         """Return our columns of the file's rows, still unchecked."""
         chosen = self.parameters
         constants = chosen.constants or {}
-        made: dict[str, Any] = {
-            name: pd.Series([value] * len(raw), raw.index) for name, value in constants.items()
-        }
+        made: dict[str, Any] = {name: self._constant(raw, name, value) for name, value in constants.items()}
         dates: dict[str, pd.Series] = {}
         for ours, theirs in chosen.columns.named().items():
             columns = [_column(raw, name, f"workload.columns.{ours}", chosen.path) for name in theirs]
@@ -186,6 +188,17 @@ class ColumnsCsv:
         if "job_id" not in made:
             made["job_id"] = "job-" + raw.index.astype(str)
         return pd.DataFrame(made, index=raw.index)
+
+    def _constant(self, raw: pd.DataFrame, name: str, value: Constant | Mapping[str, Constant]) -> pd.Series:
+        """Return a value for each row, the same or by the file's name of its model."""
+        if not isinstance(value, Mapping):
+            return pd.Series([value] * len(raw), raw.index)
+        (column,) = self.parameters.columns.named()["model"]
+        models = _column(raw, column, "workload.columns.model", self.parameters.path).str.strip()
+        unknown = ~models.isin(list(value)).to_numpy(bool)
+        fault = f"has no value in constants.{name}"
+        refuse(raw, unknown, str(self.parameters.path), column, fault, ", ".join(value))
+        return models.map(dict(value))
 
     def _run_time(self, made: dict[str, Any], dates: dict[str, pd.Series]) -> None:
         """Make duration_s of start and end, where the file has those instead."""

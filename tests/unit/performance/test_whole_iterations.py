@@ -7,6 +7,8 @@ from artist.engine.overheads import Overheads
 from artist.performance.couplings.packed import Packed
 from artist.performance.whole_iterations import WholeIterations
 from artist.policies.ordered import Ordered
+from artist.run.build import build_performance
+from artist.run.config import PerformanceConfig
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import NS_PER_S
@@ -50,10 +52,12 @@ class TestWholeIterations(PerformanceConformance):
     ],
 )
 def test_a_whole_number_fills_a_round(iteration_ns, expected_ns):
-    """300 s / 0.67 s is 447.76: each of 447 takes 300 s / 447 = 0.67114 s."""
-    spec = job("a", 1, iteration_s=iteration_ns / NS_PER_S, seconds=iteration_ns / NS_PER_S)
-    result, _ = run_checked([spec], tiny_cluster(), Ordered(order="fifo"), chain())
+    """300 s / 0.67 s is 447.76: each of 447 takes 300 s / 447 = 0.67114 s, in a run and on a grid."""
+    spec, performance = job("a", 1, iteration_ns / NS_PER_S, iteration_s=iteration_ns / NS_PER_S), chain()
+    result, _ = run_checked([spec], tiny_cluster(), Ordered(order="fifo"), performance)
     assert result.columns["finish_ns"].tolist() == [expected_ns]
+    none = np.array([[0]])
+    assert performance.at_resources(spec, on((0, 1)), tiny_cluster(), none, none).tolist() == [[expected_ns]]
 
 
 @pytest.mark.parametrize(("iterations", "finish_s"), [(447, 300), (448, 600), (894, 600)])
@@ -81,3 +85,12 @@ def test_what_an_iteration_gets_longer_by_counts_as_compute():
     result, _ = run_checked([spec], cluster, script, performance)
     assert seconds(result, "input_stall_ns") == [0.63]
     assert result.columns["compute_ns"].tolist() == [210_336_134]
+
+
+def test_the_configuration_switches_it_on():
+    """`performance.whole_iterations_s=300` is a round of 300 s; by default there are none."""
+    spec = job("a", 1, 0.67, iteration_s=0.67)
+    for config, expected_ns in (({"whole_iterations_s": 300}, ROUND_NS // 447), ({}, 670_000_000)):
+        performance = build_performance(PerformanceConfig(**config), ZeroModel(), None, None, None)
+        result, _ = run_checked([spec], tiny_cluster(), Ordered(order="fifo"), performance)
+        assert result.columns["finish_ns"].tolist() == [expected_ns]

@@ -101,6 +101,23 @@ def test_start_and_end_in_ms_without_a_header(write: Write) -> None:
     assert table["submit_date"].iloc[0] == pd.Timestamp("2024-01-01 05:00:00")
 
 
+def test_a_value_for_each_model(write: Write) -> None:
+    """The file has iterations, their time is known by its names of models: 10 x 0.5 s and 4 x 2 s."""
+    given: dict[str, Any] = {
+        "header": ["at", "net", "n"],
+        "columns": {"submit_s": "at", "model": "net", "iterations": "n"},
+        "constants": {"gpus": 1, "compute_s": {"rn50": 0.5, "bert": 2}},
+        "model_names": {"rn50": "ResNet50"},
+    }
+    table = ColumnsCsv(path=write("0,rn50,10\n5,bert,4\n"), **given).table()
+    assert table[["model", "iterations", "compute_s"]].values.tolist() == [
+        ["ResNet50", 10, 0.5],
+        ["bert", 4, 2.0],
+    ]
+    with pytest.raises(InputError, match=r"line 2: net has no value in constants.compute_s\n.*rn50, bert"):
+        ColumnsCsv(path=write("0,rn50,10\n5,gpt2,4\n"), **given).table()
+
+
 def test_dates_in_a_format_and_another_zone(write: Write) -> None:
     """31/01 23:30 is taken as it is; with %z it becomes the wall clock of utc_offset_h."""
     text = "at,s,g\n31/01/2024 23:30,5,1\n"
@@ -122,6 +139,10 @@ def test_dates_in_a_format_and_another_zone(write: Write) -> None:
         ({"columns": {"submit_s": "sendt", "gpus": "nodes"}}, "did you mean sent"),
         ({"columns": {"submit_s": "sent"}}, "name columns.gpus, or give constants.gpus"),
         ({"constants": {"gpu": 1}}, "constants.gpu is no column of ours"),
+        (
+            {"constants": {"cpus": {"rn50": 1}}, "columns": {"submit_s": "sent", "gpus": "nodes"}},
+            "is by model",
+        ),
         ({"constants": {"gpus": 1}}, "the file has this column, by columns.gpus"),
         ({"filters": {"state": ["DON"]}}, "found .'DON'.; allowed: DONE, LOST|no row has this value"),
         ({"filters": {"status": ["DONE"]}}, "did you mean state"),

@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
 
+from artist.data import data_path
 from artist.errors import InputError
-from artist.workload.derived import DerivedTrace, draw_models
+from artist.workload.derived import _ITERATION_S, EXPONENTS, DerivedTrace, draw_durations_s, draw_models
+from artist.workload.table import work_s
 
 NAMES = {
     "alexnet": "AlexNet",
@@ -32,6 +36,22 @@ def test_all_jobs_are_those_of_the_authors_program(shared: Path) -> None:
     assert ours["model"].tolist() == theirs["model"].map(NAMES).tolist()
     assert ours["iterations"].tolist() == theirs["total_iterations"].tolist()
     assert ours["compute_s"].tolist() == theirs["iter_time_s_fair"].tolist()
+
+
+def test_short_run_times_are_those_of_the_authors_testbed(shared: Path) -> None:
+    """Their static trace has 97 of the 100 jobs that seed 42 draws; three were edited. It has no M5."""
+    columns = ["id", "model", "arrival_s", "iterations", "gpus"]
+    theirs = pd.read_csv(shared / "reference/synergy/static_100job.csv", names=columns)
+    durations_s = draw_durations_s(EXPONENTS["short"], 100, 42)
+    compute_s = {NAMES[name]: _ITERATION_S[NAMES[name]] for name in NAMES}
+    ours = [int(d / compute_s[NAMES[m]]) for d, m in zip(durations_s, theirs["model"], strict=True)]
+    assert sum(a == b for a, b in zip(ours, theirs["iterations"], strict=True)) == 97
+
+
+def test_the_first_short_jobs_by_hand() -> None:
+    """Draws as below: 60 x 10^(1.5 + 0.02501) = 2009.9 s / 0.6 s = 3349; 60 x 10^1.72321 = 3172.2 / 0.12."""
+    jobs = DerivedTrace(jobs=2, seed=42, durations="short").table()
+    assert jobs["iterations"].tolist() == [3349, 26435]
 
 
 def test_the_first_jobs_by_hand() -> None:
@@ -115,3 +135,26 @@ def test_a_rate_that_takes_forever_is_refused() -> None:
     """At 1e-310 jobs an hour a gap is no finite number of seconds."""
     with pytest.raises(InputError, match="submit_s is too large"):
         DerivedTrace(jobs=2, jobs_per_hour=1e-310).table()
+
+
+REPLAY = "0,alexnet,0.0,3349,1\n1,gnmt,0.001,26435,1\n2,m5,12,10,4\n"
+
+
+def test_job_files_of_the_authors_program(tmp_path: Path) -> None:
+    """3349 x 0.6 s; 26,435 x 0.12 s; 10 x 0.6 s: iterations by the file, their time by the model."""
+    (tmp_path / "jobs.csv").write_text(REPLAY)
+    base, own = (
+        OmegaConf.load(data_path("conf", f"workload/{name}.yaml")) for name in ("columns", "synergy_replay")
+    )
+    del own["defaults"]
+    node = OmegaConf.merge(
+        {"seed": 0}, {"workload": OmegaConf.merge(base, own, {"path": str(tmp_path / "jobs.csv")})}
+    )
+    jobs = instantiate(node)["workload"].table()
+    assert jobs[["job_id", "submit_s", "gpus", "model"]].values.tolist() == [
+        ["0", 0.0, 1, "AlexNet"],
+        ["1", 0.001, 1, "GNMT"],
+        ["2", 12.0, 4, "M5"],
+    ]
+    assert work_s(jobs).tolist() == pytest.approx([2009.4, 3172.2, 6.0])
+    assert {NAMES[name]: time for name, time in own["constants"]["compute_s"].items()} == _ITERATION_S

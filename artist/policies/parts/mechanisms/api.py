@@ -28,6 +28,8 @@ class Need:
         How many it takes.
     cpus, memory_bytes
         Best case, for the whole job (`artist.policies.parts.best_case`).
+    unbounded
+        Best case if one machine's CPUs and memory did not bound it; None where that is not wanted.
     among
         The machines that may serve, as a set of `artist.core.buckets`.
     where
@@ -40,6 +42,7 @@ class Need:
     gpus: int
     cpus: int
     memory_bytes: int
+    unbounded: tuple[int, int] | None = None
     among: int = ALL
     where: Mapping[int, int] | None = None
 
@@ -48,7 +51,11 @@ class Need:
 
         Rounded up, because a job on several machines goes at the pace of the GPU that has the fewest.
         """
-        return -(-self.cpus * gpus // self.gpus), -(-self.memory_bytes * gpus // self.gpus)
+        return self.part(self.cpus, self.memory_bytes, gpus)
+
+    def part(self, cpus: int, memory_bytes: int, gpus: int) -> tuple[int, int]:
+        """Return the part of CPUs and bytes that goes with some of its GPUs, rounded up."""
+        return -(-cpus * gpus // self.gpus), -(-memory_bytes * gpus // self.gpus)
 
     def least(self, gpus: int, machine: Machine) -> tuple[int, int]:
         """Return what makes it as fast on GPUs of a machine as its proportional share, if not faster."""

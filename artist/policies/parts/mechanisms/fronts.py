@@ -1,0 +1,96 @@
+"""Points at which a job may run: CPUs, memory, and what its speed there is worth. For the mechanism opt.
+
+Tried are all whole numbers of CPUs with each amount of memory that best cases are looked for at, and the
+proportional share (Synergy, 4.1.1: the matrix W). Kept are the points at which the job is no slower than with
+its share, constraint (5), and that no other point beats with as few CPUs and as little memory. That loses
+nothing: another point in its place uses no more and is worth no less.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from artist.core.cluster import Cluster
+from artist.core.view import ClusterView
+from artist.policies.parts.best_case import BestCases
+
+_DIGITS = 6  # of a worth: jobs whose times differ by less are alike
+_MOST_REMEMBERED = 20_000
+
+
+class Point(NamedTuple):
+    """What a job may hold, and what its speed there is worth; for the whole job."""
+
+    cpus: int
+    memory_bytes: int
+    worth: float
+
+
+class Fronts:
+    """Points of jobs, worked out once for jobs alike; needs what `BestCases` needs.
+
+    Parameters
+    ----------
+    weighted
+        Whether a job's speed relative to that with its proportional share counts once for each of its GPUs.
+    """
+
+    def __init__(self, memory_points_gib: Sequence[float], *, weighted: bool = True) -> None:
+        self._cases = BestCases(memory_points_gib)
+        self._weighted = weighted
+        self._of: dict[tuple[object, ...], tuple[Point, ...]] = {}
+
+    def of(self, view: ClusterView, jobs: Sequence[int], gpus: Sequence[int]) -> list[tuple[Point, ...]]:
+        """Return the points of jobs on some GPUs."""
+        columns = view.columns(jobs)
+        found = []
+        for job, held, model, compute_ns in zip(
+            jobs, gpus, columns.model, columns.compute_ns.tolist(), strict=True
+        ):
+            alike = (model, view.demand(job), compute_ns, held)
+            if alike not in self._of:
+                if len(self._of) == _MOST_REMEMBERED:
+                    self._of.clear()
+                self._of[alike] = self._tried(view, job, held)
+            found.append(self._of[alike])
+        return found
+
+    def _tried(self, view: ClusterView, job: int, gpus: int) -> tuple[Point, ...]:
+        cpus, memory = self._cases.grid(view.cluster, gpus)
+        share = share_of(view.cluster, gpus)
+        cpus, memory = sorted({*cpus, share[0]}), sorted({*memory, share[1]})
+        iteration_ns = view.performance.at_resources(job, gpus, cpus, memory).tolist()
+        at_share_ns = iteration_ns[cpus.index(share[0])][memory.index(share[1])]
+        weight = gpus if self._weighted else 1
+        points = [
+            Point(c, m, round(weight * (at_share_ns / ns), _DIGITS))
+            for c, by_memory in zip(cpus, iteration_ns, strict=True)
+            for m, ns in zip(memory, by_memory, strict=True)
+            if ns <= at_share_ns
+        ]
+        return front(points, share)
+
+
+def share_of(cluster: Cluster, gpus: int) -> tuple[int, int]:
+    """Return the CPUs and bytes that go with some GPUs on the fewest machines of the cluster's own kind."""
+    own = cluster.own
+    assert own is not None, "a job with GPUs was let in"
+    machines, rest = divmod(gpus, own.gpus)
+    cpus, memory = own.share(rest)
+    return own.cpus * machines + cpus, own.memory_bytes * machines + memory
+
+
+def front(points: Sequence[Point], share: tuple[int, int]) -> tuple[Point, ...]:
+    """Return the points that no other beats, by CPUs and memory; the least of them first.
+
+    Parameters
+    ----------
+    share
+        Proportional share of CPUs and memory. The least is the point within it that has the fewest CPUs,
+        then the least memory.
+    """
+    kept: list[Point] = []
+    for p in sorted(points, key=lambda p: (p.cpus, p.memory_bytes, -p.worth)):
+        if not any(q.memory_bytes <= p.memory_bytes and q.worth >= p.worth for q in kept):
+            kept.append(p)
+    least = next(p for p in kept if p.cpus <= share[0] and p.memory_bytes <= share[1])
+    return least, *(p for p in kept if p is not least)

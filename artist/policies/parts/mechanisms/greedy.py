@@ -1,0 +1,41 @@
+"""Greedy: the best case of a job, or nothing (Synergy, section 3.3).
+
+In plain words: each job of the queue goes to the least free machine that has all that it wants, in every
+dimension. A job that no machine can serve is skipped, whoever comes after it. One with more GPUs than the
+largest machine goes to as few machines as can be, its CPUs and memory in proportion to the GPUs.
+
+Differs from the paper: it says nothing of jobs larger than a machine.
+"""
+
+from artist.core.cluster import Slice
+from artist.core.view import ClusterView
+from artist.policies.parts.mechanisms.api import Need
+from artist.policies.parts.mechanisms.packer import Packer, best, chosen, held_machine, on_fewest
+from artist.policies.parts.mechanisms.room import Room, Where, slices_of
+
+
+class Greedy(Packer):
+    """Gives a job its best case, or skips it."""
+
+    takes_all = True
+
+    def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
+        """Return what a job gets, None to wait; what was refused once stays refused: room only shrinks."""
+        if not room.most_gpus():
+            return None
+        kind = (need.gpus, need.cpus, need.memory_bytes, need.among, need.demand.max_machines)
+        if need.where is None and kind in room.refused:
+            return None
+        where = self._where(room, need, held_machine(need, view))
+        if where is None:
+            room.refused.add(kind)
+            return None
+        return slices_of(need, where, best, room)
+
+    def _where(self, room: Room, need: Need, held: int | None) -> Where | None:
+        if need.where is not None:
+            return chosen(room, need, best)
+        if need.gpus > room.largest_machine(need.among):
+            return on_fewest(room, need, best)
+        m = room.tightest(need, best, held)
+        return None if m is None else [(m, need.gpus)]

@@ -1,0 +1,48 @@
+"""What is left on the machines goes to jobs below their best case (Synergy, section 5.3.2)."""
+
+from collections.abc import Sequence
+
+from artist.core.cluster import Slice
+from artist.policies.parts.mechanisms.api import Need
+from artist.policies.parts.mechanisms.room import Room
+
+
+def hand_out(needs: Sequence[Need], room: Room) -> dict[int, tuple[Slice, ...]]:
+    """Return what each packed job gets with what is left; the room stays as it is.
+
+    In the order of packing each job takes up to its best case, CPUs and memory apart; on several machines in
+    proportion to its GPUs, as far as the scarcest one goes.
+    """
+    given = dict(room.slices)
+    cpus, memory = room.cpus[:], room.memory_bytes[:]
+    for need in needs:
+        slices = given.get(need.job)
+        if slices is None:
+            continue
+        if len(slices) == 1:
+            s = slices[0]
+            if (s.cpus >= need.cpus or not cpus[s.machine]) and (
+                s.memory_bytes >= need.memory_bytes or not memory[s.machine]
+            ):
+                continue
+        held_cpus, held_memory = [s.cpus for s in slices], [s.memory_bytes for s in slices]
+        new_cpus = _raised(need, need.cpus, slices, held_cpus, cpus)
+        new_memory = _raised(need, need.memory_bytes, slices, held_memory, memory)
+        given[need.job] = tuple(
+            [Slice(s.machine, s.gpus, *new) for s, *new in zip(slices, new_cpus, new_memory, strict=True)]
+        )
+    return given
+
+
+def _raised(
+    need: Need, most: int, slices: Sequence[Slice], held: Sequence[int], free: list[int]
+) -> list[int]:
+    """Return how much a job has on each machine once it took what is free, which is less then."""
+    can_have = [
+        (before + free[s.machine]) * need.gpus // s.gpus for s, before in zip(slices, held, strict=True)
+    ]
+    total = min(most, *can_have)
+    raised = [max(before, -(-total * s.gpus // need.gpus)) for s, before in zip(slices, held, strict=True)]
+    for s, before, after in zip(slices, held, raised, strict=True):
+        free[s.machine] -= after - before
+    return raised

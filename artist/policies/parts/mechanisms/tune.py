@@ -1,0 +1,168 @@
+"""Tune: the best case where there is room, else what makes no job slower than its share (Synergy, 4.2).
+
+In plain words: jobs are packed one after another. Each goes to the least free machine that has its best
+case; else to the least free one that has, in each of CPUs and memory, the lesser of best case and
+proportional share; else to the least free one that has the GPUs, and there a smallest set of jobs that hold
+more than that goes down to it, on all their machines. A job whose GPUs no machine has free goes to as few
+machines as can be, its CPUs and memory in proportion to the GPUs. So every job whose GPUs fit runs, and no
+slower than with its proportional share. At last what is left on the machines is handed out, in the same
+order, to jobs below their best case (section 5.3.2).
+
+Differs from the paper: it does not say which jobs go down if several sets are equally small. As in the
+authors' program (github.com/msr-fiddle/synergy) these are the ones on the fewest machines, then with most
+CPUs a GPU, then most memory a GPU, then packed first. That program takes them in this order until there is
+room, whether or not each helps (`lowered` in_order), knows no other tie between machines with equally many
+free GPUs than their number (`least_free` gpus), and hands nothing out (`hand_out`).
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal
+
+from artist.core.cluster import Allocation, Machine, Slice
+from artist.core.view import ClusterView
+from artist.policies.parts.mechanisms.api import Need
+from artist.policies.parts.mechanisms.leftovers import hand_out
+from artist.policies.parts.mechanisms.packer import (
+    Packer,
+    best,
+    consolidated,
+    held_machine,
+    least,
+    nothing,
+    on_fewest,
+    what_is_there,
+)
+from artist.policies.parts.mechanisms.room import Amounts, LeastFree, Room, slices_of
+
+Split = Literal["never", "to_fit", "when_faster"]
+Lowered = Literal["fewest", "in_order"]
+_Peer = tuple[Need, int, int]  # and the CPUs and memory that it would give up on one machine
+
+
+class Tune(Packer):
+    """Gives jobs their best case while there is room, and takes back what is more than they need.
+
+    Parameters
+    ----------
+    least_free
+        What says how free a machine is: all or gpus (`Room`).
+    lowered
+        Which jobs make room: the fewest, or in order until there is room.
+    hand_out
+        Whether what is left goes to jobs below their best case.
+    split
+        Whether a job whose GPUs one machine has free may go to several: never; to_fit, where its best case
+        fits only so; when_faster, where it is believed to be faster, its communication included.
+    """
+
+    def __init__(
+        self,
+        least_free: LeastFree = "all",
+        lowered: Lowered = "fewest",
+        hand_out: bool = True,
+        split: Split = "never",
+    ) -> None:
+        super().__init__(least_free)
+        self._lowered = lowered
+        self._hand_out = hand_out
+        self._split = split
+
+    def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
+        """Return what a job gets, None to wait; other jobs may give up some of theirs."""
+        held = held_machine(need, view)
+        where = consolidated(room, need, best, held)
+        if where is not None:
+            slices, fits = slices_of(need, where, best, room), True
+        elif self._split == "to_fit" and need.gpus > 1 and (where := on_fewest(room, need, best)):
+            return slices_of(need, where, best, room)
+        else:
+            where = consolidated(room, need, least, held)
+            fits = where is not None
+            where = where or consolidated(room, need, nothing, held)
+            if where is None:
+                return None
+            slices = slices_of(need, where, least, room)
+        if need.unbounded is not None and (faster := _split(room, need, slices, view)):
+            return faster
+        if fits:
+            return slices
+        for s in slices:
+            self._make_room(room, s)
+        return what_is_there(slices, room)
+
+    def given(self, needs: Sequence[Need], room: Room) -> dict[int, tuple[Slice, ...]]:
+        """Return what each job gets, once all are packed and what is left is handed out."""
+        return hand_out(needs, room) if self._hand_out else room.slices
+
+    def _make_room(self, room: Room, wanted: Slice) -> None:
+        """Take jobs on a machine down to what they need, until a slice fits."""
+        m = wanted.machine
+        cpus, memory = wanted.cpus - room.cpus[m], wanted.memory_bytes - room.memory_bytes[m]
+        if cpus <= 0 and memory <= 0:
+            return
+        peers = [_peer(room, need, m) for need in room.needs_on[m]]
+        peers = [peer for peer in peers if peer[1] > 0 or peer[2] > 0]
+        peers.sort(key=lambda peer: _first_down(room, peer[0]))
+        chosen = _in_order if self._lowered == "in_order" else _fewest
+        for need, _, _ in chosen(peers, cpus, memory):
+            room.retune(need, tuple([_down(need, s, room) for s in room.slices[need.job]]))
+
+
+def _peer(room: Room, need: Need, m: int) -> _Peer:
+    """Return what a job would give up on a machine."""
+    s = next(s for s in room.slices[need.job] if s.machine == m)
+    cpus, memory = need.least(s.gpus, room.machine(m))
+    return need, s.cpus - cpus, s.memory_bytes - memory
+
+
+def _down(need: Need, s: Slice, room: Room) -> Slice:
+    """Return what a job needs of what it has."""
+    cpus, memory = need.least(s.gpus, room.machine(s.machine))
+    return Slice(s.machine, s.gpus, min(s.cpus, cpus), min(s.memory_bytes, memory))
+
+
+def _first_down(room: Room, need: Need) -> tuple[float, ...]:
+    """Return the key by which jobs make room; equal ones stay in the order of packing."""
+    slices = room.slices[need.job]
+    cpus, memory = sum(s.cpus for s in slices), sum(s.memory_bytes for s in slices)
+    return len(slices), -cpus / need.gpus, -memory / need.gpus
+
+
+def _in_order(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
+    """Return the first peers that together give up enough."""
+    for count, (_, gives_cpus, gives_memory) in enumerate(peers, 1):
+        cpus -= gives_cpus
+        memory -= gives_memory
+        if cpus <= 0 and memory <= 0:
+            return peers[:count]
+    return peers
+
+
+def _fewest(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
+    """Return the first of the smallest sets of peers that together give up enough."""
+    for count in range(1, len(peers)):
+        for some in combinations(peers, count):
+            if sum(peer[1] for peer in some) >= cpus and sum(peer[2] for peer in some) >= memory:
+                return some
+    return peers
+
+
+def _split(room: Room, need: Need, slices: tuple[Slice, ...], view: ClusterView) -> tuple[Slice, ...] | None:
+    """Return what a job holds on more machines, with all that it gains from, if it is faster there."""
+    for level in (_unbounded, best):
+        where = on_fewest(room, need, level)
+        if where is None or len(where) <= len(slices):
+            continue
+        split = slices_of(need, where, level, room)
+        pair = [Allocation(slices), Allocation(split)]
+        together_ns, split_ns = view.performance.alone([need.job] * 2, pair).tolist()
+        if split_ns < together_ns:
+            return split
+    return None
+
+
+def _unbounded(need: Need, gpus: int, machine: Machine) -> Amounts:
+    """Return the best case if one machine did not bound it."""
+    assert need.unbounded is not None, "asked for where it is wanted only"
+    return need.part(*need.unbounded, gpus)

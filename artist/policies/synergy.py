@@ -1,0 +1,195 @@
+"""Synergy: CPUs and memory go to the jobs that gain from them, and no job is slower for it.
+
+In plain words: in rounds, jobs are ranked by an order, and the first whose GPUs fit the cluster together are
+to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism says where each
+goes, and with how many CPUs and how much memory (`artist.policies.parts.mechanisms`): proportional to its
+GPUs, greedy (its best case, or it is skipped), tune, or one of the user's own. A job that gets what it holds
+goes on (its lease is renewed); with only other CPUs or memory it is retuned; the others move, start or stop.
+
+The best case of a job is the least CPUs and memory with which it is as fast as it gets
+(`artist.policies.parts.best_case`), by the performance that the policy believes.
+
+Paper: Mohan et al., Looking Beyond GPUs for DNN Scheduling on Multi-Tenant Clusters (Synergy), OSDI 2022,
+sections 3.2, 3.3, 4.2 and 5.3.2.
+
+Differs from the paper: it sorts jobs by descending demand before it packs them (`pack_order` descending);
+its authors' program packs in the order of the policy, which is faster by far, and the default here.
+`least_free`, `lowered` and `hand_out`: see tune. `split` lets tune tear a job apart for more CPUs and memory,
+which section 6 leaves to future work. An elastic job takes what it asks for, or the most that fits. CPU-only
+jobs start where CPUs are free, and are never stopped; jobs on a machine that is about to leave stay as they
+are. With several types of machines a job goes to the GPUs of one type, the first of those it allows that has
+enough.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import AfterValidator, Field
+from pydantic.dataclasses import dataclass
+
+from artist.core.buckets import ALL
+from artist.core.events import Arrival, Finish, MachineEvent, Stop
+from artist.core.free import Free
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.best_case import BestCases
+from artist.policies.parts.cpu_jobs import start_cpu_jobs
+from artist.policies.parts.mechanisms.api import Need
+from artist.policies.parts.mechanisms.room import LeastFree
+from artist.policies.parts.mechanisms.shipped import AnyMechanism, Rules, mechanism_of
+from artist.policies.parts.mechanisms.tune import Lowered, Split
+from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of, ranking
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.preemption import pinned_jobs, take_first, ways
+
+Ints = npt.NDArray[np.int64]
+PackOrder = Literal["policy", "descending", "ascending"]
+Points = Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length=1), AfterValidator(sorted)]
+
+
+@dataclass(config=STRICT)
+class Synergy:
+    """Packs the first jobs of an order anew in every round, CPUs and memory by a mechanism."""
+
+    knows_models = knows_iterations = knows_performance = True
+
+    order: AnyOrder = "fifo"
+    mechanism: AnyMechanism = "tune"
+    pack_order: PackOrder = "policy"
+    least_free: LeastFree = "all"
+    lowered: Lowered = "fewest"
+    hand_out: bool = True
+    split: Split = "never"
+    memory_points_gib: Points = Field(default_factory=lambda: [20.0, 62.5, 125.0, 187.5, 250.0])
+    on_events: bool = False
+    interval_s: float | None = Field(default=300, ge=0.001, le=4e9)
+
+    def __post_init__(self) -> None:
+        self._order = order_of(self.order)
+        adopt_knowledge(self, self._order)
+        rules = Rules(self.least_free, self.lowered, self.hand_out, self.split)
+        self._mechanism = mechanism_of(self.mechanism, rules)
+        self._best_cases = BestCases(self.memory_points_gib)
+        self._unbounded = BestCases(self.memory_points_gib, bounded=False)
+        self._needs: dict[int, Need] = {}
+        self._simple = True  # no job is elastic or fungible
+        self._last: list[int] | None = None  # the jobs that were packed last; None once that is no matter
+        self._whole: Free | None = None  # the cluster when nothing runs
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Rank, choose and pack, if something changed."""
+        plan = view.plan()
+        self._hear(view)
+        jobs = view.jobs
+        if not len(jobs):
+            return plan.done()
+        rows = ranking(self._order.key(jobs))
+        pinned = pinned_jobs(view)
+        if pinned:
+            rows = rows[~np.isin(jobs.job[rows], pinned)]
+        with_gpus = jobs.gpus[rows] > 0
+        cpu_jobs = jobs.job[rows[~with_gpus & ~jobs.running[rows]]].tolist()
+        rows = rows[with_gpus]
+        free = self._room(view, jobs, rows)
+        needs = self._runnable(view, jobs, rows, free)
+        chosen = [need.job for need in needs]
+        if chosen != self._last or cpu_jobs:
+            self._last = chosen
+            self._pack(view, plan, needs, free, jobs.job[rows[jobs.running[rows]]].tolist())
+            if cpu_jobs:
+                start_cpu_jobs(view, plan, free, cpu_jobs)
+        return plan.done()
+
+    def _hear(self, view: ClusterView) -> None:
+        """Track arrivals and finishes; notice what makes the last packing worthless."""
+        for event in view.news:
+            if isinstance(event, Arrival):
+                demand = view.demand(event.job)
+                self._simple &= not (demand.elastic or demand.fungible)
+            elif isinstance(event, Finish):
+                self._needs.pop(event.job, None)
+                self._best_cases.forget(event.job)
+                self._unbounded.forget(event.job)
+            elif isinstance(event, MachineEvent) or (isinstance(event, Stop) and event.reason == "evicted"):
+                self._last = None
+
+    def _room(self, view: ClusterView, jobs: JobColumns, rows: Ints) -> Free:
+        """Return what is there for the jobs of some rows, as if none of them ran."""
+        if jobs.gpus.all() and view.accepts.all():
+            if self._whole is None:
+                there = view.cluster
+                self._whole = Free(there, there.gpus, there.cpus, there.memory_bytes)
+            return self._whole
+        free = view.free()
+        for job in jobs.job[rows[jobs.running[rows]]].tolist():
+            held = view.allocation(job)
+            assert held is not None, "it runs"
+            free.give(held)
+        return free
+
+    def _runnable(self, view: ClusterView, jobs: JobColumns, rows: Ints, free: Free) -> list[Need]:
+        """Return the jobs to pack, in the order of packing: the first whose GPUs fit together, or all."""
+        takes_all = self._mechanism.takes_all
+        if self._simple and view.cluster.same_kind:
+            if not takes_all:
+                rows = rows[take_first(jobs.gpus[rows], free.total_gpus, skip=True)]
+            found = zip(jobs.job[rows].tolist(), jobs.gpus[rows].tolist(), strict=True)
+            needs = [self._need(view, job, gpus) for job, gpus in found]
+        else:
+            needs = self._by_type(view, jobs.job[rows].tolist(), free)
+        if self.pack_order == "policy" or takes_all:
+            return needs
+        return sorted(needs, key=_descending if self.pack_order == "descending" else _ascending)
+
+    def _by_type(self, view: ClusterView, jobs: Sequence[int], free: Free) -> list[Need]:
+        """Return the jobs to pack where machines or jobs differ in the GPUs that are worth a GPU."""
+        cluster, needs = view.cluster, []
+        left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
+        for job in jobs:
+            for way in ways(free, view.demand(job), left):
+                if all(left[kind] >= gpus for kind, gpus in way.items()):
+                    among = reduce(or_, (cluster.type_sets[kind] for kind in way))
+                    needs.append(self._need(view, job, sum(way.values()), among))
+                    if not self._mechanism.takes_all:
+                        for kind, gpus in way.items():
+                            left[kind] -= gpus
+                    break
+        return needs
+
+    def _need(self, view: ClusterView, job: int, gpus: int, among: int = ALL) -> Need:
+        """Return what a job needs; the same record as long as it does not change."""
+        need = self._needs.get(job)
+        if need is None or need.gpus != gpus or need.among != among:
+            _, cpus, memory = self._best_cases.of(view, job, gpus)
+            unbounded = None
+            if self.split == "when_faster" and gpus > 1:
+                unbounded = self._unbounded.of(view, job, gpus)[1:]
+            demand = view.demand(job)
+            need = self._needs[job] = Need(job, demand, gpus, cpus, memory, unbounded, among)
+        return need
+
+    def _pack(
+        self, view: ClusterView, plan: PlanBuilder, needs: Sequence[Need], free: Free, running: Sequence[int]
+    ) -> None:
+        """Plan what the mechanism says; what is left is `free` then, unless the cluster is whole."""
+        packed = self._mechanism.pack(needs, free, view)
+        for job in running:
+            if job not in packed:
+                plan.stop(job)
+        for job, allocation in packed.items():
+            if allocation is not view.allocation(job):
+                plan.place(job, allocation)
+            if free is not self._whole:
+                free.take(allocation)
+
+
+def _descending(need: Need) -> tuple[int, ...]:
+    return -need.gpus, -need.cpus, -need.memory_bytes
+
+
+def _ascending(need: Need) -> tuple[int, ...]:
+    return (need.cpus,)

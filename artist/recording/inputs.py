@@ -1,0 +1,84 @@
+"""What jobs got for their input, CPUs and memory, against their best case: columns and numbers. Pure."""
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Allocation, Cluster
+from artist.core.job import JobSpec
+from artist.core.result import RunResult
+from artist.recording.metrics import distribution
+from artist.recording.names import INPUT_COLUMNS
+from artist.recording.recorder import FINISH, MIGRATE, START, Recorder
+from artist.units import seconds_to_ns
+
+SHORT_S = 4 * 3600.0  # jobs are short below it (Synergy, OSDI 2022, section 5.3.1)
+
+_Floats = npt.NDArray[np.float64]
+
+
+class Inputs(Protocol):
+    """What jobs need to prepare their input."""
+
+    def in_use(
+        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, iteration_ns: int
+    ) -> tuple[float, float]:
+        """Return how many CPUs and bytes of memory a job uses where it is placed, at an iteration time."""
+
+    def best_case(self, spec: JobSpec, cluster: Cluster) -> tuple[int, int]:
+        """Return the least CPUs and bytes of memory, in all, with which a job is as fast as it gets."""
+
+
+def input_columns(result: RunResult, recorder: Recorder, inputs: Inputs) -> dict[str, _Floats]:
+    """Return INPUT_COLUMNS, shape (n_jobs,): means over the time held, NaN if never, and the best case."""
+    best = np.array([inputs.best_case(spec, result.cluster) for spec in result.jobs], dtype=np.float64)
+    cpus, memory = mean_held(recorder, result.end_ns)
+    columns = (cpus, best.reshape(-1, 2)[:, 0], memory, best.reshape(-1, 2)[:, 1])
+    return dict(zip(INPUT_COLUMNS, columns, strict=True))
+
+
+def mean_held(recorder: Recorder, end_ns: int) -> tuple[_Floats, _Floats]:
+    """Return the CPUs and the bytes of memory that each job held, means over the time held; NaN if never."""
+    kind, n_jobs = np.array(recorder.event_kind), len(recorder.jobs)
+    rows = np.flatnonzero((kind >= START) & (kind <= FINISH))  # what changes what a job holds
+    job = np.array(recorder.event_subject)[rows]
+    order = np.argsort(job, kind="stable")
+    rows, job = rows[order], job[order]
+    time_ns = np.array(recorder.event_ns)[rows]
+    until_ns = np.append(time_ns[1:], end_ns)
+    until_ns[:-1][job[1:] != job[:-1]] = end_ns
+    holds = kind[rows] <= MIGRATE
+    span_ns = np.where(holds, until_ns - time_ns, 0).astype(np.float64)
+    code = np.where(holds, np.array(recorder.event_detail)[rows], -1)
+    slices = [each.slices if isinstance(each, Allocation) else each for each in recorder.allocations]
+    amounts = [
+        np.array([sum(getattr(s, name) for s in each) for each in slices] + [0], dtype=np.float64)
+        for name in ("cpus", "memory_bytes")
+    ]
+    held_ns = np.bincount(job, span_ns, n_jobs)
+    with np.errstate(invalid="ignore"):
+        cpus, memory = (np.bincount(job, span_ns * amount[code], n_jobs) / held_ns for amount in amounts)
+    return cpus, memory
+
+
+def summarise_inputs(result: RunResult) -> dict[str, Any]:
+    """Return what a summary says where jobs need CPUs and memory, of the jobs of the window if there is one.
+
+    `relative_throughput`: throughput relative to the best case (compute / (compute + input stall)), the
+    unweighted mean over jobs that made progress. Completion times of short jobs, which need less than four
+    hours alone in their best case, and of the others: that depends on the job only, so the jobs are the same
+    under each policy.
+    """
+    window = slice(*result.window) if result.window else slice(None)
+    names = ("submit_ns", "finish_ns", "compute_ns", "input_stall_ns")
+    submit, finish, compute, stall = (result.columns[name][window] for name in names)
+    ideal = np.array([spec.ideal_ns for spec in result.jobs[window]], dtype=np.int64)
+    ran, finished, short = compute > 0, finish >= 0, ideal < seconds_to_ns(SHORT_S)
+    shares = compute[ran] / (compute + stall)[ran]
+    return {
+        "relative_throughput": math.fsum(shares) / len(shares) if len(shares) else None,
+        "jct_short_s": distribution((finish - submit)[finished & short]),
+        "jct_long_s": distribution((finish - submit)[finished & ~short]),
+    }

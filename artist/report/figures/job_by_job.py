@@ -1,0 +1,127 @@
+"""The figures of single jobs: what each got against its best case, and its speed-up over the baseline."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artist.report.figures.drawing import Drawing, of_scenario, pooled
+from artist.report.figures.facets import chosen, facets, only
+from artist.report.figures.looks import example_lines, style
+from artist.report.figures.panels import (
+    WIDTH_IN,
+    columns,
+    group_texts,
+    head,
+    label_rows,
+    legend,
+    panels,
+)
+from artist.results.digest import BINS, Digest
+from artist.results.job_by_job import AgainstBest, against_best, have_best, speedups
+from artist.results.scenarios import Contest
+from artist.results.steps import Floats, distribution_steps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BEST = (
+    "Fractions of jobs that got no more than so much of their best case, the least CPUs and memory with "
+    "which a job is as fast as it gets: throughput, computing / (computing + waiting for input), and CPUs "
+    "and memory held, the mean over the time in which it held GPUs. Lines farther right got more."
+)
+_SPEEDUP = (
+    "Fractions of jobs whose completion time under {} is no more than so many times their own: right of 1, "
+    "jobs complete sooner."
+)
+_BEST_TITLES = ("throughput", "CPUs held", "memory held")
+_LEAST, _MOST = 1e-3, 4.0  # of the best case: what lies beyond is not told apart
+
+
+def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+    """Return the figure of what jobs got, where they need CPUs and memory, and of speed-ups if asked for.
+
+    Raises
+    ------
+    InputError
+        If the jobs of a run are damaged.
+    """
+    return [*_best_drawing(digests, contest), *_speedup_drawing(digests, contest)]
+
+
+def _best_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+    if not any(have_best(each.group) for each in digests):
+        return []
+    rows = chosen(digests, contest, lambda each: have_best(each.group))
+    got = {row: against_best(digests[row].group) for row in rows}
+    caption = _BEST + of_scenario(rows, contest) + pooled(digests)
+    draw = partial(got_of_best, digests, contest, got)
+    return [Drawing("against_best", "What jobs got of their best case", caption, draw)]
+
+
+def _speedup_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+    if not contest.asked:
+        return []
+    pairs = [(row, contest.baseline[row]) for row in range(len(digests))]
+    ratios = {
+        row: found
+        for row, base in pairs
+        if row != base
+        and base < len(digests)
+        and len(found := speedups(digests[row].group, digests[base].group))
+    }
+    if not ratios:
+        return []
+    names = list(dict.fromkeys(contest.contenders[contest.baseline[row]] for row in ratios))
+    caption = _SPEEDUP.format(" or ".join(names)) + pooled(digests)
+    draw = partial(jct_speedups, digests, contest, ratios)
+    return [Drawing("jct_speedup", "Speed-up of each job", caption, draw)]
+
+
+def got_of_best(
+    digests: Sequence[Digest], contest: Contest, got: Mapping[int, AgainstBest], width_in: float = WIDTH_IN
+) -> "Figure":
+    """Draw the distributions of what jobs got, a panel each and a line a row, replicates pooled."""
+    layout = facets([each.group for each in digests], contest)
+    texts = group_texts([digests[row].group for row in got])
+    with style():
+        figure, places = panels(3, 2.6, texts, shared=False, same_y=True, width_in=width_in)
+        for number, (axes, title) in enumerate(zip(places, _BEST_TITLES, strict=True)):
+            for row, found in got.items():
+                _draw_cdf(axes, np.clip(found[number], _LEAST, _MOST), layout.looks[row])
+            axes.axvline(1.0, color="#777777", linewidth=1.0, linestyle=(0, (4, 3)))
+            axes.set(xlim=(0, None), ylim=(0, 1.01), xlabel="relative to the best case")
+            axes.set_title(title, fontsize=9, loc="left")
+        label_rows(figure, "fraction of jobs", texts)
+        legend(figure, texts, example_lines([layout.looks[row] for row in got]))
+        return figure
+
+
+def jct_speedups(
+    digests: Sequence[Digest], contest: Contest, ratios: Mapping[int, Floats], width_in: float = WIDTH_IN
+) -> "Figure":
+    """Draw the distribution of the jobs' speed-ups over the baseline, a panel a scenario and a line a row."""
+    layout = facets([each.group for each in digests], contest)
+    layout = only(layout, [row in ratios for row in range(len(digests))])
+    with style():
+        figure, places = panels(len(layout.sets), 2.6, layout.texts, same_y=True, width_in=width_in)
+        for axes, (name, rows) in zip(places, layout.sets, strict=True):
+            for row in rows:
+                _draw_cdf(axes, ratios[row], layout.looks[row])
+            axes.axvline(1.0, color="#777777", linewidth=1.0, linestyle=(0, (4, 3)))
+            axes.set(xscale="log", ylim=(0, 1.01))
+            axes.xaxis.set_major_formatter("{x:g}")
+            head(axes, name, places, width_in)
+            if axes in places[-columns(places) :]:
+                axes.set_xlabel("completion time under the baseline / own")
+        label_rows(figure, "fraction of jobs", layout.texts)
+        legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
+        return figure
+
+
+def _draw_cdf(axes: "Axes", values: Floats, line_look: dict[str, Any]) -> None:
+    if len(values):
+        x, y = distribution_steps(values, len(values), BINS)
+        axes.plot([x[0], *x], [0.0, *y], drawstyle="steps-post", **line_look)

@@ -1,0 +1,79 @@
+"""Numbers of single jobs: what each got against its best case, and its speed-up over another policy."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from artist.recording.names import INPUT_COLUMNS
+from artist.results.compare import Replicates
+from artist.results.jobcolumns import measured_jobs
+from artist.results.run import Run
+from artist.results.steps import Floats
+
+
+class AgainstBest(NamedTuple):
+    """What jobs got, relative to their best case: one entry a measured job that ran, replicates pooled.
+
+    Attributes
+    ----------
+    throughput
+        Compute / (compute + input stall).
+    cpus, memory
+        Held, the mean over the time in which it held GPUs.
+    """
+
+    throughput: Floats
+    cpus: Floats
+    memory: Floats
+
+
+def have_best(group: Replicates) -> bool:
+    """Return whether the runs of a row say what jobs got of their best case: jobs need CPUs and memory."""
+    return all("relative_throughput" in run.summary for run in group.runs)
+
+
+def against_best(group: Replicates) -> AgainstBest:
+    """Read what the jobs of a row got, if its runs say it.
+
+    Raises
+    ------
+    InputError
+        If a table is damaged.
+    """
+    pairs = [_against_best(run) for run in group.runs]
+    return AgainstBest(*(np.concatenate(column) for column in zip(*pairs, strict=True)))
+
+
+def speedups(group: Replicates, baseline: Replicates) -> Floats:
+    """Return JCT under the baseline / JCT of each job that both measured and finished, seed by seed, pooled.
+
+    Empty if no seed ran the same jobs under both.
+
+    Raises
+    ------
+    InputError
+        If a table is damaged.
+    """
+    theirs = {run.summary["seed"]: run for run in baseline.runs}
+    seeds = [(run, theirs[run.summary["seed"]]) for run in group.runs if run.summary["seed"] in theirs]
+    return np.concatenate([np.empty(0), *(_speedups(run, other) for run, other in seeds)])
+
+
+def _against_best(run: Run) -> AgainstBest:
+    compute, stall, *held = run.numbers("jobs", ["compute_s", "input_stall_s", *INPUT_COLUMNS])
+    ran = measured_jobs(run, len(compute)) & (compute > 0)
+    cpus, best_cpus, memory, best_memory = (column[ran] for column in held)
+    return AgainstBest(compute[ran] / (compute + stall)[ran], cpus / best_cpus, memory / best_memory)
+
+
+def _speedups(run: Run, other: Run) -> Floats:
+    mine, theirs = (each.numbers("jobs", ["submit_s", "gpus", "jct_s"]) for each in (run, other))
+    if not _same(mine[:2], theirs[:2]):
+        return np.empty(0)
+    ratios: Floats = (theirs[2] / mine[2])[measured_jobs(run, len(mine[2]))]
+    return ratios[np.isfinite(ratios)]
+
+
+def _same(one: Sequence[Floats], other: Sequence[Floats]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
