@@ -1,11 +1,11 @@
-"""What optimistic profiling measures of each shipped model, and how far the matrix filled in from it is from the truth.
+"""What optimistic profiling measures of each shipped model, and how far what it fills in is from the truth.
 
     python scripts/profiling.py [topology=v100_synergy estimates.threshold=0.05 ...]
 
-prints a table for jobs of 1 and of 8 GPUs, alone on one machine: the CPU counts measured, in their order; minutes;
-and the worst and the mean error of believed throughput over the matrix of the Synergy paper (section 3.1): every
-CPU count of a machine x memory in units of 50 GiB. With v100_synergy that are 24 x 10 = 240 points: 240 minutes if
-all were measured, 24 if all CPU counts were. Communication counts, as in any throughput.
+prints a table for jobs of 1 and of 8 GPUs, alone on one machine: the CPU counts measured, in their order, the
+minutes, and the worst and the mean error of believed throughput over the matrix of the Synergy paper (section
+3.1): every CPU count of a machine x memory in units of 50 GiB. With v100_synergy these are 24 x 10 points:
+240 minutes if all were measured, 24 if all CPU counts were. Communication counts, as in any throughput.
 """
 
 import argparse

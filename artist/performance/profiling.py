@@ -1,9 +1,9 @@
 """Optimistic profiling: the little that is measured of a job, and what policies make of it (Synergy, 3.1).
 
-Only CPU counts are measured, with all the memory of the machines that a job needs: the most, those on the way of
-a bisection to the knee of the curve, one, and the proportional share. Throughput is linear between them. Memory
-is filled in by the cache model, as process memory, data set and storage rate are known facts. So the belief
-differs from the truth in the input stall alone.
+Only CPU counts are measured, with all the memory of the machines that a job needs: the most, those on the
+way of a bisection to the knee of the curve, one, and the proportional share. Between them the rate at which
+GPUs are fed is linear. Memory is filled in by the cache model: process memory, data set and storage rate are
+known facts. So the belief differs from the truth in the input stall alone.
 """
 
 from collections.abc import Sequence
