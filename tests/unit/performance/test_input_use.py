@@ -99,6 +99,16 @@ def test_the_best_case(gpus: int, cpus: int, memory_gib: int) -> None:
     assert use().best_case(spec(gpus), CLUSTER) == (cpus, memory_gib * GIB)
 
 
+def test_the_best_case_is_one_per_cent_slower_at_most() -> None:
+    """2 of 3 CPUs prepare 0.995. Given these, storage may deliver 0.995 / 1.01 = 0.985: 493 GiB are cached.
+
+    With 492 it is 0.5 / 0.508 = 0.984. As fast as with 3 CPUs would take 495.
+    """
+    flat = Sensitivity((1, 2, 3), (0.5, 0.995, 1), 1.0, 1000 * GIB, 0.5, 10 * GIB, 10 * GIB)
+    found = InputUse(InputStall({"net": flat}, Compute()))
+    assert found.best_case(spec(), tiny_cluster(cpus=3, memory_bytes=2000 * GIB)) == (2, 513 * GIB)
+
+
 def test_the_best_case_of_a_machine_with_few_cpus() -> None:
     """4 CPUs are all: 0.833. With 39 GiB of cache storage delivers 0.820, 1.6 % less, with 40 0.833."""
     small = tiny_cluster(cpus=4, memory_bytes=200 * GIB)
