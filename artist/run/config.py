@@ -82,6 +82,8 @@ class PerformanceConfig(Strict):
     sensitivity
         What CPUs and memory do for the models: synergy, or a file like its
         traces/measured/input_sensitivity.yaml; None where jobs need none.
+    stall
+        Whether CPUs and memory below the best case count by the curve, or as the proportional share.
     whole_iterations_s
         As `round_ns` of `artist.performance.whole_iterations.WholeIterations`, in seconds.
     effects, couplings
@@ -97,6 +99,7 @@ class PerformanceConfig(Strict):
     mixed_efficiency: float = Field(1.0, gt=0, le=1)
     scaling_loss: float = Field(0.0, ge=0, lt=1)
     sensitivity: Path | None = None
+    stall: Literal["curve", "step"] = "curve"
     whole_iterations_s: float | None = Field(default=None, gt=0, le=MOST_S)
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()

@@ -62,6 +62,10 @@ class Sensitivity:
         rates: Floats = bases[piece] + (cpus - begins[piece]) * slopes[piece]
         return rates
 
+    def needs(self, gpus: int) -> int:
+        """Return the memory that the processes of a job need on a machine, in bytes."""
+        return self.machine_bytes + self.gpu_bytes * gpus
+
     def preparing(self, rate: float) -> float:
         """Return the least CPUs a GPU that prepare samples at a rate."""
         _, begins, bases, slopes = self._pieces
