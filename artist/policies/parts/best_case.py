@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from artist.core.cluster import Cluster
+from artist.core.cluster import Cluster, Machine
 from artist.core.view import ClusterView
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, best_case, points
 
@@ -70,8 +70,7 @@ class BestCases:
 
     def grid(self, cluster: Cluster, gpus: int) -> tuple[list[int], list[int]]:
         """Return the CPUs and the bytes of memory that are tried for a job on some GPUs, ascending."""
-        own = cluster.own
-        assert own is not None, "a job with GPUs was let in"
+        own = own_machine(cluster)
         gpus_there = self._server_gpus or own.gpus
         cpus, memory = own.share(gpus_there)
         server = replace(own, gpus=gpus_there if self._bounded else 1, cpus=cpus, memory_bytes=memory)
@@ -80,3 +79,8 @@ class BestCases:
     def _search(self, view: ClusterView, job: int, gpus: int) -> BestCase:
         times = partial(view.performance.at_resources, job, gpus)
         return BestCase(gpus, *best_case(times, *self.grid(view.cluster, gpus)))
+
+
+def own_machine(cluster: Cluster) -> Machine:
+    """Return a machine with the cluster's own GPUs; the first with any if all join later."""
+    return cluster.own or next(machine for machine in cluster.machines if machine.gpus)

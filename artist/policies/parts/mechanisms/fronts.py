@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from artist.core.cluster import Cluster
 from artist.core.view import ClusterView
-from artist.policies.parts.best_case import BestCases
+from artist.policies.parts.best_case import BestCases, own_machine
 
 _DIGITS = 6  # of a worth: jobs whose times differ by less are alike
 _MOST_REMEMBERED = 20_000
@@ -74,8 +74,7 @@ class Fronts:
 
 def share_of(cluster: Cluster, gpus: int) -> tuple[int, int]:
     """Return the CPUs and bytes that go with some GPUs on the fewest machines of the cluster's own kind."""
-    own = cluster.own
-    assert own is not None, "a job with GPUs was let in"
+    own = own_machine(cluster)
     machines, rest = divmod(gpus, own.gpus)
     cpus, memory = own.share(rest)
     return own.cpus * machines + cpus, own.memory_bytes * machines + memory
