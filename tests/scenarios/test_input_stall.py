@@ -15,7 +15,6 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
-from artist.performance.effects.input_stall import InputStall
 from artist.performance.estimates import Noise
 from artist.performance.placed import PlacedPerformance
 from artist.run.build import Simulation, build, check_config
