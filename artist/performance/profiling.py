@@ -67,7 +67,7 @@ class OptimisticProfiling(Estimates):
         """Return the truth, but for the input stall: that of the filled-in matrix."""
         if not isinstance(truth, PlacedPerformance) or truth.input_stall is None:
             return truth
-        return truth.with_input_stall(ProfiledStall(truth, truth.input_stall, self.parameters))
+        return truth.believing(ProfiledStall(truth, truth.input_stall, self.parameters))
 
     def first_delays_ns(self, jobs: Sequence[JobSpec], believed: Performance, cluster: Cluster) -> Ints:
         """Return the time that the measurements of each job take, shape (n_jobs,), if they are charged."""
@@ -117,7 +117,7 @@ class ProfiledStall(InputStall):
     ) -> None:
         super().__init__(input_stall.models, input_stall.compute)
         self._truth = truth
-        self._fed = truth.with_input_stall(None)
+        self._fed = truth.believing(None)
         self._parameters = parameters
         self._profiles: dict[tuple[str, int], JobProfile] = {}
 
