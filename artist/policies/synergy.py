@@ -3,22 +3,23 @@
 In plain words: in rounds, jobs are ranked by an order, and the first whose GPUs fit the cluster together are
 to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism says where each
 goes, and with how many CPUs and how much memory (`artist.policies.parts.mechanisms`): proportional to its
-GPUs, greedy (its best case, or it is skipped), tune, or one of the user's own. A job that gets what it holds
-goes on (its lease is renewed); with only other CPUs or memory it is retuned; the others move, start or stop.
+GPUs, greedy (its best case, or it is skipped), tune, opt, or one of the user's own. A job that gets what it
+holds goes on (its lease is renewed); with only other CPUs or memory it is retuned; the others move, start or
+stop.
 
 The best case of a job is the least CPUs and memory with which it is as fast as it gets
 (`artist.policies.parts.best_case`), by the performance that the policy believes.
 
 Paper: Mohan et al., Looking Beyond GPUs for DNN Scheduling on Multi-Tenant Clusters (Synergy), OSDI 2022,
-sections 3.2, 3.3, 4.2 and 5.3.2.
+sections 3.2, 3.3, 4 and 5.3.2.
 
 Differs from the paper: it sorts jobs by descending demand before it packs them (`pack_order` descending);
 its authors' program packs in the order of the policy, which is faster by far, and the default here.
-`least_free`, `lowered` and `hand_out`: see tune. `split` lets tune tear a job apart for more CPUs and memory,
-which section 6 leaves to future work. An elastic job takes what it asks for, or the most that fits. CPU-only
-jobs start where CPUs are free, and are never stopped; jobs on a machine that is about to leave stay as they
-are. With several types of machines a job goes to the GPUs of one type, the first of those it allows that has
-enough.
+`least_free`, `lowered` and `hand_out`: see tune; `weighted`: see opt. `split` lets tune tear a job apart for
+more CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
+most that fits. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is
+about to leave stay as they are. With several types of machines a job goes to the GPUs of one type, the first
+of those it allows that has enough.
 """
 
 from collections.abc import Sequence
@@ -67,6 +68,8 @@ class Synergy:
     lowered: Lowered = "fewest"
     hand_out: bool = True
     split: Split = "never"
+    weighted: bool = True
+    server_gpus: int | None = Field(default=None, ge=1)
     memory_points_gib: Points = Field(default_factory=lambda: list(MEMORY_POINTS_GIB))
     on_events: bool = False
     interval_s: float | None = Field(default=300, ge=0.001, le=4e9)
@@ -74,10 +77,11 @@ class Synergy:
     def __post_init__(self) -> None:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
-        rules = Rules(self.least_free, self.lowered, self.hand_out, self.split)
+        tried, server = self.memory_points_gib, self.server_gpus
+        rules = Rules(self.least_free, self.lowered, self.hand_out, self.split, tried, server, self.weighted)
         self._mechanism = mechanism_of(self.mechanism, rules)
-        self._best_cases = BestCases(self.memory_points_gib)
-        self._unbounded = BestCases(self.memory_points_gib, bounded=False)
+        self._best_cases = BestCases(tried, server_gpus=server)
+        self._unbounded = BestCases(tried, server_gpus=server, bounded=False)
         self._needs: dict[int, Need] = {}
         self._simple = True  # no job is elastic or fungible
         self._last: list[Choice] | None = None  # the jobs packed last; None once that is no matter

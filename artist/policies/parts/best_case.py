@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from artist.core.cluster import Cluster
+from artist.core.cluster import Cluster, Machine
 from artist.core.view import ClusterView
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, best_case, points
 
@@ -32,13 +32,21 @@ class BestCases:
     ----------
     memory_points_gib
         Amounts of memory that are tried, per GPU, ascending; CPUs are tried one by one.
+    server_gpus
+        GPUs of a server, where one machine stands for several: its part of the machine is what bounds jobs.
+        None for the machine's own.
     bounded
         False for what a job would gain from on a machine for each of its GPUs.
     """
 
     def __init__(
-        self, memory_points_gib: Sequence[float] = MEMORY_POINTS_GIB, *, bounded: bool = True
+        self,
+        memory_points_gib: Sequence[float] = MEMORY_POINTS_GIB,
+        *,
+        server_gpus: int | None = None,
+        bounded: bool = True,
     ) -> None:
+        self._server_gpus = server_gpus
         self._bounded = bounded
         self._points_gib = memory_points_gib
         self._by_job: dict[int, BestCase] = {}
@@ -62,11 +70,17 @@ class BestCases:
 
     def grid(self, cluster: Cluster, gpus: int) -> tuple[list[int], list[int]]:
         """Return the CPUs and the bytes of memory that are tried for a job on some GPUs, ascending."""
-        own = cluster.own
-        assert own is not None, "a job with GPUs was let in"
-        machine = own if self._bounded else replace(own, gpus=1)
-        return points(machine, gpus, self._points_gib)
+        own = own_machine(cluster)
+        gpus_there = self._server_gpus or own.gpus
+        cpus, memory = own.share(gpus_there)
+        server = replace(own, gpus=gpus_there if self._bounded else 1, cpus=cpus, memory_bytes=memory)
+        return points(server, gpus, self._points_gib)
 
     def _search(self, view: ClusterView, job: int, gpus: int) -> BestCase:
         times = partial(view.performance.at_resources, job, gpus)
         return BestCase(gpus, *best_case(times, *self.grid(view.cluster, gpus)))
+
+
+def own_machine(cluster: Cluster) -> Machine:
+    """Return a machine with the cluster's own GPUs; the first with any if all join later."""
+    return cluster.own or next(machine for machine in cluster.machines if machine.gpus)

@@ -19,26 +19,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pydantic import Field
-from pydantic.dataclasses import dataclass as parameters
-
 from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.view import ClusterView
+from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.mechanisms.api import Mechanism, Need
 from artist.policies.parts.mechanisms.divider import Divider, Placed
 from artist.policies.parts.mechanisms.fronts import Fronts, Point
 from artist.policies.parts.mechanisms.linear_programs import Chooser, Kind, Option
 from artist.policies.parts.mechanisms.patterns import Pattern, Site, Wish, patterns
 from artist.policies.parts.mechanisms.seats import Jobs, seats
-from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import Consolidate
 
 _MOST_REMEMBERED = 1024
 _Where = Mapping[int, int]  # GPUs by machine
 
 
-@parameters(config=STRICT)
 class Opt(Mechanism):
     """Divides CPUs and memory by integer programs.
 
@@ -46,15 +42,16 @@ class Opt(Mechanism):
     ----------
     memory_points_gib
         Amounts of memory that a job is tried at, per GPU, besides its share.
+    server_gpus
+        See `artist.policies.parts.best_case.BestCases`.
     weighted
         Whether a job counts once for each of its GPUs.
     """
 
-    memory_points_gib: list[float] = Field(default_factory=lambda: [20.0, 62.5, 125.0, 187.5, 250.0])
-    weighted: bool = True
-
-    def __post_init__(self) -> None:
-        self._fronts = Fronts(self.memory_points_gib, weighted=self.weighted)
+    def __init__(
+        self, memory_points_gib: Sequence[float], *, server_gpus: int | None = None, weighted: bool = True
+    ) -> None:
+        self._fronts = Fronts(BestCases(memory_points_gib, server_gpus=server_gpus), weighted=weighted)
         self._chooser = Chooser()
         self._patterns = lru_cache(_MOST_REMEMBERED)(patterns)
         self._divider = Divider()

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-_FRAGMENT = 10.0  # cost of a GPU of a job to be fragmented; that of a whole machine's CPUs is 1
+_FRAGMENT = 100.0  # cost of a GPU of a job to be fragmented; that of a whole machine's CPUs is 1
 _NODES = 20  # of the search for one pattern
 
 
@@ -82,9 +82,7 @@ class _Packing:
         found = []
         while self._machines[number] and self._left.any():
             jobs = self._pattern(number)
-            if not jobs.any():
-                break
-            times = self._times(jobs, number)
+            times = self._times(jobs, number) if jobs.any() else 1
             found.append(Pattern(tuple(jobs.tolist()), times))
             self._left -= times * jobs
             self._machines[number] -= times
