@@ -9,15 +9,17 @@ trace, table of overheads and file of capacity events that its config.yaml names
 and shares no code with the simulator.
 
 Recounted, exactly: GPUs, CPUs and memory by machine after every instant, groups' GPUs once; demands; states;
-times, counts, tiers and GPU time of every job; busy GPUs, capacity, waiting and running jobs over time; the
-numbers of the summary (statistics of floats to 1e-12). Times after 104 days, 2^53 ns, are held to the grain
-of their seconds, which are 64-bit floats. With `output.rates=true` the iterations of every job, too: the last
-one ends when the job finishes, and what was lost is what was run since the last checkpoint.
+times, counts, tiers, GPU time, and mean CPUs and memory of every job; busy GPUs, capacity, waiting and
+running jobs over time; the numbers of the summary (statistics of floats to 1e-12). Times after 104 days, 2^53
+ns, are held to the grain of their seconds, which are 64-bit floats. With `output.rates=true` the iterations
+of every job, too: the last one ends when the job finishes, and what was lost is what was run since the last
+checkpoint.
 
 Not in a run folder, and so not recounted: how an iteration's time divides into compute, communication and the
-rest (only that the parts sum to the time run), and what the network model was asked. Jobs' models, users,
-virtual clusters and ideal times are held against a trace that is a CSV of our own, ideal times against the
-rates, too; a line says of how many jobs that cannot be done.
+rest (only that the parts sum to the time run), what jobs use of CPUs and memory (only its means over time),
+and what they need at best, and what the network model was asked. Jobs' models, users, virtual clusters and
+ideal times are held against a trace that is a CSV of our own, ideal times against the rates, too; a line says
+of how many jobs that cannot be done.
 """
 
 import argparse
@@ -105,6 +107,9 @@ def _check_job(row: dict[Any, Any], account: Account, rates: bool, found: Findin
     )
     for column, kind in COUNTS.items():
         found.same(f"jobs.parquet: {column}", account.counts.get(kind, 0), int(row[column]), job=name)
+    if "cpus_held" in row and account.held_ns and not found.grain_ns:
+        for column, held in (("cpus_held", account.held_cpu_ns), ("memory_bytes_held", account.held_byte_ns)):
+            found.same(f"jobs.parquet: {column}", held / account.held_ns, row[column], job=name)
     running_ns = to_ns(row["running_s"])
     parts_ns = sum(to_ns(row[part]) for part in PARTS)
     found.same_time(

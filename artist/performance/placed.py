@@ -93,7 +93,8 @@ class PlacedPerformance:
     def believing(self, models: Mapping[str, Sensitivity]) -> Self:
         """Return the same but for what CPUs and memory do, by model, as a policy may believe it."""
         other = copy(self)
-        other._set_chain(InputStall(models, self._compute))
+        kind = InputStall if self.input_stall is None else type(self.input_stall)
+        other._set_chain(kind(models, self._compute))
         return other
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:

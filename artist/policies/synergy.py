@@ -3,26 +3,28 @@
 In plain words: in rounds, jobs are ranked by an order, and the first whose GPUs fit the cluster together are
 to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism says where each
 goes, and with how many CPUs and how much memory (`artist.policies.parts.mechanisms`): proportional to its
-GPUs, greedy (its best case, or it is skipped), tune, or one of the user's own. A job that gets what it holds
-goes on (its lease is renewed); with only other CPUs or memory it is retuned; the others move, start or stop.
+GPUs, greedy (its best case, or it is skipped), tune, opt, or one of the user's own. A job that gets what it
+holds goes on (its lease is renewed); with only other CPUs or memory it is retuned; the others move, start or
+stop.
 
 The best case of a job is the least CPUs and memory with which it is as fast as it gets
 (`artist.policies.parts.best_case`), by the performance that the policy believes.
 
 Paper: Mohan et al., Looking Beyond GPUs for DNN Scheduling on Multi-Tenant Clusters (Synergy), OSDI 2022,
-sections 3.2, 3.3, 4.2 and 5.3.2.
+sections 3.2, 3.3, 4 and 5.3.2.
 
 Differs from the paper: it sorts jobs by descending demand before it packs them (`pack_order` descending);
 its authors' program packs in the order of the policy, which is faster by far, and the default here.
-`least_free`, `lowered` and `hand_out`: see tune. `split` lets tune tear a job apart for more CPUs and memory,
-which section 6 leaves to future work. An elastic job takes what it asks for, or the most that fits. CPU-only
-jobs start where CPUs are free, and are never stopped; jobs on a machine that is about to leave stay as they
-are. With several types of machines a job goes to the GPUs of one type, the first of those it allows that has
-enough.
+`least_free`, `lowered` and `hand_out`: see tune; `weighted`: see opt. `split` lets tune tear a job apart for
+more CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
+most that fits. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is
+about to leave stay as they are. With several types of machines a job goes to the GPUs of one type, the first
+of those it allows that has enough.
 """
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import repeat
 from operator import or_
 from typing import Annotated, Literal
 
@@ -36,6 +38,7 @@ from artist.core.events import Arrival, Finish, MachineEvent, Stop
 from artist.core.free import Free
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.mechanisms.api import Need
@@ -47,6 +50,7 @@ from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.preemption import pinned_jobs, take_first, ways
 
 Ints = npt.NDArray[np.int64]
+Choice = tuple[int, int, int]  # job, GPUs, machines that may serve
 PackOrder = Literal["policy", "descending", "ascending"]
 Points = Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length=1), AfterValidator(sorted)]
 
@@ -64,20 +68,23 @@ class Synergy:
     lowered: Lowered = "fewest"
     hand_out: bool = True
     split: Split = "never"
-    memory_points_gib: Points = Field(default_factory=lambda: [20.0, 62.5, 125.0, 187.5, 250.0])
+    weighted: bool = True
+    server_gpus: int | None = Field(default=None, ge=1)
+    memory_points_gib: Points = Field(default_factory=lambda: list(MEMORY_POINTS_GIB))
     on_events: bool = False
     interval_s: float | None = Field(default=300, ge=0.001, le=4e9)
 
     def __post_init__(self) -> None:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
-        rules = Rules(self.least_free, self.lowered, self.hand_out, self.split)
+        tried, server = self.memory_points_gib, self.server_gpus
+        rules = Rules(self.least_free, self.lowered, self.hand_out, self.split, tried, server, self.weighted)
         self._mechanism = mechanism_of(self.mechanism, rules)
-        self._best_cases = BestCases(self.memory_points_gib)
-        self._unbounded = BestCases(self.memory_points_gib, bounded=False)
+        self._best_cases = BestCases(tried, server_gpus=server)
+        self._unbounded = BestCases(tried, server_gpus=server, bounded=False)
         self._needs: dict[int, Need] = {}
         self._simple = True  # no job is elastic or fungible
-        self._last: list[int] | None = None  # the jobs that were packed last; None once that is no matter
+        self._last: list[Choice] | None = None  # the jobs packed last; None once that is no matter
         self._whole: Free | None = None  # the cluster when nothing runs
 
     def decide(self, view: ClusterView) -> Plan:
@@ -95,11 +102,10 @@ class Synergy:
         cpu_jobs = jobs.job[rows[~with_gpus & ~jobs.running[rows]]].tolist()
         rows = rows[with_gpus]
         free = self._room(view, jobs, rows)
-        needs = self._runnable(view, jobs, rows, free)
-        chosen = [need.job for need in needs]
+        chosen = self._chosen(view, jobs, rows, free)
         if chosen != self._last or cpu_jobs:
             self._last = chosen
-            self._pack(view, plan, needs, free, jobs.job[rows[jobs.running[rows]]].tolist())
+            self._pack(view, plan, free, jobs.job[rows[jobs.running[rows]]].tolist())
             if cpu_jobs:
                 start_cpu_jobs(view, plan, free, cpu_jobs)
         return plan.done()
@@ -131,34 +137,14 @@ class Synergy:
             free.give(held)
         return free
 
-    def _runnable(self, view: ClusterView, jobs: JobColumns, rows: Ints, free: Free) -> list[Need]:
-        """Return the jobs to pack, in the order of packing: the first whose GPUs fit together, or all."""
+    def _chosen(self, view: ClusterView, jobs: JobColumns, rows: Ints, free: Free) -> list[Choice]:
+        """Return the jobs to pack, ranked, with GPUs and machines: the first that fit together, or all."""
         takes_all = self._mechanism.takes_all
-        if self._simple and view.cluster.same_kind:
-            if not takes_all:
-                rows = rows[take_first(jobs.gpus[rows], free.total_gpus, skip=True)]
-            found = zip(jobs.job[rows].tolist(), jobs.gpus[rows].tolist(), strict=True)
-            needs = [self._need(view, job, gpus) for job, gpus in found]
-        else:
-            needs = self._by_type(view, jobs.job[rows].tolist(), free)
-        if self.pack_order == "policy" or takes_all:
-            return needs
-        return sorted(needs, key=_descending if self.pack_order == "descending" else _ascending)
-
-    def _by_type(self, view: ClusterView, jobs: Sequence[int], free: Free) -> list[Need]:
-        """Return the jobs to pack where machines or jobs differ in the GPUs that are worth a GPU."""
-        cluster, needs = view.cluster, []
-        left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
-        for job in jobs:
-            for way in ways(free, view.demand(job), left):
-                if all(left[kind] >= gpus for kind, gpus in way.items()):
-                    among = reduce(or_, (cluster.type_sets[kind] for kind in way))
-                    needs.append(self._need(view, job, sum(way.values()), among))
-                    if not self._mechanism.takes_all:
-                        for kind, gpus in way.items():
-                            left[kind] -= gpus
-                    break
-        return needs
+        if not (self._simple and view.cluster.same_kind):
+            return _by_type(view, jobs.job[rows].tolist(), free, takes_all=takes_all)
+        if not takes_all:
+            rows = rows[take_first(jobs.gpus[rows], free.total_gpus, skip=True)]
+        return [*zip(jobs.job[rows].tolist(), jobs.gpus[rows].tolist(), repeat(ALL))]
 
     def _need(self, view: ClusterView, job: int, gpus: int, among: int = ALL) -> Need:
         """Return what a job needs; the same record as long as it does not change."""
@@ -172,10 +158,11 @@ class Synergy:
             need = self._needs[job] = Need(job, demand, gpus, cpus, memory, unbounded, among)
         return need
 
-    def _pack(
-        self, view: ClusterView, plan: PlanBuilder, needs: Sequence[Need], free: Free, running: Sequence[int]
-    ) -> None:
+    def _pack(self, view: ClusterView, plan: PlanBuilder, free: Free, running: Sequence[int]) -> None:
         """Plan what the mechanism says; what is left is `free` then, unless the cluster is whole."""
+        needs = [self._need(view, *choice) for choice in self._last or ()]
+        if self.pack_order != "policy" and not self._mechanism.takes_all:
+            needs.sort(key=_descending if self.pack_order == "descending" else _ascending)
         packed = self._mechanism.pack(needs, free, view)
         for job in running:
             if job not in packed:
@@ -185,6 +172,20 @@ class Synergy:
                 plan.place(job, allocation)
             if free is not self._whole:
                 free.take(allocation)
+
+
+def _by_type(view: ClusterView, jobs: Sequence[int], free: Free, *, takes_all: bool) -> list[Choice]:
+    """Return the jobs to pack where machines or jobs differ in the GPUs that are worth a GPU."""
+    cluster, chosen = view.cluster, []
+    left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
+    for job in jobs:
+        for way in ways(free, view.demand(job), left):
+            if all(left[kind] >= gpus for kind, gpus in way.items()):
+                chosen.append((job, sum(way.values()), reduce(or_, map(cluster.type_sets.__getitem__, way))))
+                for kind, gpus in way.items():
+                    left[kind] -= 0 if takes_all else gpus
+                break
+    return chosen
 
 
 def _descending(need: Need) -> tuple[int, ...]:

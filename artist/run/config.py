@@ -82,6 +82,8 @@ class PerformanceConfig(Strict):
     sensitivity
         What CPUs and memory do for the models: synergy, or a file like its
         traces/measured/input_sensitivity.yaml; None where jobs need none.
+    stall
+        Whether CPUs and memory below the best case count by the curve, or as the proportional share.
     whole_iterations_s
         As `round_ns` of `artist.performance.whole_iterations.WholeIterations`, in seconds.
     effects, couplings
@@ -97,6 +99,7 @@ class PerformanceConfig(Strict):
     mixed_efficiency: float = Field(1.0, gt=0, le=1)
     scaling_loss: float = Field(0.0, ge=0, lt=1)
     sensitivity: Path | None = None
+    stall: Literal["curve", "step"] = "curve"
     whole_iterations_s: float | None = Field(default=None, gt=0, le=MOST_S)
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()
@@ -135,8 +138,8 @@ class OutputConfig(Strict):
     rates
         Whether events.parquet has changes of iteration time too; there are many.
     resources
-        Whether resources.parquet says what is in use, and how blocked those are that wait. A run that was
-        made without it is made again.
+        Whether resources.parquet says what is in use, of the cluster's CPUs and memory too where jobs need
+        them, and how blocked those are that wait. A run that was made without it is made again.
     progress
         Whether to show a progress bar; None for "if stderr is a terminal".
     """

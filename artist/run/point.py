@@ -19,7 +19,9 @@ from artist.bad_input.blame import own_lines, targets_of
 from artist.bad_input.explain import from_library, two_lines
 from artist.core.events import Observer
 from artist.errors import InputError, PlanError, StuckError
+from artist.performance.input_use import InputUse
 from artist.recording.folder import write_run
+from artist.recording.inputs import summarise_inputs
 from artist.recording.metrics import summarise
 from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
 from artist.recording.recorder import Recorder
@@ -153,8 +155,13 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
     )
     jobs = simulation.jobs  # in order of arrival, as the engine numbers them
     recorder = Recorder(jobs, simulation.cluster, rates=config.output.rates)
-    stages = simulation.performance.stages
-    resources = Resources(jobs, simulation.cluster, stages) if config.output.resources else None
+    stages, stall = simulation.performance.stages, simulation.performance.input_stall
+    inputs = None if stall is None else InputUse(stall)
+    resources = (
+        Resources(jobs, simulation.cluster, stages, None if inputs is None else inputs.in_use)
+        if config.output.resources
+        else None
+    )
     with ExitStack() as stack:
         observers: list[Observer] = [recorder]
         if resources is not None:
@@ -174,6 +181,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         network_fallbacks=network.fallbacks,
         network_carried=network.carried,
         resources=resources,
+        more=None if inputs is None else summarise_inputs(result),
         run={
             "wall_s": round(wall_s, 3),
             "network": f"{type(network.model).__name__} {network.version}",
@@ -184,7 +192,8 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
             "host": socket.gethostname(),
         },
     )
-    write_run(scratch, result, recorder, summary, getattr(simulation.policy, "series", ()), resources)
+    series = getattr(simulation.policy, "series", ())
+    write_run(scratch, result, recorder, summary, series, resources, inputs)
     return summary
 
 

@@ -17,11 +17,13 @@ from artist.bad_input.records import Strict
 from artist.data import data_path
 from artist.errors import InputError
 from artist.performance.formulas.input_rate import Sensitivity
+from artist.units import BYTES_PER_GIB
+from netmodels.naming import allowed_names
 from netmodels.profile import get_profile
 from netmodels.schema import first_problem, read_yaml
 
 _SHIPPED = "synergy"
-_GIB = 2**30
+
 
 Number = Annotated[float, Field(strict=True)]
 Positive = Annotated[Number, Field(gt=0, le=1e6)]
@@ -70,7 +72,7 @@ class ModelSensitivity(Strict):
         """Return it in bytes."""
         cpus, throughput = zip(*sorted(self.throughput.items()), strict=True)
         sizes = (self.dataset_gib, self.process_gib.machine, self.process_gib.gpu)
-        dataset, machine, gpu = (round(size * _GIB) for size in sizes)
+        dataset, machine, gpu = (round(size * BYTES_PER_GIB) for size in sizes)
         return Sensitivity(cpus, throughput, speed, dataset, self.uncached, machine, gpu)
 
 
@@ -100,7 +102,7 @@ class Sensitivities(dict[str, Sensitivity]):
 def sensitivity_file(path: Path) -> Path:
     """Return the file of sensitivities: the one named, or the one that ships."""
     shipped = str(path) == _SHIPPED
-    return data_path("traces", "measured/input_sensitivity.yaml") if shipped else path.expanduser()
+    return data_path("traces", "measured/input_sensitivity.yaml") if shipped else path
 
 
 def read_sensitivities(path: Path) -> Sensitivities:
@@ -111,6 +113,9 @@ def read_sensitivities(path: Path) -> Sensitivities:
     InputError
         With file, field, the value found and what is allowed.
     """
+    if len(path.parts) == 1 and not path.suffix and str(path) != _SHIPPED and not path.exists():
+        allowed = f"{allowed_names(path, [_SHIPPED])}; or a file"
+        raise InputError("no such table", where="performance.sensitivity", found=str(path), allowed=allowed)
     models = _read(sensitivity_file(Path(_SHIPPED)))
     return models if str(path) == _SHIPPED else Sensitivities(models | _read(sensitivity_file(path)))
 
@@ -121,7 +126,8 @@ def _read(path: Path) -> Sensitivities:
         file = SensitivityFile.model_validate(content)
     except ValidationError as error:
         fields = {*SensitivityFile.model_fields, *ModelSensitivity.model_fields, *ProcessMemory.model_fields}
-        raise first_problem(error.errors()[0], str(path), sorted(fields)) from None
+        problem = min(error.errors(), key=lambda each: each["type"] == "missing")  # a slip in a name first
+        raise first_problem(problem, str(path), sorted(fields)) from None
     models = Sensitivities()
     for name, model in file.models.items():
         try:

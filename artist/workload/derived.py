@@ -19,12 +19,15 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import yaml
 from pydantic import Field, NonNegativeFloat
 
 from artist.bad_input.records import validated
+from artist.data import data_path
 from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.fields import MAX_S
+from artist.workload.files import read_text
 from artist.workload.table import check
 
 CLASSES = (
@@ -46,18 +49,6 @@ EXPONENTS = {"production": ((1.5, 3.0), (3.0, 4.0)), "short": ((1.5, 2.5), (2.5,
 _MODELS = sum(map(len, CLASSES))
 _IMAGE = 0
 Range = tuple[float, float]
-_ITERATION_S = {
-    "AlexNet": 0.6,
-    "ResNet18": 0.64,
-    "ResNet50": 0.78,
-    "MobileNetV2": 0.71,
-    "ShuffleNet": 0.615,
-    "GNMT": 0.12,
-    "Transformer-XL": 0.67,
-    "LSTM": 0.011,
-    "M5": 0.6,
-    "DeepSpeech": 0.757,
-}
 
 
 class DerivedTrace:
@@ -88,7 +79,7 @@ class DerivedTrace:
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = ()
+        self.input_files: tuple[Path, ...] = (data_path("traces", "measured/input_sensitivity.yaml"),)
         self.trace_gpu = "V100"
 
     def table(self) -> pd.DataFrame:
@@ -96,7 +87,8 @@ class DerivedTrace:
         chosen = self.parameters
         models = draw_models(chosen.split, chosen.jobs)
         durations_s = draw_durations_s(EXPONENTS[chosen.durations], chosen.jobs, chosen.seed)
-        compute_s = [_ITERATION_S[model] for model in models]
+        known = read_iterations_s(self.input_files[0])
+        compute_s = [known[model] for model in models]
         work = zip(durations_s, compute_s, strict=True)
         width = len(str(chosen.jobs))
         table = pd.DataFrame(
@@ -110,6 +102,12 @@ class DerivedTrace:
             }
         )
         return check(table, "workload=synergy")
+
+
+def read_iterations_s(path: Path) -> dict[str, float]:
+    """Return the time of an iteration on the proportional share by model, of the file's that have one."""
+    models = yaml.safe_load(read_text(path))["models"]
+    return {name: model["iteration_s"] for name, model in models.items() if "iteration_s" in model}
 
 
 def draw_durations_s(exponents: tuple[Range, Range], jobs: int, seed: int) -> list[float]:

@@ -50,6 +50,9 @@ class Account:
     overhead_ns: int = 0
     held_gpu_ns: int = 0
     alone_gpu_ns: int = 0
+    held_ns: int = 0
+    held_cpu_ns: int = 0
+    held_byte_ns: int = 0
     tier_ns: list[int] = field(default_factory=lambda: [0, 0, 0])
     counts: dict[str, int] = field(default_factory=dict)
     gpus_held: dict[int, None] = field(default_factory=dict)
@@ -85,6 +88,9 @@ class Account:
         self.held_gpu_ns += gpu_ns
         self.alone_gpu_ns += 0 if self.group else gpu_ns
         self.tier_ns[self.tier] += held
+        self.held_ns += held
+        self.held_cpu_ns += held * sum(share.cpus for share in self.held.values())
+        self.held_byte_ns += held * sum(share.memory_bytes for share in self.held.values())
         ran = max(0, now - max(began, self.ready_ns))
         self.overhead_ns += held - ran
         self.running_ns += ran

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, ulp
 from pathlib import Path
 from typing import Any
@@ -160,6 +160,7 @@ def asked(run: RunFiles) -> dict[str, Asked]:
     source = run.config["workload"]["_target_"]
     rows = {} if run.trace is None else run.trace.to_dict("index")
     busy = 1.0 if _always_busy(run.config["workload"]) else None
+    plenty = run.config["performance"].get("sensitivity") is None  # else times hold for a share of the CPUs
     made = {}
     for job, model, gpus in zip(run.jobs["job_id"], run.jobs["model"], run.jobs["gpus"], strict=True):
         constants = {kind: to_ns(run.config["overheads"][f"{kind}_s"]) for kind in DELAYS}
@@ -167,7 +168,8 @@ def asked(run: RunFiles) -> dict[str, Asked]:
             constants |= _measured(run.costs, model, gpus)
         on_stop = run.config["overheads"]["on_stop"]
         if job in rows:
-            made[job] = _of_row(rows[job], int(gpus), constants, on_stop)
+            one = _of_row(rows[job], int(gpus), constants, on_stop)
+            made[job] = one if plenty else replace(one, work_ns=None)
         elif source.startswith("artist.") and source != _CSV and not source.startswith(_MAPPED):
             made[job] = Asked(
                 int(gpus), range(gpus, gpus + 1), utilisation=busy, delays_ns=constants, on_stop=on_stop

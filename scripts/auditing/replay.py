@@ -44,6 +44,8 @@ class Replay:
         self.placements = dict.fromkeys(TIERS, 0)
         self.busy_gpu_ns = self.capacity_gpu_ns = self.group_gpu_ns = 0
         self.capacity = sum(m.gpus for m in run.machines if m.present)
+        self.room: list[tuple[int, int, int, int]] = []
+        self._note_room(0)
         self._used: dict[str, int] = dict.fromkeys(self.machines, 0)
         self._by_groups = dict(self._used)
         self._on: dict[str, dict[str, None]] = {name: {} for name in self.machines}
@@ -240,6 +242,13 @@ class Replay:
             there = kind == "join"
             self.capacity += self.machines[machine].gpus * (there - self.present[machine])
             self.present[machine] = self.accepts[machine] = there
+            self._note_room(now)
+
+    def _note_room(self, now: int) -> None:
+        """Note when there are how many GPUs, CPUs and bytes."""
+        there = [self.machines[name] for name, present in self.present.items() if present]
+        sums = (sum(m.gpus for m in there), sum(m.cpus for m in there), sum(m.memory_bytes for m in there))
+        self.room.append((now, *sums))
 
     def _take(self, account: Account, shares: dict[str, Share], owned: Owned | None) -> None:
         """Let a job hold these shares, and no others."""

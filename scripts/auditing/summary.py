@@ -67,7 +67,8 @@ def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
             "p95": float(overhead.quantile(0.95)) if len(overhead) else None,
         },
         "gpu_allocated": replay.busy_gpu_ns / capacity if capacity else None,
-        **_resources(run),
+        **_resources(run, replay),
+        **_inputs(run, accounts, chosen, counted),
         "preemptions": sum(account.counts.get("preempted", 0) for account in accounts),
         "migrations": sum(account.counts.get("migrate", 0) for account in accounts),
         "placements": replay.placements,
@@ -109,16 +110,60 @@ def _mean_s(times_ns: Sequence[int]) -> float:
     return sum(times_ns) / len(times_ns) / 1e9
 
 
-def _resources(run: RunFiles) -> dict[str, Any]:
-    """Return the means of resources.parquet: uses over the GPUs' time, the blocking index over time."""
-    table = run.resources
-    if table is None:
+def _inputs(
+    run: RunFiles, accounts: Sequence[Account], chosen: Sequence[int], counted: Sequence[int]
+) -> dict[str, Any]:
+    """Return throughput relative to the best case, and completion times of jobs below 4 h, and others."""
+    if run.config["performance"].get("sensitivity") is None:
         return {}
-    table = table.merge(run.timeline[["time_s", "capacity_gpus"]], on="time_s", how="outer").ffill()
+    jobs = run.jobs.iloc[list(chosen)]
+    ran = jobs[jobs["compute_s"] > 0]
+    shares = ran["compute_s"] / (ran["compute_s"] + ran["input_stall_s"])
+    short = run.jobs["ideal_s"] < 4 * 3600
+    times = {i: (accounts[i].finish_ns or 0) - accounts[i].submit_ns for i in counted}
+    return {
+        "relative_throughput": float(shares.mean()) if len(shares) else None,
+        "jct_short_s": _distribution([jct for i, jct in times.items() if short.iloc[i]]),
+        "jct_long_s": _distribution([jct for i, jct in times.items() if not short.iloc[i]]),
+    }
+
+
+def _resources(run: RunFiles, replay: Replay) -> dict[str, Any]:
+    """Return the means of resources.parquet: uses over the GPUs' time, the blocking index over time.
+
+    Of CPUs and memory, what is held follows from the events, and what is used from the table.
+    """
+    if run.resources is None:
+        return {}
+    table = run.resources.merge(run.timeline[["time_s", "capacity_gpus"]], on="time_s", how="outer").ffill()
     span_s = table["time_s"].diff().shift(-1).fillna(0.0)
     gpu_s = span_s * table["capacity_gpus"]
     uses = {name: fsum(table[name] * gpu_s) / gpu_s.sum() for name in ("storage", "cpu", "gpu", "network")}
-    return {"resources": uses, "blocking_index": fsum(table["blocking_index"] * span_s) / span_s.sum()}
+    blocking = fsum(table["blocking_index"] * span_s) / span_s.sum()
+    made: dict[str, Any] = {"resources": uses, "blocking_index": blocking}
+    return made | ({"shares": _shares(run.resources, replay)} if "cpus_used" in table else {})
+
+
+def _shares(table: pd.DataFrame, replay: Replay) -> dict[str, float]:
+    rooms = [(at / 1e9, *sums) for at, *sums in replay.room]
+    room = pd.DataFrame(rooms, columns=["time_s", "gpus", "cpus", "memory"]).drop_duplicates(
+        "time_s", keep="last"
+    )
+    table = table.merge(room, on="time_s", how="outer").ffill()
+    span_s = table["time_s"].diff().shift(-1).fillna(0.0)
+    there = {name: span_s * table[name] for name in ("gpus", "cpus", "memory")}
+    used = {name: fsum(table[f"{name}_used"] * there[name]) / there[name].sum() for name in there}
+    accounts = replay.accounts.values()
+    cpu_s, byte_s = (
+        sum(getattr(account, name) for account in accounts) / 1e9 for name in ("held_cpu_ns", "held_byte_ns")
+    )
+    return {
+        "gpus_used": used["gpus"],
+        "cpus_held": cpu_s / there["cpus"].sum(),
+        "cpus_used": used["cpus"],
+        "memory_held": byte_s / there["memory"].sum(),
+        "memory_used": used["memory"],
+    }
 
 
 def _check_utilisation(run: RunFiles, replay: Replay, found: Findings) -> None:

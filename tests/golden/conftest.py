@@ -35,6 +35,8 @@ PACE = dict.fromkeys(
     ("dally_manual_keep", "dally_manual_nearer"), ("policy.machine_timer_h=1", "policy.rack_timer_h=2")
 )
 
+SENSITIVE = ("performance.sensitivity=synergy",)  # for presets that divide CPUs and memory
+
 Run = Callable[..., Path]
 
 
@@ -46,6 +48,7 @@ def run_under(tmp_path_factory: pytest.TempPathFactory) -> Run:
     frames: dict[tuple[str, ...], DictConfig] = {}
 
     def run(policy: str, *overrides: str) -> Path:
+        overrides = (*overrides, *(SENSITIVE if policy.startswith("synergy") else ()))
         if overrides not in frames:
             frames[overrides] = composed("config", *SETTING, f"network.cache={scratch / 'cache'}", *overrides)
         frame = frames[overrides]

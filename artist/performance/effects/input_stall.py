@@ -6,9 +6,11 @@ import numpy as np
 
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.job import JobSpec
+from artist.errors import InputError
 from artist.performance.api import Ints
 from artist.performance.effects.compute import Compute
 from artist.performance.formulas.input_rate import Floats, Sensitivity
+from artist.units import BYTES_PER_GIB
 
 Parts = Sequence[float] | None
 
@@ -43,9 +45,8 @@ class InputStall:
         demand = spec.demand
         if not spec.model or not demand.gpus:
             return 0
-        model = self.models[spec.model]
-        rate = _rate(model, allocation.slices, self._compute.parts(allocation, cluster))
-        factor = demand.gpus * demand.measured_speed / (allocation.gpus * (model.speed * rate))
+        rate = self.rate(spec.model, allocation, cluster)
+        factor = demand.gpus * demand.measured_speed / (allocation.gpus * rate)
         return max(0, round(spec.compute_ns * factor) - compute_ns)
 
     def on_grid(
@@ -62,13 +63,27 @@ class InputStall:
         demand = spec.demand
         if not spec.model or not demand.gpus:
             return np.zeros(shape, dtype=np.int64)
-        model = self.models[spec.model]
-        parts = self._compute.parts(allocation, cluster)
-        rate = _rate_on_grid(model, allocation, parts, cpus, memory_bytes)
-        factor = demand.gpus * demand.measured_speed / (allocation.gpus * (model.speed * rate))
+        rate = self.rate_on_grid(spec.model, allocation, cluster, cpus, memory_bytes)
+        factor = demand.gpus * demand.measured_speed / (allocation.gpus * rate)
         input_ns = np.rint(spec.compute_ns * factor).astype(np.int64)
         stall_ns: Ints = np.maximum(0, input_ns - compute_ns)
         return stall_ns
+
+    def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
+        """Return what one GPU is fed, relative to what one of the reference eats; the least of them all."""
+        known = self.models[model]
+        return known.speed * _rate(known, allocation.slices, self._compute.parts(allocation, cluster))
+
+    def rate_on_grid(
+        self, model: str, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints
+    ) -> Floats:
+        """Return `rate` with other CPUs and memory in all."""
+        known, parts = self.models[model], self._compute.parts(allocation, cluster)
+        return known.speed * _rate_on_grid(known, allocation, parts, cpus, memory_bytes)
+
+    def parts(self, allocation: Allocation, cluster: Cluster) -> Parts:
+        """Return how many times an equal part of the samples each GPU of each slice takes; None for equal."""
+        return self._compute.parts(allocation, cluster)
 
     def at_share(self, model: str, gpus: int, measured_speed: float, machine: Machine) -> float:
         """Return time with what machines give in proportion to GPUs / compute time, for a job of a model.
@@ -81,6 +96,11 @@ class InputStall:
             Of these GPUs.
         machine
             Each of these machines.
+
+        Raises
+        ------
+        InputError
+            If they do not give a job a CPU on each, or the memory that its processes need.
         """
         if not model or not gpus:
             return 1.0
@@ -88,7 +108,19 @@ class InputStall:
         whole, rest = divmod(gpus, machine.gpus)
         counts = [machine.gpus] * whole + [rest] * (rest > 0)
         rate = _rate(known, [Slice(0, n, *machine.share(n)) for n in counts], None)
+        if rate <= LEAST_RATE:
+            raise _too_little(known, model, counts[-1], machine)
         return max(1.0, measured_speed / (known.speed * rate))
+
+
+def _too_little(known: Sensitivity, model: str, gpus: int, machine: Machine) -> InputError:
+    """Return the error for machines whose share starves a job."""
+    cpus, memory_bytes = machine.share(gpus)
+    has, needs = (each / BYTES_PER_GIB for each in (memory_bytes, known.needs(gpus)))
+    found = f"{cpus} CPUs and {has:g} GiB go with {gpus} GPUs of a job of {model}"
+    allowed = f"at least a CPU for each GPU, and {needs:g} GiB for these; or null, so that jobs need none"
+    what = f"machines of type {machine.type} starve jobs of input"
+    return InputError(what, where="performance.sensitivity", found=found, allowed=allowed)
 
 
 def _rate(model: Sensitivity, slices: Sequence[Slice], parts: Parts) -> float:
@@ -97,7 +129,7 @@ def _rate(model: Sensitivity, slices: Sequence[Slice], parts: Parts) -> float:
     for place, s in enumerate(slices):
         if not s.gpus:
             continue
-        spare = s.memory_bytes - model.machine_bytes - model.gpu_bytes * s.gpus
+        spare = s.memory_bytes - model.needs(s.gpus)
         if spare < 0:
             return LEAST_RATE
         cache_bytes += spare
@@ -121,7 +153,7 @@ def _rate_on_grid(
             continue
         upto = before + s.gpus
         here, memory = (n * upto // total - n * before // total for n in (cpus, memory_bytes))
-        spare = memory - model.machine_bytes - model.gpu_bytes * s.gpus
+        spare = memory - model.needs(s.gpus)
         paging |= spare < 0
         cache_bytes = cache_bytes + spare
         prepared = model.prepared_on_grid(here / s.gpus)

@@ -5,7 +5,7 @@ leave of it is a cache that holds the same samples in every epoch (MinIO), so th
 and storage delivers the rest. The slower of the two feeds the GPUs.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -61,6 +61,16 @@ class Sensitivity:
         piece = np.searchsorted(points, cpus, side="right")
         rates: Floats = bases[piece] + (cpus - begins[piece]) * slopes[piece]
         return rates
+
+    def needs(self, gpus: int) -> int:
+        """Return the memory that the processes of a job need on a machine, in bytes."""
+        return self.machine_bytes + self.gpu_bytes * gpus
+
+    def preparing(self, rate: float) -> float:
+        """Return the least CPUs a GPU that prepare samples at a rate."""
+        _, begins, bases, slopes = self._pieces
+        piece = max(bisect_left(bases, rate) - 1, 0)
+        return begins[piece] + max(rate - bases[piece], 0.0) / slopes[piece] if rate > 0 else 0.0
 
     def fetched(self, cache_bytes: int) -> float:
         """Return the rate at which samples come from storage and a cache of so many bytes in all."""

@@ -1,21 +1,16 @@
 """Best-case demands: the least CPUs and memory with which a job is as fast as it gets (Synergy, 3.2).
 
-The least CPUs with which, given all memory, an iteration takes at most 1 % longer than with all CPUs; then
-the least memory with which, given these CPUs, it takes at most 1 % longer than with all memory.
+The rule is `artist.performance.formulas.best_case`.
 """
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from artist.core.cluster import Cluster
+from artist.core.cluster import Cluster, Machine
 from artist.core.view import ClusterView
-
-Ints = npt.NDArray[np.int64]
-TOLERANCE = 0.01  # saturated: at most this share slower than the best
-_GIB = 1 << 30
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, best_case, points
 
 
 class BestCase(NamedTuple):
@@ -37,13 +32,23 @@ class BestCases:
     ----------
     memory_points_gib
         Amounts of memory that are tried, per GPU, ascending; CPUs are tried one by one.
+    server_gpus
+        GPUs of a server, where one machine stands for several: its part of the machine is what bounds jobs.
+        None for the machine's own.
     bounded
         False for what a job would gain from on a machine for each of its GPUs.
     """
 
-    def __init__(self, memory_points_gib: Sequence[float], *, bounded: bool = True) -> None:
+    def __init__(
+        self,
+        memory_points_gib: Sequence[float] = MEMORY_POINTS_GIB,
+        *,
+        server_gpus: int | None = None,
+        bounded: bool = True,
+    ) -> None:
+        self._server_gpus = server_gpus
         self._bounded = bounded
-        self._points_bytes = [round(point * _GIB) for point in memory_points_gib]
+        self._points_gib = memory_points_gib
         self._by_job: dict[int, BestCase] = {}
         self._by_kind: dict[Hashable, BestCase] = {}
 
@@ -65,21 +70,17 @@ class BestCases:
 
     def grid(self, cluster: Cluster, gpus: int) -> tuple[list[int], list[int]]:
         """Return the CPUs and the bytes of memory that are tried for a job on some GPUs, ascending."""
-        own = cluster.own
-        assert own is not None, "a job with GPUs was let in"
-        machines = -(-gpus // own.gpus) if self._bounded else gpus
-        most_cpus, most_bytes = own.cpus * machines, own.memory_bytes * machines
-        memory = sorted({min(point * gpus, most_bytes) for point in self._points_bytes})
-        return list(range(min(most_cpus, 1), most_cpus + 1)), memory
+        own = own_machine(cluster)
+        gpus_there = self._server_gpus or own.gpus
+        cpus, memory = own.share(gpus_there)
+        server = replace(own, gpus=gpus_there if self._bounded else 1, cpus=cpus, memory_bytes=memory)
+        return points(server, gpus, self._points_gib)
 
     def _search(self, view: ClusterView, job: int, gpus: int) -> BestCase:
-        cpus, memory = self.grid(view.cluster, gpus)
-        by_cpus = view.performance.at_resources(job, gpus, cpus, memory[-1:])[:, 0]
-        row = _first_saturated(by_cpus)
-        by_memory = view.performance.at_resources(job, gpus, cpus[row : row + 1], memory)[0]
-        return BestCase(gpus, cpus[row], memory[_first_saturated(by_memory)])
+        times = partial(view.performance.at_resources, job, gpus)
+        return BestCase(gpus, *best_case(times, *self.grid(view.cluster, gpus)))
 
 
-def _first_saturated(iteration_ns: Ints) -> int:
-    """Return the first point that is at most TOLERANCE slower than the fastest."""
-    return int(np.argmax(iteration_ns <= iteration_ns.min() * (1 + TOLERANCE)))
+def own_machine(cluster: Cluster) -> Machine:
+    """Return a machine with the cluster's own GPUs; the first with any if all join later."""
+    return cluster.own or next(machine for machine in cluster.machines if machine.gpus)

@@ -1,5 +1,6 @@
 """The figures of single jobs: what each got against its best case, and its speed-up over the baseline."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
 _BEST = (
     "Fractions of jobs that got no more than so much of their best case, the least CPUs and memory with "
     "which a job is as fast as it gets: throughput, computing / (computing + waiting for input), and CPUs "
-    "and memory held, the mean over the time in which it held GPUs. Lines farther right got more."
+    "and memory held, the mean over the time in which it held GPUs (more than 4 times as 4 times). "
+    "Lines farther right got more."
 )
 _SPEEDUP = (
     "Fractions of jobs whose completion time under {} is no more than so many times their own: right of 1, "
     "jobs complete sooner."
 )
 _BEST_TITLES = ("throughput", "CPUs held", "memory held")
+_MANY_POWERS = 4  # of ten, on an axis
 _LEAST, _MOST = 1e-3, 4.0  # of the best case: what lies beyond is not told apart
 
 
@@ -105,20 +108,38 @@ def jct_speedups(
     """Draw the distribution of the jobs' speed-ups over the baseline, a panel a scenario and a line a row."""
     layout = facets([each.group for each in digests], contest)
     layout = only(layout, [row in ratios for row in range(len(digests))])
+    drawn = [layout.looks[row] for row in ratios]
+    named = [
+        (text, row)
+        for text, row in zip(layout.texts, layout.examples, strict=True)
+        if layout.looks[row] in drawn
+    ]
+    texts, ticks = [text for text, _ in named], _ticks(list(ratios.values()))
     with style():
-        figure, places = panels(len(layout.sets), 2.6, layout.texts, same_y=True, width_in=width_in)
+        figure, places = panels(len(layout.sets), 2.6, texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, layout.sets, strict=True):
             for row in rows:
                 _draw_cdf(axes, ratios[row], layout.looks[row])
             axes.axvline(1.0, color="#777777", linewidth=1.0, linestyle=(0, (4, 3)))
             axes.set(xscale="log", ylim=(0, 1.01))
-            axes.xaxis.set_major_formatter("{x:g}")
+            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            axes.set_xticks([], minor=True)
             head(axes, name, places, width_in)
             if axes in places[-columns(places) :]:
                 axes.set_xlabel("completion time under the baseline / own")
-        label_rows(figure, "fraction of jobs", layout.texts)
-        legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
+        label_rows(figure, "fraction of jobs", texts)
+        legend(figure, texts, example_lines([layout.looks[row] for _, row in named]))
         return figure
+
+
+def _ticks(ratios: Sequence[Floats]) -> list[float]:
+    """Return 1, 2 and 5 times powers of ten among the ratios, or powers alone; around them if few are."""
+    low, high = (float(end([end(each) for each in ratios])) for end in (np.min, np.max))
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(powers) <= _MANY_POWERS else (1,)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    return inside if len(inside) > 1 else [tick for tick in ticks if low / 2 <= tick <= high * 2]
 
 
 def _draw_cdf(axes: "Axes", values: Floats, line_look: dict[str, Any]) -> None:

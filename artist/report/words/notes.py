@@ -22,6 +22,15 @@ _IN_USE = (
     "In use: the part of all GPUs' time in which a job on them uses storage, CPU, GPU, network. Blocking "
     "index: the mean, over time and the jobs that wait, of time waited / time that the rest takes alone."
 )
+_INPUTS = (
+    "Throughput of best: computing / (computing + waiting for input), an unweighted mean over jobs that ran. "
+    "JCT short: of jobs that take less than four hours alone with all the CPUs and memory that they need; "
+    "JCT long: of the others."
+)
+_SHARES = (
+    "CPUs and memory held, and used: of all that the cluster has, over the whole run; used are the CPUs that "
+    "prepare input at the speed at which jobs run, and the memory of processes and caches."
+)
 _SORTING = (
     "A click on a heading sorts{diff}. The address of the page keeps sorting and filter: a link to it, or a "
     "bookmark, shows the same view."
@@ -75,10 +84,11 @@ def made_by(comparison: Comparison) -> str:
 def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
     """Return the sentences below the comparison."""
     groups = comparison.groups
-    overheads = [run.summary["comm_overhead"]["mean"] for group in groups for run in group.runs]
+    summaries = [run.summary for group in groups for run in group.runs]
+    overheads = [summary["comm_overhead"]["mean"] for summary in summaries]
     several = len(groups) > 1
     wanted = (
-        *((note, True) for note in coverage_notes([run.summary for group in groups for run in group.runs])),
+        *((note, True) for note in coverage_notes(summaries)),
         (_LETTERS, any(group.letter for group in groups)),
         (_baseline_note(comparison, competing), several),
         (CODE_ALONE, CODE in comparison.keys),
@@ -87,7 +97,9 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
         (_TIMES, True),
         (_USED, True),
         (_OVERHEAD, any(overheads)),
-        (_IN_USE, any("resources" in run.summary for group in groups for run in group.runs)),
+        (_IN_USE, any("resources" in summary for summary in summaries)),
+        (_INPUTS, any("relative_throughput" in summary for summary in summaries)),
+        (_SHARES, any("shares" in summary for summary in summaries)),
     )
     return [note for note, holds in wanted if holds]
 

@@ -7,7 +7,7 @@ from artist.engine.overheads import Overheads
 from artist.performance.couplings.packed import Packed
 from artist.performance.whole_iterations import WholeIterations
 from artist.policies.ordered import Ordered
-from artist.run.build import build_performance
+from artist.run.build import build_compute, build_performance
 from artist.run.config import PerformanceConfig
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
@@ -90,7 +90,8 @@ def test_what_an_iteration_gets_longer_by_counts_as_compute():
 def test_the_configuration_switches_it_on():
     """`performance.whole_iterations_s=300` is a round of 300 s; by default there are none."""
     spec = job("a", 1, 0.67, iteration_s=0.67)
-    for config, expected_ns in (({"whole_iterations_s": 300}, ROUND_NS // 447), ({}, 670_000_000)):
-        performance = build_performance(PerformanceConfig(**config), ZeroModel(), None, None, None)
+    for fields, expected_ns in (({"whole_iterations_s": 300}, ROUND_NS // 447), ({}, 670_000_000)):
+        config = PerformanceConfig(**fields)
+        performance = build_performance(config, ZeroModel(), None, None, None, *build_compute(config))
         result, _ = run_checked([spec], tiny_cluster(), Ordered(order="fifo"), performance)
         assert result.columns["finish_ns"].tolist() == [expected_ns]

@@ -45,7 +45,7 @@ def test_a_job_on_two_machines_ties_them_together():
 
 
 def test_machines_are_tied_through_others():
-    """Two pairs in a row, 7 CPUs a machine: 3 + 4 in the middle, 2.0 + 2.7; divided singly both would take 4."""
+    """Two pairs in a row, 7 CPUs a machine: 3 + 4 in the middle, 2.0 + 2.7; singly both would take 4."""
     keener = (*KEEN_PAIR[:1], Point(8, 20, 2.7))
     given = divide((KEEN_PAIR, {0: 1, 1: 1}), (keener, {1: 1, 2: 1}), cpus=7)
     assert given == [on((0, 1, 3, 10), (1, 1, 3, 10)), on((1, 1, 4, 10), (2, 1, 4, 10))]

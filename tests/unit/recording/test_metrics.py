@@ -43,7 +43,11 @@ def test_summary_of_the_run_on_paper(summary: dict[str, Any]) -> None:
 
 def test_keys_are_those_of_the_contract_in_its_order(summary: dict[str, Any]) -> None:
     """The order in which DESIGN.md lists the keys, which is also what reading back checks."""
-    of_some_runs = ("resources", "blocking_index", "shares")  # on request; and where jobs need CPUs and memory
+    of_some_runs = (
+        "resources",
+        "blocking_index",
+        "shares",
+    )  # on request; and where jobs need CPUs and memory
     of_some_runs += ("relative_throughput", "jct_short_s", "jct_long_s")
     assert list(summary) == [name for name in SummaryFile.model_fields if name not in of_some_runs]
     SummaryFile.model_validate(summary)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from artist.results.drift import Drift, drained, drift
+from artist.results.drift import Drift, drained, drift, mean_queue_length
 from artist.results.run import Run
 
 SECONDS = list(map(float, range(31)))  # 31 jobs arrive from 0 to 30 s: thirds of 10 s
@@ -122,3 +122,24 @@ def test_arrivals_last_as_long_as_the_window(
 ) -> None:
     """The last job of the window arrives at 20 s, the last of all at 30 s: with 11 s it finishes after it."""
     assert drained(run([(0.0, 0)], stop=stop, takes_s=takes_s)) is expected
+
+
+def test_the_mean_queue_is_that_while_measured_jobs_arrive(run: Any) -> None:
+    """0, 2, 4 jobs wait in the thirds: 2; of a window of the jobs that arrive from 10 to 20 s alone: 2 too.
+
+    With 8 jobs until 2 s and 4 from 25 s on: (16 + 20) / 30; what waits after 30 s does not matter.
+    """
+    assert mean_queue_length(run([(0.0, 0), (10.0, 2), (20.0, 4), (30.0, 900)])) == pytest.approx(2)
+    assert mean_queue_length(run([(0.0, 9), (10.0, 2), (20.0, 9)], stop=[10, 21])) == pytest.approx(2)
+    assert mean_queue_length(run([(0.0, 8), (2.0, 0), (25.0, 4)])) == pytest.approx(36 / 30)
+
+
+def test_all_at_once_the_mean_queue_is_that_of_the_run(run: Any) -> None:
+    """5 jobs wait from 0 to 10 s, none until 99 s: 50 / 99."""
+    assert mean_queue_length(run([(0.0, 5), (10.0, 0)], submit_s=[0.0] * 31)) == pytest.approx(50 / 99)
+
+
+def test_without_jobs_or_time_there_is_no_mean_queue(run: Any) -> None:
+    """No job arrives within the window; or the run ends as it begins."""
+    assert mean_queue_length(run([(0.0, 5)], stop=[40, 50], end_s=0.0)) is None
+    assert mean_queue_length(run([(0.0, 5)], submit_s=[0.0], end_s=0.0)) is None

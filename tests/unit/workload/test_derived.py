@@ -9,9 +9,10 @@ from omegaconf import OmegaConf
 
 from artist.data import data_path
 from artist.errors import InputError
-from artist.workload.derived import _ITERATION_S, EXPONENTS, DerivedTrace, draw_durations_s, draw_models
+from artist.workload.derived import EXPONENTS, DerivedTrace, draw_durations_s, draw_models, read_iterations_s
 from artist.workload.table import work_s
 
+ITERATIONS_S = read_iterations_s(data_path("traces", "measured/input_sensitivity.yaml"))
 NAMES = {
     "alexnet": "AlexNet",
     "res18": "ResNet18",
@@ -43,7 +44,7 @@ def test_short_run_times_are_those_of_the_authors_testbed(shared: Path) -> None:
     columns = ["id", "model", "arrival_s", "iterations", "gpus"]
     theirs = pd.read_csv(shared / "reference/synergy/static_100job.csv", names=columns)
     durations_s = draw_durations_s(EXPONENTS["short"], 100, 42)
-    compute_s = {NAMES[name]: _ITERATION_S[NAMES[name]] for name in NAMES}
+    compute_s = {NAMES[name]: ITERATIONS_S[NAMES[name]] for name in NAMES}
     ours = [int(d / compute_s[NAMES[m]]) for d, m in zip(durations_s, theirs["model"], strict=True)]
     assert sum(a == b for a, b in zip(ours, theirs["iterations"], strict=True)) == 97
 
@@ -157,4 +158,4 @@ def test_job_files_of_the_authors_program(tmp_path: Path) -> None:
         ["2", 12.0, 4, "M5"],
     ]
     assert work_s(jobs).tolist() == pytest.approx([2009.4, 3172.2, 6.0])
-    assert {NAMES[name]: time for name, time in own["constants"]["compute_s"].items()} == _ITERATION_S
+    assert {NAMES[name]: time for name, time in own["constants"]["compute_s"].items()} == ITERATIONS_S

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from artist.core.cluster import Cluster
 from artist.core.view import ClusterView
-from artist.policies.parts.best_case import BestCases
+from artist.policies.parts.best_case import BestCases, own_machine
 
 _DIGITS = 6  # of a worth: jobs whose times differ by less are alike
 _MOST_REMEMBERED = 20_000
@@ -30,12 +30,14 @@ class Fronts:
 
     Parameters
     ----------
+    cases
+        Says what is tried.
     weighted
         Whether a job's speed relative to that with its proportional share counts once for each of its GPUs.
     """
 
-    def __init__(self, memory_points_gib: Sequence[float], *, weighted: bool = True) -> None:
-        self._cases = BestCases(memory_points_gib)
+    def __init__(self, cases: BestCases, *, weighted: bool = True) -> None:
+        self._cases = cases
         self._weighted = weighted
         self._of: dict[tuple[object, ...], tuple[Point, ...]] = {}
 
@@ -72,8 +74,7 @@ class Fronts:
 
 def share_of(cluster: Cluster, gpus: int) -> tuple[int, int]:
     """Return the CPUs and bytes that go with some GPUs on the fewest machines of the cluster's own kind."""
-    own = cluster.own
-    assert own is not None, "a job with GPUs was let in"
+    own = own_machine(cluster)
     machines, rest = divmod(gpus, own.gpus)
     cpus, memory = own.share(rest)
     return own.cpus * machines + cpus, own.memory_bytes * machines + memory

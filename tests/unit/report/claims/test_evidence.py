@@ -110,3 +110,26 @@ def test_a_timer_that_is_noted_at_the_end_has_its_value(runs: Maker) -> None:
     found = Evidence(run).value("rack_timer_mean_h", Claim.model_construct())
     assert isinstance(found, float)
     assert math.isclose(found, 7.0)
+
+
+def test_the_queue_length_is_that_of_the_run_on_paper(runs: Maker, held: Holder) -> None:
+    """Jobs arrive at 0, 1 and 2 s, b waits from 1 s on: 0.5 in the mean of these 2 s, and no change."""
+    found = held(runs({("old", 2): 9.0, ("new", 2): 9.0}), metric="queue_length_mean")
+    assert found.decisive.ours.mean == 0.0
+    (run,) = runs({("old", 2): (1.0,)}, topology="far")
+    claim = Claim.model_validate(CLAIM_OF_QUEUES)
+    assert Evidence(run).value("queue_length_mean", claim) == 0.5
+
+
+CLAIM_OF_QUEUES = {
+    "says": "fewer wait", "source": "1", "metric": "queue_length_mean", "policy": "new", "against": "old",
+    "paper": "lower",
+}  # fmt: skip
+
+
+def test_short_and_long_jobs_are_columns_of_the_table(fed_run: Callable[..., Run], held: Holder) -> None:
+    """With all CPUs needed (10 and 20 s) short jobs complete in half the time (20 and 40 s); none is long."""
+    made = [fed_run(policy, cpus, seed=s) for policy, cpus in (("old", 4), ("new", 8)) for s in range(5)]
+    assert held(made, metric="jct_short_p99_s").decisive.ours.mean == pytest.approx(-0.5)
+    assert held(made, metric="relative_throughput", paper=1.0).decisive.ours.mean == pytest.approx(1.0)
+    assert held(made, metric="jct_long_p95_s").verdict == "not run"

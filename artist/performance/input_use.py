@@ -1,0 +1,91 @@
+"""How many CPUs and how much memory jobs use for their input, and would use at best: for records of a run."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.job import Demand, JobSpec
+from artist.performance.api import Ints
+from artist.performance.effects.compute import scaled
+from artist.performance.effects.input_stall import InputStall
+
+SATURATED = 0.01  # at most this share slower than the best (Synergy, section 3.2)
+_GIB = 1 << 30
+
+
+class InputUse:
+    """What jobs use, given what they hold and how fast they run; a job without a model uses nothing.
+
+    A CPU-only job uses all that it holds.
+
+    Parameters
+    ----------
+    stall
+        What CPUs and memory do.
+    """
+
+    def __init__(self, stall: InputStall) -> None:
+        self._stall = stall
+        self._best: dict[tuple[str, Demand], tuple[int, int]] = {}
+
+    def in_use(
+        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, iteration_ns: int
+    ) -> tuple[float, float]:
+        """Return how many CPUs and bytes of memory a job uses where it is placed, at an iteration time.
+
+        As many CPUs as prepare its samples at the speed at which it runs, on each machine at most those that
+        it holds there; the memory of its processes, and of what is cached of its data set.
+        """
+        demand, slices = spec.demand, allocation.slices
+        if not demand.gpus:
+            return float(sum(s.cpus for s in slices)), float(sum(s.memory_bytes for s in slices))
+        if not spec.model:
+            return 0.0, 0.0
+        model = self._stall.models[spec.model]
+        full_ns = spec.compute_ns * demand.gpus * demand.measured_speed / (allocation.gpus * model.speed)
+        parts = self._stall.parts(allocation, cluster) or [1.0] * len(slices)
+        cpus, processes, spare = 0.0, 0, 0
+        for s, part in zip(slices, parts, strict=True):
+            cpus += min(s.cpus, s.gpus * model.preparing(part * full_ns / iteration_ns))
+            needed = min(s.memory_bytes, model.machine_bytes + model.gpu_bytes * s.gpus)
+            processes, spare = processes + needed, spare + s.memory_bytes - needed
+        return cpus, float(processes + min(spare, model.dataset_bytes))
+
+    def best_case(self, spec: JobSpec, cluster: Cluster) -> tuple[int, int]:
+        """Return the least CPUs and bytes of memory, in all, with which a job is as fast as it gets.
+
+        On as few machines of the cluster's own kind as hold its GPUs, with no more than they have: the least
+        whole CPUs with which it is at most SATURATED slower than with all, and given these the least whole
+        GiB likewise.
+        """
+        demand, own = spec.demand, cluster.own
+        if not demand.gpus or not spec.model or own is None:
+            return demand.cpus, demand.memory_bytes
+        key = (spec.model, demand)
+        if key not in self._best:
+            machines = -(-demand.gpus // own.gpus)
+            cpus = np.arange(1, max(own.cpus * machines, 1) + 1)
+            memory = np.append(np.arange(0, own.memory_bytes * machines, _GIB), own.memory_bytes * machines)
+            allocation = Allocation(tuple(_fewest(demand.gpus, cluster)))
+            compute_ns = scaled(spec.compute_ns, demand.measured_speed / own.speed)
+
+            def least(cpus: Ints, memory: Ints) -> int:
+                stall_ns = self._stall.on_grid(spec, allocation, cluster, compute_ns, cpus, memory)
+                times = compute_ns + stall_ns
+                return int(np.argmax(times <= times.min() * (1 + SATURATED)))
+
+            fewest = cpus[least(cpus, memory[-1:])]
+            self._best[key] = int(fewest), int(memory[least(fewest[None], memory)])
+        return self._best[key]
+
+
+def _fewest(gpus: int, cluster: Cluster) -> Iterator[Slice]:
+    """Yield GPUs on as few machines of the cluster's own kind as hold them; one stands for any other."""
+    own = cluster.own
+    assert own is not None
+    number = cluster.machines.index(own)
+    whole, rest = divmod(gpus, own.gpus)
+    yield from (Slice(number, own.gpus) for _ in range(whole))
+    if rest:
+        yield Slice(number, rest)

@@ -1,0 +1,205 @@
+"""Opt: CPUs and memory by integer programs, as many GPUs busy as ever (Synergy-OPT, 4.1).
+
+In plain words: as if all machines were one, an integer program gives each job the CPUs and memory with which
+the jobs get most done, speed relative to that with the proportional share, weighted by GPUs, while none is
+slower than with its share (`linear_programs`). A second program says which jobs share a machine so that they
+can have this and as few of them as can be are fragmented (`patterns`). What is whole, no GPU, CPU or byte in
+parts, is decided last: with the GPUs placed, CPUs and memory are divided by the first program once more, now
+with the limits of the real machines (`divider`). So no machine ever gives more than it has, no job runs
+slower than with its share, and what cannot be had as chosen gives way where that costs least.
+
+Paper: Mohan et al., Synergy, OSDI 2022, sections 4.1 and 6.
+
+Differs from the paper: solved for kinds of jobs, not jobs; placements are whole from the start, where the
+paper rounds fractions in a way it does not tell; a job that fits one machine is not fragmented to get what
+the first program chose. The authors' program counts a job once, whatever its GPUs: `weighted` false.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from artist.core.cluster import Allocation, Slice
+from artist.core.free import Free
+from artist.core.view import ClusterView
+from artist.policies.parts.best_case import BestCases
+from artist.policies.parts.mechanisms.api import Mechanism, Need
+from artist.policies.parts.mechanisms.divider import Divider, Placed
+from artist.policies.parts.mechanisms.fronts import Fronts, Point
+from artist.policies.parts.mechanisms.linear_programs import Chooser, Kind, Option
+from artist.policies.parts.mechanisms.patterns import Pattern, Site, Wish, patterns
+from artist.policies.parts.mechanisms.seats import Jobs, seats
+from artist.policies.parts.placement import Consolidate
+
+_MOST_REMEMBERED = 1024
+_Where = Mapping[int, int]  # GPUs by machine
+
+
+class Opt(Mechanism):
+    """Divides CPUs and memory by integer programs.
+
+    Parameters
+    ----------
+    memory_points_gib
+        Amounts of memory that a job is tried at, per GPU, besides its share.
+    server_gpus
+        See `artist.policies.parts.best_case.BestCases`.
+    weighted
+        Whether a job counts once for each of its GPUs.
+    """
+
+    def __init__(
+        self, memory_points_gib: Sequence[float], *, server_gpus: int | None = None, weighted: bool = True
+    ) -> None:
+        self._fronts = Fronts(BestCases(memory_points_gib, server_gpus=server_gpus), weighted=weighted)
+        self._chooser = Chooser()
+        self._patterns = lru_cache(_MOST_REMEMBERED)(patterns)
+        self._divider = Divider()
+        self._consolidate = Consolidate("network")
+
+    def pack(self, needs: Sequence[Need], free: Free, view: ClusterView) -> dict[int, Allocation]:
+        """Return the allocations by job; a job without one waits."""
+        points = self._fronts.of(view, [need.job for need in needs], [need.gpus for need in needs])
+        where = self._where(needs, points, free, view)
+        placed = [
+            Placed(need.job, front, where[need.job])
+            for need, front in zip(needs, points, strict=True)
+            if need.job in where
+        ]
+        there = {m: free.cpus_and_memory(m) for each in placed for m in each.where}
+        return self._divider.divide(placed, there, free.cluster)
+
+    def _where(
+        self, needs: Sequence[Need], points: Sequence[tuple[Point, ...]], free: Free, view: ClusterView
+    ) -> dict[int, _Where]:
+        """Return GPUs by machine, by job."""
+        left = Free(free.cluster, free.gpus, free.cpus, free.memory_bytes, free.accepts)
+        where: dict[int, _Where] = {}
+        for need in needs:
+            if need.where is not None:
+                where[need.job] = need.where
+                left.take(_held(need.where))
+        kinds = self._chosen(needs, points, left)
+        for kind in kinds:
+            if kind.gpus > left.buckets.most(kind.among):
+                for need, point in zip(kind.needs, kind.wishes(), strict=True):
+                    self._fragment(need, left, where, point)
+        where.update(self._whole([kind for kind in kinds if kind.needs[0].job not in where], left, view))
+        for need in needs:
+            if need.job not in where:
+                self._fragment(need, left, where)
+        return where
+
+    def _chosen(
+        self, needs: Sequence[Need], points: Sequence[tuple[Point, ...]], free: Free
+    ) -> list["_Alike"]:
+        """Return the needs whose GPUs are not placed yet, by kinds, with what the first program chooses."""
+        alike: dict[tuple[tuple[Point, ...], int, int], list[Need]] = {}
+        for need, front in zip(needs, points, strict=True):
+            if need.where is None:
+                alike.setdefault((front, need.gpus, need.among), []).append(need)
+        kinds = [
+            Kind(tuple(Option(p.worth, (p.cpus, p.memory_bytes)) for p in front), len(same))
+            for (front, _, _), same in alike.items()
+        ]
+        counts = self._chooser.best(kinds, (int(free.cpus.sum()), int(free.memory_bytes.sum())))
+        if counts is None:
+            counts = [[kind.jobs, *[0] * (len(kind.options) - 1)] for kind in kinds]
+        return [
+            _Alike(front, same, of_kind)
+            for ((front, _, _), same), of_kind in zip(alike.items(), counts, strict=True)
+        ]
+
+    def _fragment(self, need: Need, left: Free, where: dict[int, _Where], point: Point | None = None) -> None:
+        """Place a job on several machines, if there are enough GPUs, and take what goes with them."""
+        gpus = self._consolidate.machines(left, need.among, need.gpus)
+        if gpus is None or len(gpus) > (need.demand.max_machines or len(gpus)):
+            return
+        where[need.job] = dict(sorted(gpus.items()))
+        left.take(_held(where[need.job], point, left))
+
+    def _whole(self, kinds: Sequence["_Alike"], left: Free, view: ClusterView) -> dict[int, _Where]:
+        """Place jobs that fit one machine, and take their GPUs."""
+        wishes = [
+            Wish(kind.gpus, p.cpus, p.memory_bytes, n)
+            for kind in kinds
+            for p, n in zip(kind.points, kind.counts, strict=True)
+            if n
+        ]
+        of_kind = [number for number, kind in enumerate(kinds) for n in kind.counts if n]
+        machines: dict[tuple[int, int, int, tuple[bool, ...]], list[int]] = {}
+        for m, gpus in enumerate(left.gpus.tolist()):
+            if gpus:
+                serves = tuple(bool(kinds[number].among >> m & 1) for number in of_kind)
+                machines.setdefault((gpus, *left.cpus_and_memory(m), serves), []).append(m)
+        sites = [Site(*facts[:3], len(alike), facts[3]) for facts, alike in machines.items()]
+        by_site = [
+            (alike, [_by_kind(pattern, of_kind, len(kinds)) for pattern in found])
+            for alike, found in zip(
+                machines.values(), self._patterns(tuple(wishes), tuple(sites)), strict=True
+            )
+        ]
+        jobs = [Jobs(kind.gpus, [need.job for need in kind.needs]) for kind in kinds]
+        gpus = {number: same.gpus for same in jobs for number in same.numbers}
+        where: dict[int, _Where] = {
+            job: {m: gpus[job]} for job, m in seats(jobs, by_site, _machines(kinds, view)).items()
+        }
+        for on in where.values():
+            left.take(_held(on))
+        return where
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """Needs alike, the points at which they may run, and how many of them would best run at each."""
+
+    points: tuple[Point, ...]
+    needs: Sequence[Need]
+    counts: Sequence[int]
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one of them."""
+        return self.needs[0].gpus
+
+    @property
+    def among(self) -> int:
+        """Machines that may serve."""
+        return self.needs[0].among
+
+    def wishes(self) -> list[Point]:
+        """Return the points need by need."""
+        return [point for point, count in zip(self.points, self.counts, strict=True) for _ in range(count)]
+
+
+def _by_kind(pattern: Pattern, of_kind: Sequence[int], kinds: int) -> Pattern:
+    """Return a pattern whose jobs are counted by kind, not by what they would like."""
+    jobs = [0] * kinds
+    for kind, count in zip(of_kind, pattern.jobs, strict=True):
+        jobs[kind] += count
+    return Pattern(tuple(jobs), pattern.machines)
+
+
+def _machines(kinds: Sequence[_Alike], view: ClusterView) -> dict[int, int]:
+    """Return the machine of each job that is whole on one now."""
+    found = {}
+    for kind in kinds:
+        for need in kind.needs:
+            held = view.allocation(need.job)
+            if held is not None and len(held.slices) == 1 and held.slices[0].gpus == need.gpus:
+                found[need.job] = held.slices[0].machine
+    return found
+
+
+def _held(where: _Where, point: Point | None = None, left: Free | None = None) -> Allocation:
+    """Return GPUs; with a point, what goes with them there, too, as far as it is left."""
+    total, slices = sum(where.values()), []
+    for m, gpus in where.items():
+        cpus, memory = left.cpus_and_memory(m) if point and left else (0, 0)
+        if point:
+            cpus, memory = (
+                min(cpus, point.cpus * gpus // total),
+                min(memory, point.memory_bytes * gpus // total),
+            )
+        slices.append(Slice(m, gpus, cpus, memory))
+    return Allocation(tuple(slices))

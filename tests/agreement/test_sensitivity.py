@@ -1,0 +1,26 @@
+"""Our sensitivities against the matrices of Synergy's program (scripts/sensitivity.py)."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import sensitivity
+
+README = Path(__file__).resolve().parents[2] / "traces" / "README.md"
+
+
+@pytest.mark.parametrize("model", sensitivity.MODELS)
+def test_one_gpu_is_as_in_the_matrix(model, shared):
+    """45 points of 1 to 24 CPUs and 62.5 to 250 GiB, to a hundredth of a percent; without 20.83 GiB 36."""
+    matrix = pd.read_csv(shared / "reference" / "synergy" / "sensitivity_matrix.csv")
+    percent = sensitivity.errors(matrix[matrix["profile_set"] == "models"], model, 1)
+    percent = percent[percent.index.get_level_values(1) > sensitivity.LEAST_GIB]
+    assert len(percent) == 36
+    assert percent.abs().max() < 0.01
+
+
+def test_the_errors_are_those_of_the_page(shared):
+    """All of the other points, and the servers with more CPUs: traces/README.md says how far they are."""
+    folder, page = shared / "reference" / "synergy", README.read_text(encoding="utf-8")
+    for table in (sensitivity.matrix_table, sensitivity.ratio_table):
+        assert "\n".join(table(folder)) in page

@@ -1,0 +1,204 @@
+"""Jobs that wait for input, run: retuned, believed, and measured on their share of CPUs and memory."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from artist.app.cli import register_topologies
+from artist.core.cluster import Cluster, Machine
+from artist.data import data_path
+from artist.errors import InputError
+from artist.performance.effects.compute import Compute
+from artist.performance.effects.input_stall import InputStall
+from artist.performance.estimates import Noise
+from artist.performance.placed import PlacedPerformance
+from artist.run.build import Simulation, build, check_config
+from artist.run.sensitivity import read_sensitivities
+from artist.testing.tiny import Scripted, job, on, run_checked, seconds
+from artist.units import NS_PER_S
+from netmodels.profile import get_profile
+from netmodels.zero import ZeroModel
+
+GIB = 2**30
+SERVERS = Cluster([Machine(f"s{i}", 0, "v100", 8, "V100", 0.25, 24, 500 * GIB) for i in range(2)])
+
+
+def stalling():
+    """Return iteration times of jobs that need CPUs and memory, without communication."""
+    compute = Compute()
+    stall = InputStall(read_sensitivities(Path("synergy")), compute)
+    return PlacedPerformance(ZeroModel(), None, None, get_profile, compute=compute, input_stall=stall)
+
+
+def measured(model, gpus, share_s, iterations=100, at=0, name="j"):
+    """Return a job that takes share_s per iteration at the share of a server."""
+    known = stalling().input_stall.at_share(model, gpus, 0.25, SERVERS.machines[0])
+    spec = job(name, gpus, iterations, at, measured_speed=0.25)
+    return replace(spec, model=model, compute_ns=round(share_s * NS_PER_S / known))
+
+
+def held(machine, gpus, cpus, gib):
+    return machine, gpus, cpus, round(gib * GIB)
+
+
+def close(value):
+    """Equal but for what the times of the data and of the job are rounded to."""
+    return pytest.approx(value, rel=1e-5)
+
+
+def test_schedules_of_the_paper_s_example():
+    """Tables 1 to 3, jobs of 4 GPUs: ResNet18 and M5 share a server, or each shares one with text.
+
+    ResNet18 is 1.695 times as fast with 23 CPUs: 5.75 a GPU are 1.53 + 0.75 x 0.22. Text is as fast with 1
+    CPU and 100 GiB, and with 12 CPUs and 50 GiB. The paper's M5 is faster with 450 GiB, too; with the 3 CPUs
+    a GPU that it keeps, the matrices of the paper's program say 1, whatever its memory.
+    """
+    jobs = [
+        measured(model, 4, share_s, name=model)
+        for model, share_s in (("ResNet18", 0.64), ("M5", 0.6), ("Transformer-XL", 0.67), ("GNMT", 0.12))
+    ]
+    proportional = [held(0, 4, 12, 250), held(0, 4, 12, 250), held(1, 4, 12, 250), held(1, 4, 12, 250)]
+    sensitive = [held(0, 4, 23, 400), held(1, 4, 12, 450), held(0, 4, 1, 100), held(1, 4, 12, 50)]
+    times = []
+    for places in (proportional, sensitive):
+        script = Scripted({0: lambda v, p, at=places: [p.place(j, on(s)) for j, s in enumerate(at)]})
+        result, _ = run_checked(jobs, SERVERS, script, stalling())
+        times.append(seconds(result, "running_ns"))
+    assert times[0] == close([64, 60, 67, 12])
+    assert times[1] == [close(64 / 1.695), *times[0][1:]]
+
+
+def test_a_job_is_retuned_while_it_runs():
+    """ResNet18, 100 iterations of 0.64 s: 10.25 are done when it gets 9 CPUs, the rest runs at 2.4.
+
+    The open one is carried: 6.56 + 100 x 0.64 / 2.4 - 10.25 x 0.64 / 2.4 = 30.493 s. It computes for 100 x
+    0.64 / 2.4 s, and waits for input while it has 3 CPUs: 6.56 x (1 - 1 / 2.4).
+    """
+    script = {
+        0: lambda v, p: p.place(0, on(held(0, 1, 3, 62.5))),
+        6.56: lambda v, p: p.place(0, on(held(0, 1, 9, 62.5))),
+    }
+    result, _ = run_checked([measured("ResNet18", 1, 0.64)], SERVERS, Scripted(script), stalling())
+    assert seconds(result, "finish_ns") == [close(6.56 + 89.75 * 0.64 / 2.4)]
+    assert seconds(result, "compute_ns") == [close(64 / 2.4)]
+    assert seconds(result, "input_stall_ns") == [close(6.56 * (1 - 1 / 2.4))]
+
+
+def looking(**options):
+    """Return what a policy sees at 0 and when 10 iterations are done at 2.4 times the share's speed."""
+    seen = {}
+
+    def look(view, plan):
+        seen[view.now_ns] = view.jobs.ideal_ns.tolist(), view.jobs.remaining_ns.tolist()
+        if view.now_ns:
+            grid = view.performance.at_resources(0, 1, [3, 9], [round(62.5 * GIB)])
+            seen["grid"] = grid[:, 0].tolist()
+        else:
+            plan.place(0, on(held(0, 1, 9, 62.5)))
+            plan.place(1, on(held(1, 1, 1, 20)))
+
+    policy = Scripted({0: look, 6.4 / 2.4: look})
+    policy.knows_performance = policy.knows_stages = True
+    jobs = [measured("ResNet18", 1, 0.64, name="a"), measured("GNMT", 1, 0.5, name="b")]
+    run_checked(jobs, SERVERS, policy, stalling(), **options)
+    return seen
+
+
+def test_durations_are_believed_at_the_share():
+    """64 s of ResNet18, though 26.7 s of compute; 57.6 left after 10 of 100, at whatever speed they ran.
+
+    GNMT never waits: 50 s, less 2.667 s. Iteration times are those of the allocation, without that factor.
+    """
+    seen = looking()
+    assert seen[0] == (close([64e9, 50e9]), close([64e9, 50e9]))
+    assert seen[round(6.4 / 2.4 * 1e9)] == (close([64e9, 50e9]), close([57.6e9, 50e9 - 6.4e9 / 2.4]))
+    assert seen["grid"] == close([0.64e9, 0.64e9 / 2.4])
+
+
+def test_beliefs_about_durations_keep_their_errors():
+    """Noise multiplies the 64 and 50 s; and the iteration times of the first job."""
+    noise = Noise(level=0.5, seed=1)
+    seen, factors = looking(estimates=noise), noise.factors([None, None]).tolist()
+    assert seen[0][0] == close([64e9 * factors[0], 50e9 * factors[1]])
+    assert seen["grid"][0] == close(0.64e9 * factors[0])
+
+
+def test_a_policy_may_believe_other_sensitivities():
+    """It believes that ResNet18 is always fed: 26.7 s of 0.267 s each, while jobs run as ever."""
+
+    class NoNeed(Noise):
+        def performance(self, truth):
+            never = {name: replace(each, cpus=(0.25,), throughput=(1,), uncached=None)
+                     for name, each in truth.input_stall.models.items()}  # fmt: skip
+            return truth.believing(never)
+
+    seen = looking(estimates=NoNeed(level=0))
+    assert seen[0][0] == close([64e9 / 2.4, 50e9])
+    assert seen["grid"] == close([0.64e9 / 2.4] * 2)
+
+
+def test_jobs_that_need_nothing_are_believed_as_ever():
+    """Without a sensitivity no factor is asked for, and the view answers in whole nanoseconds of the spec."""
+    plain = PlacedPerformance(ZeroModel(), None, None, None)
+    assert plain.input_stall is None
+    assert plain.at_share([measured("ResNet18", 1, 0.64)], SERVERS) is None
+
+
+JOBS = """job_id,submit_s,gpus,duration_s,model,cpus
+images,0,1,6400,res18,
+sound,0,4,6000,M5,
+text,0,16,1200,GNMT,
+cores,0,0,1000,,2
+"""
+
+
+def simulation(path: Path, *overrides: str) -> Simulation:
+    """Return a run of those jobs on three servers, at their share."""
+    path.write_text(JOBS)
+    register_topologies()
+    with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):
+        settings = (
+            *("topology=v100_synergy", "cluster.machines=3", "workload=csv", f"workload.path={path}"),
+            *("network=zero", "policy=fifo", "performance.sensitivity=synergy", *overrides),
+        )
+        raw = OmegaConf.to_container(compose("config", list(settings)), resolve=True)
+    return build(check_config(json.loads(json.dumps(raw))))
+
+
+@pytest.mark.parametrize("cpus", [24, 32, 40, 48])
+def test_run_times_hold_for_the_share_of_any_server(tmp_path: Path, cpus: int) -> None:
+    """6,400 s of ResNet18 with 3, 4, 5 or 6 CPUs; it computes the less of them the fewer CPUs there are."""
+    run = simulation(tmp_path / "jobs.csv", f"cluster.machine_type=v100_{cpus}cpu")
+    columns = run.run(()).columns
+    assert columns["running_ns"] / 1e9 == close([6400, 6000, 1200, 1000])
+    faster = 2.4 / {24: 1, 32: 1.3, 40: 1.53, 48: 1.75}[cpus]
+    assert columns["compute_ns"][0] / 1e9 == close(6400 / faster)
+    profile_s = run.jobs[0].compute_ns / 1e9
+    assert profile_s == pytest.approx(0.122247 * 4, rel=0.01)  # an iteration is one batch, as without
+
+
+def test_run_times_are_the_trace_s_where_jobs_need_nothing(tmp_path: Path) -> None:
+    """The same jobs without a sensitivity take as long, all of it compute."""
+    run = simulation(tmp_path / "jobs.csv", "performance.sensitivity=null")
+    columns = run.run(()).columns
+    assert (columns["compute_ns"] == columns["running_ns"]).all()
+    assert np.abs(columns["running_ns"] / 1e9 - [6400, 6000, 1200, 1000]).max() < 1e-3
+
+
+def test_a_cluster_that_starves_jobs_is_refused(tmp_path: Path) -> None:
+    """Models of one's own whose processes need 100 GiB, where a GPU has 62.5: no time can hold there."""
+    own = tmp_path / "own.yaml"
+    own.write_text("gpu_speed: 0.25\nmodels: {GNMT: {throughput: {1: 1}, process_gib: {machine: 90}}}\n")
+    run = simulation(tmp_path / "jobs.csv", f"performance.sensitivity={own}")
+    assert run.input_files[-1] == own
+    one = JOBS.replace("text,0,16", "text,0,1")
+    (tmp_path / "one.csv").write_text(one)
+    with pytest.raises(InputError, match="starve jobs of input"):
+        simulation(
+            tmp_path / "jobs.csv", f"performance.sensitivity={own}", f"workload.path={tmp_path}/one.csv"
+        )

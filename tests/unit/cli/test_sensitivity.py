@@ -1,0 +1,88 @@
+"""Sensitivities of the user's own: which models, and what is wrong with a file."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from artist.performance.formulas.input_rate import Sensitivity
+from artist.run.sensitivity import read_sensitivities
+from netmodels.profile import profile_names
+
+GIB = 2**30
+SETTING = "performance.sensitivity=own.yaml"
+Refused = Callable[..., str]
+
+
+def test_every_model_that_ships_has_a_sensitivity() -> None:
+    """Under any name that traces use for it; a job of any of them may run."""
+    models = read_sensitivities(Path("synergy"))
+    assert sorted(models) == sorted(profile_names())
+    assert models["res18"] is models["ResNet18"]
+    assert models["res18"].dataset_bytes == 140 * GIB
+
+
+def test_a_file_changes_the_models_that_it_names() -> None:
+    """GNMT was measured on another GPU; its points come in any order, its processes need less."""
+    path = Path("own.yaml")
+    path.write_text(
+        "gpu_speed: 0.5\nmodels:\n  gnmt_v2:\n    throughput: {4: 2, 1: 0.5}\n    dataset_gib: 3\n"
+        "    uncached: 0.1\n    process_gib: {machine: 1, gpu: 0.5}\n    source: mine\n"
+    )
+    models, shipped = read_sensitivities(path), read_sensitivities(Path("synergy"))
+    assert models["GNMT"] == Sensitivity((1, 4), (0.5, 2), 0.5, 3 * GIB, 0.1, GIB, GIB // 2)
+    assert models["M5"] == shipped["M5"]
+    assert shipped["GNMT"] == Sensitivity((0.25,), (1,), 0.25, 0, None, 10 * GIB, 10 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[1]", ["own.yaml", "[1]"]),
+        ("a: [", ["own.yaml", "not YAML"]),
+        ("models: {GNMT: {throughput: {1: 1}}}", ["own.yaml, gpu_speed", "field missing"]),
+        ("gpu_speed: 1\nmodels: {}", ["own.yaml, models", "at least 1"]),
+        ("gpu_speed: fast\nmodels: {GNMT: {throughput: {1: 1}}}", ["gpu_speed", "'fast'", "number"]),
+        ("gpu_speed: 1\nmodels: {GMT: {throughput: {1: 1}}}", ["models.GMT", "did you mean 'GNMT'?"]),
+        ("gpu_speed: 1\nmodels: {GNMT: {troughput: {1: 1}}}", ["troughput", "did you mean 'throughput'?"]),
+        ("gpu_speed: 1\nmodels: {GNMT: {throughput: {}}}", ["models.GNMT.throughput", "at least 1"]),
+        ("gpu_speed: 1\nmodels: {GNMT: {throughput: {0: 1}}}", ["GNMT.throughput.0", "greater than 0"]),
+        ("gpu_speed: 1\nmodels: {GNMT: {throughput: {1: .nan}}}", ["GNMT.throughput.1", "finite"]),
+        ("gpu_speed: 1\nmodels: {GNMT: {throughput: {1: 2, 2: 1}}}", ["models.GNMT", "must not fall"]),
+        (
+            "gpu_speed: 1\nmodels: {GNMT: {throughput: {1: 1}, uncached: 1}}",
+            ["models.GNMT", "uncached needs dataset_gib"],
+        ),
+        (
+            "gpu_speed: 1\nmodels: {GNMT: {throughput: {1: 1}, process_gib: {machine: -1}}}",
+            ["GNMT.process_gib.machine", "-1", "greater than or equal to 0"],
+        ),
+        (
+            "gpu_speed: 1\nmodels: {res18: {throughput: {1: 1}}, ResNet18: {throughput: {1: 1}}}",
+            ["the same model twice", "'ResNet18'"],
+        ),
+    ],
+)
+def test_a_bad_file_is_refused(refused: Refused, text: str, told: list[str]) -> None:
+    """File, field, the value found and what is allowed are named."""
+    Path("own.yaml").write_text(text)
+    message = refused(SETTING)
+    for words in told:
+        assert words in message, message
+
+
+def test_a_file_that_is_not_there_is_refused(refused: Refused) -> None:
+    """A word without a dot or slash is the name of a table, anything else a file."""
+    assert "cannot read the sensitivity file" in refused(SETTING)
+    message = refused("performance.sensitivity=synergi")
+    assert "performance.sensitivity" in message
+    assert "did you mean 'synergy'?; or a file" in message
+
+
+def test_contents_of_the_file_are_part_of_the_run_key(artist: Callable[..., object]) -> None:
+    """A run with other sensitivities is another run, in another folder, though the setting is the same."""
+    for cpus in (1, 2):
+        text = f"gpu_speed: 1\nmodels: {{ResNet18: {{throughput: {{{cpus}: 1, 90: 9}}}}}}"
+        Path("own.yaml").write_text(text)
+        artist(SETTING)
+    assert len({each.parent.name.rpartition("-")[2] for each in Path("runs").glob("*/*/summary.json")}) == 2
