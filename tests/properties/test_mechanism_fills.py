@@ -13,11 +13,11 @@ from artist.core.view import Policy
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.engine.view import View
+from artist.performance.formulas.best_case import TOLERANCE
 from artist.policies.antman import AntMan
 from artist.policies.dally import Dally
 from artist.policies.gandiva import Gandiva
 from artist.policies.ordered import Ordered
-from artist.policies.parts.best_case import TOLERANCE
 from artist.policies.parts.fill import FILLS
 from artist.policies.themis import Themis
 from artist.policies.themis_gavel import ThemisGavel

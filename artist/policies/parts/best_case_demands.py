@@ -8,7 +8,7 @@ from artist.core.events import Finish
 from artist.core.job import Demand
 from artist.core.view import ClusterView
 from artist.policies.parts.adapted_view import AdaptedView
-from artist.policies.parts.best_case import BestCases
+from artist.policies.parts.best_case import BestCases, own_machine
 
 
 class BestCaseDemands:
@@ -43,10 +43,10 @@ class BestCaseDemands:
         return demand
 
     def _asked(self, view: ClusterView, job: int) -> Demand:
-        demand, own = view.demand(job), view.cluster.own
-        if not demand.gpus or demand.elastic or own is None:
+        demand = view.demand(job)
+        if not demand.gpus or demand.elastic:
             return demand
-        best = self._cases.of(view, job, demand.gpus_at(own.worth))
+        best = self._cases.of(view, job, demand.gpus_at(own_machine(view.cluster).worth))
         most_cpus, most_bytes = _most(view.cluster, demand)
         return replace(
             demand, cpus=min(best.cpus, most_cpus), memory_bytes=min(best.memory_bytes, most_bytes)

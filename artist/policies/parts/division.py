@@ -24,8 +24,9 @@ from artist.core.events import Finish, MachineEvent, Stop
 from artist.core.free import Free
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
+from artist.performance.formulas.best_case import TOLERANCE
 from artist.policies.parts.adapted_view import AdaptedView
-from artist.policies.parts.best_case import TOLERANCE, BestCases
+from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.mechanisms.api import Need
 
 Ints = npt.NDArray[np.int64]

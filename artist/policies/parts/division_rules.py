@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.view import ClusterView
+from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.division import Left, Tenant
 from artist.policies.parts.mechanisms.divider import Divider, Placed
 from artist.policies.parts.mechanisms.fronts import Fronts
@@ -32,12 +33,12 @@ class Optimum:
 
     Parameters
     ----------
-    memory_points_gib
-        Amounts of memory that are tried, GiB per GPU, ascending.
+    cases
+        Says what CPUs and memory are tried.
     """
 
-    def __init__(self, memory_points_gib: Sequence[float]) -> None:
-        self._fronts = Fronts(memory_points_gib)
+    def __init__(self, cases: BestCases) -> None:
+        self._fronts = Fronts(cases)
         self._divider = Divider()
 
     def __call__(

@@ -20,6 +20,7 @@ from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.view import ClusterView
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
 from artist.policies.parts.adapted_view import Adapter, as_it_is
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.best_case_demands import BestCaseDemands
@@ -30,7 +31,6 @@ from artist.policies.parts.parameters import check_part
 from artist.policies.parts.placement import gpus_to_place
 
 Ints = npt.NDArray[np.int64]
-_MEMORY_POINTS_GIB = (20.0, 62.5, 125.0, 187.5, 250.0)  # a GPU
 
 
 class Shares(NamedTuple):
@@ -148,7 +148,7 @@ class _KnowsBestCases:
     knows_models = True
     knows_performance = True
 
-    def __init__(self, memory_points_gib: Sequence[float] = _MEMORY_POINTS_GIB) -> None:
+    def __init__(self, memory_points_gib: Sequence[float] = MEMORY_POINTS_GIB) -> None:
         self._points = tuple(memory_points_gib)
 
     def _cases(self) -> BestCases:
@@ -213,11 +213,11 @@ class Opt(Dividing):
         self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
     ) -> Mapping[int, Allocation]:
         """Return what jobs hold, by job."""
-        return Optimum(self._points)(tenants, left, view)
+        return Optimum(self._cases())(tenants, left, view)
 
     def adapter(self) -> Adapter:
         """Return what divides by the program, and remembers what it solved."""
-        return Division(Optimum(self._points), self._cases())
+        return Division(Optimum(self._cases()), self._cases())
 
 
 class OwnFill(Fill):
