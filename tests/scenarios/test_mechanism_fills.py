@@ -2,14 +2,14 @@
 
 Jobs of model "hungry" want 6 CPUs a GPU, those of "frugal" 1, and with c CPUs a GPU an iteration of 1 s takes
 max(1, 6 / c) or max(1, 1 / c) seconds; machines have 4 CPUs a GPU if nothing else is said. So in proportion a
-hungry job takes 1.5 s an iteration.
+hungry job takes 1.5 s an iteration. "eager" is like hungry, but by the square: max(1, (6 / c)^2).
 """
 
 from dataclasses import replace
 
 import pytest
 
-from artist.core.cluster import CapacityEvent
+from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start, Stop
 from artist.core.job import Stages
 from artist.policies.antman import AntMan
@@ -25,7 +25,7 @@ from artist.testing.tiny import PlainPerformance, job, on, run_checked, seconds,
 from artist.units import seconds_to_ns
 
 HOUR = 3600
-WANTS = {"hungry": 6, "frugal": 1, "": 0}  # CPUs a GPU
+WANTS = {"hungry": 6, "eager": 6, "frugal": 1, "": 0}  # CPUs a GPU
 POLICIES = {
     "fifo": lambda fill: Ordered(order="fifo", fill=fill),
     "srtf": lambda fill: Ordered(order="srtf", preemptive=True, backfill=True, fill=fill),
@@ -43,7 +43,8 @@ POLICIES = {
 def slower(spec, allocation):
     """Return how much slower a job is than with all CPUs that it wants."""
     wants = WANTS[spec.model]
-    return max(1.0, *(wants * s.gpus / max(s.cpus, 0.1) for s in allocation.slices)) if wants else 1.0
+    lacking = max(1.0, *(wants * s.gpus / max(s.cpus, 0.1) for s in allocation.slices)) if wants else 1.0
+    return lacking**2 if spec.model == "eager" else lacking
 
 
 def hungry(job_id, *args, **demand):
@@ -52,6 +53,10 @@ def hungry(job_id, *args, **demand):
 
 def frugal(job_id, *args, **demand):
     return replace(job(job_id, *args, **demand), model="frugal")
+
+
+def eager(job_id, *args, **demand):
+    return replace(job(job_id, *args, **demand), model="eager")
 
 
 def simulate(jobs, cluster, policy, **options):
@@ -179,6 +184,41 @@ def test_greedy_leaves_elastic_jobs_their_shares():
     elastic = hungry("e", 2, min_gpus=2, max_gpus=4)
     _, events = simulate([elastic], tiny_cluster(1, 4, cpus=16), fifo("greedy"))
     assert cpus(events, 0) == [(0, [8])]
+
+
+def test_opt_gives_cpus_to_whom_they_are_worth_most():
+    """As with tune 3 CPUs are left of 12, but h gains 1/4 of its speed a CPU, e more: (5/4)^2, then (6/4)^2.
+
+    6 and 5 are worth 1.5 + 1.5625, 5 and 6 1.25 + 2.25: so e has 6. When e ends, after 4 s, h has 6.
+    """
+    jobs = [hungry("h"), eager("e", 1, 4), frugal("f")]
+    _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo("opt"))
+    assert [cpus(events, number) for number in range(3)] == [[(0, [5]), (4, [6])], [(0, [6])], [(0, [1])]]
+
+
+def test_opt_keeps_to_shares_beside_jobs_that_are_not_divided():
+    """Of 12 CPUs c has 9. E, which comes next, has the 3 that are left and h none, as in proportion.
+
+    When c ends at 4, they have 4 each at least, and of the 4 that are left e 2 and h 2.
+    """
+    for fill in ("tune", "opt"):
+        jobs = [job("c", 0, 4, cpus=9), eager("e", 1, 20, 1), hungry("h", 1, 20, 1)]
+        _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo(fill))
+        assert cpus(events, 1)[:2] == [(1, [3]), (4, [6])]
+        assert cpus(events, 2)[:2] == [(1, [0]), (4, [6])]
+
+
+def test_a_best_case_that_does_not_hold_there_takes_nothing_away():
+    """A job wants 1 CPU a GPU on m0, the cluster's own kind, and 6 on m1: there it keeps its share of 4."""
+
+    def by_machine(spec, allocation):
+        return max(1.0, *((1 + 5 * s.machine) * s.gpus / max(s.cpus, 0.1) for s in allocation.slices))
+
+    cluster = Cluster([Machine(f"m{i}", 0, "ab"[i], 2, cpus=8) for i in range(2)])
+    for fill in ("tune", "opt"):
+        jobs = [replace(job(f"j{i}", 2), model="new") for i in range(2)]
+        _, events = run_checked(jobs, cluster, fifo(fill), PlainPerformance(by_machine))
+        assert [cpus(events, number) for number in range(2)] == [[(0, [2])], [(0, [8])]]
 
 
 def test_cpu_jobs_keep_theirs_and_take_from_what_is_handed_out():
