@@ -120,6 +120,7 @@ class Synergy:
                 self._needs.pop(event.job, None)
                 self._best_cases.forget(event.job)
                 self._unbounded.forget(event.job)
+                self._last = None  # a CPU-only job may have left room
             elif isinstance(event, MachineEvent) or (isinstance(event, Stop) and event.reason == "evicted"):
                 self._last = None
 

@@ -22,6 +22,7 @@ from artist.policies.gandiva import Gandiva
 from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
 from artist.policies.parts.placement import CHOOSERS
+from artist.policies.synergy import Synergy
 from artist.policies.themis import Themis
 from artist.policies.themis_gavel import ThemisGavel
 from artist.policies.tiresias import Tiresias
@@ -218,6 +219,43 @@ class TestMuriThatGroups(PolicyConformance):
         held = [event.allocation for event in events if isinstance(event, Start | Change)]
         sizes = {allocation.group.name.count("+") + 1 for allocation in held if allocation.group}
         assert {2, self.most_jobs} <= sizes <= set(range(2, self.most_jobs + 1))
+
+
+SYNERGY = {
+    "tune": {"mechanism": "tune", "order": "las"},
+    "tune_as_in_the_program": {"lowered": "in_order", "least_free": "gpus", "hand_out": False},
+    "split": {"mechanism": "tune", "order": "srtf", "split": "when_faster", "pack_order": "descending"},
+    "greedy": {"mechanism": "greedy", "order": "srsf"},
+    "proportional": {"mechanism": "proportional", "order": "las2d", "pack_order": "ascending"},
+}
+
+
+class TestSynergyThatTunes(PolicyConformance):
+    """Rounds of 3 s, for jobs that need 2 CPUs a GPU, or 8."""
+
+    @pytest.fixture(autouse=True, params=SYNERGY)
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.kind: str = request.param
+
+    def make_policy(self) -> Policy:
+        return Synergy(**{"interval_s": 3, "memory_points_gib": [0.01], **SYNERGY[self.kind]})
+
+    def make_performance(self) -> Performance:
+        return PlainPerformance(_short_of_cpus)
+
+    def test_jobs_are_retuned_and_moved(self) -> None:
+        """With 3 CPUs a GPU jobs give up some for others, but for greedy, and shares are never tuned."""
+        cluster = tiny_cluster(3, 4, per_rack=2, cpus=12, memory_bytes=1 << 30)
+        result, events = self._all_finish(generated_jobs(0, 48), cluster)
+        assert result.columns["migrations"].sum() > 3
+        retuned = [e for e in events if isinstance(e, Change) and e.how == "retune"]
+        assert (len(retuned) > 1) == (self.kind not in ("greedy", "proportional"))
+
+
+def _short_of_cpus(spec: JobSpec, allocation: Allocation) -> float:
+    """Return how much slower a job is for want of CPUs; machines without any are not short of them."""
+    wanted = 8 if spec.user[1:] in ("0", "2") else 2
+    return max([1.0, *(wanted * s.gpus / s.cpus for s in allocation.slices if s.cpus)])
 
 
 class _OneResourceEach(PlacedPerformance):

@@ -134,26 +134,32 @@ def test_proportional_gives_shares_whatever_jobs_gain():
 
 
 @pytest.mark.parametrize(
-    ("pack_order", "small_first", "large_first"),
-    [("policy", (6, 6), (3, 9)), ("descending", (3, 9), (3, 9)), ("ascending", (6, 6), (6, 6))],
+    ("pack_order", "cpus", "small_first", "large_first"),
+    [
+        ("policy", 8, (6, 6), (3, 9)),
+        ("descending", 8, (3, 9), (3, 9)),
+        ("ascending", 8, (6, 6), (6, 6)),
+        ("descending", 12, (3, 9), (3, 9)),
+        ("ascending", 12, (3, 9), (3, 9)),
+    ],
 )
-def test_the_order_of_packing(pack_order, small_first, large_first):
-    """One GPU that wants 8 CPUs, two that want 10: which is packed first gets the 12 - 3 - 6 = 3 to spare."""
-    small, large = wants(8), wants(5, gpus=2)
-    (_, _, one), (_, _, two) = (
-        slices[0] for slices in started(run([small, large], pack_order=pack_order)[1])
-    )
+def test_the_order_of_packing(pack_order, cpus, small_first, large_first):
+    """One GPU wants 8 or 12 CPUs, two want 10: the first to be packed gets the 12 - 3 - 6 = 3 to spare."""
+    small, large = wants(cpus), wants(5, gpus=2)
+    [(_, _, one)], [(_, _, two)] = started(run([small, large], pack_order=pack_order)[1])
     assert (one, two) == small_first
-    (_, _, two), (_, _, one) = (
-        slices[0] for slices in started(run([large, small], pack_order=pack_order)[1])
-    )
+    [(_, _, two)], [(_, _, one)] = started(run([large, small], pack_order=pack_order)[1])
     assert (one, two) == large_first
 
 
 def test_jobs_that_want_as_much_are_packed_as_they_are_ranked():
-    """Descending: memory after CPUs after GPUs, then the order; here all but the rank is equal."""
-    shortest_first = run([wants(8, seconds=40), wants(8, seconds=20)], pack_order="descending", order="srtf")
-    assert started(shortest_first[1]) == [[(0, 1, 4)], [(0, 1, 8)]]
+    """Two jobs that want 8 CPUs: the second in the ranking finds 4, and its share of 3 is what it gets first.
+
+    Then the 1 that is left goes to it, the only one below its best case.
+    """
+    jobs = [wants(8, seconds=40), wants(8, seconds=20)]
+    for order, first in (("fifo", [[(0, 1, 8)], [(0, 1, 4)]]), ("srtf", [[(0, 1, 4)], [(0, 1, 8)]])):
+        assert started(run(jobs, pack_order="descending", order=order)[1]) == first
 
 
 class _Counting(Tune):
@@ -187,6 +193,7 @@ def test_a_job_on_a_machine_that_leaves_stays_to_the_end():
     leaves = [CapacityEvent(seconds_to_ns(5), "leave", 0, deadline_ns=seconds_to_ns(100))]
     result, log = run([wants(6, seconds=60), wants(3, at=6)], machines=2, capacity_events=leaves)
     assert started(log) == [[(0, 1, 6)], [(1, 1, 3)]]
+    assert changes(log) == []
     assert seconds(result, "finish_ns") == [30, 20]
 
 
@@ -197,6 +204,12 @@ def test_cpu_jobs_take_what_is_left_and_are_never_stopped():
     assert started(events) == [[(0, 0, 10)], [(0, 1, 2)]]
     result, _ = run([wants(12, seconds=80), replace(job("cpus", 0, 5, at=5, cpus=1), model="0")])
     assert seconds(result, "first_start_ns") == [0, 20]
+
+
+def test_a_job_that_was_skipped_for_a_cpu_job_runs_after_it():
+    """10 of 12 CPUs are a CPU-only job's until 15 s: at 10 s greedy has no 12 for a job, at 20 s it has."""
+    jobs = [replace(job("cpus", 0, 15, cpus=10), model="0"), wants(12, at=1)]
+    assert seconds(run(jobs, mechanism="greedy")[0], "first_start_ns") == [0, 20]
 
 
 def test_an_elastic_job_takes_the_most_that_fits():
@@ -218,6 +231,14 @@ def test_a_job_goes_to_gpus_of_one_type():
     result, events = run(mixed, cluster=Cluster(machines))
     assert started(events)[0] == [(0, 4, 12), (1, 2, 6)]
     assert seconds(result, "first_start_ns") == [0, 10, 0]
+
+
+def test_a_job_moves_to_the_first_type_when_that_is_free():
+    """3 GPUs of type a are taken until 10 s, so the second job is on type b until then."""
+    machines = [Machine(kind, 0, kind, 4, kind, cpus=12, memory_bytes=120 * GIB) for kind in "ab"]
+    _, log = run([wants(3, gpus=3), wants(3, gpus=3, seconds=30)], cluster=Cluster(machines))
+    assert started(log) == [[(0, 3, 9)], [(1, 3, 9)]]
+    assert changes(log) == [(10, 1, "migrate")]
 
 
 def test_a_job_is_split_for_more_cpus_if_that_is_faster():

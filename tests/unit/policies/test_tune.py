@@ -26,6 +26,15 @@ def test_one_that_does_not_fit_gets_the_lesser_of_best_case_and_share_in_each_di
     assert packed([(1, 9, 10), (1, 5, 10)])[1] == ((0, 1, 3, 10),)
 
 
+def test_a_job_goes_where_its_share_is_free_before_others_make_room():
+    """Machine 0 has fewer free GPUs, but no CPUs; machine 1 has 8, and the third wants 9: it gets 3 there."""
+    assert packed([(2, 12, 10), (1, 4, 10), (1, 9, 10)], machines=2) == [
+        ((0, 2, 12, 10),),
+        ((1, 1, 4, 10),),
+        ((1, 1, 3, 10),),
+    ]
+
+
 def test_who_needs_less_than_the_share_keeps_the_rest_for_others():
     """A job with a best case below its share takes no more when it has to go down: 1 CPU, not 3."""
     assert packed([(1, 1, 91), (1, 9, 10), (1, 1, 40)]) == [
@@ -158,6 +167,11 @@ def test_jobs_on_several_machines_are_handed_what_the_scarcest_has():
     assert packed([(5, 24, 50)], machines=2, mechanism=Tune()) == [((0, 4, 12, 40), (1, 1, 3, 10))]
     left = packed([(5, 24, 250), (1, 9, 1)], machines=2, mechanism=Tune())
     assert left == [((0, 4, 12, 120), (1, 1, 3, 30)), ((1, 1, 9, 1),)]
+    halves = [need(0, (2, 20, 20), where={0: 1, 1: 1}), need(1, (1, 6, 10), where={1: 1})]
+    assert packed(halves, machines=2, mechanism=Tune()) == [  # 3 + 9 and 3 + 6 CPUs: 9 on each
+        ((0, 1, 9, 10), (1, 1, 9, 10)),
+        ((1, 1, 3, 10),),
+    ]
 
 
 def test_a_job_whose_gpus_are_not_free_waits():
@@ -206,7 +220,7 @@ def test_shares_are_those_of_the_machine():
 
 
 def test_a_machine_of_another_kind_is_not_as_good():
-    """Both have 2 GPUs and 4 CPUs left: a share of machine 0, while the job's own machine 1 has shares of 6."""
+    """2 GPUs and 4 CPUs are left of both: a share on machine 0; where the job is, 6 CPUs are one."""
     machines = [Machine("a", 0, "a", 2, cpus=4), Machine("b", 0, "b", 4, cpus=12)]
     jobs = [need(0, (2, 8, 0), where={1: 2}), need(1, (2, 12, 0))]
     found = Tune(hand_out=False).pack(jobs, whole(Cluster(machines)), view({1: on((1, 2))}))
