@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from artist.core.cluster import Allocation, Cluster
@@ -224,20 +224,25 @@ def test_all_run_none_slower_than_with_its_share_and_nothing_is_given_twice(
 def test_never_below_tune_on_one_machine_that_stands_for_all(
     shapes: list[Shape], machines: int, hand_out: bool
 ):
-    """The upper bound: speeds relative to the share, weighted by GPUs, of the same jobs, server by server."""
+    """The upper bound: speeds relative to the share, weighted by GPUs, of the same jobs, server by server.
+
+    Tune hands out what is left of memory, in multiples of 10 GiB: 1.25 GiB a GPU for 8 of them are tried. A
+    best case may be 1 % slower than the share; opt may not use that, so tune is held to it as well.
+    """
+    every = [1.25 * (n + 1) for n in range(48)]
     cluster = servers(1, 8 * machines)
     jobs = believed(shapes, 8 * machines)
     view = view_of(cluster, jobs)
     cases = BestCases(POINTS, server_gpus=8)
     needs = [Need(n, Demand(job.gpus), *cases.of(view, n, job.gpus)) for n, job in enumerate(jobs)]
-    worth = [
-        sum(job.gpus * relative(job, cluster, given[n]) for n, job in enumerate(jobs))
-        for given in (
-            mechanism.pack(needs, all_free(cluster), view)
-            for mechanism in (Opt(POINTS, server_gpus=8), Tune(hand_out=hand_out))
-        )
-    ]
-    assert worth[0] >= worth[1] - 1e-4
+    tuned = Tune(hand_out=hand_out).pack(needs, all_free(cluster), view)
+    assume(all(relative(job, cluster, tuned[n]) >= 1 - 1e-9 for n, job in enumerate(jobs)))
+    given = Opt(every, server_gpus=8).pack(needs, all_free(cluster), view)
+    of_tune, of_opt = (
+        sum(job.gpus * relative(job, cluster, held[n]) for n, job in enumerate(jobs))
+        for held in (tuned, given)
+    )
+    assert of_opt >= of_tune - 1e-4
 
 
 def test_points_are_worked_out_once_for_jobs_alike():
