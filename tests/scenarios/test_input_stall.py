@@ -15,6 +15,7 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
+from artist.performance.effects.input_stall import InputStall
 from artist.performance.estimates import Noise
 from artist.performance.placed import PlacedPerformance
 from artist.run.build import Simulation, build, check_config
@@ -135,7 +136,7 @@ def test_a_policy_may_believe_other_sensitivities():
         def performance(self, truth):
             never = {name: replace(each, cpus=(0.25,), throughput=(1,), uncached=None)
                      for name, each in truth.input_stall.models.items()}  # fmt: skip
-            return truth.believing(never)
+            return truth.believing(InputStall(never, truth.input_stall.compute))
 
     seen = looking(estimates=NoNeed(level=0))
     assert seen[0][0] == close([64e9 / 2.4, 50e9])
