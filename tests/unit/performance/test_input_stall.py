@@ -101,8 +101,9 @@ def test_gpus_of_a_job_share_cpus_and_cache():
 
 def test_the_slowest_fed_slice_decides():
     """3 GPUs with 27 CPUs and 1 with 3: the fourth prepares for 0.64 s, all wait for it; with 9 none does."""
-    uneven = iteration_ms("ResNet18", 640, (0, 3, 27, 200), (1, 1, 3, 62.5), gpus=4)
-    assert uneven == close(640)
+    first = iteration_ms("ResNet18", 640, (0, 1, 3, 62.5), (1, 3, 27, 200), gpus=4)
+    last = iteration_ms("ResNet18", 640, (0, 3, 27, 200), (1, 1, 3, 62.5), gpus=4)
+    assert [first, last] == close([640, 640])
     even = iteration_ms("ResNet18", 640, (0, 3, 27, 200), (1, 1, 9, 62.5), gpus=4)
     assert even == close(640 / 2.4)
 
@@ -117,6 +118,12 @@ def test_processes_need_memory_on_each_machine():
     """2 GPUs on one machine run with 30 GiB; on two they need 20 each, so 15 + 15 page."""
     assert iteration_ms("GNMT", 120, (0, 2, 2, 30), gpus=2) == 120
     assert iteration_ms("GNMT", 120, (0, 1, 1, 15), (1, 1, 1, 15), gpus=2) == 12_000
+
+
+@pytest.mark.parametrize(("gib", "ms"), [(50, 120), (49, 12_000)])
+def test_processes_need_memory_for_each_gpu(gib, ms):
+    """10 GiB, and 10 for each of 4 GPUs: what GNMT has in the paper's Table 3."""
+    assert iteration_ms("GNMT", 120, (0, 4, 12, gib), gpus=4) == ms
 
 
 def test_equal_parts_on_mixed_gpus():
@@ -136,6 +143,13 @@ def test_parts_by_speed_on_mixed_gpus():
         for cpus in (18, 36)
     ]
     assert times == [close(640 / 2.4 * 2 / 5 * 2), close(640 / 2.4 * 2 / 5)]
+
+
+def test_equal_parts_where_mixing_brings_nothing():
+    """At 0.3 of (0.25 + 1) / 2 GPUs do no more than two V100, with equal parts: 9 CPUs feed the H100."""
+    compute = Compute(mixed_types="sum", mixed_efficiency=0.3)
+    slices = (0, 1, 9, 125), (2, 1, 9, 125)
+    assert iteration_ms("ResNet18", 640, *slices, gpus=2, compute=compute) == close(640 / 2.4)
 
 
 def test_an_elastic_job_keeps_the_work_of_its_iterations():
@@ -159,10 +173,16 @@ def test_the_share_does_not_depend_on_the_number_of_gpus(gpus):
 
 
 def test_the_share_is_what_machines_give_in_whole_cpus():
-    """5 GPUs, 28 CPUs: one GPU has 5 of them and half of them with 2 GPUs 5.5: 1.53 and 1.64."""
+    """5 GPUs, 28 CPUs: 5 with a GPU, 11 with two: 1.53 and 1.64. Of 7 GPUs the last two have 11, too."""
     stall, machine = InputStall(MODELS, Compute()), server(cpus=28, gpus=5)
-    shares = [stall.at_share("ResNet18", gpus, V100, machine) for gpus in (1, 2)]
-    assert shares == [pytest.approx(2.4 / 1.53), pytest.approx(2.4 / 1.64)]
+    shares = [stall.at_share("ResNet18", gpus, V100, machine) for gpus in (1, 2, 7)]
+    assert shares == [pytest.approx(2.4 / 1.53), pytest.approx(2.4 / 1.64), pytest.approx(2.4 / 1.64)]
+
+
+def test_the_share_of_faster_gpus():
+    """14 CPUs prepare for 14 / 9 of a V100, and the H100 eats for 4."""
+    share = InputStall(MODELS, Compute()).at_share("ResNet18", 1, H100, server(H100, "H100", 112, 2048))
+    assert share == pytest.approx(4 / (14 / 9))
 
 
 @pytest.mark.parametrize(("cpus", "memory_gib"), [(7, 500), (24, 100)])

@@ -1,0 +1,159 @@
+"""Compare our Synergy with the program of its authors, one difference after the other.
+
+    python scripts/agreement_synergy.py ../shared [CASE ...]
+
+prints a table per case: first with everything as in their program (github.com/msr-fiddle/synergy @1bb2bed,
+MIT), then with one thing after the other as it is here by default, then with all of them so, which are the
+paper's rules, then their own answer. Of the run that they publish (FIFO, one GPU a job, 128 GPUs, 9 jobs an
+hour) the finish time of every job is known: `equal` counts those of the window, jobs 4000 to 4999. Of the 100
+jobs of their dynamic trace, run under FIFO on 32 GPUs, only mean and p99 are, to the digits shown. The exit
+code is 1 if the first row of a case is not theirs.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from testbed import composed
+
+from artist.recording.metrics import distribution
+from artist.units import NS_PER_S
+
+Ints = npt.NDArray[np.int64]
+
+FOLDER = Path("reference", "synergy")
+_PUBLISHED = "golden_fifo_1gpu_9jobsperhour_seed42.csv"
+_HUNDRED = "dynamic_100job.csv"
+_CURVE, _HAND_OUT = "performance.stall=curve", "policy.hand_out=true"
+_STEPS = {  # of all mechanisms
+    "iterations need not fill a round": ["performance.whole_iterations_s=null"],
+    "a finish is noticed at once": ["overheads.notice_s=0"],
+    "least free by GPUs, then CPUs, then memory": ["policy.least_free=all"],
+}
+_TUNE_STEPS = {
+    "the fewest jobs make room": ["policy.lowered=fewest"],
+    "what is left is handed out": [_HAND_OUT],
+    "speed by the curve": [_CURVE],
+    "both of these": [_CURVE, _HAND_OUT],
+    "packed by descending demand": ["policy.pack_order=descending"],
+}
+_PAPER = [*chain(*_STEPS.values()), "policy.lowered=fewest", _CURVE, _HAND_OUT]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run of their program.
+
+    Attributes
+    ----------
+    policy
+        Our preset.
+    mean_h, p99_h
+        Their completion times, rounded.
+    finish
+        Column of the file of finish times, None where these are not known.
+    """
+
+    policy: str
+    mean_h: float
+    p99_h: float
+    finish: str | None = None
+
+    def overrides(self, shared: Path) -> list[str]:
+        """Return the command line of the same run here."""
+        common = ["experiment=synergy_golden", f"policy={self.policy}"]
+        if self.finish is not None:
+            return [*common, "workload=synergy", "seed=42"]
+        jobs = ["workload=synergy_replay", f"workload.path={shared / FOLDER / _HUNDRED}", "~workload.jobs"]
+        return [*common, *jobs, "arrivals.first_s=8", "cluster.machines=4", "stop.jobs=null"]
+
+    def steps(self) -> list[tuple[str, list[str]]]:
+        """Return what to run: everything as theirs, then one thing as ours, then all."""
+        single = _STEPS | (_TUNE_STEPS if self.policy == "synergy" else {})
+        rows = [("as their program", []), *((f"but {label}", values) for label, values in single.items())]
+        rows.append(("the paper's rules", _PAPER))
+        if self.policy == "synergy":
+            rows.append(("the same, by descending demand", [*_PAPER, "policy.pack_order=descending"]))
+        return rows
+
+
+CASES = {
+    "tune": Case("synergy", 21.8766, 156.93, "finish_s_fifo_tune"),
+    "proportional": Case("synergy_proportional", 81.0886, 214.61, "finish_s_fifo_proportional"),
+    "tune-100": Case("synergy", 3.68, 9.6),
+    "proportional-100": Case("synergy_proportional", 4.62, 12.4),
+    "greedy-100": Case("synergy_greedy", 3.88, 10.4),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a run gives: statistics of completion times, and of how many jobs the finish times are theirs."""
+
+    mean_h: float
+    p99_h: float
+    equal: int | None
+    cpu_s: float
+
+
+def run(case: Case, shared: Path, overrides: Sequence[str] = ()) -> Answer:
+    """Run a case under more overrides."""
+    simulation = composed([*case.overrides(shared), *overrides])
+    before_s = time.process_time()
+    result = simulation.run([])
+    cpu_s = time.process_time() - before_s
+    window = slice(*(result.window or (None,)))
+    finish_ns, submit_ns = (result.columns[name][window] for name in ("finish_ns", "submit_ns"))
+    equal = None
+    if case.finish is not None:
+        equal = int((finish_ns == _known_ns(shared / FOLDER / _PUBLISHED, case.finish)[window]).sum())
+    times = distribution(finish_ns - submit_ns)
+    return Answer((times["mean"] or 0) / 3600, (times["p99"] or 0) / 3600, equal, cpu_s)
+
+
+@cache
+def _known_ns(path: Path, column: str) -> Ints:
+    """Return the finish times of their run, -1 for a job that had not finished."""
+    return (pd.read_csv(path)[column].fillna(-1 / NS_PER_S) * NS_PER_S).round().to_numpy(np.int64)
+
+
+def agrees(case: Case, ours: Answer) -> bool:
+    """Return whether an answer is theirs: all finish times, or the statistics to their digits."""
+    if ours.equal is not None:
+        return ours.equal == 1000
+    return round(ours.mean_h, 2) == case.mean_h and round(ours.p99_h, 1) == case.p99_h
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the tables; return 1 if a case does not agree."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("shared", type=Path, help="folder of reference material and traces")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; default: all")
+    arguments = parser.parse_args(argv)
+    far = []
+    for name in arguments.cases or CASES:
+        case = CASES[name]
+        print(f"{name}\n{'':50}{'equal':>6}{'mean JCT h':>12}{'diff %':>9}{'p99 h':>9}{'CPU s':>8}")
+        for place, (label, overrides) in enumerate(case.steps()):
+            ours = run(case, arguments.shared, overrides)
+            if not place and not agrees(case, ours):
+                far.append(name)
+            equal, off = "" if ours.equal is None else ours.equal, 100 * (ours.mean_h / case.mean_h - 1)
+            row = f"{label:50}{equal:>6}{ours.mean_h:12.4f}{off:9.2f}{ours.p99_h:9.2f}{ours.cpu_s:8.1f}"
+            print(row, flush=True)
+        print(f"{'theirs':50}{'':6}{case.mean_h:12}{'':9}{case.p99_h:9}\n")
+    if far:
+        print(f"not as theirs: {', '.join(far)}", file=sys.stderr)
+    return 1 if far else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
