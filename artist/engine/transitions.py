@@ -1,6 +1,6 @@
 """What can happen to a job: start, change, stop, eviction, finish. Each books time, resources and costs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from artist.core.cluster import Allocation, tier_of
 from artist.core.events import Change, Event, Finish, Start, StartKind, Stop
@@ -14,6 +14,13 @@ from artist.performance.api import Changed
 class Transitions:
     """Moves jobs between waiting, running and finished.
 
+    Parameters
+    ----------
+    jobs, machines, overheads, note
+        What it moves, what that costs, and what hears of it.
+    first_delays_ns
+        Delay of the first start by job, beside the overhead.
+
     Attributes
     ----------
     changed
@@ -23,12 +30,18 @@ class Transitions:
     """
 
     def __init__(
-        self, jobs: JobTable, machines: MachineTable, overheads: Overheads, note: Callable[[Event], None]
+        self,
+        jobs: JobTable,
+        machines: MachineTable,
+        overheads: Overheads,
+        note: Callable[[Event], None],
+        first_delays_ns: Sequence[int],
     ) -> None:
         self._jobs = jobs
         self._machines = machines
         self._overheads = overheads
         self._note = note
+        self._first_delays_ns = first_delays_ns
         self._last_held: dict[int, Allocation] = {}  # of stopped jobs, to tell a resume from a restart
         self.changed: dict[int, Changed] = {}
         self.placements = [0, 0, 0]
@@ -104,7 +117,10 @@ class Transitions:
     def _start(self, job: int, after: Allocation, now: int) -> Start:
         back = same_machines(self._last_held.pop(job, None), after)
         how: StartKind = "start" if not self._jobs.starts[job] else "resume" if back else "restart"
-        return Start(now, job, after, how, self._overheads.delay_ns(how, self._jobs.specs[job]))
+        delay_ns = self._overheads.delay_ns(how, self._jobs.specs[job])
+        if how == "start":
+            delay_ns += self._first_delays_ns[job]
+        return Start(now, job, after, how, delay_ns)
 
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
         jobs, spec = self._jobs, self._jobs.specs[job]

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
+from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.performance.api import Performance
 from artist.randomness import child_generator
 
+Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
@@ -26,6 +28,10 @@ class Estimates(Protocol):
     def performance(self, truth: Performance) -> Performance:
         """Return the iteration times that policies see, before `factors`; by default the true ones."""
         return truth
+
+    def first_delays_ns(self, jobs: Sequence[JobSpec], believed: Performance, cluster: Cluster) -> Ints:
+        """Return by how much finding out delays the first run of each job, shape (n_jobs,); by default 0."""
+        return np.zeros(len(jobs), dtype=np.int64)
 
 
 class Exact(Estimates):

@@ -1,6 +1,6 @@
 """How many CPUs and how much memory jobs use for their input, and would use at best: for records of a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -9,9 +9,7 @@ from artist.core.job import Demand, JobSpec
 from artist.performance.api import Ints
 from artist.performance.effects.compute import scaled
 from artist.performance.effects.input_stall import InputStall
-
-SATURATED = 0.01  # at most this share slower than the best (Synergy, section 3.2)
-_GIB = 1 << 30
+from artist.performance.formulas.best_case import best_case, points
 
 
 class InputUse:
@@ -27,7 +25,7 @@ class InputUse:
 
     def __init__(self, stall: InputStall) -> None:
         self._stall = stall
-        self._best: dict[tuple[str, Demand], tuple[int, int]] = {}
+        self._best: dict[tuple[str, Demand, int], tuple[int, int]] = {}
 
     def in_use(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, iteration_ns: int
@@ -48,35 +46,29 @@ class InputUse:
         cpus, processes, spare = 0.0, 0, 0
         for s, part in zip(slices, parts, strict=True):
             cpus += min(s.cpus, s.gpus * model.preparing(part * full_ns / iteration_ns))
-            needed = min(s.memory_bytes, model.machine_bytes + model.gpu_bytes * s.gpus)
+            needed = min(s.memory_bytes, model.needs(s.gpus))
             processes, spare = processes + needed, spare + s.memory_bytes - needed
         return cpus, float(processes + min(spare, model.dataset_bytes))
 
     def best_case(self, spec: JobSpec, cluster: Cluster) -> tuple[int, int]:
         """Return the least CPUs and bytes of memory, in all, with which a job is as fast as it gets.
 
-        On as few machines of the cluster's own kind as hold its GPUs, with no more than they have: the least
-        whole CPUs with which it is at most SATURATED slower than with all, and given these the least whole
-        GiB likewise.
+        By the rule of `artist.performance.formulas.best_case`, on as few machines of the cluster's own kind
+        as hold its GPUs.
         """
         demand, own = spec.demand, cluster.own
         if not demand.gpus or not spec.model or own is None:
             return demand.cpus, demand.memory_bytes
-        key = (spec.model, demand)
+        key = (spec.model, demand, spec.compute_ns)
         if key not in self._best:
-            machines = -(-demand.gpus // own.gpus)
-            cpus = np.arange(1, max(own.cpus * machines, 1) + 1)
-            memory = np.append(np.arange(0, own.memory_bytes * machines, _GIB), own.memory_bytes * machines)
             allocation = Allocation(tuple(_fewest(demand.gpus, cluster)))
             compute_ns = scaled(spec.compute_ns, demand.measured_speed / own.speed)
 
-            def least(cpus: Ints, memory: Ints) -> int:
-                stall_ns = self._stall.on_grid(spec, allocation, cluster, compute_ns, cpus, memory)
-                times = compute_ns + stall_ns
-                return int(np.argmax(times <= times.min() * (1 + SATURATED)))
+            def iteration_ns(cpus: Sequence[int], memory_bytes: Sequence[int]) -> Ints:
+                grid = np.array(cpus)[:, None], np.array(memory_bytes)[None, :]
+                return compute_ns + self._stall.on_grid(spec, allocation, cluster, compute_ns, *grid)
 
-            fewest = cpus[least(cpus, memory[-1:])]
-            self._best[key] = int(fewest), int(memory[least(fewest[None], memory)])
+            self._best[key] = best_case(iteration_ns, *points(own, demand.gpus))
         return self._best[key]
 
 

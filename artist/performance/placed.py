@@ -22,7 +22,6 @@ from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stages import NetworkStage, StageTimes
-from artist.performance.formulas.input_rate import Sensitivity
 from netmodels.api import Fabric, NetworkModel, Profile, SystemSettings
 
 _FIELDS = IterationParts._fields
@@ -90,11 +89,10 @@ class PlacedPerformance:
         self._effects = [(_FIELDS.index(effect.part), effect.ns) for effect in chain]
         self._uncapped = self._effects[1:]  # of most jobs: a call a price less
 
-    def believing(self, models: Mapping[str, Sensitivity]) -> Self:
-        """Return the same but for what CPUs and memory do, by model, as a policy may believe it."""
+    def believing(self, input_stall: InputStall | None) -> Self:
+        """Return the same but for what CPUs and memory do, as a policy may believe it."""
         other = copy(self)
-        kind = InputStall if self.input_stall is None else type(self.input_stall)
-        other._set_chain(kind(models, self._compute))
+        other._set_chain(input_stall)
         return other
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:

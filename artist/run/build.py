@@ -135,7 +135,7 @@ def build(config: Config) -> Simulation:
     network, system = build_network(config.network, topology)
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
-    estimates = part(config.estimates, "estimates", ("factors", "performance"))
+    estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
     source = part(config.workload, "workload", ("table",))
     compute, stall = build_compute(config.performance)
     arrivals = part(config.arrivals, "arrivals", ("apply",))

@@ -176,6 +176,8 @@ def asked(run: RunFiles) -> dict[str, Asked]:
             )
         else:
             made[job] = Asked(int(gpus), None, elastic=None, utilisation=busy, delays_ns=None)
+    if run.config["estimates"].get("charge"):  # what it delays first runs by is not in the run folder
+        made = {job: replace(each, delays_ns=None) for job, each in made.items()}
     return made
 
 

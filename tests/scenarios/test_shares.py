@@ -4,6 +4,8 @@ Two machines of 2 GPUs, 10 CPUs and 100 bytes. A job that runs waits for input a
 CPUs and 30 bytes, and would be as fast as it gets with 8 CPUs and 40 bytes.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -127,22 +129,35 @@ def test_a_machine_that_leaves_counts_to_its_deadline():
 
 
 def test_waiting_does_not_count_as_held():
-    """Held 0 to 4 s (6 CPUs) and 8 to 14 s (1 CPU): (24 + 6) / 10; b, which never runs, has no mean.
+    """Held 0 to 4 s (6 CPUs) and 8 to 14 s (1 CPU): (24 + 6) / 10; b from 10 to 14 s; c never.
 
-    The run ends at 14 s, with a on the GPUs.
+    The run ends at 14 s, with a and b on the GPUs: 1 of 20 CPUs, from 10 s on 1 + 2.
     """
     script = {
         0: lambda v, p: p.place(0, on((0, 2, 6, 60))),
         4: lambda v, p: p.stop(0),
         8: lambda v, p: p.place(0, on((1, 2, 1, 10))),
+        10: lambda v, p: p.place(1, on((0, 2, 2, 70))),
     }
     stop = StopRule(time_ns=seconds_to_ns(14))
-    jobs = [job("a", 2, 20), job("b", 2, 20)]
+    jobs = [job("a", 2, 20), job("b", 2, 20), job("c", 2, 20)]
     resources, recorder, result = run(jobs, script, stop=stop)
     cpus, memory = mean_held(recorder, result.end_ns)
-    assert cpus == pytest.approx([3, np.nan], nan_ok=True)
-    assert memory == pytest.approx([(4 * 60 + 6 * 10) / 10, np.nan], nan_ok=True)
-    assert column(resources, "cpus_held") == [(0, 0.3), (4, 0), (8, 0.05)]
+    assert cpus == pytest.approx([3, 2, np.nan], nan_ok=True)
+    assert memory == pytest.approx([(4 * 60 + 6 * 10) / 10, 70, np.nan], nan_ok=True)
+    assert column(resources, "cpus_held") == [(0, 0.3), (4, 0), (8, 0.05), (10, 0.15)]
+
+
+def test_a_stop_within_the_delay_ends_what_is_held():
+    """Starts at 0 (5 s), is stopped at 2, resumes at 4 s (no delay) for 20 s: held to 2 s and from 4 s on."""
+    script = {
+        0: lambda v, p: p.place(0, on((0, 2, 6, 60))),
+        2: lambda v, p: p.stop(0),
+        4: lambda v, p: p.place(0, on((0, 2, 6, 60))),
+    }
+    resources, _, _ = run([job("a", 2, 10)], script, overheads=Overheads(start_s=5))
+    assert column(resources, "cpus_held") == [(0, 0.3), (2, 0), (4, 0.3), (24, 0)]
+    assert column(resources, "cpus_used") == [(0, 0), (4, 0.2), (24, 0)]
 
 
 def test_a_job_on_two_machines_holds_what_it_holds_on_both():
@@ -175,6 +190,16 @@ def test_the_summary_has_throughput_and_the_times_of_short_and_long_jobs():
     said = summarise_inputs(result)
     assert said["relative_throughput"] == 0.5
     assert (said["jct_long_s"]["mean"], said["jct_short_s"]["mean"]) == (2 * hours, 2 * hours - 2)
+
+
+def test_throughputs_count_alike():
+    """1 s of stall beside 1 s, and beside 3 s, of computing: the mean of 1 / 2 and 3 / 4, not 4 / 6."""
+    script = {0: lambda v, p: [p.place(j, on((j, 2, 6, 60))) for j in (0, 1)]}
+    _, _, result = run([job("a", 2, 10), job("b", 2, 5)], script)
+    seconds = {"compute_ns": (1, 3), "input_stall_ns": (1, 1)}
+    columns = {name: np.array(parts) * NS_PER_S for name, parts in seconds.items()}
+    result = replace(result, columns={**result.columns, **columns})
+    assert summarise_inputs(result)["relative_throughput"] == 0.625
 
 
 def test_jobs_outside_the_window_do_not_count():

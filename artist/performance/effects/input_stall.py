@@ -38,7 +38,7 @@ class InputStall:
 
     def __init__(self, models: Mapping[str, Sensitivity], compute: Compute) -> None:
         self.models = models
-        self._compute = compute
+        self.compute = compute
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
         """Return how long an iteration waits for input, in ns; 0 for a CPU-only job."""
@@ -72,18 +72,18 @@ class InputStall:
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
         """Return what one GPU is fed, relative to what one of the reference eats; the least of them all."""
         known = self.models[model]
-        return known.speed * _rate(known, allocation.slices, self._compute.parts(allocation, cluster))
+        return known.speed * _rate(known, allocation.slices, self.compute.parts(allocation, cluster))
 
     def rate_on_grid(
         self, model: str, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints
     ) -> Floats:
         """Return `rate` with other CPUs and memory in all."""
-        known, parts = self.models[model], self._compute.parts(allocation, cluster)
+        known, parts = self.models[model], self.compute.parts(allocation, cluster)
         return known.speed * _rate_on_grid(known, allocation, parts, cpus, memory_bytes)
 
     def parts(self, allocation: Allocation, cluster: Cluster) -> Parts:
         """Return how many times an equal part of the samples each GPU of each slice takes; None for equal."""
-        return self._compute.parts(allocation, cluster)
+        return self.compute.parts(allocation, cluster)
 
     def at_share(self, model: str, gpus: int, measured_speed: float, machine: Machine) -> float:
         """Return time with what machines give in proportion to GPUs / compute time, for a job of a model.

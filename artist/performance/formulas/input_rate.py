@@ -39,6 +39,8 @@ class Sensitivity:
         Throughput where storage delivers everything; None where fetching never limits.
     machine_bytes, gpu_bytes
         What the processes of a job need on each of its machines, and for each GPU.
+    full
+        Throughput of a GPU that never waits; 0 for the last one measured.
     """
 
     cpus: tuple[float, ...]
@@ -48,6 +50,7 @@ class Sensitivity:
     uncached: float | None = None
     machine_bytes: int = 0
     gpu_bytes: int = 0
+    full: float = 0.0
 
     def prepared(self, cpus: float) -> float:
         """Return the rate at which so many CPUs a GPU prepare samples."""
@@ -88,15 +91,19 @@ class Sensitivity:
     def _pieces(self) -> tuple[tuple[float, ...], ...]:
         """Return where the curve bends; begin, rate there and slope of each piece, from no CPUs on."""
         n = self.throughput.index(self.throughput[-1]) + 1
-        points, rates = self.cpus[:n], [each / self.throughput[-1] for each in self.throughput[:n]]
+        points, rates = self.cpus[:n], [each / self._full for each in self.throughput[:n]]
         begins, bases = (0.0, *points), (0.0, *rates)
         rises = [(bases[i + 1] - bases[i]) / (begins[i + 1] - begins[i]) for i in range(n)]
-        return points, begins, bases, (*rises, 1 / points[-1])
+        return points, begins, bases, (*rises, rates[-1] / points[-1])
 
     @cached_property
     def _arrays(self) -> tuple[Floats, ...]:
         return tuple(np.array(each) for each in self._pieces)
 
+    @property
+    def _full(self) -> float:
+        return self.full or self.throughput[-1]
+
     @cached_property
     def _storage(self) -> float:
-        return float("inf") if self.uncached is None else self.uncached / self.throughput[-1]
+        return float("inf") if self.uncached is None else self.uncached / self._full

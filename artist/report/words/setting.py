@@ -208,5 +208,7 @@ def _estimates(config: Mapping[str, Any]) -> str:
         "Noise": f"policies that ask for durations are told noisy ones (level {section.get('level')})",
         "WrongFraction": f"policies that ask for durations are told wrong ones of {section.get('fraction')} "
         "of the jobs",
+        "OptimisticProfiling": "policies believe a few measured CPU counts and the rest filled in"
+        + (", which delays first runs" if section.get("charge") else ""),
     }
     return known.get(name, f"durations are estimated by {name}" if name else "")

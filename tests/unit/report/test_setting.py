@@ -125,6 +125,8 @@ def test_nothing_is_said_of_what_is_not_known(said: Callable[..., str]) -> None:
         ("overheads", {**FREE, "table": "/x/delays.csv"}, "delays by model and GPUs from delays.csv"),
         ("overheads", {"on_stop": "keep"}, "Assumed: a stopped job loses no work"),
         ("estimates", {"_target_": "a.Noise", "level": 0.2}, "noisy ones (level 0.2)"),
+        ("estimates", {"_target_": "a.OptimisticProfiling", "charge": False}, "and the rest filled in"),
+        ("estimates", {"_target_": "a.OptimisticProfiling", "charge": True}, "in, which delays first runs"),
         ("cluster", {"machines": 4, "failures": {"mtbf_h": 9}}, "machines fail at random"),
     ],
 )
