@@ -86,6 +86,14 @@ class Free:
         """Return the free CPUs and memory of one machine."""
         return self._cpus[machine], self._memory[machine]
 
+    def with_resources(self, cpus: Ints, memory_bytes: Ints) -> "Free":
+        """Return the same GPUs with other CPUs and memory, shape (n_machines,); none on closed machines."""
+        if self.accepts is not None:
+            cpus, memory_bytes = cpus * self.accepts, memory_bytes * self.accepts
+        columns = array("q", cpus.tobytes()), array("q", memory_bytes.tobytes())
+        gpus, buckets = self._gpus[:], self.buckets.copy()
+        return Free(self.cluster, gpus, *columns, self.accepts, buckets=buckets, sizes=self._sizes)
+
     def take(self, allocation: Allocation) -> None:
         """Use up what an allocation with GPUs of its own holds.
 

@@ -125,11 +125,17 @@ class JobColumns(Protocol):
 
     @property
     def compute_ns(self) -> Ints:
-        """Compute time of an iteration at the GPUs asked for (`knows_iterations`)."""
+        """Compute time of an iteration as the trace has it, at the GPUs asked for (`knows_iterations`).
+
+        Where jobs wait for input, with the wait at the proportional share of CPUs and memory.
+        """
 
     @property
     def ideal_ns(self) -> Ints:
-        """Believed time of the whole job alone, without communication (`knows_durations`)."""
+        """Believed time of the whole job alone, without communication (`knows_durations`).
+
+        Where jobs wait for input, at the proportional share of CPUs and memory; so is `remaining_ns`.
+        """
 
     @property
     def remaining_ns(self) -> Ints:

@@ -33,14 +33,16 @@ class Known:
         factors: Floats,
         profiled: Profiled,
         best_cases: BestCases,
+        share: Floats | None,
     ) -> None:
         kinds = ("durations", "iterations", "models", "performance", "stages")
         self.declared = frozenset(kind for kind in kinds if getattr(policy, f"knows_{kind}", False))
         self.policy = type(policy).__name__
-        self.factors = factors
+        self.factors = factors if share is None else factors * share
+        self.share = share
         self.profiled = profiled
         self.best_cases = best_cases
-        self.exact = bool((factors == 1.0).all())
+        self.exact = bool((self.factors == 1.0).all())
         self._specs = specs
         self._performance = performance
 
@@ -209,7 +211,8 @@ class Columns:
     @lazy
     def compute_ns(self) -> Ints:
         self._known.require("iterations")
-        return self._vectors.compute_ns[self.job]
+        compute, share = self._vectors.compute_ns[self.job], self._known.share
+        return compute if share is None else np.rint(compute * share[self.job]).astype(np.int64)
 
     @lazy
     def ideal_ns(self) -> Ints:

@@ -106,8 +106,7 @@ class Engine:
         belief = Belief(specs, self.jobs.held, self.running, believed, factors, consolidated)
         best_cases = BestCases(specs, cluster, belief, consolidated)
         share = believed.at_share(specs, cluster) if isinstance(believed, AtShare) else None
-        alone = factors if share is None else factors * share
-        known = Known(policy, specs, believed, alone, profiled, best_cases)
+        known = Known(policy, specs, believed, factors, profiled, best_cases, share)
         meter = BandwidthMeter(self.machines, performance, self.running)
         self._state = State(self.jobs, self.machines, known, belief, meter, signals or {})
         self._time_limit, self._window = _limits(stop or StopRule(), len(specs))

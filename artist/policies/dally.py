@@ -38,7 +38,7 @@ from artist.core.cluster import TIERS, Allocation, Tier, tier_of
 from artist.core.events import Finish, Stop
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.fill import AnyFill, fill_of
+from artist.policies.parts.fill import AnyFill, adapter_of, fill_of
 from artist.policies.parts.leases import Leases
 from artist.policies.parts.nearness import apart
 from artist.policies.parts.offers import Offers
@@ -81,6 +81,7 @@ class Dally:
             raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
+        self._adapt = adapter_of(self, self.fill)
         self._placers = {tier: Placer(Consolidate(tier), fill_of(self.fill)) for tier in TIERS}
         default: dict[WaitTier, int] = {
             "machine": seconds_to_ns(self.machine_timer_h * _HOUR_S if self.delay else 0),
@@ -96,6 +97,7 @@ class Dally:
 
     def decide(self, view: ClusterView) -> Plan:
         """Offer what is idle, and what has come to the end of its lease."""
+        view = self._adapt(view)
         for event in view.news:
             if isinstance(event, Stop | Finish):
                 self._count_renewals(event.job, event.time_ns)

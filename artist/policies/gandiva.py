@@ -44,7 +44,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.fill import AnyFill, fill_of
+from artist.policies.parts.fill import AnyFill, adapter_of, fill_of
 from artist.policies.parts.growth import Growth
 from artist.policies.parts.nearness import apart, span
 from artist.policies.parts.pairs import Pairs
@@ -76,6 +76,7 @@ class Gandiva:
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
+        self._adapt = adapter_of(self, self.fill)
         fill = fill_of(self.fill)
         self._affinity = Affinity(self.seed)
         self._placer, self._nearest = Placer(self._affinity, fill), Placer(Consolidate(), fill)
@@ -92,6 +93,7 @@ class Gandiva:
 
     def decide(self, view: ClusterView) -> Plan:
         """Take the first step that changes something, and ask to be called again at once for the others."""
+        view = self._adapt(view)
         self._follow(view)
         plan = view.plan()
         for step in self._steps:

@@ -42,7 +42,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock, Loading
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
-from artist.policies.parts.fill import AnyFill
+from artist.policies.parts.fill import AnyFill, adapter_of
 from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule, Shared
 from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of, ranking
 from artist.policies.parts.parameters import STRICT
@@ -79,6 +79,7 @@ class Muri:
     def __post_init__(self) -> None:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
+        self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         clock = Clock(self.group_slowdown, self.ordering, self.loading)
         self._grouping = Grouping(GroupingRule(self.most_jobs, self.matching, clock))
@@ -93,6 +94,7 @@ class Muri:
 
     def decide(self, view: ClusterView) -> Plan:
         """Rank, take, group and place, if something changed."""
+        view = self._adapt(view)
         plan = view.plan()
         news = self._hear(view)
         if news:

@@ -21,7 +21,7 @@ from artist.core.events import Arrival, Stop
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.fill import AnyFill
+from artist.policies.parts.fill import AnyFill, adapter_of
 from artist.policies.parts.orders import FIFO, AnyOrder, Ints, adopt_knowledge, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
@@ -48,6 +48,7 @@ class Ordered:
     def __post_init__(self) -> None:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
+        self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         self._strict = StrictQueue()
         self._overtaking = WaitingQueue() if self.backfill else None
@@ -55,6 +56,7 @@ class Ordered:
 
     def decide(self, view: ClusterView) -> Plan:
         """Start, and with preemption stop, jobs by the order."""
+        view = self._adapt(view)
         plan = view.plan()
         if not view.n_waiting:
             return plan.done()

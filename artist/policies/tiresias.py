@@ -34,7 +34,7 @@ from pydantic.dataclasses import dataclass
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
-from artist.policies.parts.fill import AnyFill
+from artist.policies.parts.fill import AnyFill, adapter_of
 from artist.policies.parts.gittins import gittins_index
 from artist.policies.parts.orders import ranking
 from artist.policies.parts.parameters import STRICT
@@ -72,6 +72,7 @@ class Tiresias:
     def __post_init__(self) -> None:
         self._check()
         self._thresholds = np.array([seconds_to_ns(t) for t in self.thresholds_gpu_s], dtype=np.int64)
+        self._adapt = adapter_of(self, self.fill)
         self._high = placer_of(self.placement_high_skew, self.fill, self.seed)
         self._low = placer_of(self.placement_low_skew, self.fill, self.seed)
         self._placers: dict[int, Placer] = {}
@@ -92,6 +93,7 @@ class Tiresias:
 
     def decide(self, view: ClusterView) -> Plan:
         """Run the jobs of the first queues."""
+        view = self._adapt(view)
         plan = view.plan()
         self._hear(view)
         if self.promote_knob is not None:

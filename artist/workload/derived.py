@@ -71,7 +71,7 @@ class DerivedTrace:
             GPUs of a job: always one, or by the shares of `GPU_SHARES`.
         """
 
-        jobs: int = Field(default=6000, ge=1, le=10_000_000)
+        jobs: int = Field(default=8000, ge=1, le=10_000_000)
         jobs_per_hour: NonNegativeFloat | None = 9.0
         split: tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat] = (20.0, 70.0, 10.0)
         durations: Literal["production", "short"] = "production"

@@ -172,18 +172,20 @@ def test_what_is_recorded_of_resources_is_what_a_recount_finds(case: Case) -> No
     specs = sorted(case.jobs, key=lambda spec: spec.submit_ns)
     performance = PlainPerformance(slow=capped)
     for seed in range(case.seed, case.seed + 2):
-        resources = Resources(specs, chaos_cluster(), performance.stages)
+        resources = Resources(specs, chaos_cluster(), performance.stages, lambda *_: (0.3, 0.7))
         counted = CountedUse(specs)
         result = replace(case, seed=seed).engine((resources, counted), performance).run()
         resources.close(result.end_ns)
-        rows = np.array(resources.row_values).reshape(-1, len(RESOURCE_COLUMNS))
+        rows = np.array(resources.row_values).reshape(-1, len(resources.columns))
         assert resources.row_ns[-1] == result.end_ns
         assert not rows[-1].any()
         blocked = [Fraction(0)] * len(rows)  # integral over each row
-        for start, end, gpu, blocking in counted.pieces:
+        for start, end, gpu, blocking, *cpus in counted.pieces:
             row = int(np.searchsorted(resources.row_ns, start, side="right")) - 1
             assert end <= resources.row_ns[row + 1]
             assert rows[row, RESOURCE_COLUMNS.index("gpu")] == pytest.approx(float(gpu), rel=1e-12)
+            shares = [rows[row, resources.columns.index(name)] for name in ("cpus_held", "cpus_used")]
+            assert shares == pytest.approx(list(map(float, cpus)), rel=1e-12)
             blocked[row] += blocking * (end - start)
         expected = [float(blocked[i] / span) for i, span in enumerate(np.diff(resources.row_ns).tolist())]
         assert rows[:-1, RESOURCE_COLUMNS.index(BLOCKING)] == pytest.approx(expected, rel=1e-12)
@@ -192,17 +194,19 @@ def test_what_is_recorded_of_resources_is_what_a_recount_finds(case: Case) -> No
 class CountedUse:
     """Observer that counts anew what is in use whenever something may have changed, in fractions.
 
-    Pieces are (start, end, use of the GPUs, blocking index in the middle), which is its mean, as it grows
-    along a line. A job of no stages is on its GPUs while it computes.
+    Pieces are (start, end, use of the GPUs, blocking index in the middle, CPUs held, CPUs used); the index in
+    the middle is its mean, as it grows along a line. A job of no stages is on its GPUs while it computes, and
+    uses 0.3 CPUs while it makes progress.
     """
 
     rates = True
 
     def __init__(self, specs: Sequence[JobSpec]) -> None:
         self.specs = specs
-        self.pieces: list[tuple[int, int, Fraction, Fraction]] = []
+        self.pieces: list[tuple[int, int, *tuple[Fraction, ...]]] = []
         self.now, self.capacity = 0, 3 * GPUS
         self.held: dict[int, int] = {}  # GPUs
+        self.cpus: dict[int, int] = {}
         self.since: dict[int, int] = {}
         self.iteration: dict[int, int] = {}
         self.waiting: dict[int, tuple[int, int]] = {}  # since when, iterations left
@@ -211,7 +215,8 @@ class CountedUse:
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
         for end in sorted({s for s in self.since.values() if self.now < s < time_ns} | {time_ns}):
             if end > self.now:
-                self.pieces.append((self.now, end, self.in_use(), self.blocked(Fraction(self.now + end, 2))))
+                blocked = self.blocked(Fraction(self.now + end, 2))
+                self.pieces.append((self.now, end, self.in_use(), blocked, *self.shares()))
             self.now = end
         for event in events:
             self.take(event)
@@ -223,6 +228,12 @@ class CountedUse:
             min(Fraction(self.specs[j].compute_ns, self.iteration[j]), 1) * self.held[j] for j in progress
         ]
         return sum(uses, Fraction(0)) / self.capacity if self.capacity else Fraction(0)
+
+    def shares(self) -> tuple[Fraction, Fraction]:
+        progress = sum(since <= self.now for since in self.since.values())
+        there = self.capacity // GPUS * CPUS
+        held = sum(self.cpus[j] for j in self.since)
+        return (Fraction(held, there), Fraction(0.3) * progress / there) if there else (Fraction(0),) * 2
 
     def blocked(self, at: Fraction) -> Fraction:
         ratios = [
@@ -238,8 +249,10 @@ class CountedUse:
             case Start(now, job, allocation, _, delay):
                 self.waited[job] += now - self.waiting.pop(job)[0]
                 self.held[job], self.since[job] = allocation.gpus, now + delay
+                self.cpus[job] = sum(s.cpus for s in allocation.slices)
             case Change(now, job, allocation, _, delay):
                 self.held[job], self.since[job] = allocation.gpus, max(self.since[job], now + delay)
+                self.cpus[job] = sum(s.cpus for s in allocation.slices)
             case Reprice(_, job, parts):
                 self.iteration[job] = sum(parts)
             case Stop(now, job, _, done):

@@ -15,9 +15,9 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
-from artist.performance.effects.input_stall import InputStall
 from artist.performance.estimates import Noise
 from artist.performance.placed import PlacedPerformance
+from artist.policies.parts.orders import sensitivity
 from artist.run.build import Simulation, build, check_config
 from artist.run.sensitivity import read_sensitivities
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds
@@ -119,6 +119,27 @@ def test_durations_are_believed_at_the_share():
     assert seen[0] == (close([64e9, 50e9]), close([64e9, 50e9]))
     assert seen[round(6.4 / 2.4 * 1e9)] == (close([64e9, 50e9]), close([57.6e9, 50e9 - 6.4e9 / 2.4]))
     assert seen["grid"] == close([0.64e9, 0.64e9 / 2.4])
+
+
+def test_waiting_for_input_is_not_sensitivity_to_the_network():
+    """Dally's order: iterations done x compute / time held is that of GNMT, though ResNet18 waits for input.
+
+    10.25 iterations of 0.64 s are 10 done of 6.56 s, 6.56 s of GNMT are 54 of 0.12 s.
+    """
+    seen = []
+
+    def look(view, plan):
+        seen.append(sensitivity(view.jobs).tolist())
+
+    def start(view, plan):
+        plan.place(0, on(held(0, 1, 3, 62.5)))
+        plan.place(1, on(held(1, 1, 3, 62.5)))
+
+    policy = Scripted({0: start, 6.56: look})
+    policy.knows_iterations = True
+    jobs = [measured("ResNet18", 1, 0.64, name="a"), measured("GNMT", 1, 0.12, name="b")]
+    run_checked(jobs, SERVERS, policy, stalling())
+    assert seen == [close([6.4 / 6.56, 54 * 0.12 / 6.56])]
 
 
 def test_beliefs_about_durations_keep_their_errors():

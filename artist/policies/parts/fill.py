@@ -1,7 +1,9 @@
 """Fills: the CPUs and the memory that come with the GPUs of a job. Shared by the policies.
 
 A placement chooser says which GPUs a job gets; a fill turns them into an allocation. A policy takes the name
-of a shipped fill, or a fill of the user's own, such as a mechanism that tunes CPUs and memory.
+of a shipped fill, or a fill of the user's own. A fill may also say what the policy sees: the mechanisms of
+Synergy let it plan with shares in proportion to GPUs and then divide CPUs and memory (tune, opt), or let jobs
+ask for their best case (greedy).
 """
 
 from abc import ABC, abstractmethod
@@ -17,6 +19,14 @@ from pydantic import PlainValidator
 from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
+from artist.core.view import ClusterView
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
+from artist.policies.parts.adapted_view import Adapter, as_it_is
+from artist.policies.parts.best_case import BestCases
+from artist.policies.parts.best_case_demands import BestCaseDemands
+from artist.policies.parts.division import Division, Left, Tenant
+from artist.policies.parts.division_rules import Optimum, handed_out
+from artist.policies.parts.orders import adopt_knowledge
 from artist.policies.parts.parameters import check_part
 from artist.policies.parts.placement import gpus_to_place
 
@@ -31,7 +41,10 @@ class Shares(NamedTuple):
 
 
 class Fill(ABC):
-    """Decides on CPUs and memory; `fill` is all that one of the user's own must define."""
+    """Decides on CPUs and memory; `fill` is all that one of the user's own must define.
+
+    Attributes such as `knows_performance` say what it looks at, as those of a policy do.
+    """
 
     @abstractmethod
     def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
@@ -46,6 +59,10 @@ class Fill(ABC):
     def room(self, free: Free, demand: Demand) -> Free:
         """Return what to choose from: what is free, less GPUs for which CPUs or memory are lacking."""
         return free
+
+    def adapter(self) -> Adapter:
+        """Return what makes the engine's view the one that a policy plans on, for one run."""
+        return as_it_is
 
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
         """Return what jobs hold that share GPUs, each of them all of these; None if they do not fit."""
@@ -118,6 +135,91 @@ class AsAsked(Fill):
         return Free(cluster, gpus, free.cpus, free.memory_bytes, free.accepts, sizes=sizes)
 
 
+class _KnowsBestCases:
+    """What a fill looks at that needs the best cases of jobs, and how it finds them.
+
+    Parameters
+    ----------
+    memory_points_gib
+        Amounts of memory that are tried, GiB per GPU, ascending.
+    """
+
+    knows_iterations = True
+    knows_models = True
+    knows_performance = True
+
+    def __init__(self, memory_points_gib: Sequence[float] = MEMORY_POINTS_GIB) -> None:
+        self._points = tuple(memory_points_gib)
+
+    def _cases(self) -> BestCases:
+        return BestCases(self._points)
+
+
+class Greedy(_KnowsBestCases, AsAsked):
+    """The best case of the job, or it waits; it keeps that as long as it runs (Synergy, 3.3)."""
+
+    def adapter(self) -> Adapter:
+        """Return what lets jobs ask for their best case."""
+        return BestCaseDemands(self._cases())
+
+
+class Dividing(_KnowsBestCases, Proportional):
+    """A share in proportion to GPUs while the policy plans; then CPUs and memory are divided by a rule.
+
+    A fill of the user's own defines `divide`.
+    """
+
+    @abstractmethod
+    def divide(
+        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    ) -> Mapping[int, Allocation]:
+        """Return what jobs hold, by job; each has at least its least.
+
+        Parameters
+        ----------
+        tenants
+            The jobs of machines whose jobs changed, in order of arrival.
+        left
+            By machine, what is left of it when each of them has its least.
+        view
+            For what is believed of performance.
+        """
+
+    def adapter(self) -> Adapter:
+        """Return what divides CPUs and memory by the rule."""
+        return Division(self.divide, self._cases())
+
+
+class Tune(Dividing):
+    """At least the lesser of best case and share; what is left goes to jobs that gain, in order of arrival.
+
+    Synergy-Tune (4.2) where the GPUs of jobs are given.
+    """
+
+    def divide(
+        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    ) -> Mapping[int, Allocation]:
+        """Return what jobs hold, by job."""
+        return handed_out(tenants, left)
+
+
+class Opt(Dividing):
+    """What is worth most: the sum of the jobs' throughputs relative to their shares, weighted by GPUs.
+
+    The integer program of Synergy-Opt (4.1), where the GPUs of jobs are given.
+    """
+
+    def divide(
+        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    ) -> Mapping[int, Allocation]:
+        """Return what jobs hold, by job."""
+        return Optimum(self._cases())(tenants, left, view)
+
+    def adapter(self) -> Adapter:
+        """Return what divides by the program, and remembers what it solved."""
+        return Division(Optimum(self._cases()), self._cases())
+
+
 class OwnFill(Fill):
     """A fill of the user's own, which gets the GPUs in order of the machines."""
 
@@ -132,19 +234,36 @@ class OwnFill(Fill):
         """Return what the fill returns."""
         return self._fill.room(free, demand)
 
+    def adapter(self) -> Adapter:
+        """Return what the fill returns."""
+        return self._fill.adapter()
+
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
         """Return what the fill returns."""
         return self._fill.shares(free, demands, dict(sorted(gpus.items())))
 
 
 _PROPORTIONAL = Proportional()
-FILLS: Mapping[str, Fill] = {"proportional": _PROPORTIONAL, "as_asked": AsAsked()}
+FILLS: Mapping[str, Fill] = {
+    "proportional": _PROPORTIONAL,
+    "as_asked": AsAsked(),
+    "tune": Tune(),
+    "greedy": Greedy(),
+    "opt": Opt(),
+}
 AnyFill = Annotated[str | Fill, PlainValidator(lambda value: check_part(value, FILLS, "fill", Fill))]
 
 
 def fill_of(fill: str | Fill) -> Fill:
     """Return a shipped fill by name, one of the user's own that is given the machines in order."""
     return FILLS[fill] if isinstance(fill, str) else OwnFill(fill)
+
+
+def adapter_of(policy: object, fill: str | Fill) -> Adapter:
+    """Return the adapter of a policy's fill; declare that the policy looks at what the fill looks at."""
+    part = FILLS[fill] if isinstance(fill, str) else fill
+    adopt_knowledge(policy, part)
+    return part.adapter()
 
 
 def _divided(amount: int, counts: Iterable[int]) -> list[int]:

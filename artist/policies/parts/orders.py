@@ -157,10 +157,10 @@ def order_of(order: str | Order) -> Order:
     return ORDERS[order] if isinstance(order, str) else OwnOrder(order)
 
 
-def adopt_knowledge(policy: object, order: Order) -> None:
-    """Declare that a policy looks at what its order looks at."""
+def adopt_knowledge(policy: object, part: object) -> None:
+    """Declare that a policy looks at what its order, or another part, looks at."""
     for name in Policy.__annotations__:
-        if name.startswith("knows_") and getattr(order, name, False):
+        if name.startswith("knows_") and getattr(part, name, False):
             setattr(policy, name, True)
 
 

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 from artist.errors import InputError
 from artist.report.claims.evidence import Evidence, Value, fits, is_of, same
-from artist.report.claims.schema import Claim
+from artist.report.claims.schema import BEST_JOB, Claim
 from artist.report.claims.verdict import (
     NO_RATIO,
     NOT_RUN,
@@ -196,7 +196,8 @@ def _change(claim: Claim, mine: Value, rest: Sequence[Value]) -> float | None:
         assert isinstance(theirs, tuple)
         pairs = zip(mine, theirs, strict=True) if len(mine) == len(theirs) else ()
         both = [one / other - 1 for one, other in pairs if other and math.isfinite(one + other)]
-        return median(both) if both else None
+        over_jobs = min if claim.metric[0] == BEST_JOB else median
+        return over_jobs(both) if both else None
     other = (max if claim.sign > 0 else min)(each for each in rest if isinstance(each, float))
     if mine == other:
         return 0.0

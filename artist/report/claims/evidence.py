@@ -8,7 +8,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from artist.report.claims.schema import JOB_BY_JOB, OVERHEAD, QUEUE_LENGTH, RACK_TIMER, Claim, Where, Who
+from artist.report.claims.schema import (
+    BEST_JOB,
+    JOB_BY_JOB,
+    OVERHEAD,
+    QUEUE_LENGTH,
+    RACK_TIMER,
+    Claim,
+    Where,
+    Who,
+)
 from artist.results.drift import mean_queue_length
 from artist.results.jobcolumns import TIERS, Jobs, read_jobs
 from artist.results.measures import BY_NAME
@@ -70,7 +79,7 @@ class Evidence:
             return self._rack_timer_h
         if metric == QUEUE_LENGTH:
             return mean_queue_length(self.run)
-        if metric == JOB_BY_JOB:
+        if metric in (JOB_BY_JOB, BEST_JOB):
             jct_s = self._jobs.jct_s[self._jobs.measured]
             return tuple(math.inf if math.isnan(jct) else float(jct) for jct in jct_s)
         if metric in BY_NAME:

@@ -113,28 +113,30 @@ def test_experiments_without_a_steady_state_are_measured_whole(name):
     assert raw["workload"]["jobs"] == (411 if name == "dally_poisson" else 992)
 
 
-def test_no_claim_of_muri_takes_runs_of_two_kinds_for_one(tmp_path):
-    """All of its experiments reported together: at most one configuration fits each place of a claim."""
-    kinds = kinds_of_muri(tmp_path)
+@pytest.mark.parametrize("paper", ["muri", "synergy"])
+def test_no_claim_takes_runs_of_two_kinds_for_one(paper, tmp_path):
+    """All experiments of a paper reported together: at most one configuration fits each place of a claim."""
+    kinds = kinds_of(paper, tmp_path)
     assert len(kinds) > 50
-    for claim in read_claims("muri").claims:
+    file = read_claims(paper)
+    for claim in (each.under(reading) for each in file.claims for reading in file.readings.values() or [{}]):
         taken = [role for facts in kinds for role in roles(claim, facts)]
         assert len(taken) == len(set(taken)), claim.says
 
 
-def kinds_of_muri(tmp_path, without=()):
-    """Return what claims ask of each point of its sweeps, once, whatever the seed."""
+def kinds_of(paper, tmp_path, without=()):
+    """Return what claims ask of each point of a paper's sweeps, once, whatever the seed."""
     file = tmp_path / "testbed.csv"
     file.write_text(JOB_FILE)
     kinds = {}
-    for name in (each for each in NAMES if each.startswith("muri_") and each not in without):
+    for name in (each for each in NAMES if each.startswith(f"{paper}_") and each not in without):
         given = [f"experiment={name}", f"workload.path={file}"][: 2 if name == "muri_testbed" else 1]
         _, params = compose(*given)
         for point in product(*(values for values in swept(params) if not values[0].startswith("seed="))):
             raw, _ = compose(*given, *point)
             chosen = dict(value.split("=", 1) for value in point)
             batch = chosen.get("arrivals") == "batch" or raw["arrivals"]["_target_"].endswith("BatchArrivals")
-            together = batch or name == "muri_table2"
+            together = batch or name in ("muri_table2", "synergy_static")
             facts = flat(raw) | {"policy": chosen["policy"], "arrivals": "batch" if together else "spread"}
             kinds[str(sorted(facts.items()))] = facts
     return list(kinds.values())
@@ -152,12 +154,16 @@ def test_every_claim_on_drawn_jobs_of_muri_says_their_load():
     assert all("workload.load" in where for where in wheres)
 
 
-def test_every_claim_of_muri_has_runs(tmp_path):
+BEYOND = ("muri_network", "synergy_golden", "synergy_packing", "synergy_consolidation")
+
+
+@pytest.mark.parametrize("paper", ["muri", "synergy"])
+def test_every_claim_has_runs(paper, tmp_path):
     """Each number that a claim asks for comes from some point of the sweeps that its header names."""
-    kinds = kinds_of_muri(tmp_path, without=("muri_network",))
-    for claim in read_claims("muri").claims:
+    kinds, file = kinds_of(paper, tmp_path, without=BEYOND), read_claims(paper)
+    for claim in (each.under(next(iter(file.readings.values()), {})) for each in file.claims):
         found = {role for facts in kinds for role in roles(claim, facts)}
-        asked = (1 + len(claim.against)) * (1 if claim.than_where is None else 2)
+        asked = (1 + len(claim.against)) * (1 if claim.than_where is None else 2) * (len(claim.values) or 1)
         assert len(found) == asked, claim.says
 
 

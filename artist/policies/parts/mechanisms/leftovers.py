@@ -1,20 +1,27 @@
 """What is left on the machines goes to jobs below their best case (Synergy, section 5.3.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from artist.core.cluster import Slice
 from artist.policies.parts.mechanisms.api import Need
-from artist.policies.parts.mechanisms.room import Room
+
+Left = list[int] | dict[int, int]  # by machine
 
 
-def hand_out(needs: Sequence[Need], room: Room) -> dict[int, tuple[Slice, ...]]:
-    """Return what each packed job gets with what is left; the room stays as it is.
+def hand_out(
+    needs: Sequence[Need], held: Mapping[int, tuple[Slice, ...]], cpus: Left, memory: Left
+) -> dict[int, tuple[Slice, ...]]:
+    """Return what each job gets with what is left; jobs that hold nothing get nothing.
 
-    In the order of packing each job takes up to its best case, CPUs and memory apart; on several machines in
+    In the given order each job takes up to its best case, CPUs and memory apart; on several machines in
     proportion to its GPUs, as far as the scarcest one goes.
+
+    Parameters
+    ----------
+    cpus, memory
+        What is left; less then.
     """
-    given = dict(room.slices)
-    cpus, memory = room.cpus[:], room.memory_bytes[:]
+    given = dict(held)
     for need in needs:
         slices = given.get(need.job)
         if slices is None:
@@ -34,9 +41,7 @@ def hand_out(needs: Sequence[Need], room: Room) -> dict[int, tuple[Slice, ...]]:
     return given
 
 
-def _raised(
-    need: Need, most: int, slices: Sequence[Slice], held: Sequence[int], free: list[int]
-) -> list[int]:
+def _raised(need: Need, most: int, slices: Sequence[Slice], held: Sequence[int], free: Left) -> list[int]:
     """Return how much a job has on each machine once it took what is free, which is less then."""
     can_have = [
         (before + free[s.machine]) * need.gpus // s.gpus for s, before in zip(slices, held, strict=True)

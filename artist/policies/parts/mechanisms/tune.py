@@ -93,7 +93,9 @@ class Tune(Packer):
 
     def given(self, needs: Sequence[Need], room: Room) -> dict[int, tuple[Slice, ...]]:
         """Return what each job gets, once all are packed and what is left is handed out."""
-        return hand_out(needs, room) if self._hand_out else room.slices
+        if not self._hand_out:
+            return room.slices
+        return hand_out(needs, room.slices, room.cpus[:], room.memory_bytes[:])
 
     def _make_room(self, room: Room, wanted: Slice) -> None:
         """Take jobs on a machine down to what they need, until a slice fits."""

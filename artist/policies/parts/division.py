@@ -1,0 +1,274 @@
+"""Division: who gets which CPUs and memory, once a policy has said which job runs where. For fills.
+
+The policy plans as if each job held its share in proportion to GPUs: that is what its view says is held and
+free, so it decides as it does with the proportional fill. When its plan is done, CPUs and memory of the
+machines whose jobs changed, by the plan, a finish or an eviction, are divided again among the jobs there.
+Each has at least the lesser of its best case and its share; what is left is given by the fill's own rule.
+The division depends on nothing but which jobs hold which GPUs, so it changes with them only. A job that gets
+other CPUs or memory, and nothing else, is retuned.
+
+Jobs on several machines tie these together: all machines that are linked to one that changed are divided with
+it. CPU-only jobs and jobs that share GPUs keep what the plan gives them. On machines that take no new work
+jobs keep what they hold; those that are on other machines, too, have the least from then on.
+"""
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Allocation, Slice
+from artist.core.events import Finish, MachineEvent, Stop
+from artist.core.free import Free
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView
+from artist.performance.formulas.best_case import TOLERANCE
+from artist.policies.parts.adapted_view import AdaptedView
+from artist.policies.parts.best_case import BestCases
+from artist.policies.parts.mechanisms.api import Need
+
+Ints = npt.NDArray[np.int64]
+
+
+class Tenant(NamedTuple):
+    """A job on GPUs that are given.
+
+    Attributes
+    ----------
+    need
+        With its best case, for the whole job.
+    least
+        What it has at least: in each of CPUs and memory the lesser of its best case and its share in
+        proportion to GPUs, machine by machine.
+    """
+
+    need: Need
+    least: Allocation
+
+
+class Left(NamedTuple):
+    """CPUs and bytes of memory of a machine that are not given yet."""
+
+    cpus: int
+    memory_bytes: int
+
+
+Rule = Callable[[Sequence[Tenant], Mapping[int, Left], ClusterView], Mapping[int, Allocation]]
+
+
+class Division:
+    """What the jobs of one run hold, in the eyes of the policy and really.
+
+    Parameters
+    ----------
+    rule
+        Given tenants in order of their numbers, and what is left of each of their machines that takes new
+        work, returns new allocations by job: the GPUs of `least`, and at least as much of the rest.
+    cases
+        Best cases of jobs.
+    """
+
+    def __init__(self, rule: Rule, cases: BestCases) -> None:
+        self._rule = rule
+        self._cases = cases
+        self._planned: dict[int, Allocation] = {}  # what running jobs hold in the eyes of the policy
+        self._tenants: dict[int, Tenant] = {}  # of the jobs that were divided
+        self._on: dict[int, dict[int, None]] = {}  # jobs by machine
+        self._apart: dict[int, dict[int, None]] = {}  # those of them that are not divided, by machine
+        self._changed: dict[int, None] = {}  # machines whose jobs changed since they were last divided
+        self._free: tuple[Ints, Ints] | None = None  # CPUs and memory in the eyes of the policy
+
+    def __call__(self, view: ClusterView) -> ClusterView:
+        """Return what the policy plans on."""
+        if self._free is None:
+            self._free = view.cluster.cpus.copy(), view.cluster.memory_bytes.copy()
+        for event in view.news:
+            if isinstance(event, Finish | Stop):
+                self._put(event.job, None)
+                if isinstance(event, Finish):
+                    self._cases.forget(event.job)
+            elif isinstance(event, MachineEvent):
+                self._changed[event.machine] = None
+        return cast(ClusterView, _Planned(view, self))
+
+    def planned(self, job: int) -> Allocation | None:
+        """Return what a job holds in the eyes of the policy."""
+        return self._planned.get(job)
+
+    def free(self, free: Free) -> Free:
+        """Return what is free in the eyes of the policy."""
+        assert self._free is not None
+        return free.with_resources(*self._free)
+
+    def settle(
+        self, view: ClusterView, changes: Mapping[int, Allocation | None]
+    ) -> dict[int, Allocation | None]:
+        """Take over the changes of a plan; return those that it really makes, with those of other jobs."""
+        planned = self._planned
+        new = {job: after for job, after in changes.items() if after is None or after != planned.get(job)}
+        for job, after in new.items():
+            self._put(job, after)
+        if self._changed:
+            for job, after in self._divided(view).items():
+                if after != view.allocation(job):
+                    new[job] = after
+                else:
+                    new.pop(job, None)
+        return new
+
+    def _put(self, job: int, after: Allocation | None) -> None:
+        """Change what a job holds in the eyes of the policy."""
+        self._tenants.pop(job, None)
+        before = self._planned.pop(job, None)
+        if after is not None:
+            self._planned[job] = after
+        assert self._free is not None
+        cpus, memory = self._free
+        for allocation, sign in ((before, 1), (after, -1)):
+            for s in allocation.slices if allocation is not None else ():
+                self._changed[s.machine] = None
+                cpus[s.machine] += sign * s.cpus
+                memory[s.machine] += sign * s.memory_bytes
+                self._enlist(self._on, s.machine, job, sign)
+                if _is_apart(allocation):
+                    self._enlist(self._apart, s.machine, job, sign)
+                    for other in self._on[s.machine]:
+                        self._tenants.pop(other, None)
+
+    def _enlist(self, jobs_on: dict[int, dict[int, None]], machine: int, job: int, sign: int) -> None:
+        """Put a job on a list of a machine, or strike it out."""
+        jobs = jobs_on.setdefault(machine, {})
+        if sign < 0:
+            jobs[job] = None
+        else:
+            del jobs[job]
+
+    # --- the division
+
+    def _divided(self, view: ClusterView) -> dict[int, Allocation]:
+        """Return what the jobs hold that the changes concern."""
+        jobs, machines = self._linked(self._changed)
+        self._changed.clear()
+        open_ = {
+            m for m, accepts in zip(machines, view.accepts[list(machines)].tolist(), strict=True) if accepts
+        }
+        least: dict[int, Allocation] = {}
+        tenants: list[Tenant] = []
+        divided: dict[int, Allocation] = {}
+        for job in sorted(jobs):
+            tenant = self._tenants.get(job) or self._tenant(view, job)
+            on_open = sum(s.machine in open_ for s in tenant.least.slices)
+            if on_open == len(tenant.least.slices):
+                tenants.append(tenant)
+                least[job] = tenant.least
+            elif on_open:
+                least[job] = divided[job] = _within(tenant.least, view.allocation(job), open_)
+        left = {m: self._left(view, m, least) for m in sorted(open_)}
+        divided.update(self._rule(tenants, left, view))
+        return divided
+
+    def _linked(self, machines: Iterable[int]) -> tuple[dict[int, None], dict[int, None]]:
+        """Return all jobs that the division of some machines concerns, and all machines."""
+        linked = dict.fromkeys(machines)
+        jobs: dict[int, None] = {}
+        queue = list(linked)
+        while queue:
+            machine = queue.pop()
+            apart = self._apart.get(machine, ())
+            for job in self._on.get(machine, ()):
+                if job not in jobs and job not in apart:
+                    jobs[job] = None
+                    more = [s.machine for s in self._planned[job].slices if s.machine not in linked]
+                    linked.update(dict.fromkeys(more))
+                    queue += more
+        return jobs, linked
+
+    def _tenant(self, view: ClusterView, job: int) -> Tenant:
+        """Return a job with the least that it has on its machines, and remember it."""
+        planned = self._planned[job]
+        share = replace(planned, slices=tuple(self._share(view, s) for s in planned.slices))
+        best, where = self._cases.of(view, job, share.gpus), share.gpu_map()
+        need = Need(job, view.demand(job), *best, where=where)
+        least = replace(share, slices=tuple(_lesser(s, need.on(s.machine, s.gpus)) for s in share.slices))
+        if least != share and not self._as_fast(view, job, least, share):
+            least = share
+        tenant = self._tenants[job] = Tenant(need, least)
+        return tenant
+
+    def _share(self, view: ClusterView, planned: Slice) -> Slice:
+        """Return the share of a job on one machine.
+
+        Where jobs are that are not divided it is what the policy sees: they may have taken of it.
+        """
+        m, gpus, _, _ = planned
+        return planned if self._apart.get(m) else Slice(m, gpus, *view.cluster.machines[m].share(gpus))
+
+    def _as_fast(self, view: ClusterView, job: int, least: Allocation, share: Allocation) -> bool:
+        """Return whether a job is as fast with the least as with its share.
+
+        Best cases hold for the cluster's own machines, as few as can be: on one of them it is.
+        """
+        if view.cluster.same_kind and len(share.slices) == 1:
+            return True
+        least_ns, share_ns = view.performance.alone([job, job], [least, share]).tolist()
+        return bool(least_ns <= share_ns * (1 + TOLERANCE) ** 2)
+
+    def _left(self, view: ClusterView, machine: int, least: Mapping[int, Allocation]) -> Left:
+        """Return what is left of a machine when each job there has the least, or what the plan gives it."""
+        facts = view.cluster.machines[machine]
+        cpus, memory = facts.cpus, facts.memory_bytes
+        for job in self._on.get(machine, ()):
+            for s in least.get(job, self._planned[job]).slices:
+                if s.machine == machine:
+                    cpus -= s.cpus
+                    memory -= s.memory_bytes
+        return Left(cpus, memory)
+
+
+def _is_apart(allocation: Allocation | None) -> bool:
+    """Return whether a job keeps the CPUs and memory that the plan gives it."""
+    return allocation is not None and (allocation.group is not None or not allocation.gpus)
+
+
+def _lesser(one: Slice, other: Slice) -> Slice:
+    """Return the lesser of two amounts of CPUs and memory on one machine."""
+    cpus, memory = min(one.cpus, other.cpus), min(one.memory_bytes, other.memory_bytes)
+    return Slice(one.machine, one.gpus, cpus, memory)
+
+
+def _within(least: Allocation, held: Allocation | None, open_: Container[int]) -> Allocation:
+    """Return the least of a job, no more than it holds on machines that take no new work."""
+    has = {s.machine: s for s in held.slices} if held is not None else {}
+    slices = (s if s.machine in open_ else _lesser(s, has.get(s.machine, s)) for s in least.slices)
+    return replace(least, slices=tuple(slices))
+
+
+class _Planned(AdaptedView):
+    """The view of a policy that plans with shares in proportion to GPUs."""
+
+    def __init__(self, view: ClusterView, division: Division) -> None:
+        super().__init__(view)
+        self._division = division
+        self.allocation = division.planned
+
+    def free(self) -> Free:
+        return self._division.free(self._view.free())
+
+    def plan(self) -> PlanBuilder:
+        return _DividedPlan(self._view, self._division)
+
+
+class _DividedPlan(PlanBuilder):
+    """A plan that divides CPUs and memory when it is done."""
+
+    def __init__(self, view: ClusterView, division: Division) -> None:
+        super().__init__()
+        self._view = view
+        self._division = division
+
+    def done(self) -> Plan:
+        """Divide, and freeze the plan."""
+        self._changes = self._division.settle(self._view, self._changes)
+        return super().done()

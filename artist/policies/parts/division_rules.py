@@ -1,0 +1,83 @@
+"""How what is left of machines is divided: tune hands it out, opt solves an integer program. For fills."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.view import ClusterView
+from artist.policies.parts.best_case import BestCases
+from artist.policies.parts.division import Left, Tenant
+from artist.policies.parts.mechanisms.divider import Divider, Placed
+from artist.policies.parts.mechanisms.fronts import Fronts
+from artist.policies.parts.mechanisms.leftovers import hand_out
+
+Amounts = Mapping[int, tuple[int, int]]  # CPUs and bytes of memory by machine
+
+
+def handed_out(tenants: Sequence[Tenant], left: Amounts) -> dict[int, Allocation]:
+    """Return what jobs hold, by job, when each in turn gets more than the least, up to its best case."""
+    given = hand_out(
+        [tenant.need for tenant in tenants],
+        {tenant.need.job: tenant.least.slices for tenant in tenants},
+        {machine: cpus for machine, (cpus, _) in left.items()},
+        {machine: memory for machine, (_, memory) in left.items()},
+    )
+    return {need.job: _with(least, given[need.job]) for need, least in tenants}
+
+
+class Optimum:
+    """What is worth most in all, and what that leaves in turn; programs solved before are remembered.
+
+    Jobs that have less than their share because of others, or need more than a best case for GPUs that are
+    near to each other, are not part of the program: they have the least, and what it leaves.
+
+    Parameters
+    ----------
+    cases
+        Says what CPUs and memory are tried.
+    """
+
+    def __init__(self, cases: BestCases) -> None:
+        self._fronts = Fronts(cases)
+        self._divider = Divider()
+
+    def __call__(
+        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    ) -> dict[int, Allocation]:
+        """Return what jobs hold, by job."""
+        plain = [tenant for tenant in tenants if _is_plain(tenant, view.cluster)]
+        jobs = [tenant.need.job for tenant in plain]
+        points = self._fronts.of(view, jobs, [tenant.need.gpus for tenant in plain])
+        where = [tenant.least.gpu_map() for tenant in plain]
+        free = _sum(left, [tenant.least for tenant in plain], 1)
+        given = self._divider.divide(list(map(Placed, jobs, points, where)), free, view.cluster)
+        return handed_out([_holding(tenant, given) for tenant in tenants], _sum(free, given.values(), -1))
+
+
+def _with(allocation: Allocation, slices: tuple[Slice, ...]) -> Allocation:
+    """Return an allocation with some slices; the same if it has them."""
+    return allocation if slices is allocation.slices else replace(allocation, slices=slices)
+
+
+def _holding(tenant: Tenant, given: Mapping[int, Allocation]) -> Tenant:
+    """Return a tenant with what the program gives it as the least."""
+    found = given.get(tenant.need.job)
+    return tenant if found is None else Tenant(tenant.need, _with(tenant.least, found.slices))
+
+
+def _sum(amounts: Amounts, held: Iterable[Allocation], sign: int) -> dict[int, tuple[int, int]]:
+    """Return amounts by machine with what jobs hold there, or without."""
+    total = {machine: (cpus, memory) for machine, (cpus, memory) in amounts.items()}
+    for allocation in held:
+        for s in allocation.slices:
+            cpus, memory = total[s.machine]
+            total[s.machine] = cpus + sign * s.cpus, memory + sign * s.memory_bytes
+    return total
+
+
+def _is_plain(tenant: Tenant, cluster: Cluster) -> bool:
+    """Return whether the least of a job is the lesser of its best case and its share on each machine."""
+    need, machines = tenant.need, cluster.machines
+    return all(
+        (s.cpus, s.memory_bytes) == need.least(s.gpus, machines[s.machine]) for s in tenant.least.slices
+    )

@@ -1,0 +1,143 @@
+"""What mechanisms promise, on random machines and jobs: no job slower than with its share, no GPU idle."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artist.core.cluster import Allocation, Cluster
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.policies.parts.mechanisms.api import Mechanism, Need
+from artist.policies.parts.mechanisms.greedy import Greedy
+from artist.policies.parts.mechanisms.proportional import Proportional
+from artist.policies.parts.mechanisms.tune import Tune
+from artist.testing.tiny import tiny_cluster
+
+Packed = Mapping[int, Allocation]
+TUNES = [
+    pytest.param(lambda how=how: Tune(**how), id="-".join(map(str, how.values())) or "default")
+    for how in (
+        {},
+        {"hand_out": False},
+        {"lowered": "in_order", "least_free": "gpus"},
+        {"split": "to_fit"},
+    )
+]
+ALL = [*TUNES, pytest.param(Proportional, id="proportional"), pytest.param(Greedy, id="greedy")]
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    """Return up to 5 machines of up to 8 GPUs, CPUs and memory not always a multiple of them."""
+    gpus = draw(st.sampled_from([1, 2, 4, 8]))
+    cpus, memory = draw(st.integers(0, 6 * gpus)), draw(st.integers(0, 50 * gpus))
+    return tiny_cluster(draw(st.integers(1, 5)), gpus, cpus=cpus, memory_bytes=memory)
+
+
+@st.composite
+def rounds(draw: st.DrawFn) -> tuple[Cluster, list[Need], list[Need]]:
+    """Return a cluster and the jobs of two rounds: GPUs fit, best cases are at most those of the servers."""
+    cluster = draw(clusters())
+    m = cluster.machines[0]
+    jobs, left = [], int(cluster.gpus.sum())
+    for job in range(draw(st.integers(1, 14))):
+        gpus = draw(st.integers(1, max(left, 1)))
+        servers = -(-gpus // m.gpus)
+        cpus = draw(st.integers(min(1, m.cpus), m.cpus * servers))
+        jobs.append(Need(job, Demand(gpus), gpus, cpus, draw(st.integers(0, m.memory_bytes * servers))))
+        left -= gpus if gpus <= left else 0
+    some, others = draw(st.permutations(jobs)), draw(st.permutations(jobs))
+    return cluster, _fit(cluster, some), _fit(cluster, others)
+
+
+def _fit(cluster: Cluster, needs: Sequence[Need]) -> list[Need]:
+    """Return the first needs whose GPUs fit together."""
+    left, taken = int(cluster.gpus.sum()), []
+    for need in needs:
+        if need.gpus <= left:
+            taken.append(need)
+            left -= need.gpus
+    return taken
+
+
+def pack(mechanism: Mechanism, cluster: Cluster, needs: Sequence[Need], held: Packed) -> Packed:
+    """Return what a mechanism makes of an empty cluster."""
+    free = Free(cluster, cluster.gpus, cluster.cpus, cluster.memory_bytes)
+    view: Any = SimpleNamespace(allocation=held.get)
+    return mechanism.pack(needs, free, view)
+
+
+def speed(need: Need, amounts: Sequence[tuple[int, int, int]]) -> float:
+    """Return how fast a job is on slices of (GPUs, CPUs, bytes): 1 with its best case on each GPU."""
+    by_slice = [
+        min(
+            1.0,
+            cpus * need.gpus / (need.cpus * gpus) if need.cpus else 1.0,
+            memory * need.gpus / (need.memory_bytes * gpus) if need.memory_bytes else 1.0,
+        )
+        for gpus, cpus, memory in amounts
+    ]
+    return min(by_slice)
+
+
+@given(rounds=rounds())
+@pytest.mark.parametrize("mechanism", ALL)
+def test_no_machine_gives_more_than_it_has(mechanism: Callable[[], Mechanism], rounds: Any):
+    """GPUs, CPUs and bytes of all jobs on a machine, recounted; and a job has the GPUs it asked for."""
+    cluster, needs, _ = rounds
+    found = pack(mechanism(), cluster, needs, {})
+    used = [[0, 0, 0] for _ in cluster.machines]
+    for allocation in found.values():
+        for s in allocation.slices:
+            for resource, amount in enumerate(s[1:]):
+                assert amount >= 0
+                used[s.machine][resource] += amount
+    for m, machine in enumerate(cluster.machines):
+        has = machine.gpus, machine.cpus, machine.memory_bytes
+        assert all(u <= h for u, h in zip(used[m], has, strict=True))
+    assert all(found[need.job].gpus == need.gpus for need in needs if need.job in found)
+
+
+@given(rounds=rounds())
+@pytest.mark.parametrize("mechanism", [*TUNES, pytest.param(Proportional, id="proportional")])
+def test_every_job_whose_gpus_fit_runs_and_none_slower_than_with_its_share(
+    mechanism: Callable[[], Mechanism], rounds: Any
+):
+    """So no GPU is idle while a runnable job waits; the share is that of the GPUs where the job is."""
+    cluster, needs, _ = rounds
+    found = pack(mechanism(), cluster, needs, {})
+    assert found.keys() == {need.job for need in needs}
+    for need in needs:
+        slices = found[need.job].slices
+        share = [(s.gpus, *cluster.machines[s.machine].share(s.gpus)) for s in slices]
+        assert speed(need, [s[1:] for s in slices]) >= speed(need, share) - 1e-12
+
+
+@given(rounds=rounds())
+@pytest.mark.parametrize("mechanism", ALL)
+def test_going_on_from_the_last_packing_is_packing_from_nothing(
+    mechanism: Callable[[], Mechanism], rounds: Any
+):
+    """Two rounds, then the second again, which changes nothing; each sees what the jobs hold by then."""
+    cluster, first, second = rounds
+    one = mechanism()
+    held = pack(one, cluster, first, {})
+    after = pack(one, cluster, second, held)
+    assert after == pack(mechanism(), cluster, second, held)
+    assert pack(one, cluster, second, after) == after == pack(mechanism(), cluster, second, after)
+
+
+@given(rounds=rounds())
+def test_a_job_that_is_not_skipped_has_its_best_case_under_greedy(rounds: Any):
+    """And on one machine, if one could hold it."""
+    cluster, needs, _ = rounds
+    found = pack(Greedy(), cluster, needs, {})
+    for need in needs:
+        if need.job in found:
+            slices = found[need.job].slices
+            assert speed(need, [s[1:] for s in slices]) == 1.0
+            assert len(slices) == 1 or need.gpus > cluster.largest_machine
