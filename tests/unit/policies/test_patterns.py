@@ -57,10 +57,9 @@ def test_machines_serve_whom_they_may():
 
 
 def test_a_pattern_does_not_take_the_last_room_of_large_jobs():
-    """Three machines of 4 for 4, 4, 1, 1: a small job on each of two tears a large one apart."""
-    for cpus in (0, 4, 6, 9):
-        wishes = [Wish(1, cpus, 0, 2), Wish(4, 0, 0, 2)]
-        assert left(wishes, packed(wishes, (4, 12, 0, 3))) == 0
+    """Four machines of 4 for 4, 4, 2 and four of 1: one of 1 on each of three would tear a 4 apart."""
+    wishes = [Wish(1, 6, 0, 4), Wish(2, 4, 0, 1), Wish(4, 24, 0, 2)]
+    assert left(wishes, packed(wishes, (4, 12, 0, 4))) == 0
 
 
 def test_what_fits_no_machine_is_left():
