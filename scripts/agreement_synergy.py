@@ -9,6 +9,23 @@ hour) the finish time of every job is known: `equal` counts those of the window,
 jobs of their dynamic trace on 32 GPUs only mean and p99 are, to the digits shown; their program was run for
 them, with placement. The exit code is 1 if the first row of a case is not theirs.
 
+What each difference is worth in the mean, in hours, of the published run:
+
+                                                  tune   proportional
+    as their program                           21.8766        81.0886
+    iterations need not fill a round           21.6197        80.6954
+    a finish is noticed at once                21.8337        81.0467
+    least free by GPUs, then CPUs and memory   21.8739        81.0886
+    the fewest jobs make room                  21.8669
+    what is left is handed out                 21.8766
+    speed by the curve                         21.8766
+    both of these                              20.3550
+    packed by descending demand                36.0377
+    the paper's rules                          20.0402        80.6534
+    the same, by descending demand             29.3264
+
+What is left brings a job something short of its best case, which is worth nothing where there are two speeds.
+
 Not among the cases is what differs by more than a value here: under greedy and tune the program's SRTF and
 Tetris rank jobs by the time left at the best speed, or at that of the last round; its LAS gives greedy only
 the jobs whose GPUs fit; its FTF runs the job first that is best off; jobs of several GPUs have profiles of
