@@ -2,10 +2,10 @@
 
     python scripts/benchmark_synergy.py [--gpus 32 128 512 2048] [--mechanisms tune opt] [--plot FILE]
 
-Clusters of servers with 8 V100 and 24 CPUs, and half as many jobs again as fit, all there at once: three of
-four ask for one GPU, the others for up to 16. Prints processor milliseconds of decisions in 20 hours of rounds
-of five minutes: the first, which packs all jobs from nothing; the mean of those that pack after some jobs
-finished; the slowest of these; and the mean of those where nothing changed.
+Clusters of servers with 8 V100 and 24 CPUs, and as many jobs as GPUs, all there at once; they ask for 1 to
+16 GPUs each. Prints processor milliseconds of decisions in 20 hours of rounds of five minutes: of the first,
+which looks for the best case of every kind of job and packs from nothing; the mean of those that change
+something; the slowest of these; and the mean of those that change nothing.
 
     mechanism    GPUs    first  changed  slowest   idle
 

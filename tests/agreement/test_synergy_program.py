@@ -5,25 +5,22 @@ from dataclasses import replace
 import agreement_synergy
 import pytest
 
-PUBLISHED = [name for name, case in agreement_synergy.CASES.items() if case.finish is not None]
-HUNDRED = [name for name, case in agreement_synergy.CASES.items() if case.finish is None]
+SLOW = {"proportional": pytest.mark.slow}
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_every_finish_time_of_the_published_run_is_theirs(name, shared):
-    """Jobs 4000 to 4999 of the same draws, to the second; mean and p99 are, to the digits of theirs."""
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SLOW.get(name, ())) for name in agreement_synergy.CASES]
+)
+def test_times_are_theirs(name, shared):
+    """Mean and p99 to their digits; of the published run every finish time of jobs 4000 to 4999.
+
+    5 s of processor time for what takes 110 and 125 s there.
+    """
     case = agreement_synergy.CASES[name]
     ours = agreement_synergy.run(case, shared)
-    assert ours.equal == 1000
-    assert ours.mean_h == pytest.approx(case.mean_h, abs=5e-5)
-    assert ours.p99_h == pytest.approx(case.p99_h, abs=5e-3)
-
-
-@pytest.mark.parametrize("name", HUNDRED)
-def test_a_hundred_jobs_take_as_long(name, shared):
-    """Mean and p99 of another trace, and of greedy, to the digits of theirs."""
-    case = agreement_synergy.CASES[name]
-    assert agreement_synergy.agrees(case, agreement_synergy.run(case, shared))
+    assert agreement_synergy.agrees(case, ours), ours
+    assert (ours.equal == 1000) == (case.finish is not None)
+    assert ours.cpu_s < 5
 
 
 def test_what_they_do_differently_is_worth_what_the_table_says(shared):
@@ -32,7 +29,7 @@ def test_what_they_do_differently_is_worth_what_the_table_says(shared):
     That there are two speeds matters only where jobs get something between their share and their best case:
     where tune hands out what is left.
     """
-    case = agreement_synergy.CASES["tune-100"]
+    case = agreement_synergy.CASES["fifo-tune"]
     hours = {label: agreement_synergy.run(case, shared, values).mean_h for label, values in case.steps()}
     assert hours["as their program"] == pytest.approx(3.6751, abs=5e-5)
     assert hours["but speed by the curve"] == hours["as their program"]
@@ -44,15 +41,15 @@ def test_what_they_do_differently_is_worth_what_the_table_says(shared):
 
 def test_the_table_has_a_row_per_step(shared, capsys):
     """Title, header, theirs on, three things off, all off, theirs; proportional has no others."""
-    assert agreement_synergy.main([str(shared), "proportional-100"]) == 0
+    assert agreement_synergy.main([str(shared), "fifo-proportional"]) == 0
     lines = capsys.readouterr().out.strip().splitlines()
     assert len(lines) == 8
-    assert lines[-1].split() == ["theirs", "4.62", "12.4"]
+    assert lines[-1].split() == ["theirs", "4.6226", "12.43"]
 
 
 def test_a_case_that_is_off_is_named(shared, capsys, monkeypatch):
     """Another answer of theirs: exit code 1, and the name on stderr."""
-    case = agreement_synergy.CASES["greedy-100"]
-    monkeypatch.setitem(agreement_synergy.CASES, "greedy-100", replace(case, mean_h=3.89))
-    assert agreement_synergy.main([str(shared), "greedy-100"]) == 1
-    assert "greedy-100" in capsys.readouterr().err
+    case = agreement_synergy.CASES["fifo-greedy"]
+    monkeypatch.setitem(agreement_synergy.CASES, "fifo-greedy", replace(case, mean_h=3.8917))
+    assert agreement_synergy.main([str(shared), "fifo-greedy"]) == 1
+    assert "fifo-greedy" in capsys.readouterr().err

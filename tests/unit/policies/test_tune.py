@@ -56,7 +56,8 @@ def test_the_smallest_set_makes_room():
 def test_of_equally_small_sets_the_one_with_most_cpus_a_gpu():
     """3 CPUs are lacking, and each of two jobs could give them; the one with 6 CPUs stays as it is."""
     assert packed([(1, 6, 10), (1, 6, 40), (1, 3, 10)])[:2] == [((0, 1, 6, 10),), ((0, 1, 3, 30),)]
-    assert packed([(2, 7, 10), (1, 5, 10), (1, 2, 10)])[:2] == [((0, 2, 7, 10),), ((0, 1, 3, 10),)]
+    one_is_lacking = packed([(2, 7, 10), (1, 5, 10), (1, 1, 10)])
+    assert one_is_lacking[:2] == [((0, 2, 7, 10),), ((0, 1, 3, 10),)]  # 3.5 and 5 a GPU
 
 
 def test_who_gives_nothing_of_what_is_lacking_stays():
@@ -109,14 +110,19 @@ def test_of_equally_free_machines_a_job_stays_where_it_is():
     assert packed([(1, 1, 1)], 2, held={0: on((1, 1))}) == [((1, 1, 1, 1),)]
     assert packed([(1, 1, 1)], 2, held={0: on((0, 1), (1, 1))}) == [((0, 1, 1, 1),)]
     assert packed([(2, 1, 1), (1, 1, 1)], 2, held={1: on((1, 1))})[1] == ((0, 1, 1, 1),)
+    fewer_cpus_on_1: list[Amounts] = [(3, 3, 30), (3, 6, 30), (1, 1, 10)]
+    assert packed(fewer_cpus_on_1, 2, held={2: on((0, 1))})[2] == ((1, 1, 1, 10),)
     assert packed([(1, 1, 1)], 2, Tune("gpus"), held={0: on((1, 1))}) == [((0, 1, 1, 1),)]
 
 
 def test_a_job_goes_to_the_fewest_machines_its_cpus_and_memory_by_gpus():
     """3, 3 and 4 GPUs are free for 6: 4 of machine 2, and 2 of machine 0, as machine 1 has no CPUs left.
 
-    10 CPUs are 6.7 and 3.3 on 4 and 2 GPUs, rounded up.
+    10 CPUs are 6.7 and 3.3 on 4 and 2 GPUs, rounded up. With 2, 3 and 4 free GPUs the last 2 are those of the
+    least free.
     """
+    part_taken = [need(0, (2, 1, 1), where={0: 2}), need(1, (1, 1, 1), where={1: 1}), need(2, (6, 6, 6))]
+    assert packed(part_taken, machines=3)[2] == ((0, 2, 2, 2), (2, 4, 4, 4))
     assert packed([(1, 1, 1), (1, 12, 1), (6, 10, 60)], machines=3)[2] == ((0, 2, 4, 20), (2, 4, 7, 40))
 
 
@@ -169,6 +175,8 @@ def test_a_job_goes_only_to_machines_that_may_serve():
     """Machines 1 and 2 (binary 110): the least free of all is machine 0."""
     jobs = [need(0, (2, 2, 2)), need(1, (1, 1, 1), among=0b110), need(2, (7, 7, 70), among=0b110)]
     assert packed(jobs, machines=3)[1:] == [((1, 1, 1, 1),), ((1, 3, 3, 30), (2, 4, 4, 40))]
+    six = [need(0, (2, 2, 2)), need(1, (6, 6, 6), among=0b110)]
+    assert packed(six, machines=3)[1] == ((1, 4, 4, 4), (2, 2, 2, 2))
     assert packed([need(0, (1, 1, 1), among=0b10)], 2, held={0: on((0, 1))}) == [((1, 1, 1, 1),)]
 
 
@@ -195,6 +203,14 @@ def test_shares_are_those_of_the_machine():
         [need(0, (1, 4, 0)), need(1, (1, 9, 0)), need(2, (1, 1, 0))], free, view()
     )
     assert found == {0: on((0, 1, 4)), 1: on((1, 1, 2)), 2: on((1, 1, 1))}
+
+
+def test_a_machine_of_another_kind_is_not_as_good():
+    """Both have 2 GPUs and 4 CPUs left: a share of machine 0, while the job's own machine 1 has shares of 6."""
+    machines = [Machine("a", 0, "a", 2, cpus=4), Machine("b", 0, "b", 4, cpus=12)]
+    jobs = [need(0, (2, 8, 0), where={1: 2}), need(1, (2, 12, 0))]
+    found = Tune(hand_out=False).pack(jobs, whole(Cluster(machines)), view({1: on((1, 2))}))
+    assert found[1] == on((0, 2, 4))
 
 
 @pytest.mark.parametrize(("several_ns", "torn"), [(79, True), (80, False), (81, False)])

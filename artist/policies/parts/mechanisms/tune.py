@@ -108,7 +108,8 @@ class Tune(Packer):
         peers.sort(key=lambda peer: _first_down(room, peer[0]))
         chosen = _in_order if self._lowered == "in_order" else _fewest
         for need, _, _ in chosen(peers, cpus, memory):
-            room.retune(need, tuple([_down(need, s, room) for s in room.slices[need.job]]))
+            where = [(s.machine, s.gpus) for s in room.slices[need.job]]
+            room.retune(need, slices_of(need, where, least, room))
 
 
 def _peer(room: Room, need: Need, m: int) -> _Peer:
@@ -116,12 +117,6 @@ def _peer(room: Room, need: Need, m: int) -> _Peer:
     s = next(s for s in room.slices[need.job] if s.machine == m)
     cpus, memory = need.least(s.gpus, room.machine(m))
     return need, s.cpus - cpus, s.memory_bytes - memory
-
-
-def _down(need: Need, s: Slice, room: Room) -> Slice:
-    """Return what a job needs of what it has."""
-    cpus, memory = need.least(s.gpus, room.machine(s.machine))
-    return Slice(s.machine, s.gpus, min(s.cpus, cpus), min(s.memory_bytes, memory))
 
 
 def _first_down(room: Room, need: Need) -> tuple[float, ...]:
