@@ -44,7 +44,7 @@ class _Running:
 
 
 class Resources:
-    """Observer that remembers what is in use, and how blocked jobs are, in 48 bytes a change.
+    """Observer that remembers what is in use, and how blocked jobs are, in 48 or 88 bytes a change.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@
 is enough. Models that a file does not name are as shipped.
 """
 
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Self
@@ -113,7 +114,7 @@ def read_sensitivities(path: Path) -> Sensitivities:
     InputError
         With file, field, the value found and what is allowed.
     """
-    if len(path.parts) == 1 and not path.suffix and str(path) != _SHIPPED and not path.exists():
+    if len(path.parts) == 1 and not path.suffix and str(path) != _SHIPPED and not os.path.exists(path):
         allowed = f"{allowed_names(path, [_SHIPPED])}; or a file"
         raise InputError("no such table", where="performance.sensitivity", found=str(path), allowed=allowed)
     models = _read(sensitivity_file(Path(_SHIPPED)))

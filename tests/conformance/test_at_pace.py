@@ -4,14 +4,16 @@ The jobs of the suite last seconds, so with the shipped values no lease would en
 class also shows that what is its own happens in the suite's workload.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from artist.core.cluster import Allocation, Cluster
-from artist.core.events import Change, Start, Stop, Wake
+from artist.core.events import Change, Event, Start, Stop, Wake
 from artist.core.job import Demand, JobSpec, Stages
+from artist.core.result import RunResult
 from artist.core.view import Policy
 from artist.performance.api import Performance
 from artist.performance.couplings.packed import Packed
@@ -131,6 +133,48 @@ class TestDally(PolicyConformance):
         waited = [e for e in events if isinstance(e, Start) and e.time_ns > result.jobs[e.job].submit_ns]
         assert [e for e in waited if len(e.allocation.slices) > 1 and e.allocation.gpus <= 4]
         assert len(policy.series) > 3
+
+
+FILLED = {
+    "srtf_tune": lambda: Ordered(order="srtf", preemptive=True, backfill=True, fill="tune"),
+    "srtf_greedy": lambda: Ordered(order="srtf", preemptive=True, backfill=True, fill="greedy"),
+    "las_opt": lambda: Ordered(order="las", preemptive=True, backfill=True, interval_s=3, fill="opt"),
+    "tiresias_tune": lambda: Tiresias(thresholds_gpu_s=(4, 20), promote_knob=2, fill="tune"),
+    "dally_tune": lambda: Dally(**DALLY["keep"], history_leases=5, fill="tune"),
+}
+
+
+class TestMechanismFills(PolicyConformance):
+    """Policies that stop and move jobs, mechanisms as fills; some jobs want 6 CPUs a GPU, there are 4."""
+
+    @pytest.fixture(autouse=True, params=FILLED)
+    def _policy(self, request: pytest.FixtureRequest) -> None:
+        self.policy: str = request.param
+
+    def make_policy(self) -> Policy:
+        return FILLED[self.policy]()
+
+    def make_performance(self) -> Performance:
+        return PlainPerformance(_hungry)
+
+    def test_jobs_are_retuned(self) -> None:
+        """The suite would show nothing if CPUs never changed hands; greedy leaves each job what it has."""
+        _, events = self._all_finish(generated_jobs(0), tiny_cluster(3, 4, per_rack=2))
+        retunes = [e for e in events if isinstance(e, Change) and e.how == "retune"]
+        assert bool(retunes) == ("greedy" not in self.policy)
+
+    def _run(
+        self, jobs: Sequence[JobSpec], cluster: Cluster, **options: object
+    ) -> tuple[RunResult, list[Event]]:
+        """Run on machines that have CPUs."""
+        with_cpus = [replace(m, cpus=m.cpus or 4 * m.gpus) for m in cluster.machines]
+        return super()._run(jobs, Cluster(with_cpus), **options)
+
+
+def _hungry(spec: JobSpec, allocation: Allocation) -> float:
+    """Let jobs of one model want 6 CPUs a GPU, those of the other 1."""
+    wants = 6 if spec.model else 1
+    return max(1.0, *(wants * s.gpus / max(s.cpus, 0.5) for s in allocation.slices))
 
 
 class TestThemis(PolicyConformance):

@@ -106,7 +106,8 @@ def test_the_parts_on_the_page_serve_all_jobs() -> None:
 
     class Suite(PolicyConformance):
         def make_policy(self) -> Policy:
-            return Ordered(order=parts["Widest"](), placement=parts["Emptiest"](), preemptive=True)
+            mine = {"placement": parts["Emptiest"](), "fill": parts["LatestFirst"]()}
+            return Ordered(order=parts["Widest"](), **mine, preemptive=True)
 
     Suite().test_finishes_every_job()
     Suite().test_finishes_jobs_of_several_gpu_types()

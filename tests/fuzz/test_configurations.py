@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hydra import compose, initialize_config_dir
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +39,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "events": ("cluster.events=events.csv", "stop.time_s=1000", "estimates=wrong_fraction", *TINY),
     "drawn": ("workload.models.rule=by_gpus", "workload.models.by_gpus=[{weights: {VGG11: 1, GPT-2: 2}}]"),
     "followed": ("signals=file", "signals.path=signals.csv", "signals.names=[demand]", *TINY),
+    "stalled": ("performance.sensitivity=own.yaml", "topology=v100_synergy", "network=zero", *TINY),
     "tabled": ("overheads.table=delays.csv", "network.cache=cache", "network.system.chunks=4", *TINY),
 }
 EVENTS = """\
@@ -48,6 +50,12 @@ time_s,kind,machine,deadline_s,type,rack,pool
 50,leave,m1,60,,,
 """
 SIGNALS = "time_s,demand,other\n0,0.5,1\n300,0.75,-2e3\n600,1,0\n"
+SENSITIVITY = """\
+gpu_speed: 0.25
+models:
+  ResNet50: {throughput: {1: 0.5, 3: 1, 24: 4}, dataset_gib: 140, uncached: 0.8, iteration_s: 0.6}
+  VGG11: {throughput: {2: 7}, process_gib: {machine: 1, gpu: 2}, source: mine}
+"""
 DELAYS = "model,gpus,start_s,restart_s\nVGG11,1,10,20\nVGG11,8,30,40\n"
 
 
@@ -66,6 +74,7 @@ def files(folder: Path) -> None:
     (folder / "events.csv").write_text(EVENTS)
     (folder / "delays.csv").write_text(DELAYS)
     (folder / "signals.csv").write_text(SIGNALS)
+    (folder / "own.yaml").write_text(SENSITIVITY)
 
 
 def built(raw: Any) -> Simulation:
@@ -134,6 +143,23 @@ def test_a_damaged_file_of_capacity_events_is_read_or_refused(folder: Path, data
     raw = json.loads(composed("config", "events", *RUNS["events"]))
     raw["cluster"]["events"] = "odd.csv"
     result_of(lambda: built(raw))
+
+
+@fuzzed(80)
+@given(data=st.data())
+def test_a_wrong_file_of_sensitivities_is_read_or_refused(folder: Path, data: st.DataObject) -> None:
+    """Whatever is read gives jobs some compute; times that leave all bounds are refused in the run."""
+    wrong = data.draw(trees(yaml.safe_load(SENSITIVITY), 3))
+    (folder / "odd.yaml").write_bytes(data.draw(damaged(yaml.safe_dump(wrong))))
+    raw = json.loads(composed("config", "stalled", *RUNS["stalled"]))
+    raw["performance"]["sensitivity"] = "odd.yaml"
+
+    def run() -> None:
+        columns = built(raw).run(()).columns
+        assert (columns["compute_ns"] > 0).all()
+        assert (columns["input_stall_ns"] >= 0).all()
+
+    result_of(run)
 
 
 @fuzzed(80)

@@ -24,7 +24,7 @@ from artist.policies.tiresias import Tiresias
 from artist.testing.tiny import PlainPerformance, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 
-HOUR = 3600
+HOUR, GIB = 3600, 1 << 30
 WANTS = {"hungry": 6, "eager": 6, "frugal": 1, "": 0}  # CPUs a GPU
 POLICIES = {
     "fifo": lambda fill: Ordered(order="fifo", fill=fill),
@@ -179,6 +179,18 @@ def test_greedy_asks_a_machine_for_no_more_than_it_has():
         assert cpus(events, 0) == [(0, given)]
 
 
+def test_greedy_asks_a_machine_for_no_more_memory_than_it_has():
+    """5 GPUs want 100 GiB each of machines with 2 GPUs and 125 GiB: they ask for 62.5 each, their share."""
+
+    def forgetful(spec, allocation):
+        return max(1.0, *(100 * GIB * s.gpus / max(s.memory_bytes, GIB) for s in allocation.slices))
+
+    jobs, cluster = [replace(job("a", 5), model="new")], tiny_cluster(3, 2, cpus=8, memory_bytes=125 * GIB)
+    _, events = run_checked(jobs, cluster, fifo("greedy"), PlainPerformance(forgetful))
+    (start,) = (e for e in events if isinstance(e, Start))
+    assert [s.memory_bytes / GIB for s in start.allocation.slices] == [125, 125, 62.5]
+
+
 def test_greedy_leaves_elastic_jobs_their_shares():
     """An elastic job of 2 to 4 GPUs gets 4 CPUs with each of 2 GPUs, not 6: its GPUs may change."""
     elastic = hungry("e", 2, min_gpus=2, max_gpus=4)
@@ -196,16 +208,46 @@ def test_opt_gives_cpus_to_whom_they_are_worth_most():
     assert [cpus(events, number) for number in range(3)] == [[(0, [5]), (4, [6])], [(0, [6])], [(0, [1])]]
 
 
-def test_opt_keeps_to_shares_beside_jobs_that_are_not_divided():
-    """Of 12 CPUs c has 9. E, which comes next, has the 3 that are left and h none, as in proportion.
+@pytest.mark.parametrize("fill", ["tune", "opt"])
+def test_shares_beside_jobs_that_are_not_divided_are_what_these_leave(fill):
+    """Of 12 CPUs c has 9, e the other 3 as in proportion, g and h none. When c ends at 4, they have 4 each.
 
-    When c ends at 4, they have 4 each at least, and of the 4 that are left e 2 and h 2.
+    D comes at 5 and asks for 9: to the policy e, g and h hold 3 CPUs as before, so d starts at once.
     """
-    for fill in ("tune", "opt"):
-        jobs = [job("c", 0, 4, cpus=9), eager("e", 1, 20, 1), hungry("h", 1, 20, 1)]
-        _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo(fill))
-        assert cpus(events, 1)[:2] == [(1, [3]), (4, [6])]
-        assert cpus(events, 2)[:2] == [(1, [0]), (4, [6])]
+    jobs = [job("c", 0, 4, cpus=9), *(hungry(name, 1, 20, 1) for name in "egh"), job("d", 0, 4, 5, cpus=9)]
+    _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo(fill))
+    for number, first in ((1, 3), (2, 0), (3, 0)):
+        assert cpus(events, number)[:3] == [(1, [first]), (4, [4]), (5, [first])]
+
+
+@pytest.mark.parametrize("fill", ["tune", "opt"])
+def test_what_is_left_beside_jobs_that_are_not_divided_is_handed_out(fill):
+    """Of 12 CPUs c has 6, f 4 of the 6 that are free, h the other 2. F needs 1 of them, so h has 5."""
+    jobs = [job("c", 0, 50, cpus=6), frugal("f", 1, 9, 1), hungry("h", 1, 9, 1)]
+    _, events = simulate(jobs, tiny_cluster(1, 3, cpus=12), fifo(fill))
+    assert [cpus(events, number)[0] for number in (1, 2)] == [(1, [1]), (1, [5])]
+
+
+def test_what_is_left_goes_by_arrival_not_by_start():
+    """A comes at 1 and waits for x, b overtakes it at 2. From 4 on 4 of 16 CPUs are left, all of them a's."""
+    jobs = [frugal("x", 3, 4), hungry("a", 2, 9, 1), hungry("b", 1, 9, 2)]
+    policy = Ordered(order="fifo", backfill=True, fill="tune")
+    _, events = simulate(jobs, tiny_cluster(1, 4, cpus=16), policy)
+    assert cpus(events, 1)[0] == (4, [12])
+    assert cpus(events, 2)[:2] == [(2, [6]), (4, [4])]
+
+
+@pytest.mark.parametrize("fill", ["tune", "opt"])
+def test_a_best_case_on_one_machine_does_not_hold_on_two(fill):
+    """A job of 2 GPUs wants 1 CPU for each on one machine, 6 on two: there it keeps its shares of 4."""
+
+    def torn(spec, allocation):
+        wants = 6 if len(allocation.slices) > 1 else 1
+        return max(1.0, *(wants * s.gpus / max(s.cpus, 0.1) for s in allocation.slices))
+
+    jobs = [replace(job("w", 2), model="new")]
+    _, events = run_checked(jobs, tiny_cluster(2, 2, cpus=8), spread(fill), PlainPerformance(torn))
+    assert cpus(events, 0) == [(0, [4, 4])]
 
 
 def test_a_best_case_that_does_not_hold_there_takes_nothing_away():
@@ -231,16 +273,19 @@ def test_cpu_jobs_keep_theirs_and_take_from_what_is_handed_out():
 
 
 def test_an_elastic_job_has_cpus_for_the_gpus_that_it_holds():
-    """E grows from 2 to 4 GPUs when it has been quiet for 2 s: 12 of 16 CPUs for 2 GPUs, then all 16."""
-    elastic = hungry("e", 2, 40, min_gpus=2, max_gpus=4)
+    """E grows from 2 to 3 GPUs when it has been quiet for 2 s: 12 of 16 CPUs for 2 GPUs, then all 16."""
+    elastic = hungry("e", 2, 40, min_gpus=2, max_gpus=3)
     policy = Gandiva(grow_shrink=True, grow_after_s=2, fill="tune")
     _, events = simulate([elastic], tiny_cluster(1, 4, cpus=16), policy)
     assert cpus(events, 0) == [(0, [12]), (2, [16])]
 
 
 def test_a_grown_job_shrinks_again_though_it_was_retuned():
-    """The same, and d comes at 10 for 2 GPUs: e gives back what it had grown by, and each has 8 CPUs."""
-    jobs = [hungry("e", 2, 60, min_gpus=2, max_gpus=4), hungry("d", 2, 6, 10)]
+    """The same, and d comes at 10 for 2 GPUs: e gives back what it had grown by, and each has 8 CPUs.
+
+    What e grew to is 3 GPUs and their share of 12 CPUs, to the policy, although it has 16.
+    """
+    jobs = [hungry("e", 2, 60, min_gpus=2, max_gpus=3), hungry("d", 2, 6, 10)]
     policy = Gandiva(grow_shrink=True, grow_after_s=2, fill="tune")
     result, events = simulate(jobs, tiny_cluster(1, 4, cpus=16), policy)
     assert cpus(events, 0)[1:4] == [(2, [16]), (10, [12]), (10, [8])]
@@ -266,6 +311,14 @@ def test_a_job_on_a_machine_that_leaves_and_another_has_the_least():
     assert cpus(events, 2) == [(0, [15, 10]), (2, [12, 8])]
     assert cpus(events, 3) == [(3, [8])]
     assert not [e for e in events if isinstance(e, Stop)]
+
+
+def test_a_job_takes_no_more_of_a_machine_that_leaves():
+    """C has 13 of m0's 16 CPUs, so w has 3 for its 3 GPUs there, also when c ends: m0 is leaving then."""
+    jobs = [job("c", 0, 3, cpus=13), hungry("w", 5, 20, 1)]
+    leave = [CapacityEvent(seconds_to_ns(2), "leave", 0, seconds_to_ns(500))]
+    _, events = simulate(jobs, tiny_cluster(2, 4, cpus=16), spread("tune"), capacity_events=leave)
+    assert cpus(events, 1) == [(1, [3, 8])]
 
 
 def test_a_machine_that_fails_gives_back_what_its_jobs_had_elsewhere():

@@ -9,14 +9,22 @@ from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.core.view import Policy
 from artist.engine.overheads import Overheads
+from artist.policies.dally import Dally
 from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
+from artist.policies.parts.mechanisms.shipped import MECHANISMS
+from artist.policies.synergy import Synergy
 from artist.policies.tiresias import Tiresias
 from artist.testing.conformance import generated_jobs
 from artist.testing.tiny import run_checked, tiny_cluster
 
 SEEDS = pytest.mark.parametrize("seed", range(4))
 COSTS = Overheads(start_s=0.1, resume_s=0.4, restart_s=0.9)
+FILLED = {
+    "srtf": lambda fill: Ordered(order="srtf", preemptive=True, backfill=True, fill=fill),
+    "tiresias": lambda fill: Tiresias(thresholds_gpu_s=(8, 40), fill=fill),
+    "dally": lambda fill: Dally(machine_timer_h=1 / 3600, rack_timer_h=2 / 3600, lease_s=6, fill=fill),
+}
 
 
 def finish_ns(policy: Policy, jobs: Sequence[JobSpec], cluster: Cluster | None = None) -> list[int]:
@@ -127,3 +135,38 @@ def test_every_order_is_fifo_where_nobody_waits(seed: int, order: str) -> None:
     assert (
         finish_ns(Ordered(order=order, preemptive=True, backfill=True, interval_s=2), jobs, roomy) == expected
     )
+
+
+@SEEDS
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("order", ["fifo", "srtf", "las"])
+def test_synergy_with_insensitive_jobs_is_its_base_order(order: str, mechanism: str, seed: int) -> None:
+    """All that is told of each job is equal, at equal interval, placement, packing order and skipping rule.
+
+    On one machine there is one placement. Who runs is the order's to say, whatever the mechanism: jobs that
+    need no CPUs run as fast with any.
+    """
+    machine = tiny_cluster(1, 12, cpus=24, memory_bytes=240 << 30)
+    how = {"order": order, "on_events": False, "interval_s": 3}
+    base = Ordered(**how, preemptive=True, backfill=True)
+    expected, found = (
+        run_checked(generated_jobs(seed, 40), machine, policy, overheads=COSTS)[0].columns
+        for policy in (base, Synergy(**how, mechanism=mechanism))
+    )
+    assert expected.keys() == found.keys()
+    for name, column in expected.items():
+        assert column.tolist() == found[name].tolist(), name
+
+
+@SEEDS
+@pytest.mark.parametrize("fill", ["tune", "opt"])
+@pytest.mark.parametrize("name", FILLED)
+def test_a_mechanism_as_fill_changes_nothing_for_insensitive_jobs(name: str, fill: str, seed: int) -> None:
+    """The policy sees shares in proportion to GPUs, so it does on any machines what it does with these."""
+    cluster = tiny_cluster(3, 4, per_rack=2, cpus=16, memory_bytes=240 << 30)
+    expected, found = (
+        run_checked(generated_jobs(seed, 40), cluster, FILLED[name](each), overheads=COSTS)[0].columns
+        for each in ("proportional", fill)
+    )
+    for column in expected:
+        assert expected[column].tolist() == found[column].tolist(), column

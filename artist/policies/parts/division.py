@@ -175,13 +175,14 @@ class Division:
         jobs: dict[int, None] = {}
         queue = list(linked)
         while queue:
-            for job in self._on.get(queue.pop(), ()):
-                if job in jobs or _is_apart(self._planned[job]):
-                    continue
-                jobs[job] = None
-                more = [s.machine for s in self._planned[job].slices if s.machine not in linked]
-                linked.update(dict.fromkeys(more))
-                queue += more
+            machine = queue.pop()
+            apart = self._apart.get(machine, ())
+            for job in self._on.get(machine, ()):
+                if job not in jobs and job not in apart:
+                    jobs[job] = None
+                    more = [s.machine for s in self._planned[job].slices if s.machine not in linked]
+                    linked.update(dict.fromkeys(more))
+                    queue += more
         return jobs, linked
 
     def _tenant(self, view: ClusterView, job: int) -> Tenant:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from artist.core.cluster import Allocation, Cluster
+from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.view import ClusterView
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.division import Left, Tenant
@@ -22,7 +22,7 @@ def handed_out(tenants: Sequence[Tenant], left: Amounts) -> dict[int, Allocation
         {machine: cpus for machine, (cpus, _) in left.items()},
         {machine: memory for machine, (_, memory) in left.items()},
     )
-    return {need.job: replace(least, slices=given[need.job]) for need, least in tenants}
+    return {need.job: _with(least, given[need.job]) for need, least in tenants}
 
 
 class Optimum:
@@ -54,10 +54,15 @@ class Optimum:
         return handed_out([_holding(tenant, given) for tenant in tenants], _sum(free, given.values(), -1))
 
 
+def _with(allocation: Allocation, slices: tuple[Slice, ...]) -> Allocation:
+    """Return an allocation with some slices; the same if it has them."""
+    return allocation if slices is allocation.slices else replace(allocation, slices=slices)
+
+
 def _holding(tenant: Tenant, given: Mapping[int, Allocation]) -> Tenant:
     """Return a tenant with what the program gives it as the least."""
     found = given.get(tenant.need.job)
-    return tenant if found is None else Tenant(tenant.need, replace(tenant.least, slices=found.slices))
+    return tenant if found is None else Tenant(tenant.need, _with(tenant.least, found.slices))
 
 
 def _sum(amounts: Amounts, held: Iterable[Allocation], sign: int) -> dict[int, tuple[int, int]]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from artist.errors import InputError
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.run.sensitivity import read_sensitivities
 from netmodels.profile import profile_names
@@ -63,20 +64,34 @@ def test_a_file_changes_the_models_that_it_names() -> None:
         ),
     ],
 )
-def test_a_bad_file_is_refused(refused: Refused, text: str, told: list[str]) -> None:
+def test_a_bad_file_is_refused(text: str, told: list[str]) -> None:
     """File, field, the value found and what is allowed are named."""
     Path("own.yaml").write_text(text)
-    message = refused(SETTING)
+    with pytest.raises(InputError) as error:
+        read_sensitivities(Path("own.yaml"))
     for words in told:
-        assert words in message, message
+        assert words in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_refused(refused: Refused) -> None:
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("own.yaml", "cannot read the sensitivity file"),
+        ("synergi", "did you mean 'synergy'?; or a file"),
+        ("x" * 300, "performance.sensitivity: no such table"),  # too long for a file
+    ],
+)
+def test_a_file_that_is_not_there_is_refused(name: str, told: str) -> None:
     """A word without a dot or slash is the name of a table, anything else a file."""
-    assert "cannot read the sensitivity file" in refused(SETTING)
-    message = refused("performance.sensitivity=synergi")
-    assert "performance.sensitivity" in message
-    assert "did you mean 'synergy'?; or a file" in message
+    with pytest.raises(InputError) as error:
+        read_sensitivities(Path(name))
+    assert told in str(error.value)
+
+
+def test_a_refusal_ends_the_command(refused: Refused) -> None:
+    """Before the clock starts, with the file and the field."""
+    Path("own.yaml").write_text("gpu_speed: 1\nmodels: {GMT: {throughput: {1: 1}}}")
+    assert "own.yaml, models.GMT: unknown model" in refused(SETTING)
 
 
 def test_contents_of_the_file_are_part_of_the_run_key(artist: Callable[..., object]) -> None:

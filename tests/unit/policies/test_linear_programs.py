@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from itertools import combinations_with_replacement, product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from artist.policies.parts.mechanisms import linear_programs
 from artist.policies.parts.mechanisms.fronts import Point, front
 from artist.policies.parts.mechanisms.linear_programs import Chooser, Kind, Option
 
@@ -66,8 +68,9 @@ def test_memory_limits_as_cpus_do():
     assert Chooser().best([kind(2, (1, 1, 30), (2, 1, 60))], [2, 100]) == [[1, 1]]
 
 
-def test_all_have_the_best_where_it_fits():
+def test_all_have_the_best_where_it_fits(monkeypatch: pytest.MonkeyPatch):
     """No program is solved; the best need not be the last: worth 3 with 2 CPUs."""
+    monkeypatch.setattr(linear_programs, "_milp", None)
     assert Chooser().best([kind(2, (1, 1, 1), (3, 2, 1), (2, 1, 2))], [4, 2]) == [[0, 2, 0]]
 
 
@@ -86,12 +89,14 @@ def test_the_answer_does_not_depend_on_the_order_of_the_kinds():
 
 
 def test_amounts_that_no_unit_measures_are_rounded_against_the_jobs():
-    """Prime numbers of bytes, and one byte too few for both: a solver's tolerance must not give it twice."""
-    gib = 1 << 30
-    big = 100 * gib + 7
-    k = kind(2, (1, 1, 3), (2, 1, big))
-    assert Chooser().best([k], [2, 2 * big - 1]) == [[1, 1]]
-    assert Chooser().best([k, kind(1, (1, 1, 1))], [3, 2 * big + (1 << 20)]) == [[0, 2], [1]]
+    """One byte too few for both to have 100 GiB more, in units of 200 kB: it is not given twice."""
+    more = (100 << 30) + 7
+    k = kind(2, (1, 1, 3), (1.1, 1, 3 + (1 << 21)), (2, 1, 3 + more))
+    assert Chooser().best([k], [2, 6 + 2 * more - 1]) == [[0, 1, 1]]
+    assert Chooser().best([k, kind(1, (1, 1, 1), (1.5, 2, 1))], [3, 7 + 2 * more + (1 << 20)]) == [
+        [0, 0, 2],
+        [1, 0],
+    ]
 
 
 Options = st.lists(

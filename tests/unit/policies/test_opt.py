@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from artist.core.cluster import Allocation, Cluster
+from artist.core.cluster import Allocation, Cluster, Machine
 from artist.core.job import Demand
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.mechanisms.api import Need
@@ -115,12 +115,9 @@ def test_no_more_than_a_servers_cpus_for_a_job_that_fits_one(server_gpus: int | 
 
 
 def test_a_job_larger_than_a_machine_takes_whole_ones_first():
-    """6 GPUs of machines of 4: one whole, 2 of another, where the pair goes; the third has the four."""
-    given = packed(servers(3), [Believed(2, still), Believed(4, still), Believed(6, keen)])
-    assert sorted(s.gpus for s in given[2].slices) == [2, 4]
-    (pair,), (four,) = given[0].slices, given[1].slices
-    assert pair.machine in given[2].gpu_map()
-    assert four.machine not in given[2].gpu_map()
+    """6, 3, 3 GPUs of three machines of 4: 4 + 2 for the first; with both others whole it had 4 + 1 + 1."""
+    given = packed(servers(3), [Believed(6, still), Believed(3, keen), Believed(3, still)])
+    assert sorted(s.gpus for s in given[0].slices) == [2, 4]
 
 
 def test_a_job_that_no_machine_has_room_for_is_torn_apart():
@@ -135,12 +132,12 @@ def test_a_job_that_may_not_be_torn_apart_waits():
     assert len(given) == 2
 
 
-def test_where_gpus_are_placed_already_they_stay_and_the_rest_goes_round_them():
-    """For fills: job 1 keeps 2 GPUs on each machine, and machine 0 has no room for a job of 3."""
-    jobs = [Believed(2, still), Believed(4, keen), Believed(1, keen)]
-    given = packed(servers(2), jobs, where={1: {0: 2, 1: 2}})
-    assert given[1].gpu_map() == {0: 2, 1: 2}
-    assert len(given[0].slices) == len(given[2].slices) == 1
+def test_where_gpus_are_placed_already_they_stay_and_the_others_go_round_them():
+    """For fills: job 1 has 3 GPUs of machine 0; the pairs share machine 1, 6 CPUs each."""
+    jobs = [Believed(2, keen), Believed(3, still), Believed(2, keen)]
+    given = packed(servers(2), jobs, where={1: {0: 3}})
+    assert given[1].gpu_map() == {0: 3}
+    assert [given[job].slices[0][:3] for job in (0, 2)] == [(1, 2, 6), (1, 2, 6)]
 
 
 def test_the_same_jobs_stay_where_they_are():
@@ -224,20 +221,25 @@ def test_all_run_none_slower_than_with_its_share_and_nothing_is_given_twice(
 def test_never_below_tune_on_one_machine_that_stands_for_all(
     shapes: list[Shape], machines: int, hand_out: bool
 ):
-    """The upper bound: speeds relative to the share, weighted by GPUs, of the same jobs, server by server."""
+    """The upper bound: speeds relative to the share, weighted by GPUs, of the same jobs, server by server.
+
+    Tune hands out what is left of memory, in multiples of 10 GiB: 1.25 GiB a GPU for 8 of them are tried. A
+    best case may be 1 % slower than the share; opt may not use that, so tune is held to it as well.
+    """
+    every = [1.25 * (n + 1) for n in range(48)]
     cluster = servers(1, 8 * machines)
     jobs = believed(shapes, 8 * machines)
     view = view_of(cluster, jobs)
     cases = BestCases(POINTS, server_gpus=8)
     needs = [Need(n, Demand(job.gpus), *cases.of(view, n, job.gpus)) for n, job in enumerate(jobs)]
-    worth = [
-        sum(job.gpus * relative(job, cluster, given[n]) for n, job in enumerate(jobs))
-        for given in (
-            mechanism.pack(needs, all_free(cluster), view)
-            for mechanism in (Opt(POINTS, server_gpus=8), Tune(hand_out=hand_out))
-        )
-    ]
-    assert worth[0] >= worth[1] - 1e-4
+    tuned = Tune(hand_out=hand_out).pack(needs, all_free(cluster), view)
+    assume(all(relative(job, cluster, tuned[n]) >= 1 - 1e-9 for n, job in enumerate(jobs)))
+    given = Opt(every, server_gpus=8).pack(needs, all_free(cluster), view)
+    of_tune, of_opt = (
+        sum(job.gpus * relative(job, cluster, held[n]) for n, job in enumerate(jobs))
+        for held in (tuned, given)
+    )
+    assert of_opt >= of_tune - 1e-4
 
 
 def test_points_are_worked_out_once_for_jobs_alike():
@@ -259,6 +261,12 @@ def test_the_share_is_tried_whatever_the_points():
     (points,) = Fronts(BestCases([60.0])).of(view_of(cluster, [Believed(1, keen)]), [0], [1])
     assert [(p.cpus, p.memory_bytes // GIB, p.worth) for p in points[:2]] == [(3, 30, 1.0), (4, 30, 1.333333)]
     assert points[-1].cpus == 9
+
+
+def test_a_share_is_that_of_the_clusters_own_machine():
+    """Two boxes and, before them, a smaller one: the share of 5 GPUs is 4 + 1 of the frequent kind."""
+    small = Machine("s", 0, "small", 2, gpu_type="old", cpus=2, memory_bytes=GIB)
+    assert share_of(Cluster([small, *servers(2).machines]), 5) == (15, 150 * GIB)
 
 
 def test_where_all_machines_join_later_the_first_says_what_a_share_is():

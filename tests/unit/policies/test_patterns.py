@@ -49,10 +49,17 @@ def test_whole_jobs_come_before_what_was_chosen():
 
 
 def test_machines_serve_whom_they_may():
-    """Two wishes, each served by one site only."""
+    """Two wishes, each served by one site only, whichever comes first."""
     wishes = [Wish(1, 1, 0, 1), Wish(1, 1, 0, 1)]
-    sites = [Site(2, 2, 0, 1, (False, True)), Site(2, 2, 0, 1, (True, False))]
-    assert patterns(wishes, sites) == [[Pattern((0, 1), 1)], [Pattern((1, 0), 1)]]
+    first, second = Site(2, 2, 0, 1, (False, True)), Site(2, 2, 0, 1, (True, False))
+    assert patterns(wishes, [first, second]) == [[Pattern((0, 1), 1)], [Pattern((1, 0), 1)]]
+    assert patterns(wishes, [second, first]) == [[Pattern((1, 0), 1)], [Pattern((0, 1), 1)]]
+
+
+def test_a_pattern_does_not_take_the_last_room_of_large_jobs():
+    """Four machines of 4 for 4, 4, 2 and four of 1: one of 1 on each of three would tear a 4 apart."""
+    wishes = [Wish(1, 6, 0, 4), Wish(2, 4, 0, 1), Wish(4, 24, 0, 2)]
+    assert left(wishes, packed(wishes, (4, 12, 0, 4))) == 0
 
 
 def test_what_fits_no_machine_is_left():
@@ -110,6 +117,12 @@ def test_of_jobs_alike_those_that_are_there_stay_and_the_others_follow_in_order(
         3: 1,
         4: 1,
     }
+
+
+def test_jobs_alike_do_not_change_places():
+    """Two on each of two machines, not in order: dealt in order, all four would move."""
+    site = ([0, 1], [Pattern((2,), 2)])
+    assert seats([Jobs(1, [1, 2, 3, 4])], [site], {1: 1, 2: 1, 3: 0, 4: 0}) == {1: 1, 2: 1, 3: 0, 4: 0}
 
 
 def test_a_job_that_no_pattern_takes_has_no_seat():
