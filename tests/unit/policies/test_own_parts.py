@@ -4,15 +4,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.errors import PlanError
 from artist.policies.ordered import Ordered
 from artist.policies.parts.fill import FILLS, Fill, fill_of
+from artist.policies.parts.mechanisms.api import Mechanism
 from artist.policies.parts.orders import FIFO, KeyOrder, order_of
 from artist.policies.parts.placement import BestFit, MachineChooser, chooser_of
 from artist.policies.parts.placer import placer_of
+from artist.policies.synergy import Synergy
 from artist.testing.tiny import job, on, run_checked, tiny_cluster
 
 NOTHING = [0, 0, 0]
@@ -158,3 +161,24 @@ def test_a_fill_of_ones_own_says_what_there_is_room_for():
     """One GPU of machine 0 is left by `room`: a choice of two is refused."""
     with pytest.raises(PlanError, match="machine number 0 has 1 free GPUs"):
         placer_of(Mine({0: 2}), Seen()).place(free(4, 4, 4), Demand(2))
+
+
+class _FirstMachine(Mechanism):
+    """Gives the first job one GPU of machine 0, and nobody else anything."""
+
+    def pack(self, needs, free, view):
+        return {needs[0].job: on((0, 1))}
+
+
+def test_a_mechanism_of_ones_own_places_jobs():
+    """Two jobs on 2 machines of 2 GPUs: the second runs after the first, both on machine 0, 10 s each."""
+    policy = Synergy(mechanism=_FirstMachine(), on_events=True, interval_s=None)
+    result, _ = run_checked([job("a"), job("b")], tiny_cluster(), policy)
+    assert result.columns["finish_ns"].tolist() == [10 * 10**9, 20 * 10**9]
+
+
+@pytest.mark.parametrize("mechanism", ["tuned", Mine(None)])
+def test_what_is_no_mechanism_is_refused(mechanism):
+    """By a name that is not shipped, or an object that does not inherit `Mechanism`."""
+    with pytest.raises(ValidationError, match="no such part"):
+        Synergy(mechanism=mechanism)
