@@ -15,8 +15,8 @@ sections 3.2, 3.3, 4 and 5.3.2.
 
 Differs from the paper: it sorts jobs by descending demand before it packs them (`pack_order` descending);
 its authors' program packs in the order of the policy, which is faster by far, and the default here.
-`least_free`, `lowered` and `hand_out`: see tune; `weighted`: see opt. `split` lets tune tear a job apart for
-more CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
+`least_free`, `lowered` and `hand_out`: see tune; `weighted`: see opt. `split` lets tune split a job for more
+CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
 most that fits. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is
 about to leave stay as they are. With several types of machines a job goes to the GPUs of one type, the first
 of those it allows that has enough.
@@ -57,7 +57,7 @@ Points = Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length
 
 @dataclass(config=STRICT)
 class Synergy:
-    """Packs the first jobs of an order anew in every round, CPUs and memory by a mechanism."""
+    """Packs the first jobs of an order again in every round; a mechanism divides CPUs and memory."""
 
     knows_models = knows_iterations = knows_performance = True
 

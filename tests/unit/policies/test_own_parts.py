@@ -164,7 +164,7 @@ def test_a_fill_of_ones_own_says_what_there_is_room_for():
 
 
 class _FirstMachine(Mechanism):
-    """Gives the first job one GPU of machine 0, and nobody else anything."""
+    """Gives the first job one GPU of machine 0, and the others nothing."""
 
     def pack(self, needs, free, view):
         return {needs[0].job: on((0, 1))}

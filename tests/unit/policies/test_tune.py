@@ -35,7 +35,7 @@ def test_a_job_goes_where_its_share_is_free_before_others_make_room():
     ]
 
 
-def test_who_needs_less_than_the_share_keeps_the_rest_for_others():
+def test_a_job_that_needs_less_than_its_share_leaves_the_rest_to_others():
     """A job with a best case below its share takes no more when it has to go down: 1 CPU, not 3."""
     assert packed([(1, 1, 91), (1, 9, 10), (1, 1, 40)]) == [
         ((0, 1, 1, 30),),  # went down for the last one's 30 bytes: it had 91 of 120
@@ -69,7 +69,7 @@ def test_of_equally_small_sets_the_one_with_most_cpus_a_gpu():
     assert one_is_lacking[:2] == [((0, 2, 7, 10),), ((0, 1, 3, 10),)]  # 3.5 and 5 a GPU
 
 
-def test_who_gives_nothing_of_what_is_lacking_stays():
+def test_a_job_that_has_little_of_what_is_lacking_stays():
     """30 bytes are lacking: the first has most CPUs but 10 bytes to give; the second gives 50 of its 80."""
     jobs: list[Amounts] = [(1, 9, 40), (1, 2, 80), (1, 1, 30)]
     assert packed(jobs)[:2] == [((0, 1, 9, 40),), ((0, 1, 2, 30),)]
@@ -85,8 +85,8 @@ def test_in_order_stops_once_there_is_room():
 
 def test_a_job_on_several_machines_goes_down_on_all_of_them():
     """It has 10 CPUs on each of two; the newcomer lacks 1 of 3 on machine 0, and machine 1 is freed, too."""
-    torn = need(0, (2, 20, 20), where={0: 1, 1: 1})
-    assert packed([torn, need(1, (1, 3, 10))], machines=2) == [
+    spread = need(0, (2, 20, 20), where={0: 1, 1: 1})
+    assert packed([spread, need(1, (1, 3, 10))], machines=2) == [
         ((0, 1, 3, 10), (1, 1, 3, 10)),
         ((0, 1, 3, 10),),
     ]
@@ -202,7 +202,7 @@ def test_where_the_gpus_are_chosen_cpus_and_memory_are_still_tuned():
 
 
 def test_jobs_get_what_is_there_if_others_may_not_make_room():
-    """CPU-only jobs hold 10 of 12 CPUs: a job that would get 3 gets 2, and nobody goes below nothing."""
+    """CPU-only jobs hold 10 of 12 CPUs: a job that would get 3 gets 2, and the next gets none."""
     cluster = tiny_cluster(1, 4, cpus=12, memory_bytes=120)
     free = Free(cluster, [4], [2], [20])
     found = Tune().pack([need(0, (1, 9, 10)), need(1, (1, 9, 40))], free, view())
@@ -227,8 +227,8 @@ def test_a_machine_of_another_kind_is_not_as_good():
     assert found[1] == on((0, 2, 4))
 
 
-@pytest.mark.parametrize(("several_ns", "torn"), [(79, True), (80, False), (81, False)])
-def test_a_job_is_torn_apart_only_if_it_is_faster(several_ns: int, torn: bool):
+@pytest.mark.parametrize(("several_ns", "is_split"), [(79, True), (80, False), (81, False)])
+def test_a_job_is_split_only_if_it_is_faster(several_ns: int, is_split: bool):
     """2 GPUs that would gain from 20 CPUs; on one machine 12 of them are there, on two 10 + 10.
 
     Believed: 80 ns on one machine, with its communication on two a little less, as much, or more.
@@ -245,4 +245,4 @@ def test_a_job_is_torn_apart_only_if_it_is_faster(several_ns: int, torn: bool):
     found = Tune(split="when_faster").pack([job], free, seen)
     two = on((0, 1, 10, 10), (1, 1, 10, 10))
     assert asked[0] == [on((0, 2, 12, 20)), two]
-    assert found[0] == (two if torn else on((0, 2, 12, 20)))
+    assert found[0] == (two if is_split else on((0, 2, 12, 20)))

@@ -1,7 +1,7 @@
 """Greedy: the best case of a job, or nothing (Synergy, section 3.3).
 
 In plain words: each job of the queue goes to the least free machine that has all that it wants, in every
-dimension. A job that no machine can serve is skipped, whoever comes after it. One with more GPUs than the
+dimension. A job that no machine can serve is skipped, and later ones overtake it. One with more GPUs than the
 largest machine goes to as few machines as can be, its CPUs and memory in proportion to the GPUs.
 
 Differs from the paper: it says nothing of jobs larger than a machine.

@@ -17,7 +17,7 @@ _Entry = tuple[int, int, int, int]
 
 
 class Room:
-    """What is free, and who has been packed where.
+    """What is free, and which jobs have been packed where.
 
     Least free is the machine with the fewest GPUs, then CPUs, then memory, then the one that the job holds
     now, then the lowest number; with `least_free` gpus the fewest GPUs, then the lowest number.
