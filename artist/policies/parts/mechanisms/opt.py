@@ -1,18 +1,22 @@
-"""Opt: CPUs and memory by integer programs, as many GPUs busy as ever (Synergy-OPT, 4.1).
+"""Opt: CPUs and memory by integer programs (Synergy-OPT, 4.1).
 
 In plain words: as if all machines were one, an integer program gives each job the CPUs and memory with which
 the jobs get most done, speed relative to that with the proportional share, weighted by GPUs, while none is
-slower than with its share (`linear_programs`). A second program says which jobs share a machine so that they
-can have this and as few of them as can be are fragmented (`patterns`). What is whole, no GPU, CPU or byte in
-parts, is decided last: with the GPUs placed, CPUs and memory are divided by the first program once more, now
-with the limits of the real machines (`divider`). So no machine ever gives more than it has, no job runs
-slower than with its share, and what cannot be had as chosen gives way where that costs least.
+slower than with its share (`linear_programs`). A second program says which jobs share a machine, so that they
+can have this and few are fragmented (`patterns`). Fractions are never placed: with the GPUs placed, CPUs and
+memory are divided by the first program once more, now with the limits of the real machines (`divider`). So no
+machine gives more than it has, no job is slower than with its share, and what cannot be had as chosen gives
+way where that costs least. A job larger than any machine is placed before the others, on as few machines as
+can be; one that no machine is left for, after them.
+
+On one machine that stands for all servers (`server_gpus`) what is chosen is what jobs get: an upper bound for
+any mechanism.
 
 Paper: Mohan et al., Synergy, OSDI 2022, sections 4.1 and 6.
 
-Differs from the paper: solved for kinds of jobs, not jobs; placements are whole from the start, where the
-paper rounds fractions in a way it does not tell; a job that fits one machine is not fragmented to get what
-the first program chose. The authors' program counts a job once, whatever its GPUs: `weighted` false.
+Differs from the paper: the programs are of kinds of jobs, not of jobs; the paper rounds fractions, but does
+not say how; a job that one machine could hold is not fragmented to get what the first program chose. The
+authors' program counts a job once, whatever its GPUs: `weighted` false.
 """
 
 from collections.abc import Mapping, Sequence
