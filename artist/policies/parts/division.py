@@ -5,7 +5,7 @@ free, so it decides as it does with the proportional fill. When its plan is done
 machines whose jobs changed, by the plan, a finish or an eviction, are divided again among the jobs there.
 Each has at least the lesser of its best case and its share; what is left is given by the fill's own rule.
 The division depends on nothing but which jobs hold which GPUs, so it changes with them only. A job that gets
-other CPUs or memory, and nothing else, is retuned.
+other CPUs or memory, and nothing else, is retuned; a policy that is called now and then does it then.
 
 Jobs on several machines tie these together: all machines that are linked to one that changed are divided with
 it. CPU-only jobs and jobs that share GPUs keep what the plan gives them. On machines that take no new work
@@ -41,7 +41,8 @@ class Tenant(NamedTuple):
         With its best case, for the whole job.
     least
         What it has at least: in each of CPUs and memory the lesser of its best case and its share in
-        proportion to GPUs, machine by machine.
+        proportion to GPUs, machine by machine. Its share, where it would be slower with that: best cases are
+        those of the cluster's own machines, as few as can be.
     """
 
     need: Need

@@ -234,10 +234,6 @@ class OwnFill(Fill):
         """Return what the fill returns."""
         return self._fill.room(free, demand)
 
-    def adapter(self) -> Adapter:
-        """Return what the fill returns."""
-        return self._fill.adapter()
-
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
         """Return what the fill returns."""
         return self._fill.shares(free, demands, dict(sorted(gpus.items())))
