@@ -15,6 +15,7 @@ something; the slowest of these; and the mean of those that change nothing.
     opt            32   221.47    18.88    36.29   0.029
     opt           128    80.30    52.56    77.55   0.048
     opt           512   111.59    95.51   145.70   0.104
+    opt          2048   185.99   124.92   187.65   0.272
 
 The first decision of opt in a process loads scipy.
 """
