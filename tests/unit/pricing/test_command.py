@@ -73,7 +73,7 @@ def test_all_models(network):
     topologies = ",".join(path.stem for path in sorted(data_path("topologies").glob("*.yaml")))
     result = network("model=all", f"topology={topologies}", "gpus=4")
     assert (result.code, result.err) == (0, "")
-    assert len(result.rows) == len(profile_names()) * 3 * 7
+    assert len(result.rows) == len(profile_names()) * 3 * 8
     assert network("model=all", "topology=v100_t4_pools", "shape=8+8@t4_8gpu").code == 0
 
 
