@@ -10,7 +10,7 @@ from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.core.view import BeliefPerformance
 from artist.engine.consolidated import Consolidated
-from artist.performance.formulas.best_case import best_case, points
+from artist.performance.formulas.best_case import best_case, points, share_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -58,4 +58,5 @@ class BestCases:
         if own is None or not spec.demand.gpus:
             return spec.demand.cpus, spec.demand.memory_bytes
         gpus = self._consolidated.place_all(spec.demand).gpus
-        return best_case(partial(self._belief.at_resources, job, gpus), *points(own, gpus))
+        times = partial(self._belief.at_resources, job, gpus)
+        return best_case(times, *points(own, gpus), share_of(own, gpus))

@@ -9,7 +9,7 @@ from artist.core.job import Demand, JobSpec
 from artist.performance.api import Ints
 from artist.performance.effects.compute import scaled
 from artist.performance.effects.input_stall import InputStall
-from artist.performance.formulas.best_case import best_case, points
+from artist.performance.formulas.best_case import best_case, points, share_of
 
 
 class InputUse:
@@ -68,7 +68,7 @@ class InputUse:
                 grid = np.array(cpus)[:, None], np.array(memory_bytes)[None, :]
                 return compute_ns + self._stall.on_grid(spec, allocation, cluster, compute_ns, *grid)
 
-            self._best[key] = best_case(iteration_ns, *points(own, demand.gpus))
+            self._best[key] = best_case(iteration_ns, *points(own, demand.gpus), share_of(own, demand.gpus))
         return self._best[key]
 
 

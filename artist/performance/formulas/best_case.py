@@ -1,7 +1,9 @@
 """The least CPUs and memory with which a job is as fast as it gets. Pure.
 
 The least CPUs with which, given all memory, an iteration takes at most 1 % longer than with all CPUs; then
-the least memory with which, given these CPUs, it takes at most 1 % longer than with all memory.
+the least memory with which, given these CPUs, it takes at most 1 % longer than with all memory. Where the
+proportional share is as good as that, no longer than with the share, in either step: so a job that holds the
+lesser of best case and share, in each of CPUs and memory, is as fast as with its share.
 
 Source: Mohan et al., Synergy, OSDI 2022, section 3 (best-case demand), section 6 (a machine's worth at most).
 """
@@ -43,7 +45,20 @@ def points(
     return list(range(min(most_cpus, 1), most_cpus + 1)), memory
 
 
-def best_case(iteration_ns: Grid, cpus: Sequence[int], memory_bytes: Sequence[int]) -> tuple[int, int]:
+def share_of(machine: Machine, gpus: int) -> tuple[int, int]:
+    """Return the CPUs and bytes that go with some GPUs, in proportion, on the fewest of such machines.
+
+    >>> share_of(Machine("m", 0, "box", gpus=2, cpus=3, memory_bytes=100), 3)
+    (4, 150)
+    """
+    machines, rest = divmod(gpus, machine.gpus)
+    cpus, memory = machine.share(rest)
+    return machine.cpus * machines + cpus, machine.memory_bytes * machines + memory
+
+
+def best_case(
+    iteration_ns: Grid, cpus: Sequence[int], memory_bytes: Sequence[int], share: tuple[int, int]
+) -> tuple[int, int]:
     """Return the CPUs and the bytes of memory, of those tried, that saturate a job.
 
     Parameters
@@ -52,20 +67,25 @@ def best_case(iteration_ns: Grid, cpus: Sequence[int], memory_bytes: Sequence[in
         Iteration times on a grid of CPUs and memory, shape (n_cpus, n_memory).
     cpus, memory_bytes
         Amounts that are tried, ascending.
+    share
+        Of CPUs and memory in proportion to GPUs.
 
     Examples
     --------
     An iteration needs 2 CPUs, and 3 bytes to be twice as fast as with less:
 
     >>> times = lambda c, m: np.array([[max(60 // x, 30) * (1 if y >= 3 else 2) for y in m] for x in c])
-    >>> best_case(times, [1, 2, 3, 4], [1, 2, 3, 4])
+    >>> best_case(times, [1, 2, 3, 4], [1, 2, 3, 4], share=(1, 1))
     (2, 3)
     """
-    row = _first_saturated(iteration_ns(cpus, memory_bytes[-1:])[:, 0])
-    by_memory = iteration_ns(cpus[row : row + 1], memory_bytes)[0]
-    return cpus[row], memory_bytes[_first_saturated(by_memory)]
+    share_cpus, share_bytes = share
+    by_cpus = iteration_ns([*cpus, share_cpus], memory_bytes[-1:])[:, 0]
+    best_cpus = cpus[_first_saturated(by_cpus[:-1], by_cpus[-1])]
+    by_memory = iteration_ns([best_cpus], [*memory_bytes, share_bytes])[0]
+    return best_cpus, memory_bytes[_first_saturated(by_memory[:-1], by_memory[-1])]
 
 
-def _first_saturated(iteration_ns: Ints) -> int:
-    """Return the first point that is at most TOLERANCE slower than the fastest."""
-    return int(np.argmax(iteration_ns <= iteration_ns.min() * (1 + TOLERANCE)))
+def _first_saturated(iteration_ns: Ints, at_share_ns: int) -> int:
+    """Return the first point at most TOLERANCE slower than the fastest; where the share is, not slower than it."""
+    best = iteration_ns.min()
+    return int(np.argmax(iteration_ns <= min(best * (1 + TOLERANCE), max(best, at_share_ns))))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.view import ClusterView
-from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, best_case, points
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, best_case, points, share_of
 
 
 class BestCase(NamedTuple):
@@ -78,7 +78,8 @@ class BestCases:
 
     def _search(self, view: ClusterView, job: int, gpus: int) -> BestCase:
         times = partial(view.performance.at_resources, job, gpus)
-        return BestCase(gpus, *best_case(times, *self.grid(view.cluster, gpus)))
+        share = share_of(own_machine(view.cluster), gpus)
+        return BestCase(gpus, *best_case(times, *self.grid(view.cluster, gpus), share))
 
 
 def own_machine(cluster: Cluster) -> Machine:

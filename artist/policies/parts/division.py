@@ -24,7 +24,6 @@ from artist.core.events import Finish, MachineEvent, Stop
 from artist.core.free import Free
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
-from artist.performance.formulas.best_case import TOLERANCE
 from artist.policies.parts.adapted_view import AdaptedView
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.mechanisms.api import Need
@@ -214,7 +213,7 @@ class Division:
         if view.cluster.same_kind and len(share.slices) == 1:
             return True
         least_ns, share_ns = view.performance.alone([job, job], [least, share]).tolist()
-        return bool(least_ns <= share_ns * (1 + TOLERANCE) ** 2)
+        return bool(least_ns <= share_ns)
 
     def _left(self, view: ClusterView, machine: int, least: Mapping[int, Allocation]) -> Left:
         """Return what is left of a machine when each job there has the least, or what the plan gives it."""

@@ -43,4 +43,14 @@ def test_one_percent_from_the_best_is_saturated():
 
     With 1 byte 1 CPU would be as good as 4; and with 4 CPUs 2 bytes are 1.7 % slower than 3.
     """
-    assert best_case(grid, [1, 2, 3, 4], [1, 2, 3]) == (2, 2)
+    assert best_case(grid, [1, 2, 3, 4], [1, 2, 3], share=(1, 1)) == (2, 2)
+
+
+@pytest.mark.parametrize(("share", "expected"), [((3, 1), (3, 3)), ((1, 3), (2, 3))])
+def test_never_slower_than_a_share_that_is_saturated(share, expected):
+    """A share of 3 CPUs takes 1000 ns with all memory, the best: 2 CPUs, 1009 ns, will not do.
+
+    A share of 1 CPU takes 1300: 2 CPUs do. With them a share of 3 bytes takes 1009, and 2 bytes, 1017, will
+    not do.
+    """
+    assert best_case(grid, [1, 2, 3, 4], [1, 2, 3], share) == expected

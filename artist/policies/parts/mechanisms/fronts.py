@@ -9,8 +9,8 @@ nothing: another point in its place uses no more and is worth no less.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from artist.core.cluster import Cluster
 from artist.core.view import ClusterView
+from artist.performance.formulas.best_case import share_of
 from artist.policies.parts.best_case import BestCases, own_machine
 
 _DIGITS = 6  # of a worth: jobs whose times differ by less are alike
@@ -58,7 +58,7 @@ class Fronts:
 
     def _tried(self, view: ClusterView, job: int, gpus: int) -> tuple[Point, ...]:
         cpus, memory = self._cases.grid(view.cluster, gpus)
-        share = share_of(view.cluster, gpus)
+        share = share_of(own_machine(view.cluster), gpus)
         cpus, memory = sorted({*cpus, share[0]}), sorted({*memory, share[1]})
         iteration_ns = view.performance.at_resources(job, gpus, cpus, memory).tolist()
         at_share_ns = iteration_ns[cpus.index(share[0])][memory.index(share[1])]
@@ -70,14 +70,6 @@ class Fronts:
             if ns <= at_share_ns
         ]
         return front(points, share)
-
-
-def share_of(cluster: Cluster, gpus: int) -> tuple[int, int]:
-    """Return the CPUs and bytes that go with some GPUs on the fewest machines of the cluster's own kind."""
-    own = own_machine(cluster)
-    machines, rest = divmod(gpus, own.gpus)
-    cpus, memory = own.share(rest)
-    return own.cpus * machines + cpus, own.memory_bytes * machines + memory
 
 
 def front(points: Sequence[Point], share: tuple[int, int]) -> tuple[Point, ...]:
