@@ -86,6 +86,6 @@ def best_case(
 
 
 def _first_saturated(iteration_ns: Ints, at_share_ns: int) -> int:
-    """Return the first point at most TOLERANCE slower than the fastest; where the share is, not slower than it."""
+    """Return the first point at most TOLERANCE slower than the fastest, or than a share that is no slower."""
     best = iteration_ns.min()
     return int(np.argmax(iteration_ns <= min(best * (1 + TOLERANCE), max(best, at_share_ns))))
