@@ -173,6 +173,6 @@ def slices_of(need: Need, where: Iterable[tuple[int, int]], level: Level, room: 
 
 
 def _kinds(cluster: Cluster) -> list[Machine]:
-    """Return a machine by machine that has the same GPUs, CPUs and memory: the first of these."""
-    first: dict[Amounts | tuple[int, int, int], Machine] = {}
-    return [first.setdefault((m.gpus, m.cpus, m.memory_bytes), m) for m in cluster.machines]
+    """Return a machine by machine that is of its kind and as large: the first of these."""
+    first: dict[tuple[object, ...], Machine] = {}
+    return [first.setdefault((m.gpus, m.cpus, m.memory_bytes, m.kind), m) for m in cluster.machines]
