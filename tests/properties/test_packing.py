@@ -24,7 +24,6 @@ TUNES = [
         {},
         {"hand_out": False},
         {"lowered": "in_order", "least_free": "gpus"},
-        {"split": "to_fit"},
     )
 ]
 ALL = [*TUNES, pytest.param(Proportional, id="proportional"), pytest.param(Greedy, id="greedy")]

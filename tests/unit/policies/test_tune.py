@@ -142,11 +142,6 @@ def test_a_best_case_that_takes_more_machines_than_the_gpus_is_not_one():
     """
     assert packed([(5, 20, 50)], machines=3) == [((0, 3, 12, 30), (1, 2, 8, 20))]
     assert packed([(5, 24, 50)], machines=3) == [((0, 4, 12, 40), (1, 1, 3, 10))]
-    assert packed([(5, 24, 50)], 3, Tune(split="to_fit"))[0] == (
-        (0, 2, 10, 20),
-        (1, 2, 10, 20),
-        (2, 1, 5, 10),
-    )
 
 
 def test_what_is_left_goes_to_jobs_below_their_best_case_in_the_order_of_packing():
@@ -199,6 +194,19 @@ def test_where_the_gpus_are_chosen_cpus_and_memory_are_still_tuned():
     jobs = [need(0, (1, 10, 10), where={1: 1}), need(1, (2, 6, 10), where={1: 2})]
     assert packed(jobs, machines=2) == [((1, 1, 3, 10),), ((1, 2, 6, 10),)]
     assert packed([need(0, (2, 2, 2), where={0: 2}), need(1, (3, 1, 1), where={0: 3})], machines=2)[1] is None
+
+
+def test_a_job_that_has_less_than_its_share_of_cpus_gives_up_memory_alone():
+    """One CPU is free, and the first takes it, of its 3; the second needs 30 bytes, and 20 are left.
+
+    The first goes from 100 to 30 bytes, and keeps its CPU: no machine gives more than it has.
+    """
+    free = Free(tiny_cluster(1, 4, cpus=12, memory_bytes=120), [4], [1], [120])
+    for lowered in ("fewest", "in_order"):
+        found = Tune(lowered=lowered, hand_out=False).pack(
+            [need(0, (1, 9, 120)), need(1, (1, 9, 40))], free, view()
+        )
+        assert found == {0: on((0, 1, 1, 30)), 1: on((0, 1, 0, 30))}
 
 
 def test_jobs_get_what_is_there_if_others_may_not_make_room():

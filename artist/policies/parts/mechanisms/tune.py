@@ -16,7 +16,6 @@ free GPUs than their number (`least_free` gpus), and hands nothing out (`hand_ou
 """
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Literal
 
 from artist.core.cluster import Allocation, Machine, Slice
@@ -34,8 +33,9 @@ from artist.policies.parts.mechanisms.packer import (
     what_is_there,
 )
 from artist.policies.parts.mechanisms.room import Amounts, LeastFree, Room, slices_of
+from artist.policies.parts.mechanisms.smallest_set import smallest_set
 
-Split = Literal["never", "to_fit", "when_faster"]
+Split = Literal["never", "when_faster"]
 Lowered = Literal["fewest", "in_order"]
 _Peer = tuple[Need, int, int]  # and the CPUs and memory that it would give up on one machine
 
@@ -52,8 +52,8 @@ class Tune(Packer):
     hand_out
         Whether what is left goes to jobs below their best case.
     split
-        Whether a job whose GPUs one machine has free may go to several: never; to_fit, where its best case
-        fits only so; when_faster, where it is believed to be faster, its communication included.
+        Whether a job whose GPUs one machine has free may go to several: never; when_faster, where it is
+        believed to be faster, its communication included.
     """
 
     def __init__(
@@ -74,8 +74,6 @@ class Tune(Packer):
         where = consolidated(room, need, best, held)
         if where is not None:
             slices, fits = slices_of(need, where, best, room), True
-        elif self._split == "to_fit" and need.gpus > 1 and (where := on_fewest(room, need, best)):
-            return slices_of(need, where, best, room)
         else:
             where = consolidated(room, need, least, held)
             fits = where is not None
@@ -108,15 +106,20 @@ class Tune(Packer):
         peers.sort(key=lambda peer: _first_down(room, peer[0]))
         chosen = _in_order if self._lowered == "in_order" else _fewest
         for need, _, _ in chosen(peers, cpus, memory):
-            where = [(s.machine, s.gpus) for s in room.slices[need.job]]
-            room.retune(need, slices_of(need, where, least, room))
+            room.retune(need, tuple([_lowered(room, need, s) for s in room.slices[need.job]]))
 
 
 def _peer(room: Room, need: Need, m: int) -> _Peer:
     """Return what a job would give up on a machine."""
     s = next(s for s in room.slices[need.job] if s.machine == m)
-    cpus, memory = need.least(s.gpus, room.machine(m))
-    return need, s.cpus - cpus, s.memory_bytes - memory
+    lowered = _lowered(room, need, s)
+    return need, s.cpus - lowered.cpus, s.memory_bytes - lowered.memory_bytes
+
+
+def _lowered(room: Room, need: Need, s: Slice) -> Slice:
+    """Return what a job needs of a slice; CPU-only jobs may have left it less."""
+    cpus, memory = need.least(s.gpus, room.machine(s.machine))
+    return Slice(s.machine, s.gpus, min(s.cpus, cpus), min(s.memory_bytes, memory))
 
 
 def _first_down(room: Room, need: Need) -> tuple[float, ...]:
@@ -138,11 +141,7 @@ def _in_order(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]
 
 def _fewest(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
     """Return the first of the smallest sets of peers that together give up enough."""
-    for count in range(1, len(peers)):
-        for some in combinations(peers, count):
-            if sum(peer[1] for peer in some) >= cpus and sum(peer[2] for peer in some) >= memory:
-                return some
-    return peers
+    return [peers[i] for i in smallest_set([peer[1:] for peer in peers], cpus, memory)]
 
 
 def _split(room: Room, need: Need, slices: tuple[Slice, ...], view: ClusterView) -> tuple[Slice, ...] | None:
