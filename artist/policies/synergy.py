@@ -151,12 +151,12 @@ class Synergy:
         """Return what a job needs; the same record as long as it does not change."""
         need = self._needs.get(job)
         if need is None or need.gpus != gpus or need.among != among:
-            _, cpus, memory = self._best_cases.of(view, job, gpus)
+            (_, cpus, memory), cases = self._best_cases.among(view, job, gpus, among)
             unbounded = None
             if self.split == "when_faster" and gpus > 1:
-                unbounded = self._unbounded.of(view, job, gpus)[1:]
+                unbounded = self._unbounded.among(view, job, gpus, among)[0][1:]
             demand = view.demand(job)
-            need = self._needs[job] = Need(job, demand, gpus, cpus, memory, unbounded, among)
+            need = self._needs[job] = Need(job, demand, gpus, cpus, memory, unbounded, among, cases=cases)
         return need
 
     def _pack(self, view: ClusterView, plan: PlanBuilder, free: Free, running: Sequence[int]) -> None:

@@ -86,11 +86,11 @@ def best_case(
     by_cpus = iteration_ns([*cpus, share_cpus], memory[-1:])[:, 0]
     best_cpus = cpus[_first_saturated(by_cpus[:-1], by_cpus[-1])]
     at_best, at_share = iteration_ns([best_cpus, share_cpus], memory)
-    share = memory.index(share_bytes)
-    best = _first_saturated(at_best, at_best[share])
+    place = memory.index(share_bytes)
+    best = _first_saturated(at_best, at_best[place])
     at_least = at_best if best_cpus <= share_cpus else at_share
-    if at_least[min(best, share)] > at_share[share]:
-        return max(best_cpus, share_cpus), memory[max(best, share)]
+    if at_least[min(best, place)] > at_share[place]:
+        return max(best_cpus, share_cpus), memory[max(best, place)]
     return best_cpus, memory[best]
 
 

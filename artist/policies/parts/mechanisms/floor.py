@@ -35,16 +35,21 @@ def share_on(cluster: Cluster, slices: Sequence[Slice]) -> tuple[Slice, ...]:
     return tuple([Slice(s.machine, s.gpus, *cluster.machines[s.machine].share(s.gpus)) for s in slices])
 
 
-def _raised(view: ClusterView, job: int, slices: tuple[Slice, ...]) -> tuple[Slice, ...]:
-    share = share_on(view.cluster, slices)
-    raised = tuple(
+def at_least(slices: Sequence[Slice], others: Sequence[Slice]) -> tuple[Slice, ...]:
+    """Return slices with no less CPUs and memory than others have on the same machines."""
+    return tuple(
         [
-            s._replace(cpus=max(s.cpus, t.cpus), memory_bytes=max(s.memory_bytes, t.memory_bytes))
-            for s, t in zip(slices, share, strict=True)
+            Slice(s.machine, s.gpus, max(s.cpus, t.cpus), max(s.memory_bytes, t.memory_bytes))
+            for s, t in zip(slices, others, strict=True)
         ]
     )
+
+
+def _raised(view: ClusterView, job: int, slices: tuple[Slice, ...]) -> tuple[Slice, ...]:
+    share = share_on(view.cluster, slices)
+    raised = at_least(slices, share)
     if raised == slices:
         return slices
     pair = [Allocation(slices), Allocation(share)]
-    there_ns, share_ns = view.performance.alone([job, job], pair).tolist()
+    there_ns, share_ns = view.performance.alone([job, job], pair)
     return slices if there_ns <= share_ns else raised
