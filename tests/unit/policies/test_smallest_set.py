@@ -42,4 +42,4 @@ def test_many_jobs_take_no_time():
     assert process_time() - began < 1
     assert len(chosen) == 20
     assert sum(gives[i][0] for i in chosen) == 38
-    assert module._FEW < len(gives)
+    assert len(gives) > module._FEW

@@ -1,7 +1,7 @@
 """Points at which jobs may run on given GPUs. For the mechanism opt.
 
-On one machine those of its kind hold; on several they are asked about, and the least is the proportional share
-if a job would be slower with less.
+On one machine those of its kind hold; on several they are asked about, and the least is the proportional
+share if a job would be slower with less.
 """
 
 from collections.abc import Mapping

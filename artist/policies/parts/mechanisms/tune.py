@@ -6,7 +6,7 @@ proportional share; else to the least free one that has the GPUs, and there a sm
 more than that goes down to it, on all their machines. A job whose GPUs no machine has free goes to as few
 machines as can be, its CPUs and memory in proportion to the GPUs. So every job whose GPUs fit runs, and no
 slower than with its proportional share. At last what is left on the machines is handed out, in the same
-order, to jobs below their best case (section 5.3.2).
+order, to jobs that gain from it (section 5.3.2).
 
 Differs from the paper: it does not say which jobs go down if several sets are equally small. As in the
 authors' program (github.com/msr-fiddle/synergy) these are the ones on the fewest machines, then with most
@@ -22,7 +22,7 @@ from artist.core.cluster import Allocation, Machine, Slice
 from artist.core.view import ClusterView
 from artist.policies.parts.mechanisms.api import Need
 from artist.policies.parts.mechanisms.floor import Floor, at_least
-from artist.policies.parts.mechanisms.leftovers import hand_out
+from artist.policies.parts.mechanisms.leftovers import HandOut
 from artist.policies.parts.mechanisms.packer import (
     Packer,
     best,
@@ -51,7 +51,7 @@ class Tune(Packer):
     lowered
         Which jobs make room: the fewest, or in order until there is room.
     hand_out
-        Whether what is left goes to jobs below their best case.
+        Whether what is left goes to jobs that gain from it (`HandOut`).
     split
         Whether a job whose GPUs one machine has free may go to several: never; when_faster, where it is
         believed to be faster, its communication included.
@@ -66,7 +66,7 @@ class Tune(Packer):
     ) -> None:
         super().__init__(least_free)
         self._lowered = lowered
-        self._hand_out = hand_out
+        self._hand_out = HandOut() if hand_out else None
         self._split = split
         self._floor = Floor()
 
@@ -122,11 +122,11 @@ class Tune(Packer):
                 return split
         return None
 
-    def given(self, needs: Sequence[Need], room: Room) -> dict[int, tuple[Slice, ...]]:
+    def given(self, needs: Sequence[Need], room: Room, view: ClusterView) -> dict[int, tuple[Slice, ...]]:
         """Return what each job gets, once all are packed and what is left is handed out."""
-        if not self._hand_out:
+        if self._hand_out is None:
             return room.slices
-        return hand_out(needs, room.slices, room.cpus[:], room.memory_bytes[:])
+        return self._hand_out(needs, room.slices, room.cpus[:], room.memory_bytes[:], view)
 
     def _make_room(self, room: Room, wanted: Slice) -> None:
         """Take jobs on a machine down to what they need, until a slice fits."""
