@@ -83,8 +83,9 @@ def best_case(
     """
     share_cpus, share_bytes = share
     memory = sorted({*memory_bytes, share_bytes})
-    by_cpus = iteration_ns([*cpus, share_cpus], memory[-1:])[:, 0]
-    best_cpus = cpus[_first_saturated(by_cpus[:-1], by_cpus[-1])]
+    tried = [*cpus] if share_cpus in cpus else [*cpus, share_cpus]
+    by_cpus = iteration_ns(tried, memory[-1:])[:, 0]
+    best_cpus = cpus[_first_saturated(by_cpus[: len(cpus)], by_cpus[tried.index(share_cpus)])]
     at_best, at_share = iteration_ns([best_cpus, share_cpus], memory)
     place = memory.index(share_bytes)
     best = _first_saturated(at_best, at_best[place])
