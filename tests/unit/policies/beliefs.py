@@ -30,7 +30,9 @@ def view_of(cluster: Cluster, jobs: Sequence[Believed], held: Mapping[int, Alloc
 
     def alone(numbers: Sequence[int], allocations: Sequence[Allocation]) -> Any:
         total = [(sum(s.cpus for s in a.slices), sum(s.memory_bytes for s in a.slices)) for a in allocations]
-        return np.array([at_resources(j, 0, [c], [m])[0, 0] for j, (c, m) in zip(numbers, total, strict=True)])
+        return np.array(
+            [at_resources(j, 0, [c], [m])[0, 0] for j, (c, m) in zip(numbers, total, strict=True)]
+        )
 
     def columns(numbers: Sequence[int]) -> Any:
         models = np.array([str(id(jobs[job].speed)) for job in numbers], dtype=object)

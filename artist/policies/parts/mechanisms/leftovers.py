@@ -55,7 +55,9 @@ class HandOut:
     def _raised(self, need: Need, slices: Held, cpus: Left, memory: Left, view: ClusterView) -> Held:
         """Return what a job holds with more."""
         most_cpus = _most(need, need.cpus, [(s, s.cpus + cpus[s.machine]) for s in slices])
-        most_memory = _most(need, need.memory_bytes, [(s, s.memory_bytes + memory[s.machine]) for s in slices])
+        most_memory = _most(
+            need, need.memory_bytes, [(s, s.memory_bytes + memory[s.machine]) for s in slices]
+        )
         most = _with(need, slices, most_cpus, most_memory)
         if most == slices:
             return slices
