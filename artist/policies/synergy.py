@@ -18,9 +18,9 @@ its authors' program packs in the order of the policy, which is faster by far, a
 `least_free`, `lowered` and `hand_out`: see tune; `weighted`: see opt. `split` lets tune split a job for more
 CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
 most that fits. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is
-about to leave stay as they are; a GPU job runs with what they leave, if it is no CPU, and is packed again in the
-round after one of them ended. With several types of machines a job goes to the GPUs of one type, the first of
-those it allows that has enough (greedy: that has its best case).
+about to leave stay as they are. A GPU job runs with what CPU-only jobs leave, even if that is no CPU (not
+under greedy), and is packed again in the round after one of them ends. With several types of machines a job
+goes to the GPUs of one type, the first of those it allows that has enough (greedy: that has its best case).
 """
 
 import logging

@@ -214,7 +214,7 @@ def test_a_job_that_was_skipped_for_a_cpu_job_runs_after_it():
 
 
 def test_a_job_without_cpus_gets_them_in_the_round_after_a_cpu_job_ends():
-    """All 12 CPUs are a CPU-only job's until 15 s: a GPU without one from 10 s on, with all 12 from 20 s on."""
+    """All 12 CPUs are a CPU-only job's until 15 s: a GPU has none from 10 s on, and all 12 from 20 s on."""
     for mechanism, cpus in (("tune", 12), ("proportional", 3), ("opt", 12)):
         jobs = [replace(job("cpus", 0, 15, cpus=12), model="0"), wants(12, seconds=80, at=1)]
         _, events = run(jobs, mechanism=mechanism)
@@ -257,7 +257,7 @@ def test_a_server_larger_than_a_machine_is_refused():
     ],
 )
 def test_parameters_without_effect_are_noted(parameters, lost, caplog):
-    """Each mechanism reads some of the parameters; a note that reaches the user names the others that are set."""
+    """Each mechanism reads some of the parameters; a note for the user names the others that are set."""
     with caplog.at_level("INFO"):
         Synergy(**parameters)
     notes = [record.getMessage() for record in caplog.records if record.note]

@@ -4,8 +4,9 @@ In plain words: each job of the queue goes to the least free machine that has al
 dimension. A job that no machine can serve is skipped, and later ones overtake it. One with more GPUs than the
 largest machine goes to as few machines as can be, its CPUs and memory in proportion to the GPUs.
 
-Differs from the paper: first fit there is the least free machine that fits here, as for tune. It says nothing of
-jobs larger than a machine, nor of several types of GPUs: a job takes the first type that has its best case.
+Differs from the paper: that takes the first machine that fits, this the least free one, as tune does. It says
+nothing of jobs larger than a machine, nor of several types of GPUs: a job takes the first type that has its
+best case.
 """
 
 from artist.core.cluster import Slice
