@@ -9,20 +9,32 @@ from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.division import Left, Tenant
 from artist.policies.parts.mechanisms.divider import Divider, Placed
 from artist.policies.parts.mechanisms.fronts import Fronts
-from artist.policies.parts.mechanisms.leftovers import hand_out
+from artist.policies.parts.mechanisms.leftovers import HandOut
 
 Amounts = Mapping[int, tuple[int, int]]  # CPUs and bytes of memory by machine
 
 
-def handed_out(tenants: Sequence[Tenant], left: Amounts) -> dict[int, Allocation]:
-    """Return what jobs hold, by job, when each in turn gets more than the least, up to its best case."""
-    given = hand_out(
-        [tenant.need for tenant in tenants],
-        {tenant.need.job: tenant.least.slices for tenant in tenants},
-        {machine: cpus for machine, (cpus, _) in left.items()},
-        {machine: memory for machine, (_, memory) in left.items()},
-    )
-    return {need.job: _with(least, given[need.job]) for need, least in tenants}
+class HandedOut:
+    """Each in turn gets more than the least, as far as it gains; what jobs gain is remembered."""
+
+    def __init__(self) -> None:
+        self._hand_out = HandOut()
+
+    def __call__(self, tenants: Sequence[Tenant], left: Amounts, view: ClusterView) -> dict[int, Allocation]:
+        """Return what jobs hold, by job."""
+        given = self._hand_out(
+            [tenant.need for tenant in tenants],
+            {tenant.need.job: tenant.least.slices for tenant in tenants},
+            {machine: cpus for machine, (cpus, _) in left.items()},
+            {machine: memory for machine, (_, memory) in left.items()},
+            view,
+        )
+        return {need.job: _with(least, given[need.job]) for need, least in tenants}
+
+
+def handed_out(tenants: Sequence[Tenant], left: Amounts, view: ClusterView) -> dict[int, Allocation]:
+    """Return what jobs hold, by job, when each in turn gets more than the least, as far as it gains."""
+    return HandedOut()(tenants, left, view)
 
 
 class Optimum:
@@ -40,6 +52,7 @@ class Optimum:
     def __init__(self, cases: BestCases) -> None:
         self._fronts = Fronts(cases)
         self._divider = Divider()
+        self._handed_out = HandedOut()
 
     def __call__(
         self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
@@ -51,7 +64,8 @@ class Optimum:
         where = [tenant.least.gpu_map() for tenant in plain]
         free = _sum(left, [tenant.least for tenant in plain], 1)
         given = self._divider.divide(list(map(Placed, jobs, points, where)), free, view.cluster)
-        return handed_out([_holding(tenant, given) for tenant in tenants], _sum(free, given.values(), -1))
+        tenants = [_holding(tenant, given) for tenant in tenants]
+        return self._handed_out(tenants, _sum(free, given.values(), -1), view)
 
 
 def _with(allocation: Allocation, slices: tuple[Slice, ...]) -> Allocation:
