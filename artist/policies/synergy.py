@@ -170,12 +170,13 @@ class Synergy:
         needs = self._needs.setdefault(job, {})
         need = needs.get((gpus, among))
         if need is None:
-            _, cpus, memory = self._best_cases.of(view, job, gpus)
+            (_, cpus, memory), cases = self._best_cases.among(view, job, gpus, among)
             unbounded = None
             if self.split == "when_faster" and gpus > 1:
-                unbounded = self._unbounded.of(view, job, gpus)[1:]
+                unbounded = self._unbounded.among(view, job, gpus, among)[0][1:]
             demand = view.demand(job)
-            need = needs[gpus, among] = Need(job, demand, gpus, cpus, memory, unbounded, among)
+            need = Need(job, demand, gpus, cpus, memory, unbounded, among, cases=cases)
+            needs[gpus, among] = need
         return need
 
     def _pack(self, view: ClusterView, plan: PlanBuilder, free: Free, running: Sequence[int]) -> None:

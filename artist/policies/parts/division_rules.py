@@ -7,9 +7,10 @@ from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.view import ClusterView
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.division import Left, Tenant
-from artist.policies.parts.mechanisms.divider import Divider, Placed
+from artist.policies.parts.mechanisms.divider import Divider
 from artist.policies.parts.mechanisms.fronts import Fronts
 from artist.policies.parts.mechanisms.leftovers import HandOut
+from artist.policies.parts.mechanisms.on_machines import OnMachines
 
 Amounts = Mapping[int, tuple[int, int]]  # CPUs and bytes of memory by machine
 
@@ -50,7 +51,7 @@ class Optimum:
     """
 
     def __init__(self, cases: BestCases) -> None:
-        self._fronts = Fronts(cases)
+        self._on_machines = OnMachines(Fronts(cases))
         self._divider = Divider()
         self._handed_out = HandedOut()
 
@@ -59,11 +60,9 @@ class Optimum:
     ) -> dict[int, Allocation]:
         """Return what jobs hold, by job."""
         plain = [tenant for tenant in tenants if _is_plain(tenant, view.cluster)]
-        jobs = [tenant.need.job for tenant in plain]
-        points = self._fronts.of(view, jobs, [tenant.need.gpus for tenant in plain])
-        where = [tenant.least.gpu_map() for tenant in plain]
         free = _sum(left, [tenant.least for tenant in plain], 1)
-        given = self._divider.divide(list(map(Placed, jobs, points, where)), free, view.cluster)
+        placed = [self._on_machines.placed(view, need.job, least.gpu_map()) for need, least in plain]
+        given = self._divider.divide(placed, free, view.cluster)
         tenants = [_holding(tenant, given) for tenant in tenants]
         return self._handed_out(tenants, _sum(free, given.values(), -1), view)
 

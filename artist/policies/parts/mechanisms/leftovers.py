@@ -35,10 +35,11 @@ class HandOut:
             What is left; less then.
         """
         given = dict(held)
-        for need in needs:
-            slices = given.get(need.job)
+        for each in needs:
+            slices = given.get(each.job)
             if slices is None:
                 continue
+            need = each.at(view.cluster.machines[slices[0].machine])
             if len(slices) == 1:
                 s = slices[0]
                 if (s.cpus >= need.cpus or not cpus[s.machine]) and (

@@ -64,7 +64,7 @@ class Packer(Mechanism):
 
 def best(need: Need, gpus: int, machine: Machine) -> Amounts:
     """Return the best case."""
-    return need.best(gpus)
+    return need.best(gpus, machine)
 
 
 def least(need: Need, gpus: int, machine: Machine) -> Amounts:

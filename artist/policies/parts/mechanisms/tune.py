@@ -21,6 +21,7 @@ from typing import Literal
 from artist.core.cluster import Allocation, Machine, Slice
 from artist.core.view import ClusterView
 from artist.policies.parts.mechanisms.api import Need
+from artist.policies.parts.mechanisms.floor import Floor, at_least
 from artist.policies.parts.mechanisms.leftovers import HandOut
 from artist.policies.parts.mechanisms.packer import (
     Packer,
@@ -32,7 +33,7 @@ from artist.policies.parts.mechanisms.packer import (
     on_fewest,
     what_is_there,
 )
-from artist.policies.parts.mechanisms.room import Amounts, LeastFree, Room, slices_of
+from artist.policies.parts.mechanisms.room import Amounts, LeastFree, Level, Room, Where, slices_of
 from artist.policies.parts.mechanisms.smallest_set import smallest_set
 
 Split = Literal["never", "when_faster"]
@@ -67,27 +68,59 @@ class Tune(Packer):
         self._lowered = lowered
         self._hand_out = HandOut() if hand_out else None
         self._split = split
+        self._floor = Floor()
 
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
         """Return what a job gets, None to wait; other jobs may give up some of theirs."""
-        held = held_machine(need, view)
-        where = consolidated(room, need, best, held)
-        if where is not None:
-            slices, fits = slices_of(need, where, best, room), True
-        else:
-            where = consolidated(room, need, least, held)
-            fits = where is not None
-            where = where or consolidated(room, need, nothing, held)
-            if where is None:
-                return None
-            slices = slices_of(need, where, least, room)
-        if need.unbounded is not None and (faster := _split(room, need, slices, view)):
-            return faster
-        if fits:
-            return slices
+        slices = self._wanted(room, need, view)
+        if slices is None:
+            return None
+        if need.unbounded is not None and (faster := self._faster(room, need, slices, view)):
+            slices = faster
         for s in slices:
             self._make_room(room, s)
+        if len(slices) > 1:
+            room.floors[need.job] = self._least(room, need, slices, view)
         return what_is_there(slices, room)
+
+    def _wanted(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
+        """Return what a job is to have, even if others have to make room for it; None to wait."""
+        held = held_machine(need, view)
+        for level in (best, least):
+            where = consolidated(room, need, level, held)
+            if where is not None:
+                slices = self._slices(room, need, where, level, view)
+                if len(slices) == 1 or room.holds(slices):
+                    return slices
+        where = consolidated(room, need, nothing, held)
+        return None if where is None else self._slices(room, need, where, least, view)
+
+    def _slices(
+        self, room: Room, need: Need, where: Where, level: Level, view: ClusterView
+    ) -> tuple[Slice, ...]:
+        """Return what a job takes on some GPUs, no less than makes it as fast as its share."""
+        slices = slices_of(need, where, level, room)
+        return slices if len(slices) == 1 else at_least(slices, self._least(room, need, slices, view))
+
+    def _least(self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView) -> tuple[Slice, ...]:
+        """Return what a job needs on the GPUs of slices to be as fast as with its share."""
+        where = [(s.machine, s.gpus) for s in slices]
+        return self._floor.under(view, need.job, slices_of(need, where, least, room))
+
+    def _faster(
+        self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView
+    ) -> tuple[Slice, ...] | None:
+        """Return what a job holds on more machines, with all that it gains from, if it is faster there."""
+        for level in (_unbounded, best):
+            where = on_fewest(room, need, level)
+            if where is None or len(where) <= len(slices):
+                continue
+            split = self._slices(room, need, where, level, view)
+            pair = [Allocation(tuple(slices)), Allocation(split)]
+            together_ns, split_ns = view.performance.alone([need.job] * 2, pair)
+            if split_ns < together_ns and room.holds(split):
+                return split
+        return None
 
     def given(self, needs: Sequence[Need], room: Room, view: ClusterView) -> dict[int, tuple[Slice, ...]]:
         """Return what each job gets, once all are packed and what is left is handed out."""
@@ -119,6 +152,8 @@ def _peer(room: Room, need: Need, m: int) -> _Peer:
 def _lowered(room: Room, need: Need, s: Slice) -> Slice:
     """Return what a job needs of a slice; CPU-only jobs may have left it less."""
     cpus, memory = need.least(s.gpus, room.machine(s.machine))
+    if s.gpus < need.gpus:
+        _, _, cpus, memory = next(f for f in room.floors[need.job] if f.machine == s.machine)
     return Slice(s.machine, s.gpus, min(s.cpus, cpus), min(s.memory_bytes, memory))
 
 
@@ -142,20 +177,6 @@ def _in_order(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]
 def _fewest(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
     """Return the first of the smallest sets of peers that together give up enough."""
     return [peers[i] for i in smallest_set([peer[1:] for peer in peers], cpus, memory)]
-
-
-def _split(room: Room, need: Need, slices: tuple[Slice, ...], view: ClusterView) -> tuple[Slice, ...] | None:
-    """Return what a job holds on more machines, with all that it gains from, if it is faster there."""
-    for level in (_unbounded, best):
-        where = on_fewest(room, need, level)
-        if where is None or len(where) <= len(slices):
-            continue
-        split = slices_of(need, where, level, room)
-        pair = [Allocation(slices), Allocation(split)]
-        together_ns, split_ns = view.performance.alone([need.job] * 2, pair).tolist()
-        if split_ns < together_ns:
-            return split
-    return None
 
 
 def _unbounded(need: Need, gpus: int, machine: Machine) -> Amounts:
