@@ -54,10 +54,17 @@ class KeyOrder:
     ages: bool = False
 
 
+_DIGITS = 6
+
+
 def sensitivity(jobs: JobColumns) -> Floats:
-    """Return iterations done x compute time / time held, shape (n,): 1 without overhead, 0 before a start."""
+    """Return iterations done x compute time / time held, shape (n,): 1 without overhead, 0 before a start.
+
+    To six digits, so that jobs whose times are whole ns, rounded, tie where they are alike.
+    """
     done = jobs.iterations_done * jobs.compute_ns.astype(np.float64)
-    return np.divide(done, jobs.held_ns, out=np.zeros(len(done)), where=jobs.held_ns > 0)
+    kept = np.divide(done, jobs.held_ns, out=np.zeros(len(done)), where=jobs.held_ns > 0)
+    return kept.round(_DIGITS)
 
 
 def _remaining_service(jobs: JobColumns) -> Keys:
