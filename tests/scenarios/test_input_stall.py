@@ -288,7 +288,8 @@ def test_a_share_is_that_of_machines_that_only_join_later(tmp_path: Path, estima
 def test_jobs_without_overhead_tie_in_dally_s_order():
     """Jobs of 12.5 ms and 20 ms, 100 ms after they started: 1 for both.
 
-    Of 12.5 ms ResNet18 computes for 12.5 / 2.4, which are no whole ns. Rounded, 8 iterations of ResNet18 are 99,999,992 ns, 5 of GNMT are 100,000,000.
+    Of 12.5 ms ResNet18 computes for 12.5 / 2.4, which are no whole ns: rounded, its 8 iterations are
+    99,999,992 ns, 5 of GNMT are 100,000,000.
     """
     seen = []
 
