@@ -13,9 +13,9 @@ from artist.results.steps import Floats
 
 
 class AgainstBest(NamedTuple):
-    """What jobs got, relative to their best case: one entry a measured job with GPUs that ran, replicates pooled.
+    """What jobs got, relative to their best case, replicates pooled.
 
-    A CPU-only job has no better case than what it asks for.
+    One entry a measured job with GPUs that ran: a CPU-only job has no better case than what it asks for.
 
     Attributes
     ----------

@@ -108,7 +108,8 @@ class PerformanceConfig(Strict):
     def _step_of_a_curve(self) -> Self:
         if self.stall == "step" and self.sensitivity is None:
             raise ValueError(
-                "stall=step does nothing without a sensitivity; performance.sensitivity=synergy, or stall=curve"
+                "stall=step does nothing without a sensitivity; "
+                "performance.sensitivity=synergy, or performance.stall=curve"
             )
         return self
 

@@ -97,7 +97,7 @@ def test_what_jobs_got_of_their_best_case(fed_run: Make) -> None:
 
 
 def test_jobs_without_gpus_are_not_among_them(fed_run: Make) -> None:
-    """a as a CPU-only job that asks for no memory: 0 / 0 bytes of its best case; 8 / 8 CPUs and 50 / 40 of b."""
+    """Job a made CPU-only, with no memory: 0 / 0 bytes of its best case. Of b: 8 / 8 CPUs, 50 / 40 bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
