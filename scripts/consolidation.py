@@ -66,13 +66,17 @@ def draw(found: Mapping[Case, Estimate], path: Path) -> None:
     """Draw a panel a type of server, fabrics from left to right, a line a load."""
     import matplotlib.pyplot as plt
 
-    machines, fabrics, rates = (list(dict.fromkeys(each[place] for each in found)) for place in range(3))
+    machines, fabrics = (
+        list(dict.fromkeys(m for m, _, _ in found)),
+        list(dict.fromkeys(f for _, f, _ in found)),
+    )
+    rates = sorted({rate for _, _, rate in found})
     with style():
         figure, (places,) = plt.subplots(
             1, len(machines), figsize=(8, 3.2), layout="constrained", sharey=True, squeeze=False
         )
         for axes, machine in zip(places, machines, strict=True):
-            for number, rate in enumerate(sorted(rates)):
+            for number, rate in enumerate(rates):
                 line = [found.get((machine, fabric, rate), Estimate()) for fabric in fabrics]
                 mean, low, high = 100 * np.array(line, dtype=np.float64).T  # NaN for None
                 whiskers = np.nan_to_num([mean - low, high - mean])
