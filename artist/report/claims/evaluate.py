@@ -163,7 +163,7 @@ def _place(claim: Claim, at: str, found: _BySeed) -> Place:
     picked_of = len(claim.values) if claim.take == "best" else 1
     ours = estimated([change for change in changes if change is not None], picked_of)
     one_trace = all(map(_certain, runs))
-    queues = any(map(_queue, runs))
+    queues = claim.unqueued or any(map(_queue, runs))
     verdict = of_change(claim, ours, len(seeds), one_trace=one_trace, queues=queues)
     return Place(at, ours, len(seeds), verdict, queueing_s, reaches(claim, ours.mean), one_trace)
 

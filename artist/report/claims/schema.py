@@ -116,6 +116,8 @@ class Claim(_Part):
         change may be from none.
     fitted
         Whether the number was an input of the calibration.
+    unqueued
+        Whether it is a claim without queueing, too: of what makes jobs themselves faster, such as CPUs.
     """
 
     says: Text
@@ -135,6 +137,7 @@ class Claim(_Part):
     within: Annotated[float, Field(ge=0)] = 0.15
     printed: Annotated[float, Field(ge=0)] = 0.0
     fitted: bool = False
+    unqueued: bool = False
 
     @property
     def weakest(self) -> float | None:

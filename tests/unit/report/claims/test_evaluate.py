@@ -166,6 +166,7 @@ def test_queueing_stands_beside_the_number(runs: Maker, held: Holder) -> None:
         assert held(made).verdict == verdict
         assert held(made).decisive.queueing_s == pytest.approx((0.0, seconds / 5))
         assert held(made, policy="old", against="new", paper=0.5).verdict == verdict  # or under new
+        assert held(made, unqueued=True).verdict == "shown"  # what makes jobs themselves faster
 
 
 FILE = {"path": "/d/jobs.csv"}
