@@ -122,7 +122,7 @@ def test_contents_of_the_file_are_part_of_the_run_key(artist: Callable[..., obje
 def test_what_is_in_vain_without_needs_is_told(
     artist: Callable[..., Any], settings: list[str], vain: str
 ) -> None:
-    """No job of the default needs CPUs or memory: who chooses tune and forgets the needs learns it at once."""
+    """Tune where no job needs CPUs or memory is a slip, so the run tells it; the share needs none."""
     result = artist("cluster.machines=2", *settings)
     assert result.code == 0, result.err
     assert ("performance.sensitivity is null" in result.err) is bool(vain)
