@@ -71,8 +71,8 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, trace, two sweeps, price, calibration, own policy, parts, tests, effects; no mark, no run."""
-    assert len(EXAMPLES) == 10
+    """A run, trace, three sweeps, price, calibration, own policy, parts, tests, effects; no mark, no run."""
+    assert len(EXAMPLES) == 11
     names = [
         "fewest.py",
         "policy/fewest.yaml",
@@ -151,6 +151,14 @@ def test_the_network_matters_where_the_page_says(done: Callable[[str], Done]) ->
     near, far = found["fifo", "consolidate"], found["fifo", "random"]
     assert far["comm_overhead"]["mean"] > 2 * near["comm_overhead"]["mean"]
     assert far["jct_s"]["mean"] > 1.2 * near["jct_s"]["mean"]
+
+
+def test_cpus_and_memory_matter_where_the_page_says(done: Callable[[str], Done]) -> None:
+    """Tuned CPUs and memory finish jobs sooner than shares; FIFO in both, so nothing else differs."""
+    found = summaries(done, "policy=synergy_proportional,synergy,")
+    jct = {policy: summary["jct_s"]["mean"] for (policy, _), summary in found.items()}
+    assert len(jct) == 3
+    assert jct["synergy"] < 0.9 * jct["synergy_proportional"]
 
 
 def test_every_policy_is_on_the_page() -> None:
