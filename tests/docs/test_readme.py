@@ -16,6 +16,7 @@ import yaml
 
 from artist.core.view import Policy
 from artist.policies.ordered import Ordered
+from artist.policies.synergy import Synergy
 from artist.testing.conformance import PolicyConformance
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,13 +72,15 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, trace, three sweeps, price, calibration, own policy, parts, tests, effects; no mark, no run."""
-    assert len(EXAMPLES) == 11
+    """A run, trace, three sweeps, price, calibration, own policy, parts, mechanism, tests, effects."""
+    assert len(EXAMPLES) == 12
     names = [
         "fewest.py",
         "policy/fewest.yaml",
         "parts.py",
         "policy/widest.yaml",
+        "best_or_share.py",
+        "policy/best_or_share.yaml",
         "test_fewest.py",
         "waiting.py",
     ]
@@ -108,6 +111,19 @@ def test_the_parts_on_the_page_serve_all_jobs() -> None:
         def make_policy(self) -> Policy:
             mine = {"placement": parts["Emptiest"](), "fill": parts["LatestFirst"]()}
             return Ordered(order=parts["Widest"](), **mine, preemptive=True)
+
+    Suite().test_finishes_every_job()
+    Suite().test_finishes_jobs_of_several_gpu_types()
+
+
+def test_the_mechanism_on_the_page_serves_all_jobs() -> None:
+    """Also CPU-only jobs, those of several GPU types, elastic ones, and those that are larger than a machine."""
+    parts: dict[str, Any] = {}
+    exec(dict(FILES)["mine/best_or_share.py"], parts)
+
+    class Suite(PolicyConformance):
+        def make_policy(self) -> Policy:
+            return Synergy(mechanism=parts["BestOrShare"]())
 
     Suite().test_finishes_every_job()
     Suite().test_finishes_jobs_of_several_gpu_types()
