@@ -79,8 +79,8 @@ def test_the_page_has_examples() -> None:
         "policy/fewest.yaml",
         "parts.py",
         "policy/widest.yaml",
-        "best_or_share.py",
-        "policy/best_or_share.yaml",
+        "last_first.py",
+        "policy/last_first.yaml",
         "test_fewest.py",
         "waiting.py",
     ]
@@ -117,13 +117,13 @@ def test_the_parts_on_the_page_serve_all_jobs() -> None:
 
 
 def test_the_mechanism_on_the_page_serves_all_jobs() -> None:
-    """Also CPU-only jobs, those of several GPU types, elastic ones, and those that are larger than a machine."""
+    """Also CPU-only jobs, those of several GPU types, elastic ones, and those larger than a machine."""
     parts: dict[str, Any] = {}
-    exec(dict(FILES)["mine/best_or_share.py"], parts)
+    exec(dict(FILES)["mine/last_first.py"], parts)
 
     class Suite(PolicyConformance):
         def make_policy(self) -> Policy:
-            return Synergy(mechanism=parts["BestOrShare"]())
+            return Synergy(mechanism=parts["LastFirst"]())
 
     Suite().test_finishes_every_job()
     Suite().test_finishes_jobs_of_several_gpu_types()
