@@ -118,9 +118,10 @@ class Cluster:
         """A machine with the cluster's own GPUs, for which times `measured on the cluster` hold.
 
         Of the fabric's default type, if one is present at the start, else with the most frequent GPU type;
-        None without GPUs.
+        of those that join later, if none is present. None without GPUs.
         """
         with_gpus = [m for m in self.machines if m.present and m.gpus]
+        with_gpus = with_gpus or [m for m in self.machines if m.gpus]
         count: dict[str, int] = {}
         for m in with_gpus:
             if m.type == self._default_type:

@@ -57,7 +57,7 @@ def test_never_slower_than_a_share_that_is_saturated(share, expected):
 
 
 def test_the_share_of_memory_is_tried():
-    """Besides the share only 1 byte is tried: 1298 ns. The share, 2 bytes, takes 1017: the best of the two."""
+    """Besides the share only 1 byte is tried, 1298 ns. The share of 2 bytes takes 1017, which is better."""
     assert best_case(grid, [1, 2, 3, 4], [1], share=(1, 2)) == (2, 2)
 
 

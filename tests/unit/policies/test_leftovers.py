@@ -1,4 +1,4 @@
-"""What is left goes to jobs that gain: with part of its CPUs or bytes a job is slowed by the scarcer of them."""
+"""What is left goes to jobs that gain: part of its CPUs or bytes slows a job, the scarcer of them counts."""
 
 from collections.abc import Sequence
 

@@ -87,7 +87,8 @@ class Mechanism(ABC):
     Attributes
     ----------
     takes_all
-        Whether it is given the whole queue and skips what does not fit; else the jobs whose GPUs fit.
+        Whether it is given the whole queue and skips what does not fit; else the jobs whose GPUs fit. A job
+        of the whole queue has a need for each type of GPUs that it allows, and takes the first that fits.
     """
 
     takes_all: bool = False
