@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.buckets import ALL
 from artist.errors import InputError
 
 Tier = Literal["machine", "rack", "network"]
@@ -184,6 +185,20 @@ class Cluster:
             if machine.gpus:
                 sets[machine.kind] = sets.get(machine.kind, 0) | 1 << number
         return sets
+
+    def alike(self, machine: Machine, gpus: int, gpu_types: Sequence[str] = ()) -> int:
+        """Return the machines of a kind, as such a set; all, if a job of so many GPUs cannot be on these.
+
+        Parameters
+        ----------
+        gpu_types
+            That the job allows; none for any.
+        """
+        if self.same_kind:
+            return ALL
+        allowed = not gpu_types or machine.gpu_type in gpu_types
+        there = sum(m.gpus for m in self.machines if m.kind == machine.kind)
+        return self.kind_sets[machine.kind] if allowed and there >= gpus else ALL
 
     @cached_property
     def of_type(self) -> dict[str, npt.NDArray[np.bool_]]:

@@ -58,5 +58,6 @@ class BestCases:
         if own is None or not spec.demand.gpus:
             return spec.demand.cpus, spec.demand.memory_bytes
         gpus = self._consolidated.place_all(spec.demand).gpus
-        times = partial(self._belief.at_resources, job, gpus)
+        among = self._cluster.alike(own, gpus, spec.demand.gpu_types)
+        times = partial(self._belief.at_resources, job, gpus, among=among)
         return best_case(times, *points(own, gpus), share_of(own, gpus))

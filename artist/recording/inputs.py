@@ -66,10 +66,10 @@ def mean_held(recorder: Recorder, end_ns: int) -> tuple[_Floats, _Floats]:
 def summarise_inputs(result: RunResult) -> dict[str, Any]:
     """Return what a summary says where jobs need CPUs and memory, of the jobs of the window if there is one.
 
-    `relative_throughput`: throughput relative to the best case (compute / (compute + input stall)), the
-    unweighted mean over jobs that made progress. Completion times of short jobs, which need less than four
-    hours alone in their best case, and of the others: that depends on the job only, so the jobs are the same
-    under each policy.
+    `relative_throughput`: throughput relative to that of GPUs that never wait for input (compute / (compute +
+    input stall)), the unweighted mean over jobs that made progress; the best case of a job may be less, where
+    a machine has too few CPUs. Completion times of short jobs, which need less than four hours alone if they
+    never wait, and of the others: that depends on the job only, so the jobs are the same under each policy.
     """
     window = slice(*result.window) if result.window else slice(None)
     names = ("submit_ns", "finish_ns", "compute_ns", "input_stall_ns")

@@ -125,7 +125,11 @@ MORE_METRICS = (
         if name != "gpus_used"  # gpu_utilization says it
     ),
     Metric(
-        "relative_throughput", ("throughput", "of best"), ("relative_throughput",), "fraction", optional=True
+        "relative_throughput",
+        ("throughput", "of compute"),
+        ("relative_throughput",),
+        "fraction",
+        optional=True,
     ),
     *_times("jct_short", "JCT short", ("mean", "p95", "p99"), optional=True),
     *_times("jct_long", "JCT long", ("mean", "p95", "p99"), optional=True),

@@ -10,12 +10,9 @@ from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.performance.api import Ints
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, TOLERANCE
 from artist.performance.formulas.input_rate import Floats, Sensitivity
-
-MEMORY_POINTS_GIB = (20.0, 62.5, 125.0, 187.5, 250.0)
-"""Memory a GPU that the profiles of the authors' program know."""
-_TOLERANCE = 0.01  # saturated: at most this share slower than the best
-_GIB = 1 << 30
+from artist.units import BYTES_PER_GIB
 
 
 class Steps(NamedTuple):
@@ -99,7 +96,7 @@ class SteppedStall(InputStall):
         saturating = known.cpus[known.throughput.index(known.throughput[-1])]
         most = ceil(gpus * saturating * max(1.0, machine.speed / known.speed))
         cpus = np.arange(1, most + 1)
-        memory = np.array([round(point * _GIB) * gpus for point in MEMORY_POINTS_GIB])
+        memory = np.array([round(point * BYTES_PER_GIB) * gpus for point in MEMORY_POINTS_GIB])
         row = _first_saturated(rates(cpus, memory[-1:]))
         by_memory = rates(cpus[row : row + 1], memory)
         column = _first_saturated(by_memory)
@@ -110,8 +107,8 @@ class SteppedStall(InputStall):
 
 
 def _first_saturated(rates: Floats) -> int:
-    """Return the first point that is at most _TOLERANCE slower than the fastest."""
-    return int(np.argmax(rates * (1 + _TOLERANCE) >= rates.max()))
+    """Return the first point that is at most TOLERANCE slower than the fastest."""
+    return int(np.argmax(rates * (1 + TOLERANCE) >= rates.max()))
 
 
 def _cut_down(

@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from artist.core.buckets import first_of
+from artist.core.buckets import ALL, first_of
 from artist.core.cluster import Cluster, Machine
-from artist.core.job import Demand
 from artist.core.view import ClusterView
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, Grid, best_case, points, share_of
 
@@ -104,10 +103,9 @@ class BestCases:
 
 def times_on(view: ClusterView, job: int, gpus: int, machine: Machine) -> Grid:
     """Return iteration times of a job by CPUs and memory, on machines of a kind if these have the GPUs."""
-    cluster, at_resources = view.cluster, view.performance.at_resources
-    if cluster.same_kind or not _serves(cluster, view.demand(job), gpus, machine):
-        return partial(at_resources, job, gpus)
-    return partial(at_resources, job, gpus, among=cluster.kind_sets[machine.kind])
+    times = partial(view.performance.at_resources, job, gpus)
+    among = view.cluster.alike(machine, gpus, view.demand(job).gpu_types)
+    return times if among == ALL else partial(times, among=among)
 
 
 def kinds_among(cluster: Cluster, among: int) -> list[Machine]:
@@ -116,13 +114,6 @@ def kinds_among(cluster: Cluster, among: int) -> list[Machine]:
         return [own_machine(cluster)]
     found = [some & among for some in cluster.kind_sets.values()]
     return [cluster.machines[first_of(some)] for some in found if some]
-
-
-def _serves(cluster: Cluster, demand: Demand, gpus: int, machine: Machine) -> bool:
-    """Return whether machines of a kind can hold a job."""
-    allowed = not demand.gpu_types or machine.gpu_type in demand.gpu_types
-    there = sum(m.gpus for m in cluster.machines if m.kind == machine.kind)
-    return allowed and there >= gpus
 
 
 def own_machine(cluster: Cluster) -> Machine:

@@ -158,7 +158,11 @@ class _KnowsBestCases:
 
 
 class Greedy(_KnowsBestCases, AsAsked):
-    """The best case of the job, or it waits; it keeps that as long as it runs (Synergy, 3.3)."""
+    """The best case of the job, or it waits; it keeps that as long as it runs (Synergy, 3.3).
+
+    That of as few machines as can be: on more, or where machines of some kind have less, it may be slower
+    than with its share.
+    """
 
     def adapter(self) -> Adapter:
         """Return what lets jobs ask for their best case."""

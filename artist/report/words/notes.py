@@ -23,8 +23,8 @@ _IN_USE = (
     "index: the mean, over time and the jobs that wait, of time waited / time that the rest takes alone."
 )
 _INPUTS = (
-    "Throughput of best: computing / (computing + waiting for input), an unweighted mean over jobs that ran. "
-    "JCT short: of jobs that take less than four hours alone with all the CPUs and memory that they need; "
+    "Throughput of compute: computing / (computing + waiting for input), an unweighted mean over jobs that "
+    "ran; 1 if GPUs never wait. JCT short: of jobs that take less than four hours alone if they never wait; "
     "JCT long: of the others."
 )
 _SHARES = (
