@@ -1,12 +1,15 @@
 """How far the matrices of Synergy's program are from what is made of them: two tables of traces/README.md.
 
-    python scripts/sensitivity.py ../shared/reference/synergy
+    python scripts/sensitivity.py [../shared/reference/synergy] [--plot epochs.svg]
 
 A matrix is throughput by CPUs and memory a GPU, relative to 3 CPUs and 62.5 GiB. Here it is one curve over
 CPUs for any number of GPUs, and a cache that all GPUs of a job share. The first table has the error of
 throughput in percent, worst and mean: of one GPU from 62.5 GiB on, of one with 20.83 GiB, and of several. The
 second has that of the iteration time at the share of servers with 4, 5 and 6 CPUs a GPU, and that of the gain
 of the best case over it. Zeros of the matrices were not profiled and do not count.
+
+The plot is Fig. 2 of the paper, time of an epoch by CPUs a GPU with all data in memory, relative to that with
+3 CPUs; it needs no matrices.
 """
 
 import argparse
@@ -21,6 +24,7 @@ from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.job import Demand, JobSpec
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
+from artist.report.figures.looks import marked_look, style
 from artist.run.sensitivity import read_sensitivities
 
 Ints = npt.NDArray[np.int64]
@@ -39,6 +43,8 @@ MODELS = {
     "m5": "M5",
     "deepspeech": "DeepSpeech",
 }
+NOT_IN_THE_PAPER = ("BERT-large",)
+CPUS = np.arange(1.0, 25.0)  # of a server with 8 GPUs: those of Fig. 2
 LEAST_GIB, SHARE = 20.83, (3, 62.5)  # of memory in the matrices; CPUs and GiB a GPU
 _GIB, _COMPUTE_NS, _GPUS = 2**30, 10**9, 12
 _STALL = InputStall(read_sensitivities(Path("synergy")), Compute())
@@ -46,14 +52,20 @@ _CLUSTER = Cluster([Machine("m", 0, "v100", _GPUS, "V100", 0.25)])
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print both tables, and draw the plot."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, help="with sensitivity_matrix.csv and model_summary.csv")
-    folder = parser.parse_args().folder
-    for row in [*matrix_table(folder), "", *ratio_table(folder)]:
-        print(row)
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help="with sensitivity_matrix.csv and model_summary.csv"
+    )
+    parser.add_argument("--plot", type=Path, help="file to draw to, such as epochs.svg")
+    arguments = parser.parse_args()
+    if arguments.folder:
+        for row in [*matrix_table(arguments.folder), "", *ratio_table(arguments.folder)]:
+            print(row)
+    if arguments.plot:
+        draw(arguments.plot)
 
 
 def throughput(model: str, gpus: int, cpus: Floats, memory_gib: Floats) -> Floats:
@@ -67,6 +79,29 @@ def throughput(model: str, gpus: int, cpus: Floats, memory_gib: Floats) -> Float
 
     relative: Floats = time_ns(*(np.array([each]) for each in SHARE)) / time_ns(cpus, memory_gib)
     return relative
+
+
+def epochs(model: str) -> Floats:
+    """Return the time of an epoch with each of `CPUS`, relative to 3: one GPU, all data in memory."""
+    all_in_memory = np.array([500.0])
+    share: Floats = throughput(model, 1, np.array([SHARE[0]]), all_in_memory)
+    return share / throughput(model, 1, CPUS, all_in_memory)
+
+
+def draw(path: Path) -> None:
+    """Draw the time of an epoch by CPUs a GPU, a line a model of the paper."""
+    import matplotlib.pyplot as plt
+
+    models = [model for model in MODELS.values() if model not in NOT_IN_THE_PAPER]
+    with style():
+        figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+        for number, model in enumerate(models):
+            axes.plot(CPUS, epochs(model), label=model, **marked_look(number) | {"markevery": None})
+        axes.set_xticks(CPUS[2::3])
+        axes.set(xlabel="CPUs a GPU", ylabel="time of an epoch relative to that with 3 CPUs", ylim=(0, None))
+        axes.legend(ncols=2)
+        figure.savefig(path)
+        plt.close(figure)
 
 
 def errors(matrix: pd.DataFrame, model: str, gpus: int) -> pd.Series:

@@ -13,7 +13,9 @@ from artist.results.steps import Floats
 
 
 class AgainstBest(NamedTuple):
-    """What jobs got, relative to their best case: one entry a measured job that ran, replicates pooled.
+    """What jobs got, relative to their best case, replicates pooled.
+
+    One entry a measured job with GPUs that ran: a CPU-only job has no better case than what it asks for.
 
     Attributes
     ----------
@@ -61,8 +63,9 @@ def speedups(group: Replicates, baseline: Replicates) -> Floats:
 
 
 def _against_best(run: Run) -> AgainstBest:
-    compute, stall, *held = run.numbers("jobs", ["compute_s", "input_stall_s", *INPUT_COLUMNS])
-    ran = measured_jobs(run, len(compute)) & (compute > 0)
+    names = ["gpus", "compute_s", "input_stall_s", *INPUT_COLUMNS]
+    gpus, compute, stall, *held = run.numbers("jobs", names)
+    ran = measured_jobs(run, len(gpus)) & (compute > 0) & (gpus > 0)
     cpus, best_cpus, memory, best_memory = (column[ran] for column in held)
     return AgainstBest(compute[ran] / (compute + stall)[ran], cpus / best_cpus, memory / best_memory)
 

@@ -104,6 +104,15 @@ class PerformanceConfig(Strict):
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()
 
+    @model_validator(mode="after")
+    def _step_of_a_curve(self) -> Self:
+        if self.stall == "step" and self.sensitivity is None:
+            raise ValueError(
+                "stall=step does nothing without a sensitivity; "
+                "performance.sensitivity=synergy, or performance.stall=curve"
+            )
+        return self
+
 
 class StopConfig(Strict):
     """When a run ends before all jobs have finished.

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import yaml
-from pydantic import Field, NonNegativeFloat
+from pydantic import Field, NonNegativeFloat, field_validator
 
 from artist.bad_input.records import validated
 from artist.data import data_path
@@ -49,6 +49,7 @@ EXPONENTS = {"production": ((1.5, 3.0), (3.0, 4.0)), "short": ((1.5, 2.5), (2.5,
 _MODELS = sum(map(len, CLASSES))
 _IMAGE = 0
 Range = tuple[float, float]
+Split = tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]
 
 
 class DerivedTrace:
@@ -64,7 +65,7 @@ class DerivedTrace:
         jobs_per_hour
             Mean rate of arrivals (Poisson, whole seconds); None or 0 for all at once.
         split
-            Percentage of jobs of image, language and speech models.
+            Percentage of jobs of image, language and speech models; thirds may be 33, 33 and 33.
         durations
             Run times: of the paper, or of its testbed's traces.
         gpus
@@ -73,9 +74,16 @@ class DerivedTrace:
 
         jobs: int = Field(default=8000, ge=1, le=10_000_000)
         jobs_per_hour: NonNegativeFloat | None = 9.0
-        split: tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat] = (20.0, 70.0, 10.0)
+        split: Split = (20.0, 70.0, 10.0)
         durations: Literal["production", "short"] = "production"
         gpus: Literal["one", "philly", "program"] = "one"
+
+        @field_validator("split")
+        @classmethod
+        def _is_whole(cls, split: Split) -> Split:
+            if not 99 <= sum(split) <= 101:
+                raise ValueError(f"three percentages that sum to {sum(split):g}; a sum of 99 to 101")
+            return split
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, "workload")

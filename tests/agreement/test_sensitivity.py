@@ -24,3 +24,12 @@ def test_the_errors_are_those_of_the_page(shared):
     folder, page = shared / "reference" / "synergy", README.read_text(encoding="utf-8")
     for table in (sensitivity.matrix_table, sensitivity.ratio_table):
         assert "\n".join(table(folder)) in page
+
+
+def test_epochs_are_those_of_fig_2(tmp_path):
+    """Throughput relative to 3 CPUs: AlexNet 2.94 with 12, ResNet18 2.4 with 9 and 0.37 with 1; text 1."""
+    assert sensitivity.epochs("AlexNet")[[2, 11, 23]] == pytest.approx([1, 1 / 2.94, 1 / 2.94], rel=1e-6)
+    assert sensitivity.epochs("ResNet18")[[0, 8]] == pytest.approx([1 / 0.37, 1 / 2.4], rel=1e-6)
+    assert sensitivity.epochs("GNMT") == pytest.approx([1] * 24)
+    sensitivity.draw(tmp_path / "epochs.png")
+    assert (tmp_path / "epochs.png").stat().st_size > 0

@@ -27,7 +27,7 @@ from artist.policies.parts.adapted_view import Adapter, as_it_is
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.best_case_demands import BestCaseDemands
 from artist.policies.parts.division import Division, Left, Tenant
-from artist.policies.parts.division_rules import Optimum, handed_out
+from artist.policies.parts.division_rules import HandedOut, Optimum, handed_out
 from artist.policies.parts.orders import adopt_knowledge
 from artist.policies.parts.parameters import check_part, class_name
 from artist.policies.parts.placement import gpus_to_place
@@ -214,7 +214,11 @@ class Tune(Dividing):
         self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
     ) -> Mapping[int, Allocation]:
         """Return what jobs hold, by job."""
-        return handed_out(tenants, left)
+        return handed_out(tenants, left, view)
+
+    def adapter(self) -> Adapter:
+        """Return what divides by the rule, and remembers what jobs gain."""
+        return Division(HandedOut(), self._cases())
 
 
 class Opt(Dividing):

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BEST = (
-    "Fractions of jobs that got no more than so much of their best case, the least CPUs and memory with "
-    "which a job is as fast as it gets: throughput, computing / (computing + waiting for input), and CPUs "
-    "and memory held, the mean over the time in which it held GPUs (more than 4 times as 4 times). "
-    "Lines farther right got more."
+    "Fractions of jobs with GPUs that got no more than so much of their best case, the least CPUs and "
+    "memory with which a job is as fast as it gets: throughput, computing / (computing + waiting for "
+    "input), and CPUs and memory held, the mean over the time in which it held GPUs (more than 4 times as "
+    "4 times). Lines farther right got more."
 )
 _SPEEDUP = (
     "Fractions of jobs whose completion time under {} is no more than so many times their own: right of 1, "

@@ -208,6 +208,7 @@ def test_a_file_that_is_not_yaml_is_refused(refused: Refused) -> None:
         ("workload.min_gpus=99", "{'min_gpus': 99, 'max_gpus': 64}"),
         ("workload.days=3", "{'load': 0.9, 'days': 3, 'jobs_per_day': None}"),
         ("policy.thresholds_gpu_s=[5,3]", "{'thresholds_gpu_s': [5, 3]}"),
+        ("performance.stall=step", "{'sensitivity': None, 'stall': 'step'}"),
     ],
 )
 def test_a_rule_between_fields_shows_those_fields(refused: Refused, override: str, found: str) -> None:

@@ -96,6 +96,21 @@ def test_what_jobs_got_of_their_best_case(fed_run: Make) -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["half", "whole"]
 
 
+def test_jobs_without_gpus_are_not_among_them(fed_run: Make) -> None:
+    """Job a made CPU-only, with no memory: 0 / 0 bytes of its best case. Of b: 8 / 8 CPUs, 50 / 40 bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    run = fed_run("whole", 8)
+    path = run.folder / "jobs.parquet"
+    table = pq.read_table(path)
+    for name in ("gpus", "memory_bytes_held", "memory_bytes_best"):
+        place, values = table.column_names.index(name), table[name].to_pylist()
+        table = table.set_column(place, name, pa.array([0, values[1]], table.schema.field(name).type))
+    pq.write_table(table, path)
+    assert [column.tolist() for column in against_best(compare([run]).groups[0])] == [[1], [1], [1.25]]
+
+
 def test_runs_whose_jobs_need_nothing_have_none_of_it(paper_run: Run) -> None:
     """Neither figures nor cells in table.csv; all runs have moves per job: 6 of 3 jobs are 2."""
     paper_run.summary["migrations"] = 6

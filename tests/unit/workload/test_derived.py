@@ -132,6 +132,32 @@ def test_traces_of_one_and_several_gpus_differ_in_nothing_else() -> None:
     assert one.drop(columns="gpus").equals(several.drop(columns="gpus"))
 
 
+@pytest.mark.parametrize(
+    ("split", "told"),
+    [
+        ([0.2, 0.7, 0.1], "sum to 1\n"),  # fractions
+        ([50, 0, 60], "sum to 110\n"),
+        ([0, 0, 0], "sum to 0\n"),
+        ([33, 33, 32.9], "sum to 98.9\n"),
+        ([34, 34, 33.1], "sum to 101.1\n"),
+    ],
+)
+def test_a_split_that_is_no_whole_is_refused(split: list[float], told: str) -> None:
+    """Its sum is named; another sum would draw jobs of another split without a word."""
+    with pytest.raises(InputError) as error:
+        DerivedTrace(split=split)
+    message = str(error.value)
+    assert told in message.replace(",", "\n"), message
+    assert "workload.split" in message
+    assert "a sum of 99 to 101" in message
+
+
+@pytest.mark.parametrize("split", [[33, 33, 33], [34, 34, 33], [20, 70, 10]])
+def test_thirds_may_be_rounded(split: list[float]) -> None:
+    """The paper's 33-33-33 sums to 99; 34 + 34 + 33 = 101."""
+    assert DerivedTrace(split=split).parameters.split == tuple(split)
+
+
 def test_a_rate_that_takes_forever_is_refused() -> None:
     """At 1e-310 jobs an hour a gap is no finite number of seconds."""
     with pytest.raises(InputError, match="submit_s is too large"):
