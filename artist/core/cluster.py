@@ -52,6 +52,11 @@ class Machine:
         if not self.worth:
             object.__setattr__(self, "worth", self.speed)
 
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Its type and its GPU type: machines of a kind are alike."""
+        return self.type, self.gpu_type
+
     def share(self, gpus: int) -> tuple[int, int]:
         """Return the CPUs and the bytes of memory that go with some of its GPUs in proportion."""
         size = max(self.gpus, 1)
@@ -113,9 +118,10 @@ class Cluster:
         """A machine with the cluster's own GPUs, for which times `measured on the cluster` hold.
 
         Of the fabric's default type, if one is present at the start, else with the most frequent GPU type;
-        None without GPUs.
+        of those that join later, if none is present. None without GPUs.
         """
         with_gpus = [m for m in self.machines if m.present and m.gpus]
+        with_gpus = with_gpus or [m for m in self.machines if m.gpus]
         count: dict[str, int] = {}
         for m in with_gpus:
             if m.type == self._default_type:
@@ -171,6 +177,15 @@ class Cluster:
         return [np.flatnonzero(self.rack == rack) for rack in range(self.n_racks)]
 
     @cached_property
+    def kind_sets(self) -> dict[tuple[str, str], int]:
+        """Machines with GPUs by kind, as sets of `artist.core.buckets`."""
+        sets: dict[tuple[str, str], int] = {}
+        for number, machine in enumerate(self.machines):
+            if machine.gpus:
+                sets[machine.kind] = sets.get(machine.kind, 0) | 1 << number
+        return sets
+
+    @cached_property
     def of_type(self) -> dict[str, npt.NDArray[np.bool_]]:
         """Which machines have a GPU type, in order of first appearance."""
         types = np.array([m.gpu_type for m in self.machines])
@@ -179,7 +194,7 @@ class Cluster:
     @cached_property
     def same_kind(self) -> bool:
         """Whether all machines have one type: a GPU asked for is any GPU."""
-        return len({(m.type, m.gpu_type) for m in self.machines}) <= 1
+        return len({m.kind for m in self.machines}) <= 1
 
 
 class Slice(NamedTuple):

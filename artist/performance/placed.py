@@ -76,10 +76,10 @@ class PlacedPerformance:
         communication = Communication(network, fabric, system, profile, self._compute)
         self._skew = communication.skew
         self._others: tuple[Effect, ...] = (BandwidthCap(), communication, *effects)
-        self._set_chain(input_stall)
         self._stages = StageTimes(self._compute, communication, network_stage)
-        groups = Groups(packed or Packed(), interleaved or Interleaved(), self.stages)
-        self._couplings: tuple[Coupling, ...] = (groups, *couplings)
+        self._groups = partial(Groups, packed or Packed(), interleaved or Interleaved(), self._stages)
+        self._own_couplings = tuple(couplings)
+        self._set_chain(input_stall)
 
     def _set_chain(self, input_stall: InputStall | None) -> None:
         self.input_stall = input_stall
@@ -88,6 +88,8 @@ class PlacedPerformance:
         self._by_resources = [effect.on_grid for effect in chain if isinstance(effect, ByResources)]
         self._effects = [(_FIELDS.index(effect.part), effect.ns) for effect in chain]
         self._uncapped = self._effects[1:]  # of most jobs: a call a price less
+        groups = self._groups(None if input_stall is None else input_stall.input_ns)
+        self._couplings: tuple[Coupling, ...] = (groups, *self._own_couplings)
 
     def believing(self, input_stall: InputStall | None) -> Self:
         """Return the same but for what CPUs and memory do, as a policy may believe it."""

@@ -18,11 +18,14 @@ its authors' program packs in the order of the policy, which is faster by far, a
 `least_free`, `lowered` and `hand_out`: see tune; `weighted`: see opt. `split` lets tune split a job for more
 CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
 most that fits. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is
-about to leave stay as they are. With several types of machines a job goes to the GPUs of one type, the first
-of those it allows that has enough.
+about to leave stay as they are. A GPU job runs with what CPU-only jobs leave, even if that is no CPU (not
+under greedy), and is packed again in the round after one of them ends. With several types of machines a job
+goes to the GPUs of one type, the first of those it allows that has enough (greedy: that has its best case).
 """
 
+import logging
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import reduce
 from itertools import repeat
 from operator import or_
@@ -34,21 +37,24 @@ from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from artist.core.buckets import ALL
-from artist.core.events import Arrival, Finish, MachineEvent, Stop
+from artist.core.cluster import Cluster
+from artist.core.events import Arrival, Finish, MachineEvent
 from artist.core.free import Free
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.errors import InputError
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.mechanisms.api import Need
 from artist.policies.parts.mechanisms.room import LeastFree
-from artist.policies.parts.mechanisms.shipped import AnyMechanism, Rules, mechanism_of
+from artist.policies.parts.mechanisms.shipped import AnyMechanism, mechanism_of, unread
 from artist.policies.parts.mechanisms.tune import Lowered, Split
 from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of, ranking
-from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.parameters import STRICT, class_name
 from artist.policies.parts.preemption import pinned_jobs, take_first, ways
 
+_log = logging.getLogger(__name__)
 Ints = npt.NDArray[np.int64]
 Choice = tuple[int, int, int]  # job, GPUs, machines that may serve
 PackOrder = Literal["policy", "descending", "ascending"]
@@ -77,19 +83,31 @@ class Synergy:
     def __post_init__(self) -> None:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
+        self._mechanism = mechanism_of(self.mechanism, self)
+        self._say_unread()
         tried, server = self.memory_points_gib, self.server_gpus
-        rules = Rules(self.least_free, self.lowered, self.hand_out, self.split, tried, server, self.weighted)
-        self._mechanism = mechanism_of(self.mechanism, rules)
         self._best_cases = BestCases(tried, server_gpus=server)
         self._unbounded = BestCases(tried, server_gpus=server, bounded=False)
-        self._needs: dict[int, Need] = {}
+        self._needs: dict[int, dict[tuple[int, int], Need]] = {}  # by job, GPUs and machines
         self._simple = True  # no job is elastic or fungible
         self._last: list[Choice] | None = None  # the jobs packed last; None once that is no matter
         self._whole: Free | None = None  # the cluster when nothing runs
 
+    def _say_unread(self) -> None:
+        """Note parameters that are set, but have no effect with the mechanism."""
+        names = unread(self.mechanism, ("least_free", "lowered", "hand_out", "split", "weighted"))
+        names += ["pack_order"] * self._mechanism.takes_all
+        default = {field.name: field.default for field in fields(self)}
+        lost = ", ".join(f"policy.{name}" for name in names if getattr(self, name) != default[name])
+        if lost:
+            mechanism = self.mechanism if isinstance(self.mechanism, str) else class_name(self.mechanism)
+            _log.info("no effect with policy.mechanism=%s: %s", mechanism, lost, extra={"note": True})
+
     def decide(self, view: ClusterView) -> Plan:
         """Rank, choose and pack, if something changed."""
         plan = view.plan()
+        if self.server_gpus is not None:
+            _check_server(self.server_gpus, view.cluster)
         self._hear(view)
         jobs = view.jobs
         if not len(jobs):
@@ -121,7 +139,7 @@ class Synergy:
                 self._best_cases.forget(event.job)
                 self._unbounded.forget(event.job)
                 self._last = None  # a CPU-only job may have left room
-            elif isinstance(event, MachineEvent) or (isinstance(event, Stop) and event.reason == "evicted"):
+            elif isinstance(event, MachineEvent):
                 self._last = None
 
     def _room(self, view: ClusterView, jobs: JobColumns, rows: Ints) -> Free:
@@ -149,14 +167,16 @@ class Synergy:
 
     def _need(self, view: ClusterView, job: int, gpus: int, among: int = ALL) -> Need:
         """Return what a job needs; the same record as long as it does not change."""
-        need = self._needs.get(job)
-        if need is None or need.gpus != gpus or need.among != among:
-            _, cpus, memory = self._best_cases.of(view, job, gpus)
+        needs = self._needs.setdefault(job, {})
+        need = needs.get((gpus, among))
+        if need is None:
+            (_, cpus, memory), cases = self._best_cases.among(view, job, gpus, among)
             unbounded = None
             if self.split == "when_faster" and gpus > 1:
-                unbounded = self._unbounded.of(view, job, gpus)[1:]
+                unbounded = self._unbounded.among(view, job, gpus, among)[0][1:]
             demand = view.demand(job)
-            need = self._needs[job] = Need(job, demand, gpus, cpus, memory, unbounded, among)
+            need = Need(job, demand, gpus, cpus, memory, unbounded, among, cases=cases)
+            needs[gpus, among] = need
         return need
 
     def _pack(self, view: ClusterView, plan: PlanBuilder, free: Free, running: Sequence[int]) -> None:
@@ -176,17 +196,32 @@ class Synergy:
 
 
 def _by_type(view: ClusterView, jobs: Sequence[int], free: Free, *, takes_all: bool) -> list[Choice]:
-    """Return the jobs to pack where machines or jobs differ in the GPUs that are worth a GPU."""
+    """Return the jobs to pack where machines or jobs differ in the GPUs that are worth a GPU.
+
+    A job once, on the first type that has enough; if the mechanism takes all, on each type that it may try.
+    """
     cluster, chosen = view.cluster, []
     left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
     for job in jobs:
         for way in ways(free, view.demand(job), left):
             if all(left[kind] >= gpus for kind, gpus in way.items()):
                 chosen.append((job, sum(way.values()), reduce(or_, map(cluster.type_sets.__getitem__, way))))
+                if takes_all:
+                    continue
                 for kind, gpus in way.items():
-                    left[kind] -= 0 if takes_all else gpus
+                    left[kind] -= gpus
                 break
     return chosen
+
+
+def _check_server(server_gpus: int, cluster: Cluster) -> None:
+    """Raise InputError if a machine is less than one server."""
+    smallest = min((machine.gpus for machine in cluster.machines if machine.gpus), default=server_gpus)
+    if server_gpus > smallest:
+        allowed = f"null, or at most the {smallest} GPUs of a machine, which may stand for several servers"
+        raise InputError(
+            "no such server", where="policy.server_gpus", found=str(server_gpus), allowed=allowed
+        )
 
 
 def _descending(need: Need) -> tuple[int, ...]:

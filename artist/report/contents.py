@@ -67,7 +67,7 @@ def report_files(
         setting(
             comparison,
             [float(each.gauges[capacity].mean[0]) for each in digests],
-            delayed=any(each.parts_s[PARTS.index("restarts and moves")] > 0 for each in digests),
+            delayed=any(each.parts_s[PARTS.index("overheads")] > 0 for each in digests),
         ),
         [*careful, *findings(comparison, competing, digests)],
         [*_claims_section(judged), _table_section(comparison, competing)],

@@ -19,7 +19,7 @@ PARTS = (
     "computing",
     "exposed communication",
     "stalls and sharing",
-    "restarts and moves",
+    "overheads",
     "lost work",
 )
 TIERS = ("machine", "rack", "network")

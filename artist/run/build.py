@@ -42,6 +42,7 @@ from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.sensitivity import read_sensitivities, sensitivity_file
+from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
 from netmodels.analytical import AnalyticalModel
@@ -136,6 +137,7 @@ def build(config: Config) -> Simulation:
     policy = part(config.policy, "policy", ("decide",))
     overheads = part(config.overheads, "overheads", ("delay_ns",))
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
+    warn_without_needs(config.performance, policy, estimates)
     source = part(config.workload, "workload", ("table",))
     compute, stall = build_compute(config.performance)
     arrivals = part(config.arrivals, "arrivals", ("apply",))

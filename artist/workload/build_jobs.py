@@ -12,12 +12,10 @@ from artist.core.job import Demand, JobSpec, Stages
 from artist.errors import InputError
 from artist.units import NS_PER_S
 from artist.workload.fields import FIELDS, MEASURED, Field, Text
+from artist.workload.measured import Stretch, stretched
 from artist.workload.table import row_name
 
 _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
-
-
-Stretch = Callable[[str, int, float], float]
 
 
 def to_jobs(
@@ -70,12 +68,12 @@ def _work(
     compute = np.rint(table["compute_s"].to_numpy(float) * NS_PER_S)
     duration = np.rint(table["duration_s"].to_numpy(float) * NS_PER_S)
     profiled = _profile_compute(table, profile_compute_ns)
-    stretched = _stretched(table, stretch) if stretch else 1.0
-    grain = np.where(np.isnan(compute), profiled * stretched, compute)
+    slower = stretched(table, pd.Series(_measured(table, "measured_speed")), stretch) if stretch else 1.0
+    grain = np.where(np.isnan(compute), profiled * slower, compute)
     rounded = np.maximum(1.0, np.rint(duration / np.maximum(grain, 1.0)))
     iterations = np.where(np.isnan(given), rounded, given)
     as_given = ~np.isnan(given) & ~np.isnan(compute)
-    compute_ns = np.rint(np.where(as_given, compute, duration / iterations) / stretched)
+    compute_ns = np.rint(np.where(as_given, compute, duration / iterations) / slower)
     return iterations.astype(np.int64), np.maximum(compute_ns, 1.0).astype(np.int64)
 
 
@@ -89,14 +87,6 @@ def _profile_compute(table: pd.DataFrame, profile_compute_ns: Callable[[str], in
             known[code] = _ask(str(model), table, int(np.argmax(users)), profile_compute_ns)
     on_gpus = known[codes] / _measured(table, "measured_speed")
     return np.where(table["gpus"].to_numpy() > 0, on_gpus, float(_CPU_ITERATION_NS))
-
-
-def _stretched(table: pd.DataFrame, stretch: Stretch) -> np.ndarray:
-    """Return time at the proportional share / compute time, (n_jobs,)."""
-    speed = _measured(table, "measured_speed").tolist()
-    keys = list(zip(table["model"].tolist(), table["gpus"].tolist(), speed, strict=True))
-    known = {key: stretch(*key) for key in dict.fromkeys(keys)}
-    return np.array([known[key] for key in keys])
 
 
 def _measured(table: pd.DataFrame, column: str) -> np.ndarray:

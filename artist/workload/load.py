@@ -9,9 +9,9 @@ import pyarrow as pa
 from artist.core.gpus import Gpus
 from artist.core.job import JobSpec
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
-from artist.workload.build_jobs import Stretch, to_jobs
+from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
-from artist.workload.measured import on_own_gpus, usual_gpu
+from artist.workload.measured import Stretch, on_own_gpus, on_own_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
 from artist.workload.table import check
 
@@ -41,7 +41,9 @@ def read_table(source: JobSource, gpus: Gpus) -> pd.DataFrame:
     return on_own_gpus(select(check(table, where), source.parameters), source, gpus, where)
 
 
-def load_table(source: JobSource, arrivals: Arrivals, cluster_gpus: float, gpus: Gpus) -> pd.DataFrame:
+def load_table(
+    source: JobSource, arrivals: Arrivals, cluster_gpus: float, gpus: Gpus, stretch: Stretch | None = None
+) -> pd.DataFrame:
     """Return the canonical table of the jobs to simulate, in order of arrival.
 
     Parameters
@@ -52,6 +54,8 @@ def load_table(source: JobSource, arrivals: Arrivals, cluster_gpus: float, gpus:
         When the jobs arrive.
     cluster_gpus
         How many of its own GPUs compute as much as all of the cluster, for arrivals that aim at a load.
+    stretch
+        Time at the proportional share / compute time, by model, GPUs and their speed; None for 1.
 
     Raises
     ------
@@ -62,7 +66,7 @@ def load_table(source: JobSource, arrivals: Arrivals, cluster_gpus: float, gpus:
     named = assign_models(chosen, source.parameters.models, source.parameters.seed)
     if isinstance(source.parameters, FileParameters):
         _tell_of_models(chosen, source.parameters.models, source.parameters.seed)
-    return arrivals.apply(named, cluster_gpus)
+    return arrivals.apply(on_own_share(named, stretch), cluster_gpus)
 
 
 def _tell_of_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> None:
@@ -98,13 +102,14 @@ def load_jobs(
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
     stretch
-        As for `to_jobs`.
+        As for `load_table`.
 
     Raises
     ------
     InputError
         As `load_table`; and if a model has no profile.
     """
-    jobs = to_jobs(load_table(source, arrivals, cluster_gpus, gpus), profile_compute_ns, stretch)
+    table = load_table(source, arrivals, cluster_gpus, gpus, stretch)
+    jobs = to_jobs(table, profile_compute_ns, stretch)
     pa.default_memory_pool().release_unused()  # of the tables: a fifth of what a million jobs take
     return jobs

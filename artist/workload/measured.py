@@ -1,6 +1,7 @@
 """The GPUs that the times of a workload hold for, and what they are on the cluster's own."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,12 @@ from artist.workload.table import refuse, row_name, work_s
 
 _log = logging.getLogger(__name__)
 
+Stretch = Callable[[str, int, float], float]
+"""Time at the proportional share of CPUs and memory / compute time, by model, GPUs and their speed."""
+
 _FIELD = "workload.measured_on"
 _SCALED = ("duration_s", "compute_s", "storage_s", "cpu_s", "gpu_s")  # the network is no faster beside a GPU
+_SPEED_THERE = "speed_there"  # of the GPUs that times held for, if there are others than the cluster's own
 
 
 def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) -> pd.DataFrame:
@@ -60,10 +65,40 @@ def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) 
     }
     if (ratio != 1.0).any():
         columns |= {name: table[name].to_numpy(float) * ratio for name in _SCALED if name in table}
+        columns[_SPEED_THERE] = columns["measured_speed"] * ratio
     result = table.assign(**columns)
     what, allowed = f"is too long on {gpus.own.name or 'these GPUs'}", f"up to {MAX_S:g} s"
     refuse(result, work_s(result) > MAX_S, where, "run time", what, allowed, found="duration_s")
     return result
+
+
+def on_own_share(table: pd.DataFrame, stretch: Stretch | None) -> pd.DataFrame:
+    """Return the table of `on_own_gpus`, models assigned, with input as fast as before beside other GPUs.
+
+    A run time on other GPUs is the longer of computing there and being fed by CPUs and memory; other GPUs
+    change the former. The share that it holds for is that of the cluster's own machines, GPU for GPU
+    (ASSUMPTION: traces name GPUs, not machines).
+
+    Parameters
+    ----------
+    stretch
+        None where jobs need no CPUs and memory.
+    """
+    if _SPEED_THERE not in table:
+        return table
+    there, result = table[_SPEED_THERE], table.drop(columns=_SPEED_THERE)
+    if stretch is None:
+        return result
+    factor = stretched(table, table["measured_speed"], stretch) / stretched(table, there, stretch)
+    times = [name for name in ("duration_s", "compute_s") if name in table]
+    return result.assign(**{name: table[name].to_numpy(float) * factor for name in times})
+
+
+def stretched(table: pd.DataFrame, speed: pd.Series, stretch: Stretch) -> np.ndarray:
+    """Return time at the proportional share / compute time on GPUs of some speed, (n_jobs,)."""
+    keys = list(zip(table["model"].tolist(), table["gpus"].tolist(), speed.tolist(), strict=True))
+    known = {key: stretch(*key) for key in dict.fromkeys(keys)}
+    return np.array([known[key] for key in keys])
 
 
 def usual_gpu(source: JobSource, gpus: Gpus) -> Gpu:

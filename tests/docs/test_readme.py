@@ -16,6 +16,7 @@ import yaml
 
 from artist.core.view import Policy
 from artist.policies.ordered import Ordered
+from artist.policies.synergy import Synergy
 from artist.testing.conformance import PolicyConformance
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,13 +72,15 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, trace, two sweeps, price, calibration, own policy, parts, tests, effects; no mark, no run."""
-    assert len(EXAMPLES) == 10
+    """A run, trace, three sweeps, price, calibration, own policy, parts, mechanism, tests, effects."""
+    assert len(EXAMPLES) == 12
     names = [
         "fewest.py",
         "policy/fewest.yaml",
         "parts.py",
         "policy/widest.yaml",
+        "last_first.py",
+        "policy/last_first.yaml",
         "test_fewest.py",
         "waiting.py",
     ]
@@ -108,6 +111,19 @@ def test_the_parts_on_the_page_serve_all_jobs() -> None:
         def make_policy(self) -> Policy:
             mine = {"placement": parts["Emptiest"](), "fill": parts["LatestFirst"]()}
             return Ordered(order=parts["Widest"](), **mine, preemptive=True)
+
+    Suite().test_finishes_every_job()
+    Suite().test_finishes_jobs_of_several_gpu_types()
+
+
+def test_the_mechanism_on_the_page_serves_all_jobs() -> None:
+    """Also CPU-only jobs, those of several GPU types, elastic ones, and those larger than a machine."""
+    parts: dict[str, Any] = {}
+    exec(dict(FILES)["mine/last_first.py"], parts)
+
+    class Suite(PolicyConformance):
+        def make_policy(self) -> Policy:
+            return Synergy(mechanism=parts["LastFirst"]())
 
     Suite().test_finishes_every_job()
     Suite().test_finishes_jobs_of_several_gpu_types()
@@ -151,6 +167,14 @@ def test_the_network_matters_where_the_page_says(done: Callable[[str], Done]) ->
     near, far = found["fifo", "consolidate"], found["fifo", "random"]
     assert far["comm_overhead"]["mean"] > 2 * near["comm_overhead"]["mean"]
     assert far["jct_s"]["mean"] > 1.2 * near["jct_s"]["mean"]
+
+
+def test_cpus_and_memory_matter_where_the_page_says(done: Callable[[str], Done]) -> None:
+    """Tuned CPUs and memory finish jobs sooner than shares; FIFO in both, so nothing else differs."""
+    found = summaries(done, "policy=synergy_proportional,synergy,")
+    jct = {policy: summary["jct_s"]["mean"] for (policy, _), summary in found.items()}
+    assert len(jct) == 3
+    assert jct["synergy"] < 0.9 * jct["synergy_proportional"]
 
 
 def test_every_policy_is_on_the_page() -> None:

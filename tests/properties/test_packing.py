@@ -1,7 +1,6 @@
 """What mechanisms promise, on random machines and jobs: no job slower than with its share, no GPU idle."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artist.core.cluster import Allocation, Cluster
-from artist.core.free import Free
 from artist.core.job import Demand
 from artist.policies.parts.mechanisms.api import Mechanism, Need
 from artist.policies.parts.mechanisms.greedy import Greedy
 from artist.policies.parts.mechanisms.proportional import Proportional
 from artist.policies.parts.mechanisms.tune import Tune
 from artist.testing.tiny import tiny_cluster
+from tests.unit.policies.packings import believed, speed, whole
 
 Packed = Mapping[int, Allocation]
 TUNES = [
@@ -24,7 +23,6 @@ TUNES = [
         {},
         {"hand_out": False},
         {"lowered": "in_order", "least_free": "gpus"},
-        {"split": "to_fit"},
     )
 ]
 ALL = [*TUNES, pytest.param(Proportional, id="proportional"), pytest.param(Greedy, id="greedy")]
@@ -66,22 +64,7 @@ def _fit(cluster: Cluster, needs: Sequence[Need]) -> list[Need]:
 
 def pack(mechanism: Mechanism, cluster: Cluster, needs: Sequence[Need], held: Packed) -> Packed:
     """Return what a mechanism makes of an empty cluster."""
-    free = Free(cluster, cluster.gpus, cluster.cpus, cluster.memory_bytes)
-    view: Any = SimpleNamespace(allocation=held.get)
-    return mechanism.pack(needs, free, view)
-
-
-def speed(need: Need, amounts: Sequence[tuple[int, int, int]]) -> float:
-    """Return how fast a job is on slices of (GPUs, CPUs, bytes): 1 with its best case on each GPU."""
-    by_slice = [
-        min(
-            1.0,
-            cpus * need.gpus / (need.cpus * gpus) if need.cpus else 1.0,
-            memory * need.gpus / (need.memory_bytes * gpus) if need.memory_bytes else 1.0,
-        )
-        for gpus, cpus, memory in amounts
-    ]
-    return min(by_slice)
+    return mechanism.pack(needs, whole(cluster), believed(needs, cluster, held))
 
 
 @given(rounds=rounds())
@@ -113,8 +96,8 @@ def test_every_job_whose_gpus_fit_runs_and_none_slower_than_with_its_share(
     assert found.keys() == {need.job for need in needs}
     for need in needs:
         slices = found[need.job].slices
-        share = [(s.gpus, *cluster.machines[s.machine].share(s.gpus)) for s in slices]
-        assert speed(need, [s[1:] for s in slices]) >= speed(need, share) - 1e-12
+        share = [(s.machine, s.gpus, *cluster.machines[s.machine].share(s.gpus)) for s in slices]
+        assert speed(need, slices) >= speed(need, share) - 1e-12
 
 
 @given(rounds=rounds())
@@ -139,5 +122,5 @@ def test_a_job_that_is_not_skipped_has_its_best_case_under_greedy(rounds: Any):
     for need in needs:
         if need.job in found:
             slices = found[need.job].slices
-            assert speed(need, [s[1:] for s in slices]) == 1.0
+            assert speed(need, slices) == 1.0
             assert len(slices) == 1 or need.gpus > cluster.largest_machine

@@ -224,3 +224,84 @@ def test_a_cluster_that_starves_jobs_is_refused(tmp_path: Path) -> None:
         simulation(
             tmp_path / "jobs.csv", f"performance.sensitivity={own}", f"workload.path={tmp_path}/one.csv"
         )
+
+
+@pytest.mark.parametrize(
+    ("measured_on", "model", "running_s", "compute_s"),
+    [
+        ("V100", "AlexNet", 36_000 * 12 / 14, 9_000),
+        ("0.25", "AlexNet", 36_000 * 12 / 14, 9_000),
+        ("V100", "GNMT", 9_000, 9_000),
+        ("cluster", "AlexNet", 36_000, 36_000 * 14 / 48),
+    ],
+)
+def test_other_gpus_change_the_time_of_computing_alone(
+    tmp_path: Path, measured_on: str, model: str, running_s: float, compute_s: float
+) -> None:
+    """36,000 s on 8 V100, on 8 H100 of four times the speed with 112 CPUs: 14 a GPU.
+
+    A V100 eats what 12 CPUs prepare of AlexNet, so it computes all the time; here that is a quarter, but the
+    samples take 12 / 14 of the time. Text is fed at any speed. Measured here, 48 CPUs would feed an H100.
+    """
+    path = tmp_path / "one.csv"
+    settings = (
+        *("topology=dgx_h100_3tier", "cluster.machines=1", "cluster.machine_type=null"),
+        *(f"workload.path={path}", f"workload.measured_on={measured_on}"),
+    )
+    path.write_text(f"job_id,submit_s,gpus,duration_s,model\na,0,8,36000,{model}\n")
+    run = simulation(tmp_path / "jobs.csv", *settings)
+    columns = run.run(()).columns
+    assert columns["running_ns"][0] / 1e9 == close(running_s)
+    assert columns["compute_ns"][0] / 1e9 == close(compute_s)
+    path.write_text(f"job_id,submit_s,gpus,iterations,compute_s,model\na,0,8,1000,36,{model}\n")
+    again = simulation(tmp_path / "jobs.csv", *settings).run(()).columns
+    assert again["running_ns"][0] / 1e9 == close(running_s)
+
+
+def test_a_time_on_slower_gpus_holds_for_their_share(tmp_path: Path) -> None:
+    """6,400 s of ResNet18 on a GPU of 1.6 times a V100 and 3 CPUs are all input; on a V100 they are, too."""
+    one = tmp_path / "one.csv"
+    one.write_text(
+        "job_id,submit_s,gpus,duration_s,model,measured_on\na,0,1,6400,res18,0.4\nb,0,1,100,,cluster\n"
+    )
+    run = simulation(tmp_path / "jobs.csv", f"workload.path={one}", "workload.measured_on=cluster")
+    assert run.run(()).columns["running_ns"][0] / 1e9 == close(6400)
+
+
+@pytest.mark.parametrize("estimates", ["exact", "optimistic_profiling"])
+def test_a_share_is_that_of_machines_that_only_join_later(tmp_path: Path, estimates: str) -> None:
+    """CPUs at the start, servers at 900 s: 6,400 s of ResNet18 on 3 CPUs of these, 7,300 in all."""
+    one, joins = tmp_path / "one.csv", tmp_path / "joins.csv"
+    one.write_text("job_id,submit_s,gpus,duration_s,model\na,0,1,6400,res18\n")
+    joins.write_text("time_s,kind,machine,deadline_s,type,rack\n900,join,x1,,v100_24cpu,0\n")
+    cpu = "{gpus:0,cpus:16,memory_gib:64,gpu_type:none,speed:1,memory_bandwidth_gb_s:100}"
+    settings = (
+        *(f"+topology.machine_types.cpu={cpu}", "cluster.machines=[{type:cpu,count:1}]"),
+        *(f"cluster.events={joins}", f"workload.path={one}", f"estimates={estimates}"),
+    )
+    run = simulation(tmp_path / "jobs.csv", *settings)
+    columns = run.run(()).columns
+    assert columns["finish_ns"][0] / 1e9 == close(7300)
+    assert columns["compute_ns"][0] / 1e9 == close(6400 / 2.4)
+
+
+def test_jobs_without_overhead_tie_in_dally_s_order():
+    """Jobs of 12.5 ms and 20 ms, 100 ms after they started: 1 for both.
+
+    Of 12.5 ms ResNet18 computes for 12.5 / 2.4, which are no whole ns: rounded, its 8 iterations are
+    99,999,992 ns, 5 of GNMT are 100,000,000.
+    """
+    seen = []
+
+    def start(view, plan):
+        plan.place(0, on(held(0, 1, 3, 62.5)))
+        plan.place(1, on(held(1, 1, 3, 62.5)))
+
+    def look(view, plan):
+        seen.append(sensitivity(view.jobs).tolist())
+
+    jobs = [measured("ResNet18", 1, 0.0125, name="a"), measured("GNMT", 1, 0.02, name="b")]
+    policy = Scripted({0: start, 0.1: look})
+    policy.knows_iterations = True
+    run_checked(jobs, SERVERS, policy, stalling())
+    assert seen == [[1.0, 1.0]]

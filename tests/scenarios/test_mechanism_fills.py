@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.cluster import Allocation, CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start, Stop
 from artist.core.job import Stages
+from artist.errors import PlanError
 from artist.policies.antman import AntMan
 from artist.policies.dally import Dally
 from artist.policies.gandiva import Gandiva
@@ -372,6 +373,25 @@ def test_a_fill_of_ones_own_divides_by_its_own_rule():
     jobs = [hungry("h"), frugal("f")]
     _, events = simulate(jobs, tiny_cluster(1, 2, cpus=8), fifo(Last()))
     assert [cpus(events, number) for number in (0, 1)] == [[(0, [4]), (10, [8])], [(0, [4])]]
+
+
+@pytest.mark.parametrize("less", ["machine", "gpus", "cpus", "memory_bytes"])
+def test_a_division_that_gives_less_than_the_least_is_refused(less):
+    """A job would be slower than with its share: 3 of its 4 CPUs, or 2 of its 3 GPUs, or elsewhere."""
+
+    class Less(Dividing):
+        def divide(self, tenants, left, view):
+            return {
+                need.job: Allocation(tuple(s._replace(**{less: getattr(s, less) - 1}) for s in least.slices))
+                for need, least in tenants
+            }
+
+    with pytest.raises(
+        PlanError, match=r"fill .*Less: divide returned .* for job number 0; allowed: at least"
+    ):
+        simulate(
+            [hungry("h", 3, memory_bytes=GIB)], tiny_cluster(1, 4, cpus=16, memory_bytes=GIB), fifo(Less())
+        )
 
 
 def test_a_policy_with_such_a_fill_knows_performance():

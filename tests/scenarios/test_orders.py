@@ -82,7 +82,7 @@ def test_jobs_alike_are_searched_once():
     policy.knows_performance = True
     jobs = [job("a"), job("b"), replace(job("c"), model="other")]
     run_checked(jobs, tiny_cluster(1, 4, cpus=8, memory_bytes=80 * GIB), policy, Grid())
-    assert asked == [("a", 8, 1), ("a", 1, 3), ("c", 8, 1), ("c", 1, 3)]  # 20, 62.5 and all 80 GiB
+    assert asked == [("a", 8, 1), ("a", 2, 3), ("c", 8, 1), ("c", 2, 3)]  # of 20 to 80 GiB; the share, too
 
 
 @pytest.mark.parametrize("column", ["best_cpus", "best_memory_bytes"])

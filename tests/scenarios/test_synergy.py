@@ -11,6 +11,7 @@ from testbed import composed
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Reprice, Start, Stop
+from artist.errors import InputError
 from artist.policies.ordered import Ordered
 from artist.policies.parts.mechanisms.tune import Tune
 from artist.policies.synergy import Synergy
@@ -210,6 +211,58 @@ def test_a_job_that_was_skipped_for_a_cpu_job_runs_after_it():
     """10 of 12 CPUs are a CPU-only job's until 15 s: at 10 s greedy has no 12 for a job, at 20 s it has."""
     jobs = [replace(job("cpus", 0, 15, cpus=10), model="0"), wants(12, at=1)]
     assert seconds(run(jobs, mechanism="greedy")[0], "first_start_ns") == [0, 20]
+
+
+def test_a_job_without_cpus_gets_them_in_the_round_after_a_cpu_job_ends():
+    """All 12 CPUs are a CPU-only job's until 15 s: a GPU has none from 10 s on, and all 12 from 20 s on."""
+    for mechanism, cpus in (("tune", 12), ("proportional", 3), ("opt", 12)):
+        jobs = [replace(job("cpus", 0, 15, cpus=12), model="0"), wants(12, seconds=80, at=1)]
+        _, events = run(jobs, mechanism=mechanism)
+        assert started(events)[1] == [(0, 1, 0)]
+        assert changes(events) == [(20, 1, "retune")]
+        retuned = next(e.allocation for e in events if isinstance(e, Change))
+        assert retuned.slices[0].cpus == cpus
+
+
+def test_greedy_goes_on_to_the_next_type():
+    """Types a and b of 4 GPUs and 12 CPUs each: a job that wants all 12 on a, the next one on b, at once.
+
+    The others wait until 10 s: there are two GPUs of each type, and no CPU.
+    """
+    machines = [Machine(kind, 0, kind, 4, kind, cpus=12, memory_bytes=120 * GIB) for kind in "ab"]
+    jobs = [wants(6, gpus=2), wants(6, gpus=2), wants(1), wants(3, gpu_types=("b",))]
+    result, events = run(jobs, cluster=Cluster(machines), mechanism="greedy")
+    assert started(events)[:2] == [[(0, 2, 12)], [(1, 2, 12)]]
+    assert seconds(result, "first_start_ns") == [0, 0, 10, 10]
+
+
+def test_a_server_larger_than_a_machine_is_refused():
+    """Machines of 4 GPUs are no part of a server of 8; one of 4 is a machine."""
+    assert started(run([wants(6)], server_gpus=4)[1]) == [[(0, 1, 6)]]
+    with pytest.raises(InputError, match="at most the 4 GPUs of a machine") as error:
+        run([wants(6)], server_gpus=8)
+    assert error.value.where == "policy.server_gpus"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "lost"),
+    [
+        ({"mechanism": "opt", "split": "when_faster", "least_free": "gpus"}, ["least_free", "split"]),
+        ({"mechanism": "proportional", "lowered": "in_order", "hand_out": False}, ["lowered", "hand_out"]),
+        ({"mechanism": "greedy", "pack_order": "descending"}, ["pack_order"]),
+        ({"weighted": False}, ["weighted"]),
+        ({"mechanism": Tune(), "least_free": "gpus", "split": "when_faster"}, ["least_free"]),
+        ({"mechanism": "opt", "weighted": False, "pack_order": "ascending"}, []),
+        ({"lowered": "in_order", "hand_out": False, "split": "when_faster", "least_free": "gpus"}, []),
+    ],
+)
+def test_parameters_without_effect_are_noted(parameters, lost, caplog):
+    """Each mechanism reads some of the parameters; a note for the user names the others that are set."""
+    with caplog.at_level("INFO"):
+        Synergy(**parameters)
+    notes = [record.getMessage() for record in caplog.records if record.note]
+    named = ", ".join(f"policy.{name}" for name in lost)
+    assert [note.split(": ")[1] for note in notes] == [named] * bool(lost)
 
 
 def test_an_elastic_job_takes_the_most_that_fits():

@@ -2,7 +2,7 @@
 
 Packed jobs run as they like and fill each other's idle time (`packed`). Interleaved jobs run stage by stage
 under one clock (`interleaved`): every iteration of every member takes the same time. Which of the two holds
-is what the plan says of the group.
+is what the plan says of the group. Where jobs need CPUs and memory, the group is fed as one (`feeding`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +12,7 @@ from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
 from artist.performance.api import Changed, Running
 from artist.performance.couplings.api import Alone
+from artist.performance.couplings.feeding import InputOf, with_group
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.member import Member
 from artist.performance.couplings.packed import Packed
@@ -28,12 +29,17 @@ class Groups:
         The two modes of a group.
     stages
         How long an iteration of a job uses each resource where it is placed.
+    input_ns
+        How long it takes to feed an iteration of a job where it is placed; None where jobs need no CPUs.
     """
 
-    def __init__(self, packed: Packed, interleaved: Interleaved, stages: StagesOf) -> None:
+    def __init__(
+        self, packed: Packed, interleaved: Interleaved, stages: StagesOf, input_ns: InputOf | None = None
+    ) -> None:
         self._packed = packed
         self._interleaved = interleaved
         self._stages = stages
+        self._input_ns = input_ns
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
         """Return the changed jobs and the members of their groups, group by group; none without a group."""
@@ -61,6 +67,8 @@ class Groups:
             members = [
                 self._member(running, each, prices[each] if each in prices else alone(each)) for each in jobs
             ]
+            if self._input_ns is not None:
+                members = self._fed(self._input_ns, members, jobs, running)
             mode = self._interleaved if group.mode == "interleaved" else self._packed
             longer |= zip(jobs, mode.parts(members, group), strict=True)
         return {job: parts for job, parts in longer.items() if job in prices}
@@ -69,6 +77,19 @@ class Groups:
         spec, allocation = running.spec(job), running.allocation(job)
         stages = self._stages(spec, allocation, running.cluster)
         return Member(allocation, alone, stages, spec.gpu_utilization)
+
+    @staticmethod
+    def _fed(
+        input_ns: InputOf, members: Sequence[Member], jobs: Sequence[int], running: Running
+    ) -> list[Member]:
+        """Return members that wait for input as they would alone with all that their group has."""
+        fed, cluster = [], running.cluster
+        places = with_group([member.allocation for member in members], cluster)
+        for job, member, place in zip(jobs, members, places, strict=True):
+            takes_ns, alone = input_ns(running.spec(job), place, cluster), member.alone
+            stall_ns = alone.input_stall_ns + max(0, takes_ns - alone.compute_ns)
+            fed.append(member._replace(alone=alone._replace(input_stall_ns=stall_ns), input_ns=takes_ns))
+        return fed
 
 
 def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, None]:

@@ -12,6 +12,9 @@ from artist.performance.formulas.interleaving import Clock, Loading
 class Interleaved:
     """Every member's iteration takes the time T of the group, and no less than the slowest takes alone.
 
+    Nor less than the CPUs and storage of the group take to feed all members, one after another: a second look
+    at what stages of CPU and storage are, so the longer of the two counts, not their sum.
+
     A member alone in its group takes its measured time: jobs pipeline their stages, whose sum is 86 to
     113 % of it.
 
@@ -36,5 +39,6 @@ class Interleaved:
         clock_ns = self._known.get(key)
         if clock_ns is None:
             clock_ns = self._known[key] = self._clocks[group.ordering].group_ns(stages)
-        period_ns = max(clock_ns, *(sum(member.alone) for member in members))
+        fed_ns = sum(member.input_ns for member in members)
+        period_ns = max(clock_ns, fed_ns, *(sum(member.alone) for member in members))
         return [m.alone._replace(sharing_ns=period_ns - sum(m.alone)) for m in members]

@@ -1,12 +1,28 @@
 """Jobs packed on the same GPUs fill each other's idle time; opportunistic ones get what is left of it."""
 
 from collections.abc import Mapping, Sequence, Set
+from typing import NamedTuple
 
 from artist.core.cluster import Group
 from artist.core.iteration import IterationParts
 from artist.performance.couplings.member import Member
 from artist.performance.formulas.opportunistic import slowdowns
-from artist.performance.formulas.packing import busy_share
+from artist.performance.formulas.packing import busy_share, slowdown
+
+
+class _Here(NamedTuple):
+    """A member on one machine.
+
+    Attributes
+    ----------
+    shares, fed
+        Of its iteration alone in which it uses its GPUs and each other resource, and in which it is fed.
+    """
+
+    opportunistic: bool
+    gpus: int
+    shares: tuple[float, ...]
+    fed: float
 
 
 class Packed:
@@ -15,7 +31,8 @@ class Packed:
     Where they would keep more GPUs busy than the group has on some machine, all iterations take longer by
     that ratio; so they do where they would keep the storage, CPUs or network that come with the GPUs busy for
     more than all of the time. Members that never leave a GPU idle take turns without loss. Opportunistic ones
-    get only the time that the others leave idle.
+    get only the time that the others leave idle; but where the CPUs and storage that feed them are what is
+    short, all members slow down alike, since there nothing tells them apart.
 
     Parameters
     ----------
@@ -29,13 +46,14 @@ class Packed:
 
     def parts(self, members: Sequence[Member], group: Group) -> list[IterationParts]:
         """Return the parts of each member's iteration, in order."""
-        there: dict[int, list[tuple[bool, int, tuple[float, ...]]]] = {}  # by machine
+        there: dict[int, list[_Here]] = {}  # by machine
         for member in members:
             shares, rest = _busy_shares(member), member.allocation.opportunistic
+            fed = min(1.0, member.input_ns / (sum(member.alone) or 1))
             for s in member.allocation.slices:
-                there.setdefault(s.machine, []).append((rest, s.gpus, shares))
+                there.setdefault(s.machine, []).append(_Here(rest, s.gpus, shares, fed))
         slower = {m: _slowdowns(there[m], gpus) for m, gpus in group.gpus if m in there}
-        crowded = {m for m, gpus in group.gpus if sum(held for _, held, _ in there.get(m, ())) > gpus}
+        crowded = {m for m, gpus in group.gpus if sum(each.gpus for each in there.get(m, ())) > gpus}
         return [self._among_others(member, slower, crowded) for member in members]
 
     def _among_others(
@@ -57,20 +75,18 @@ def _busy_shares(member: Member) -> tuple[float, ...]:
     return gpu, *(min(1.0, used_ns / alone_ns) for used_ns in others)
 
 
-def _slowdowns(here: Sequence[tuple[bool, int, tuple[float, ...]]], gpus: int) -> tuple[float, float]:
+def _slowdowns(here: Sequence[_Here], gpus: int) -> tuple[float, float]:
     """Return how many times longer iterations take on a machine, by the resource that is shortest.
 
     Parameters
     ----------
-    here
-        Of each member: whether it is opportunistic, the GPUs that it holds, its share of each resource.
     gpus
         Of the group on the machine.
     """
-    slower = [1.0, 1.0]
-    for resource in range(len(here[0][2])):
+    slower = [slowdown((each.fed * each.gpus for each in here), gpus)] * 2
+    for resource in range(len(here[0].shares)):
         busy: tuple[list[float], list[float]] = ([], [])
-        for rest, held, shares in here:
-            busy[rest].append(shares[resource] * held)
+        for each in here:
+            busy[each.opportunistic].append(each.shares[resource] * each.gpus)
         slower = [*map(max, slower, slowdowns(*busy, gpus))]
     return slower[0], slower[1]

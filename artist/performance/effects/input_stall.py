@@ -41,13 +41,21 @@ class InputStall:
         self.compute = compute
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
-        """Return how long an iteration waits for input, in ns; 0 for a CPU-only job."""
+        """Return how long an iteration waits for input, in ns; 0 for a CPU-only job.
+
+        Also 0 for a member of a group: its members are fed together (`artist.performance.couplings.feeding`).
+        """
+        if allocation.group is not None:
+            return 0
+        return max(0, self.input_ns(spec, allocation, cluster) - compute_ns)
+
+    def input_ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
+        """Return how long it takes to prepare and fetch the samples of an iteration; 0 for a CPU-only job."""
         demand = spec.demand
         if not spec.model or not demand.gpus:
             return 0
         rate = self.rate(spec.model, allocation, cluster)
-        factor = demand.gpus * demand.measured_speed / (allocation.gpus * rate)
-        return max(0, round(spec.compute_ns * factor) - compute_ns)
+        return round(spec.compute_ns * (demand.gpus * demand.measured_speed / (allocation.gpus * rate)))
 
     def on_grid(
         self,

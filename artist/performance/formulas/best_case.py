@@ -2,8 +2,9 @@
 
 The least CPUs with which, given all memory, an iteration takes at most 1 % longer than with all CPUs; then
 the least memory with which, given these CPUs, it takes at most 1 % longer than with all memory. Where the
-proportional share is as good as that, no longer than with the share, in either step: so a job that holds the
-lesser of best case and share, in each of CPUs and memory, is as fast as with its share.
+proportional share is as good as that, no longer than with the share, in either step. So a job that holds the
+lesser of best case and share, in each of CPUs and memory, is as fast as with its share; where CPUs and memory
+make up for one another, so that it is not, the best case is at least the share.
 
 Source: Mohan et al., Synergy, OSDI 2022, section 3 (best-case demand), section 6 (a machine's worth at most).
 """
@@ -61,6 +62,8 @@ def best_case(
 ) -> tuple[int, int]:
     """Return the CPUs and the bytes of memory, of those tried, that saturate a job.
 
+    The share of memory is tried, too.
+
     Parameters
     ----------
     iteration_ns
@@ -79,10 +82,17 @@ def best_case(
     (2, 3)
     """
     share_cpus, share_bytes = share
-    by_cpus = iteration_ns([*cpus, share_cpus], memory_bytes[-1:])[:, 0]
-    best_cpus = cpus[_first_saturated(by_cpus[:-1], by_cpus[-1])]
-    by_memory = iteration_ns([best_cpus], [*memory_bytes, share_bytes])[0]
-    return best_cpus, memory_bytes[_first_saturated(by_memory[:-1], by_memory[-1])]
+    memory = sorted({*memory_bytes, share_bytes})
+    tried = [*cpus] if share_cpus in cpus else [*cpus, share_cpus]
+    by_cpus = iteration_ns(tried, memory[-1:])[:, 0]
+    best_cpus = cpus[_first_saturated(by_cpus[: len(cpus)], by_cpus[tried.index(share_cpus)])]
+    at_best, at_share = iteration_ns([best_cpus, share_cpus], memory)
+    place = memory.index(share_bytes)
+    best = _first_saturated(at_best, at_best[place])
+    at_least = at_best if best_cpus <= share_cpus else at_share
+    if at_least[min(best, place)] > at_share[place]:
+        return max(best_cpus, share_cpus), memory[max(best, place)]
+    return best_cpus, memory[best]
 
 
 def _first_saturated(iteration_ns: Ints, at_share_ns: int) -> int:

@@ -3,14 +3,16 @@
 The rule is `artist.performance.formulas.best_case`.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from artist.core.buckets import first_of
 from artist.core.cluster import Cluster, Machine
+from artist.core.job import Demand
 from artist.core.view import ClusterView
-from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, best_case, points, share_of
+from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, Grid, best_case, points, share_of
 
 
 class BestCase(NamedTuple):
@@ -21,10 +23,13 @@ class BestCase(NamedTuple):
     memory_bytes: int
 
 
+ByKind = Mapping[tuple[str, str], tuple[int, int]]  # CPUs and bytes by kind of machine
+
+
 class BestCases:
     """Best-case demands of jobs, each worked out once for jobs alike; needs `knows_performance`.
 
-    A job whose GPUs fit one machine of the cluster's own kind gets no more than that machine's CPUs and
+    On machines of one kind. A job whose GPUs fit one such machine gets no more than that machine's CPUs and
     memory (section 6), a larger one no more than those of as many machines as it needs. Jobs are alike that
     have one model, demand and compute time: a policy that asks declares `knows_models`, `knows_iterations`.
 
@@ -52,34 +57,72 @@ class BestCases:
         self._by_job: dict[int, BestCase] = {}
         self._by_kind: dict[Hashable, BestCase] = {}
 
-    def of(self, view: ClusterView, job: int, gpus: int) -> BestCase:
-        """Return the best case of a job on some GPUs."""
+    def of(self, view: ClusterView, job: int, gpus: int, machine: Machine | None = None) -> BestCase:
+        """Return the best case of a job on some GPUs.
+
+        Parameters
+        ----------
+        machine
+            Of the kind that serves; None for the cluster's own.
+        """
+        if machine is not None and not view.cluster.same_kind:
+            return self._alike(view, job, gpus, machine)
         found = self._by_job.get(job)
         if found is None or found.gpus != gpus:
-            columns = view.columns([job])
-            kind = (columns.model[0], view.demand(job), int(columns.compute_ns[0]), gpus)
-            found = self._by_kind.get(kind)
-            if found is None:
-                found = self._by_kind[kind] = self._search(view, job, gpus)
-            self._by_job[job] = found
+            found = self._by_job[job] = self._alike(view, job, gpus, own_machine(view.cluster))
         return found
+
+    def among(self, view: ClusterView, job: int, gpus: int, among: int) -> tuple[BestCase, ByKind | None]:
+        """Return the best case of a job on some machines: on the first kind, and on each if they differ."""
+        machines = kinds_among(view.cluster, among)
+        cases = [self.of(view, job, gpus, machine) for machine in machines]
+        if len(cases) == 1:
+            return cases[0], None
+        return cases[0], {m.kind: case[1:] for m, case in zip(machines, cases, strict=True)}
 
     def forget(self, job: int) -> None:
         """Drop what is known of a finished job."""
         self._by_job.pop(job, None)
 
-    def grid(self, cluster: Cluster, gpus: int) -> tuple[list[int], list[int]]:
+    def grid(self, machine: Machine, gpus: int) -> tuple[list[int], list[int]]:
         """Return the CPUs and the bytes of memory that are tried for a job on some GPUs, ascending."""
-        own = own_machine(cluster)
-        gpus_there = self._server_gpus or own.gpus
-        cpus, memory = own.share(gpus_there)
-        server = replace(own, gpus=gpus_there if self._bounded else 1, cpus=cpus, memory_bytes=memory)
+        gpus_there = self._server_gpus or machine.gpus
+        cpus, memory = machine.share(gpus_there)
+        server = replace(machine, gpus=gpus_there if self._bounded else 1, cpus=cpus, memory_bytes=memory)
         return points(server, gpus, self._points_gib)
 
-    def _search(self, view: ClusterView, job: int, gpus: int) -> BestCase:
-        times = partial(view.performance.at_resources, job, gpus)
-        share = share_of(own_machine(view.cluster), gpus)
-        return BestCase(gpus, *best_case(times, *self.grid(view.cluster, gpus), share))
+    def _alike(self, view: ClusterView, job: int, gpus: int, machine: Machine) -> BestCase:
+        columns = view.columns([job])
+        alike = (columns.model[0], view.demand(job), int(columns.compute_ns[0]), gpus, machine.kind)
+        found = self._by_kind.get(alike)
+        if found is None:
+            times, share = times_on(view, job, gpus, machine), share_of(machine, gpus)
+            best = best_case(times, *self.grid(machine, gpus), share)
+            found = self._by_kind[alike] = BestCase(gpus, *best)
+        return found
+
+
+def times_on(view: ClusterView, job: int, gpus: int, machine: Machine) -> Grid:
+    """Return iteration times of a job by CPUs and memory, on machines of a kind if these have the GPUs."""
+    cluster, at_resources = view.cluster, view.performance.at_resources
+    if cluster.same_kind or not _serves(cluster, view.demand(job), gpus, machine):
+        return partial(at_resources, job, gpus)
+    return partial(at_resources, job, gpus, among=cluster.kind_sets[machine.kind])
+
+
+def kinds_among(cluster: Cluster, among: int) -> list[Machine]:
+    """Return a machine of each kind with GPUs among some; the cluster's own if all are of one."""
+    if cluster.same_kind:
+        return [own_machine(cluster)]
+    found = [some & among for some in cluster.kind_sets.values()]
+    return [cluster.machines[first_of(some)] for some in found if some]
+
+
+def _serves(cluster: Cluster, demand: Demand, gpus: int, machine: Machine) -> bool:
+    """Return whether machines of a kind can hold a job."""
+    allowed = not demand.gpu_types or machine.gpu_type in demand.gpu_types
+    there = sum(m.gpus for m in cluster.machines if m.kind == machine.kind)
+    return allowed and there >= gpus
 
 
 def own_machine(cluster: Cluster) -> Machine:

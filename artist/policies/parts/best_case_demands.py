@@ -3,19 +3,21 @@
 from dataclasses import replace
 from typing import cast
 
-from artist.core.cluster import Cluster
+from artist.core.buckets import ALL
+from artist.core.cluster import Cluster, Machine
 from artist.core.events import Finish
 from artist.core.job import Demand
 from artist.core.view import ClusterView
 from artist.policies.parts.adapted_view import AdaptedView
-from artist.policies.parts.best_case import BestCases, own_machine
+from artist.policies.parts.best_case import BestCases, kinds_among
 
 
 class BestCaseDemands:
     """What the jobs of one run ask for in the eyes of the policy.
 
-    Elastic and CPU-only jobs ask for what they ask for. No job asks for more than an empty machine of each
-    type that it allows has, one larger than a machine for no more than what goes with its GPUs there.
+    Elastic and CPU-only jobs ask for what they ask for, others for the most of their best cases on the kinds
+    of machines that they allow. No job asks for more than an empty machine of each kind has, one larger than
+    a machine for no more than what goes with its GPUs there.
 
     Parameters
     ----------
@@ -46,20 +48,23 @@ class BestCaseDemands:
         demand = view.demand(job)
         if not demand.gpus or demand.elastic:
             return demand
-        best = self._cases.of(view, job, demand.gpus_at(own_machine(view.cluster).worth))
-        most_cpus, most_bytes = _most(view.cluster, demand)
+        kinds = _allowed(view.cluster, demand)
+        best = [self._cases.of(view, job, demand.gpus_at(machine.worth), machine) for machine in kinds]
+        most = [machine.share(max(machine.gpus, demand.gpus_at(machine.worth))) for machine in kinds]
         return replace(
-            demand, cpus=min(best.cpus, most_cpus), memory_bytes=min(best.memory_bytes, most_bytes)
+            demand,
+            cpus=min(max(case.cpus for case in best), *(cpus for cpus, _ in most)),
+            memory_bytes=min(max(case.memory_bytes for case in best), *(memory for _, memory in most)),
         )
 
 
-def _most(cluster: Cluster, demand: Demand) -> tuple[int, int]:
-    """Return the CPUs and bytes that a job can have on empty machines of each type that it allows."""
-    most: list[tuple[int, int]] = []
-    for machine in {m.type: m for m in cluster.machines if m.gpus}.values():
-        if not demand.gpu_types or machine.gpu_type in demand.gpu_types:
-            most.append(machine.share(max(machine.gpus, demand.gpus_at(machine.worth))))
-    return min(cpus for cpus, _ in most), min(memory for _, memory in most)
+def _allowed(cluster: Cluster, demand: Demand) -> list[Machine]:
+    """Return a machine of each kind that a job allows."""
+    return [
+        machine
+        for machine in kinds_among(cluster, ALL)
+        if not demand.gpu_types or machine.gpu_type in demand.gpu_types
+    ]
 
 
 class _Asking(AdaptedView):

@@ -41,7 +41,7 @@ class Tenant(NamedTuple):
     least
         What it has at least: in each of CPUs and memory the lesser of its best case and its share in
         proportion to GPUs, machine by machine. Its share, where it would be slower with that: best cases are
-        those of the cluster's own machines, as few as can be.
+        those of as few machines as can be.
     """
 
     need: Need
@@ -189,9 +189,11 @@ class Division:
         """Return a job with the least that it has on its machines, and remember it."""
         planned = self._planned[job]
         share = replace(planned, slices=tuple(self._share(view, s) for s in planned.slices))
-        best, where = self._cases.of(view, job, share.gpus), share.gpu_map()
-        need = Need(job, view.demand(job), *best, where=where)
-        least = replace(share, slices=tuple(_lesser(s, need.on(s.machine, s.gpus)) for s in share.slices))
+        where, machines = share.gpu_map(), view.cluster.machines
+        best, cases = self._cases.among(view, job, share.gpus, sum(1 << m for m in where))
+        need = Need(job, view.demand(job), *best, where=where, cases=cases)
+        wanted = (Slice(m, gpus, *need.best(gpus, machines[m])) for m, gpus in where.items())
+        least = replace(share, slices=tuple(map(_lesser, share.slices, wanted)))
         if least != share and not self._as_fast(view, job, least, share):
             least = share
         tenant = self._tenants[job] = Tenant(need, least)
@@ -208,9 +210,9 @@ class Division:
     def _as_fast(self, view: ClusterView, job: int, least: Allocation, share: Allocation) -> bool:
         """Return whether a job is as fast with the least as with its share.
 
-        Best cases hold for the cluster's own machines, as few as can be: on one of them it is.
+        Best cases hold on as few machines as can be: on one it is.
         """
-        if view.cluster.same_kind and len(share.slices) == 1:
+        if len(share.slices) == 1:
             return True
         least_ns, share_ns = view.performance.alone([job, job], [least, share]).tolist()
         return bool(least_ns <= share_ns)

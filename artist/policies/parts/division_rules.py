@@ -7,22 +7,35 @@ from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.view import ClusterView
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.division import Left, Tenant
-from artist.policies.parts.mechanisms.divider import Divider, Placed
+from artist.policies.parts.mechanisms.divider import Divider
 from artist.policies.parts.mechanisms.fronts import Fronts
-from artist.policies.parts.mechanisms.leftovers import hand_out
+from artist.policies.parts.mechanisms.leftovers import HandOut
+from artist.policies.parts.mechanisms.on_machines import OnMachines
 
 Amounts = Mapping[int, tuple[int, int]]  # CPUs and bytes of memory by machine
 
 
-def handed_out(tenants: Sequence[Tenant], left: Amounts) -> dict[int, Allocation]:
-    """Return what jobs hold, by job, when each in turn gets more than the least, up to its best case."""
-    given = hand_out(
-        [tenant.need for tenant in tenants],
-        {tenant.need.job: tenant.least.slices for tenant in tenants},
-        {machine: cpus for machine, (cpus, _) in left.items()},
-        {machine: memory for machine, (_, memory) in left.items()},
-    )
-    return {need.job: _with(least, given[need.job]) for need, least in tenants}
+class HandedOut:
+    """Each in turn gets more than the least, as far as it gains; what jobs gain is remembered."""
+
+    def __init__(self) -> None:
+        self._hand_out = HandOut()
+
+    def __call__(self, tenants: Sequence[Tenant], left: Amounts, view: ClusterView) -> dict[int, Allocation]:
+        """Return what jobs hold, by job."""
+        given = self._hand_out(
+            [tenant.need for tenant in tenants],
+            {tenant.need.job: tenant.least.slices for tenant in tenants},
+            {machine: cpus for machine, (cpus, _) in left.items()},
+            {machine: memory for machine, (_, memory) in left.items()},
+            view,
+        )
+        return {need.job: _with(least, given[need.job]) for need, least in tenants}
+
+
+def handed_out(tenants: Sequence[Tenant], left: Amounts, view: ClusterView) -> dict[int, Allocation]:
+    """Return what jobs hold, by job, when each in turn gets more than the least, as far as it gains."""
+    return HandedOut()(tenants, left, view)
 
 
 class Optimum:
@@ -38,20 +51,20 @@ class Optimum:
     """
 
     def __init__(self, cases: BestCases) -> None:
-        self._fronts = Fronts(cases)
+        self._on_machines = OnMachines(Fronts(cases))
         self._divider = Divider()
+        self._handed_out = HandedOut()
 
     def __call__(
         self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
     ) -> dict[int, Allocation]:
         """Return what jobs hold, by job."""
         plain = [tenant for tenant in tenants if _is_plain(tenant, view.cluster)]
-        jobs = [tenant.need.job for tenant in plain]
-        points = self._fronts.of(view, jobs, [tenant.need.gpus for tenant in plain])
-        where = [tenant.least.gpu_map() for tenant in plain]
         free = _sum(left, [tenant.least for tenant in plain], 1)
-        given = self._divider.divide(list(map(Placed, jobs, points, where)), free, view.cluster)
-        return handed_out([_holding(tenant, given) for tenant in tenants], _sum(free, given.values(), -1))
+        placed = [self._on_machines.placed(view, need.job, least.gpu_map()) for need, least in plain]
+        given = self._divider.divide(placed, free, view.cluster)
+        tenants = [_holding(tenant, given) for tenant in tenants]
+        return self._handed_out(tenants, _sum(free, given.values(), -1), view)
 
 
 def _with(allocation: Allocation, slices: tuple[Slice, ...]) -> Allocation:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import ge
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -20,14 +21,15 @@ from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.view import ClusterView
+from artist.errors import PlanError
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB
 from artist.policies.parts.adapted_view import Adapter, as_it_is
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.best_case_demands import BestCaseDemands
 from artist.policies.parts.division import Division, Left, Tenant
-from artist.policies.parts.division_rules import Optimum, handed_out
+from artist.policies.parts.division_rules import HandedOut, Optimum, handed_out
 from artist.policies.parts.orders import adopt_knowledge
-from artist.policies.parts.parameters import check_part
+from artist.policies.parts.parameters import check_part, class_name
 from artist.policies.parts.placement import gpus_to_place
 
 Ints = npt.NDArray[np.int64]
@@ -187,7 +189,19 @@ class Dividing(_KnowsBestCases, Proportional):
 
     def adapter(self) -> Adapter:
         """Return what divides CPUs and memory by the rule."""
-        return Division(self.divide, self._cases())
+        return Division(self._checked, self._cases())
+
+    def _checked(
+        self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
+    ) -> Mapping[int, Allocation]:
+        """Return what `divide` returns; raise PlanError if a job has less than its least."""
+        given = self.divide(tenants, left, view)
+        for need, least in tenants:
+            after = given.get(need.job, least)
+            if not _covers(after, least):
+                said = f"divide returned {after} for job number {need.job}; allowed: at least {least}"
+                raise PlanError(f"fill {class_name(self)}: {said}")
+        return given
 
 
 class Tune(Dividing):
@@ -200,7 +214,11 @@ class Tune(Dividing):
         self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
     ) -> Mapping[int, Allocation]:
         """Return what jobs hold, by job."""
-        return handed_out(tenants, left)
+        return handed_out(tenants, left, view)
+
+    def adapter(self) -> Adapter:
+        """Return what divides by the rule, and remembers what jobs gain."""
+        return Division(HandedOut(), self._cases())
 
 
 class Opt(Dividing):
@@ -270,6 +288,12 @@ def _divided(amount: int, counts: Iterable[int]) -> list[int]:
     """
     ends = np.cumsum([0, *counts]).tolist()
     return [amount * b // ends[-1] - amount * a // ends[-1] for a, b in pairwise(ends)]
+
+
+def _covers(allocation: Allocation, least: Allocation) -> bool:
+    """Return whether an allocation has on each machine at least what another has there."""
+    given = {s.machine: s for s in allocation.slices}
+    return all(s.machine in given and all(map(ge, given[s.machine], s)) for s in least.slices)
 
 
 def _sum(slices: Sequence[Slice]) -> Slice:

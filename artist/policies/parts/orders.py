@@ -54,10 +54,19 @@ class KeyOrder:
     ages: bool = False
 
 
+_ROUNDING_NS = 2
+
+
 def sensitivity(jobs: JobColumns) -> Floats:
-    """Return iterations done x compute time / time held, shape (n,): 1 without overhead, 0 before a start."""
+    """Return iterations done x compute time / time held, shape (n,): 1 without overhead, 0 before a start.
+
+    Up to 2 ns an iteration are no overhead but what the parts of an iteration, and what a policy knows of
+    them, are rounded to; so jobs that the network does not slow down tie.
+    """
     done = jobs.iterations_done * jobs.compute_ns.astype(np.float64)
-    return np.divide(done, jobs.held_ns, out=np.zeros(len(done)), where=jobs.held_ns > 0)
+    kept = np.divide(done, jobs.held_ns, out=np.zeros(len(done)), where=jobs.held_ns > 0)
+    rounded = np.abs(jobs.held_ns - done) <= _ROUNDING_NS * jobs.iterations_done
+    return np.where(rounded & (jobs.iterations_done > 0), 1.0, kept)
 
 
 def _remaining_service(jobs: JobColumns) -> Keys:

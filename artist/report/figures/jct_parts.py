@@ -25,7 +25,7 @@ _PARTS = (
 )
 _MORE_PARTS = {
     "stalls and sharing": "; stalls and sharing is waiting for input and for other jobs of the machine",
-    "restarts and moves": "; restarts and moves hold GPUs without progress",
+    "overheads": "; overheads are delays of starts, moves and measurements, and finishes not yet noticed",
     "lost work": "; lost work was done again after a preemption (taken from the other parts in proportion)",
 }
 _WHISKERS = " The thin black line is the 95 % interval (Student's t) of the mean over replicates."

@@ -15,14 +15,14 @@ from artist.results.scenarios import Contest
 
 _COMMUNICATION = PARTS.index("exposed communication")
 _STALLS = PARTS.index("stalls and sharing")
-_PREEMPTION = (PARTS.index("restarts and moves"), PARTS.index("lost work"))
+_OVERHEADS = (PARTS.index("overheads"), PARTS.index("lost work"))
 _MAINLY = 0.6  # of a difference: what makes more of it than that is the main reason
 _LESS = (
     "jobs queue for less time",
     "jobs compute for less time",
     "less communication is exposed",
     "jobs stall less",
-    "jobs are restarted and moved less",
+    "overheads are less",
     "less work is lost",
 )
 
@@ -85,7 +85,7 @@ def _why(each: Verdict, contest: Contest, digests: Sequence[Digest]) -> str:
     kinds = (
         ("queueing", gap[0]),
         ("communication", gap[_COMMUNICATION]),
-        ("preemption (restarts, moves, lost work)", gap[list(_PREEMPTION)].sum()),
+        ("overheads (lost work included)", gap[list(_OVERHEADS)].sum()),
         ("stalls and sharing", gap[_STALLS]),
     )
     total = float(gap.sum())

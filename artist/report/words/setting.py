@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from artist.report.words.wording import per_cent
 from artist.results.compare import Comparison
 from artist.results.names import listed
 
@@ -22,6 +23,8 @@ _ON_STOP = {
     "lose_all": "a stopped job begins anew",
 }
 _FREE = "starting, moving and preempting a job cost no time"
+_GENERATORS = ("Synthetic", "Derived")
+_NAMING = ("Derived",)  # sources that name the model of every job
 _MOST_TEXTS, _MOST_MODELS = 3, 6
 
 
@@ -38,11 +41,12 @@ def setting(comparison: Comparison, gpus: Sequence[float] = (), *, delayed: bool
         Whether jobs lost time to starts and moves: those of some traces bring delays of their own.
     """
     configs = [group.runs[0].config for group in comparison.groups]
+    delayed = delayed and not any(_notice(config) or _is_charged(config) for config in configs)
     sentences = (
-        ("Workload", (_workload, _arrivals, _models)),
+        ("Workload", (_workload, _arrivals, _models, _needs, _rounds)),
         ("Cluster", (_topology, _machines, _capacity_changes)),
         ("Network model", (_network,)),
-        ("Assumed", (_overheads, _stops, _estimates)),
+        ("Assumed", (_overheads, _notice, _stops, _estimates, _charge, _noise)),
     )
     said = []
     for topic, parts in sentences:
@@ -89,13 +93,15 @@ def _workload(config: Mapping[str, Any]) -> str:
     if name == "Synthetic":
         like = section.get("preset")
         return f"synthetic jobs like those of {like}" if like else "synthetic jobs"
+    if name == "Derived":
+        return "jobs drawn as in the Synergy paper"
     return name
 
 
 def _arrivals(config: Mapping[str, Any]) -> str:
     section = _section(config, "arrivals")
     name = _class(section, "Arrivals")
-    made = _class(_section(config, "workload"), "Trace") == "Synthetic"
+    made = _class(_section(config, "workload"), "Trace") in _GENERATORS
     load = section.get("load")
     rate = f" at load {load}" if load else ""
     if section.get("jobs_per_hour"):
@@ -111,6 +117,8 @@ def _arrivals(config: Mapping[str, Any]) -> str:
 
 def _models(config: Mapping[str, Any]) -> str:
     section = _section(config, "workload", "models")
+    if _class(_section(config, "workload"), "Trace") in _NAMING:
+        return ""
     names = section.get("names")
     if section.get("rule") == "uniform" and isinstance(names, list) and names:
         which = (
@@ -120,6 +128,21 @@ def _models(config: Mapping[str, Any]) -> str:
     if section.get("rule") == "fixed" and section.get("name"):
         return f"model {section['name']} where jobs name none"
     return ""
+
+
+def _needs(config: Mapping[str, Any]) -> str:
+    """Return whether CPUs and memory matter, and on which of them run times hold."""
+    section = _section(config, "performance")
+    if not section.get("sensitivity"):
+        return ""
+    table = str(section["sensitivity"]).rsplit("/", 1)[-1]
+    text = f"run times hold for CPUs and memory in proportion to GPUs (performance.sensitivity={table})"
+    return text + ", and change at the best case only" * (section.get("stall") == "step")
+
+
+def _rounds(config: Mapping[str, Any]) -> str:
+    round_s = _section(config, "performance").get("whole_iterations_s")
+    return f"whole iterations in rounds of {round_s:g} s" if _is_positive(round_s) else ""
 
 
 def _topology(config: Mapping[str, Any]) -> str:
@@ -196,6 +219,11 @@ def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and value > 0
 
 
+def _notice(config: Mapping[str, Any]) -> str:
+    notice_s = _section(config, "overheads").get("notice_s")
+    return f"finishes are noticed every {notice_s:g} s" if _is_positive(notice_s) else ""
+
+
 def _stops(config: Mapping[str, Any]) -> str:
     return _ON_STOP.get(str(_section(config, "overheads").get("on_stop")), "")
 
@@ -208,7 +236,25 @@ def _estimates(config: Mapping[str, Any]) -> str:
         "Noise": f"policies that ask for durations are told noisy ones (level {section.get('level')})",
         "WrongFraction": f"policies that ask for durations are told wrong ones of {section.get('fraction')} "
         "of the jobs",
-        "OptimisticProfiling": "policies believe a few measured CPU counts and the rest filled in"
-        + (", which delays first runs" if section.get("charge") else ""),
+        "OptimisticProfiling": "policies believe a few measured CPU counts and the rest filled in",
     }
     return known.get(name, f"durations are estimated by {name}" if name else "")
+
+
+def _is_charged(config: Mapping[str, Any]) -> bool:
+    return bool(_section(config, "estimates").get("charge"))
+
+
+def _charge(config: Mapping[str, Any]) -> str:
+    if "charge" not in _section(config, "estimates"):
+        return ""
+    return "measuring delays first runs" if _is_charged(config) else "measuring takes no time"
+
+
+def _noise(config: Mapping[str, Any]) -> str:
+    noise = _section(config, "estimates").get("noise")
+    if noise is None:
+        return ""
+    return (
+        f"measurements are up to {per_cent(noise)} off" if _is_positive(noise) else "measurements are exact"
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,3 +102,28 @@ def test_contents_of_the_file_are_part_of_the_run_key(artist: Callable[..., obje
         Path("own.yaml").write_text(text)
         artist(SETTING)
     assert len({each.parent.name.rpartition("-")[2] for each in Path("runs").glob("*/*/summary.json")}) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "vain"),
+    [
+        (["policy=synergy"], "policy.mechanism=tune"),
+        (["policy=srtf", "policy.fill=greedy"], "policy.fill=greedy"),
+        (["policy=srtf", "estimates=optimistic_profiling"], "estimates=optimistic_profiling"),
+        (
+            ["policy=synergy_opt", "estimates=optimistic_profiling", "performance.stall=step"],
+            "policy.mechanism=opt, estimates=optimistic_profiling, performance.stall=step",
+        ),
+        (["policy=synergy_proportional"], ""),
+        (["policy=srtf"], ""),
+        (["policy=synergy", "performance.sensitivity=synergy"], ""),
+    ],
+)
+def test_what_is_in_vain_without_needs_is_told(
+    artist: Callable[..., Any], settings: list[str], vain: str
+) -> None:
+    """Tune where no job needs CPUs or memory is a slip, so the run tells it; the share needs none."""
+    result = artist("cluster.machines=2", *settings)
+    assert result.code == 0, result.err
+    assert ("performance.sensitivity is null" in result.err) is bool(vain)
+    assert not vain or f"nothing is gained by {vain}\n" in result.err

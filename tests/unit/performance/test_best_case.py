@@ -54,3 +54,20 @@ def test_never_slower_than_a_share_that_is_saturated(share, expected):
     not do.
     """
     assert best_case(grid, [1, 2, 3, 4], [1, 2, 3], share) == expected
+
+
+def test_the_share_of_memory_is_tried():
+    """Besides the share only 1 byte is tried, 1298 ns. The share of 2 bytes takes 1017, which is better."""
+    assert best_case(grid, [1, 2, 3, 4], [1], share=(1, 2)) == (2, 2)
+
+
+def test_a_best_case_is_at_least_the_share_where_cpus_make_up_for_memory():
+    """1200 / (CPUs + bytes) ns, at least 200: so 4 CPUs and 2 bytes do. The share has 5 and 1.
+
+    The lesser of both, 4 CPUs and 1 byte, takes 240, the share 200. So the best case has 5 CPUs and 2 bytes.
+    """
+
+    def times(cpus, memory):
+        return np.array([[max(1200 // (c + m), 200) for m in memory] for c in cpus])
+
+    assert best_case(times, [1, 2, 3, 4, 5], [1, 2], share=(5, 1)) == (5, 2)

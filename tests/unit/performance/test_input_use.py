@@ -89,13 +89,9 @@ def test_jobs_without_a_model_or_gpus() -> None:
 @pytest.mark.parametrize(
     ("gpus", "cpus", "memory_gib"),
     [
-        (
-            1,
-            6,
-            125,
-        ),  # processes 20 and 50 of cache, of which storage delivers the rest at 1: 62.5 are too few
+        (1, 6, 100),  # processes 20 and 50 of cache, for storage delivers the rest at 1: 62.5 are too few
         (2, 12, 125),  # processes 30 on one machine: of 40, 125 ... the second
-        (4, 24, 250),  # on two machines, processes 60: 110, of 80, 250 ... the second
+        (4, 24, 250),  # on two machines, processes 60: 110, of 80, 250, 400 the second
     ],
 )
 def test_the_best_case(gpus: int, cpus: int, memory_gib: int) -> None:

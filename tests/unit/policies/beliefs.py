@@ -28,6 +28,12 @@ def view_of(cluster: Cluster, jobs: Sequence[Believed], held: Mapping[int, Alloc
         speed = jobs[job].speed
         return np.array([[round(1e9 / speed(c, m / GIB)) for m in memory_bytes] for c in cpus])
 
+    def alone(numbers: Sequence[int], allocations: Sequence[Allocation]) -> Any:
+        total = [(sum(s.cpus for s in a.slices), sum(s.memory_bytes for s in a.slices)) for a in allocations]
+        return np.array(
+            [at_resources(j, 0, [c], [m])[0, 0] for j, (c, m) in zip(numbers, total, strict=True)]
+        )
+
     def columns(numbers: Sequence[int]) -> Any:
         models = np.array([str(id(jobs[job].speed)) for job in numbers], dtype=object)
         return SimpleNamespace(model=models, compute_ns=np.full(len(numbers), 10**9))
@@ -37,7 +43,7 @@ def view_of(cluster: Cluster, jobs: Sequence[Believed], held: Mapping[int, Alloc
         columns=columns,
         demand=lambda job: Demand(jobs[job].gpus),
         allocation=(held or {}).get,
-        performance=SimpleNamespace(at_resources=at_resources),
+        performance=SimpleNamespace(at_resources=at_resources, alone=alone),
     )
 
 

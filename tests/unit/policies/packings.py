@@ -1,6 +1,6 @@
 """Jobs and what mechanisms make of them on machines of 4 GPUs, 12 CPUs and 120 bytes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +25,39 @@ def view(held: Mapping[int, Allocation] | None = None, **more: Any) -> Any:
     return SimpleNamespace(allocation=(held or {}).get, **more)
 
 
+def believed(needs: Sequence[Need], cluster: Cluster, held: Mapping[int, Allocation] | None = None) -> Any:
+    """Return a view of what jobs hold, and of iterations of 1 ms with the best case; of jobs, all differ.
+
+    A slice with part of it is slowed accordingly, by the scarcer of CPUs and memory; the slowest counts.
+    """
+    by_job = {need.job: need for need in needs}
+
+    def alone(jobs: Sequence[int], allocations: Sequence[Allocation]) -> Any:
+        return [round(1e6 / speed(by_job[j], a.slices)) for j, a in zip(jobs, allocations, strict=True)]
+
+    columns = SimpleNamespace(model=["m"], compute_ns=[1])
+    return view(
+        held,
+        cluster=cluster,
+        demand=by_job.get,
+        columns=lambda jobs: columns,
+        performance=SimpleNamespace(alone=alone),
+    )
+
+
+def speed(need: Need, slices: Iterable[tuple[int, int, int, int]]) -> float:
+    """Return how fast a job is on slices of (machine, GPUs, CPUs, bytes); with its best case 1."""
+    by_slice = [
+        min(
+            1.0,
+            cpus * need.gpus / (need.cpus * gpus) if need.cpus else 1.0,
+            memory * need.gpus / (need.memory_bytes * gpus) if need.memory_bytes else 1.0,
+        )
+        for _, gpus, cpus, memory in slices
+    ]
+    return max(min(by_slice), 1e-3)
+
+
 def whole(cluster: Cluster) -> Free:
     """Return an empty cluster."""
     return Free(cluster, cluster.gpus, cluster.cpus, cluster.memory_bytes)
@@ -38,6 +71,6 @@ def packed(
 ) -> list[tuple[tuple[int, ...], ...] | None]:
     """Return the slices (machine, GPUs, CPUs, bytes) of each job; nothing is handed out unless asked for."""
     needs = [job if isinstance(job, Need) else need(i, job) for i, job in enumerate(jobs)]
-    free = whole(tiny_cluster(machines, 4, cpus=12, memory_bytes=120))
-    found = (mechanism or Tune(hand_out=False)).pack(needs, free, view(held))
+    cluster = tiny_cluster(machines, 4, cpus=12, memory_bytes=120)
+    found = (mechanism or Tune(hand_out=False)).pack(needs, whole(cluster), believed(needs, cluster, held))
     return [tuple(map(tuple, found[n.job].slices)) if n.job in found else None for n in needs]

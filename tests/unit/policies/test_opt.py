@@ -270,6 +270,6 @@ def test_a_share_is_that_of_the_clusters_own_machine():
 
 
 def test_where_all_machines_join_later_the_first_says_what_a_share_is():
-    """`Cluster.own` is None then; a job that waits has points nevertheless."""
+    """`Cluster.own` is one of them then: a job that waits has points nevertheless."""
     cluster = Cluster([replace(machine, present=False) for machine in servers(2).machines])
     assert share_of(own_machine(cluster), 5) == (15, 150 * GIB)

@@ -12,7 +12,7 @@ from artist.core.job import Demand
 from artist.policies.parts.mechanisms.api import Need
 from artist.policies.parts.mechanisms.tune import Tune
 from artist.testing.tiny import on, tiny_cluster
-from tests.unit.policies.packings import Amounts, need, packed, view, whole
+from tests.unit.policies.packings import Amounts, believed, need, packed, view, whole
 
 
 def test_a_job_gets_its_best_case_where_there_is_room():
@@ -142,11 +142,6 @@ def test_a_best_case_that_takes_more_machines_than_the_gpus_is_not_one():
     """
     assert packed([(5, 20, 50)], machines=3) == [((0, 3, 12, 30), (1, 2, 8, 20))]
     assert packed([(5, 24, 50)], machines=3) == [((0, 4, 12, 40), (1, 1, 3, 10))]
-    assert packed([(5, 24, 50)], 3, Tune(split="to_fit"))[0] == (
-        (0, 2, 10, 20),
-        (1, 2, 10, 20),
-        (2, 1, 5, 10),
-    )
 
 
 def test_what_is_left_goes_to_jobs_below_their_best_case_in_the_order_of_packing():
@@ -156,8 +151,11 @@ def test_what_is_left_goes_to_jobs_below_their_best_case_in_the_order_of_packing
 
 
 def test_no_job_is_handed_more_than_its_best_case():
-    """40 bytes do not fit beside 100, so 30 each are taken: 60 are left, 70 short of 100, and 40 stay 30."""
-    assert packed([(1, 4, 100), (1, 5, 40)], mechanism=Tune()) == [((0, 1, 4, 90),), ((0, 1, 5, 30),)]
+    """40 bytes do not fit beside 100, so 30 each are taken: 60 are left, 70 short of 100, and 40 stay 30.
+
+    With 30 of 40 bytes the second can use 3.75 of its 5 CPUs, so it is handed 4.
+    """
+    assert packed([(1, 4, 100), (1, 5, 40)], mechanism=Tune()) == [((0, 1, 4, 90),), ((0, 1, 4, 30),)]
     wants_little: list[Amounts] = [(1, 8, 10), (1, 5, 10), (1, 1, 10)]  # 3 + 3 + 1: 5 are left for the first
     assert packed(wants_little, mechanism=Tune())[0] == ((0, 1, 8, 10),)
 
@@ -201,11 +199,25 @@ def test_where_the_gpus_are_chosen_cpus_and_memory_are_still_tuned():
     assert packed([need(0, (2, 2, 2), where={0: 2}), need(1, (3, 1, 1), where={0: 3})], machines=2)[1] is None
 
 
+def test_a_job_that_has_less_than_its_share_of_cpus_gives_up_memory_alone():
+    """One CPU is free, and the first takes it, of its 3; the second needs 30 bytes, and 20 are left.
+
+    The first goes from 100 to 30 bytes, and keeps its CPU: no machine gives more than it has.
+    """
+    free = Free(tiny_cluster(1, 4, cpus=12, memory_bytes=120), [4], [1], [120])
+    for lowered in ("fewest", "in_order"):
+        found = Tune(lowered=lowered, hand_out=False).pack(
+            [need(0, (1, 9, 120)), need(1, (1, 9, 40))], free, view()
+        )
+        assert found == {0: on((0, 1, 1, 30)), 1: on((0, 1, 0, 30))}
+
+
 def test_jobs_get_what_is_there_if_others_may_not_make_room():
     """CPU-only jobs hold 10 of 12 CPUs: a job that would get 3 gets 2, and the next gets none."""
     cluster = tiny_cluster(1, 4, cpus=12, memory_bytes=120)
     free = Free(cluster, [4], [2], [20])
-    found = Tune().pack([need(0, (1, 9, 10)), need(1, (1, 9, 40))], free, view())
+    jobs = [need(0, (1, 9, 10)), need(1, (1, 9, 40))]
+    found = Tune().pack(jobs, free, believed(jobs, cluster))
     assert found == {0: on((0, 1, 2, 10)), 1: on((0, 1, 0, 10))}
 
 
@@ -240,9 +252,9 @@ def test_a_job_is_split_only_if_it_is_faster(several_ns: int, is_split: bool):
         return np.array([80 if len(a.slices) == 1 else several_ns for a in allocations])
 
     job = need(0, (2, 12, 20), unbounded=(20, 20))
-    free = whole(tiny_cluster(2, 4, cpus=12, memory_bytes=120))
-    seen = view(performance=SimpleNamespace(alone=alone))
-    found = Tune(split="when_faster").pack([job], free, seen)
+    cluster = tiny_cluster(2, 4, cpus=12, memory_bytes=120)
+    seen = view(cluster=cluster, performance=SimpleNamespace(alone=alone))
+    found = Tune(split="when_faster").pack([job], whole(cluster), seen)
     two = on((0, 1, 10, 10), (1, 1, 10, 10))
-    assert asked[0] == [on((0, 2, 12, 20)), two]
+    assert [on((0, 2, 12, 20)), two] in asked
     assert found[0] == (two if is_split else on((0, 2, 12, 20)))

@@ -131,7 +131,7 @@ def test_reasons_are_where_the_time_went(run_folder: Callable[..., Path], tmp_pa
     assert said(compare(runs), "Why") == (
         "The mean JCT is 8.83 s under srtf and 11.83 s under fifo. Queueing is 25 % of it under fifo and "
         "0.0 % under srtf. Of the 3.00 s between them, queueing makes practically all; communication and "
-        "preemption (restarts, moves, lost work) make less than 1 % each."
+        "overheads (lost work included) make less than 1 % each."
     )
 
 

@@ -99,6 +99,33 @@ def test_delays_of_the_jobs_are_not_called_free(run_folder: Callable[..., Path],
     assert "cost no time" not in text
 
 
+@pytest.mark.parametrize(
+    ("section", "values"), [("overheads", {**FREE, "notice_s": 300}), ("estimates", {"charge": True})]
+)
+def test_overheads_that_the_config_explains_are_not_the_jobs(
+    run_folder: Callable[..., Path], tmp_path: Path, section: str, values: dict[str, Any]
+) -> None:
+    """Finishes noticed late, and measurements that are charged, cost jobs time that no job states."""
+    folder = run_folder(tmp_path / "run", CONFIG | {section: values})
+    text = setting(compare([read_run(folder)]), delayed=True)
+    assert "Assumed: starting, moving and preempting a job cost no time; " in text
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("derived.DerivedTrace", "jobs drawn as in the Synergy paper; arrivals as generated."),
+        ("synthetic.Synthetic", "synthetic jobs; arrivals as generated; model VGG11 where jobs name none."),
+    ],
+)
+def test_models_are_not_drawn_where_the_source_names_them(
+    said: Callable[..., str], source: str, words: str
+) -> None:
+    """Jobs of the Synergy paper name their models, so the rule for others is of no matter."""
+    models = {"rule": "fixed", "name": "VGG11"}
+    assert f"Workload: {words}" in said(CONFIG | {"workload": {"_target_": source, "models": models}})
+
+
 def test_nothing_is_said_of_what_is_not_known(said: Callable[..., str]) -> None:
     """A config of policy and seed alone, as somebody else's program may have written it."""
     assert said({"policy": {"name": "fifo"}, "seed": 0}, gpus=(4.0,)) == ""
@@ -126,7 +153,26 @@ def test_nothing_is_said_of_what_is_not_known(said: Callable[..., str]) -> None:
         ("overheads", {"on_stop": "keep"}, "Assumed: a stopped job loses no work"),
         ("estimates", {"_target_": "a.Noise", "level": 0.2}, "noisy ones (level 0.2)"),
         ("estimates", {"_target_": "a.OptimisticProfiling", "charge": False}, "and the rest filled in"),
-        ("estimates", {"_target_": "a.OptimisticProfiling", "charge": True}, "in, which delays first runs"),
+        ("estimates", {"_target_": "a.OptimisticProfiling", "charge": False}, "; measuring takes no time."),
+        (
+            "estimates",
+            {"_target_": "a.OptimisticProfiling", "charge": True},
+            "in; measuring delays first runs",
+        ),
+        ("estimates", {"_target_": "a.OptimisticProfiling", "noise": 0}, "; measurements are exact."),
+        (
+            "estimates",
+            {"_target_": "a.OptimisticProfiling", "noise": 0.1},
+            "; measurements are up to 10 % off.",
+        ),
+        (
+            "performance",
+            {"sensitivity": "/x/own.yaml", "stall": "curve"},
+            "to GPUs (performance.sensitivity=own.yaml).",
+        ),
+        ("performance", {"sensitivity": "synergy", "stall": "step"}, ", and change at the best case only."),
+        ("performance", {"whole_iterations_s": 300.0}, "; whole iterations in rounds of 300 s."),
+        ("overheads", {**FREE, "start_s": 1, "notice_s": 300}, "1 s; finishes are noticed every 300 s;"),
         ("cluster", {"machines": 4, "failures": {"mtbf_h": 9}}, "machines fail at random"),
     ],
 )

@@ -7,13 +7,14 @@ more than the lesser of the two, in each of them, to be as fast as with its shar
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from artist.core.buckets import ALL
-from artist.core.cluster import Allocation, Machine, Slice
+from artist.core.cluster import Allocation, Machine
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.view import ClusterView
+from artist.policies.parts.best_case import ByKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +31,8 @@ class Need:
         Best case, for the whole job (`artist.policies.parts.best_case`).
     unbounded
         Best case if one machine's CPUs and memory did not bound it; None where that is not wanted.
+    cases
+        Best cases by kind of machine, where those that may serve differ; `cpus`, `memory_bytes` are of one.
     among
         The machines that may serve, as a set of `artist.core.buckets`.
     where
@@ -45,27 +48,37 @@ class Need:
     unbounded: tuple[int, int] | None = None
     among: int = ALL
     where: Mapping[int, int] | None = None
+    cases: ByKind | None = None
 
-    def best(self, gpus: int) -> tuple[int, int]:
+    def at(self, machine: Machine) -> "Need":
+        """Return the need with the best case that holds on machines like one."""
+        if self.cases is None or machine.kind not in self.cases:
+            return self
+        cpus, memory = self.cases[machine.kind]
+        return replace(self, cpus=cpus, memory_bytes=memory, cases=None)
+
+    def best(self, gpus: int, machine: Machine) -> tuple[int, int]:
         """Return the CPUs and bytes that go with some of its GPUs in the best case, rounded up.
 
         Rounded up, because a job on several machines goes at the pace of the GPU that has the fewest.
         """
-        return self.part(self.cpus, self.memory_bytes, gpus)
+        whole = self.cpus, self.memory_bytes
+        if self.cases is not None:
+            whole = self.cases.get(machine.kind, whole)
+        return self.part(*whole, gpus)
 
     def part(self, cpus: int, memory_bytes: int, gpus: int) -> tuple[int, int]:
         """Return the part of CPUs and bytes that goes with some of its GPUs, rounded up."""
         return -(-cpus * gpus // self.gpus), -(-memory_bytes * gpus // self.gpus)
 
     def least(self, gpus: int, machine: Machine) -> tuple[int, int]:
-        """Return what makes it as fast on GPUs of a machine as its proportional share, if not faster."""
-        cpus, memory = self.best(gpus)
+        """Return what makes it as fast on GPUs of a machine as its proportional share, if not faster.
+
+        As a part of a job on several machines it may not do (`artist.policies.parts.mechanisms.floor`).
+        """
+        cpus, memory = self.best(gpus, machine)
         share_cpus, share_memory = machine.share(gpus)
         return min(cpus, share_cpus), min(memory, share_memory)
-
-    def on(self, machine: int, gpus: int) -> Slice:
-        """Return its best case on GPUs of a machine."""
-        return Slice(machine, gpus, *self.best(gpus))
 
 
 class Mechanism(ABC):
@@ -74,7 +87,8 @@ class Mechanism(ABC):
     Attributes
     ----------
     takes_all
-        Whether it is given the whole queue and skips what does not fit; else the jobs whose GPUs fit.
+        Whether it is given the whole queue and skips what does not fit; else the jobs whose GPUs fit. A job
+        of the whole queue has a need for each type of GPUs that it allows, and takes the first that fits.
     """
 
     takes_all: bool = False

@@ -26,11 +26,14 @@ class Placed(NamedTuple):
         What it may hold, for the whole job (`artist.policies.parts.mechanisms.fronts`).
     where
         GPUs by machine, in order of the machines.
+    least
+        What it holds at the first point; None for what that says, nowhere more than the share of its GPUs.
     """
 
     job: int
     points: tuple[Point, ...]
     where: Mapping[int, int]
+    least: Allocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +118,21 @@ def _parts(jobs: Sequence[Placed]) -> list[list[Placed]]:
 
 def _alike(jobs: Sequence[Placed], cluster: Cluster) -> list[_Alike]:
     """Return the jobs by points and GPUs."""
-    numbers: dict[tuple[tuple[Point, ...], tuple[tuple[int, int], ...]], list[int]] = {}
+    numbers: dict[tuple[object, ...], list[Placed]] = {}
     for placed in jobs:
-        numbers.setdefault((placed.points, tuple(placed.where.items())), []).append(placed.job)
-    alike = []
-    for (points, where), same in numbers.items():
-        held = [_held(point, where, cluster, least=point is points[0]) for point in points]
-        alike.append(_Alike(points, held, same))
-    return alike
+        key = placed.points, tuple(placed.where.items()), placed.least
+        numbers.setdefault(key, []).append(placed)
+    return [
+        _Alike(same[0].points, held_at(same[0], cluster), [each.job for each in same])
+        for same in numbers.values()
+    ]
+
+
+def held_at(placed: Placed, cluster: Cluster) -> list[Allocation]:
+    """Return what a job holds at each of its points."""
+    where = [*placed.where.items()]
+    least = placed.least or _held(placed.points[0], where, cluster, least=True)
+    return [least, *(_held(point, where, cluster, least=False) for point in placed.points[1:])]
 
 
 def _held(point: Point, where: Sequence[tuple[int, int]], cluster: Cluster, *, least: bool) -> Allocation:

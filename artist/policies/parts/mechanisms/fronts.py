@@ -7,13 +7,15 @@ nothing: another point in its place uses no more and is worth no less.
 """
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import NamedTuple
 
+from artist.core.cluster import Machine
 from artist.core.view import ClusterView
 from artist.performance.formulas.best_case import share_of
-from artist.policies.parts.best_case import BestCases, own_machine
+from artist.policies.parts.best_case import BestCases, own_machine, times_on
 
-_DIGITS = 6  # of a worth: jobs whose times differ by less are alike
+DIGITS = 6  # of a worth: jobs whose times differ by less are alike
 _MOST_REMEMBERED = 20_000
 
 
@@ -41,30 +43,51 @@ class Fronts:
         self._weighted = weighted
         self._of: dict[tuple[object, ...], tuple[Point, ...]] = {}
 
-    def of(self, view: ClusterView, jobs: Sequence[int], gpus: Sequence[int]) -> list[tuple[Point, ...]]:
-        """Return the points of jobs on some GPUs."""
+    def of(
+        self,
+        view: ClusterView,
+        jobs: Sequence[int],
+        gpus: Sequence[int],
+        machines: Sequence[Machine] | None = None,
+    ) -> list[tuple[Point, ...]]:
+        """Return the points of jobs on some GPUs.
+
+        Parameters
+        ----------
+        machines
+            Of the kinds that serve, by job; None for the cluster's own.
+        """
         columns = view.columns(jobs)
         found = []
-        for job, held, model, compute_ns in zip(
-            jobs, gpus, columns.model, columns.compute_ns.tolist(), strict=True
+        for job, held, model, compute_ns, machine in zip(
+            jobs,
+            gpus,
+            columns.model,
+            columns.compute_ns.tolist(),
+            machines or repeat(own_machine(view.cluster), len(jobs)),
+            strict=True,
         ):
-            alike = (model, view.demand(job), compute_ns, held)
+            alike = (model, view.demand(job), compute_ns, held, machine.kind)
             if alike not in self._of:
                 if len(self._of) == _MOST_REMEMBERED:
                     self._of.clear()
-                self._of[alike] = self._tried(view, job, held)
+                self._of[alike] = self._tried(view, job, held, machine)
             found.append(self._of[alike])
         return found
 
-    def _tried(self, view: ClusterView, job: int, gpus: int) -> tuple[Point, ...]:
-        cpus, memory = self._cases.grid(view.cluster, gpus)
-        share = share_of(own_machine(view.cluster), gpus)
+    def weight(self, gpus: int) -> int:
+        """Return what the share of a job is worth."""
+        return gpus if self._weighted else 1
+
+    def _tried(self, view: ClusterView, job: int, gpus: int, machine: Machine) -> tuple[Point, ...]:
+        cpus, memory = self._cases.grid(machine, gpus)
+        share = share_of(machine, gpus)
         cpus, memory = sorted({*cpus, share[0]}), sorted({*memory, share[1]})
-        iteration_ns = view.performance.at_resources(job, gpus, cpus, memory).tolist()
+        iteration_ns = times_on(view, job, gpus, machine)(cpus, memory).tolist()
         at_share_ns = iteration_ns[cpus.index(share[0])][memory.index(share[1])]
-        weight = gpus if self._weighted else 1
+        weight = self.weight(gpus)
         points = [
-            Point(c, m, round(weight * (at_share_ns / ns), _DIGITS))
+            Point(c, m, round(weight * (at_share_ns / ns), DIGITS))
             for c, by_memory in zip(cpus, iteration_ns, strict=True)
             for m, ns in zip(memory, by_memory, strict=True)
             if ns <= at_share_ns

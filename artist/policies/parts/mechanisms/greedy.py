@@ -4,7 +4,9 @@ In plain words: each job of the queue goes to the least free machine that has al
 dimension. A job that no machine can serve is skipped, and later ones overtake it. One with more GPUs than the
 largest machine goes to as few machines as can be, its CPUs and memory in proportion to the GPUs.
 
-Differs from the paper: it says nothing of jobs larger than a machine.
+Differs from the paper: that takes the first machine that fits, this the least free one, as tune does. It says
+nothing of jobs larger than a machine, nor of several types of GPUs: a job takes the first type that has its
+best case.
 """
 
 from artist.core.cluster import Slice
@@ -21,7 +23,7 @@ class Greedy(Packer):
 
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
         """Return what a job gets, None to wait; what was refused once stays refused: room only shrinks."""
-        if not room.most_gpus():
+        if not room.most_gpus() or need.job in room.slices:
             return None
         kind = (need.gpus, need.cpus, need.memory_bytes, need.among, need.demand.max_machines)
         if need.where is None and kind in room.refused:

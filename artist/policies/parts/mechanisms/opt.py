@@ -26,11 +26,12 @@ from functools import lru_cache
 from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.view import ClusterView
-from artist.policies.parts.best_case import BestCases
+from artist.policies.parts.best_case import BestCases, kinds_among
 from artist.policies.parts.mechanisms.api import Mechanism, Need
-from artist.policies.parts.mechanisms.divider import Divider, Placed
+from artist.policies.parts.mechanisms.divider import Divider
 from artist.policies.parts.mechanisms.fronts import Fronts, Point
 from artist.policies.parts.mechanisms.linear_programs import Chooser, Kind, Option
+from artist.policies.parts.mechanisms.on_machines import OnMachines
 from artist.policies.parts.mechanisms.patterns import Pattern, Site, Wish, patterns
 from artist.policies.parts.mechanisms.seats import Jobs, seats
 from artist.policies.parts.placement import Consolidate
@@ -58,17 +59,17 @@ class Opt(Mechanism):
         self._fronts = Fronts(BestCases(memory_points_gib, server_gpus=server_gpus), weighted=weighted)
         self._chooser = Chooser()
         self._patterns = lru_cache(_MOST_REMEMBERED)(patterns)
+        self._on_machines = OnMachines(self._fronts)
         self._divider = Divider()
         self._consolidate = Consolidate("network")
 
     def pack(self, needs: Sequence[Need], free: Free, view: ClusterView) -> dict[int, Allocation]:
         """Return the allocations by job; a job without one waits."""
-        points = self._fronts.of(view, [need.job for need in needs], [need.gpus for need in needs])
+        kinds = [kinds_among(view.cluster, need.among)[0] for need in needs]
+        points = self._fronts.of(view, [need.job for need in needs], [need.gpus for need in needs], kinds)
         where = self._where(needs, points, free, view)
         placed = [
-            Placed(need.job, front, where[need.job])
-            for need, front in zip(needs, points, strict=True)
-            if need.job in where
+            self._on_machines.placed(view, need.job, where[need.job]) for need in needs if need.job in where
         ]
         there = {m: free.cpus_and_memory(m) for each in placed for m in each.where}
         return self._divider.divide(placed, there, free.cluster)

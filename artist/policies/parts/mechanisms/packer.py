@@ -43,10 +43,10 @@ class Packer(Mechanism):
             if slices is not None:
                 room.take(need, slices)
         self._rooms.append((len(needs), room))
-        given = self.given(needs, room)
+        given = self.given(needs, room, view)
         return {job: _allocation(view, job, slices) for job, slices in given.items()}
 
-    def given(self, needs: Sequence[Need], room: Room) -> dict[int, tuple[Slice, ...]]:
+    def given(self, needs: Sequence[Need], room: Room, view: ClusterView) -> dict[int, tuple[Slice, ...]]:
         """Return what each job gets, once all are packed."""
         return room.slices
 
@@ -64,7 +64,7 @@ class Packer(Mechanism):
 
 def best(need: Need, gpus: int, machine: Machine) -> Amounts:
     """Return the best case."""
-    return need.best(gpus)
+    return need.best(gpus, machine)
 
 
 def least(need: Need, gpus: int, machine: Machine) -> Amounts:

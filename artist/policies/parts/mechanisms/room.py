@@ -28,6 +28,8 @@ class Room:
         Free, by machine.
     slices
         What each job has been given, by job.
+    floors
+        What jobs on several machines may go down to, by job.
     needs_on
         Needs by machine, in the order of packing.
     refused
@@ -39,6 +41,7 @@ class Room:
         self.cpus = free.cpus.tolist()
         self.memory_bytes = free.memory_bytes.tolist()
         self.slices: dict[int, tuple[Slice, ...]] = {}
+        self.floors: dict[int, tuple[Slice, ...]] = {}
         self.needs_on: list[list[Need]] = [[] for _ in self.gpus]
         self.refused: set[tuple[int, ...]] = set()
         self._by_all = least_free == "all"
@@ -51,6 +54,7 @@ class Room:
         twin.__dict__.update(self.__dict__)
         twin.gpus, twin.cpus, twin.memory_bytes = self.gpus[:], self.cpus[:], self.memory_bytes[:]
         twin.slices, twin.refused, twin._order = dict(self.slices), set(self.refused), self._order[:]
+        twin.floors = dict(self.floors)
         twin.needs_on = [needs[:] for needs in self.needs_on]
         return twin
 
@@ -75,6 +79,12 @@ class Room:
             if self.gpus[m] < gpus or self.cpus[m] < cpus or self.memory_bytes[m] < memory:
                 return False
         return True
+
+    def holds(self, slices: Iterable[Slice]) -> bool:
+        """Return whether CPUs and memory of slices are free."""
+        return all(
+            s.cpus <= self.cpus[s.machine] and s.memory_bytes <= self.memory_bytes[s.machine] for s in slices
+        )
 
     def tightest(self, need: Need, level: Level, held: int | None) -> int | None:
         """Return the least free machine that holds a whole need, or None.
@@ -173,6 +183,6 @@ def slices_of(need: Need, where: Iterable[tuple[int, int]], level: Level, room: 
 
 
 def _kinds(cluster: Cluster) -> list[Machine]:
-    """Return a machine by machine that has the same GPUs, CPUs and memory: the first of these."""
-    first: dict[Amounts | tuple[int, int, int], Machine] = {}
-    return [first.setdefault((m.gpus, m.cpus, m.memory_bytes), m) for m in cluster.machines]
+    """Return a machine by machine that is of its kind and as large: the first of these."""
+    first: dict[tuple[object, ...], Machine] = {}
+    return [first.setdefault((m.gpus, m.cpus, m.memory_bytes, m.kind), m) for m in cluster.machines]

@@ -6,7 +6,7 @@ proportional share; else to the least free one that has the GPUs, and there a sm
 more than that goes down to it, on all their machines. A job whose GPUs no machine has free goes to as few
 machines as can be, its CPUs and memory in proportion to the GPUs. So every job whose GPUs fit runs, and no
 slower than with its proportional share. At last what is left on the machines is handed out, in the same
-order, to jobs below their best case (section 5.3.2).
+order, to jobs that gain from it (section 5.3.2).
 
 Differs from the paper: it does not say which jobs go down if several sets are equally small. As in the
 authors' program (github.com/msr-fiddle/synergy) these are the ones on the fewest machines, then with most
@@ -16,13 +16,13 @@ free GPUs than their number (`least_free` gpus), and hands nothing out (`hand_ou
 """
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Literal
 
 from artist.core.cluster import Allocation, Machine, Slice
 from artist.core.view import ClusterView
 from artist.policies.parts.mechanisms.api import Need
-from artist.policies.parts.mechanisms.leftovers import hand_out
+from artist.policies.parts.mechanisms.floor import Floor, at_least
+from artist.policies.parts.mechanisms.leftovers import HandOut
 from artist.policies.parts.mechanisms.packer import (
     Packer,
     best,
@@ -33,9 +33,10 @@ from artist.policies.parts.mechanisms.packer import (
     on_fewest,
     what_is_there,
 )
-from artist.policies.parts.mechanisms.room import Amounts, LeastFree, Room, slices_of
+from artist.policies.parts.mechanisms.room import Amounts, LeastFree, Level, Room, Where, slices_of
+from artist.policies.parts.mechanisms.smallest_set import smallest_set
 
-Split = Literal["never", "to_fit", "when_faster"]
+Split = Literal["never", "when_faster"]
 Lowered = Literal["fewest", "in_order"]
 _Peer = tuple[Need, int, int]  # and the CPUs and memory that it would give up on one machine
 
@@ -50,10 +51,10 @@ class Tune(Packer):
     lowered
         Which jobs make room: the fewest, or in order until there is room.
     hand_out
-        Whether what is left goes to jobs below their best case.
+        Whether what is left goes to jobs that gain from it (`HandOut`).
     split
-        Whether a job whose GPUs one machine has free may go to several: never; to_fit, where its best case
-        fits only so; when_faster, where it is believed to be faster, its communication included.
+        Whether a job whose GPUs one machine has free may go to several: never; when_faster, where it is
+        believed to be faster, its communication included.
     """
 
     def __init__(
@@ -65,37 +66,67 @@ class Tune(Packer):
     ) -> None:
         super().__init__(least_free)
         self._lowered = lowered
-        self._hand_out = hand_out
+        self._hand_out = HandOut() if hand_out else None
         self._split = split
+        self._floor = Floor()
 
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
         """Return what a job gets, None to wait; other jobs may give up some of theirs."""
-        held = held_machine(need, view)
-        where = consolidated(room, need, best, held)
-        if where is not None:
-            slices, fits = slices_of(need, where, best, room), True
-        elif self._split == "to_fit" and need.gpus > 1 and (where := on_fewest(room, need, best)):
-            return slices_of(need, where, best, room)
-        else:
-            where = consolidated(room, need, least, held)
-            fits = where is not None
-            where = where or consolidated(room, need, nothing, held)
-            if where is None:
-                return None
-            slices = slices_of(need, where, least, room)
-        if need.unbounded is not None and (faster := _split(room, need, slices, view)):
-            return faster
-        if fits:
-            return slices
+        slices = self._wanted(room, need, view)
+        if slices is None:
+            return None
+        if need.unbounded is not None and (faster := self._faster(room, need, slices, view)):
+            slices = faster
         for s in slices:
             self._make_room(room, s)
+        if len(slices) > 1:
+            room.floors[need.job] = self._least(room, need, slices, view)
         return what_is_there(slices, room)
 
-    def given(self, needs: Sequence[Need], room: Room) -> dict[int, tuple[Slice, ...]]:
+    def _wanted(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
+        """Return what a job is to have, even if others have to make room for it; None to wait."""
+        held = held_machine(need, view)
+        for level in (best, least):
+            where = consolidated(room, need, level, held)
+            if where is not None:
+                slices = self._slices(room, need, where, level, view)
+                if len(slices) == 1 or room.holds(slices):
+                    return slices
+        where = consolidated(room, need, nothing, held)
+        return None if where is None else self._slices(room, need, where, least, view)
+
+    def _slices(
+        self, room: Room, need: Need, where: Where, level: Level, view: ClusterView
+    ) -> tuple[Slice, ...]:
+        """Return what a job takes on some GPUs, no less than makes it as fast as its share."""
+        slices = slices_of(need, where, level, room)
+        return slices if len(slices) == 1 else at_least(slices, self._least(room, need, slices, view))
+
+    def _least(self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView) -> tuple[Slice, ...]:
+        """Return what a job needs on the GPUs of slices to be as fast as with its share."""
+        where = [(s.machine, s.gpus) for s in slices]
+        return self._floor.under(view, need.job, slices_of(need, where, least, room))
+
+    def _faster(
+        self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView
+    ) -> tuple[Slice, ...] | None:
+        """Return what a job holds on more machines, with all that it gains from, if it is faster there."""
+        for level in (_unbounded, best):
+            where = on_fewest(room, need, level)
+            if where is None or len(where) <= len(slices):
+                continue
+            split = self._slices(room, need, where, level, view)
+            pair = [Allocation(tuple(slices)), Allocation(split)]
+            together_ns, split_ns = view.performance.alone([need.job] * 2, pair)
+            if split_ns < together_ns and room.holds(split):
+                return split
+        return None
+
+    def given(self, needs: Sequence[Need], room: Room, view: ClusterView) -> dict[int, tuple[Slice, ...]]:
         """Return what each job gets, once all are packed and what is left is handed out."""
-        if not self._hand_out:
+        if self._hand_out is None:
             return room.slices
-        return hand_out(needs, room.slices, room.cpus[:], room.memory_bytes[:])
+        return self._hand_out(needs, room.slices, room.cpus[:], room.memory_bytes[:], view)
 
     def _make_room(self, room: Room, wanted: Slice) -> None:
         """Take jobs on a machine down to what they need, until a slice fits."""
@@ -108,15 +139,22 @@ class Tune(Packer):
         peers.sort(key=lambda peer: _first_down(room, peer[0]))
         chosen = _in_order if self._lowered == "in_order" else _fewest
         for need, _, _ in chosen(peers, cpus, memory):
-            where = [(s.machine, s.gpus) for s in room.slices[need.job]]
-            room.retune(need, slices_of(need, where, least, room))
+            room.retune(need, tuple([_lowered(room, need, s) for s in room.slices[need.job]]))
 
 
 def _peer(room: Room, need: Need, m: int) -> _Peer:
     """Return what a job would give up on a machine."""
     s = next(s for s in room.slices[need.job] if s.machine == m)
-    cpus, memory = need.least(s.gpus, room.machine(m))
-    return need, s.cpus - cpus, s.memory_bytes - memory
+    lowered = _lowered(room, need, s)
+    return need, s.cpus - lowered.cpus, s.memory_bytes - lowered.memory_bytes
+
+
+def _lowered(room: Room, need: Need, s: Slice) -> Slice:
+    """Return what a job needs of a slice; CPU-only jobs may have left it less."""
+    cpus, memory = need.least(s.gpus, room.machine(s.machine))
+    if s.gpus < need.gpus:
+        _, _, cpus, memory = next(f for f in room.floors[need.job] if f.machine == s.machine)
+    return Slice(s.machine, s.gpus, min(s.cpus, cpus), min(s.memory_bytes, memory))
 
 
 def _first_down(room: Room, need: Need) -> tuple[float, ...]:
@@ -138,25 +176,7 @@ def _in_order(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]
 
 def _fewest(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
     """Return the first of the smallest sets of peers that together give up enough."""
-    for count in range(1, len(peers)):
-        for some in combinations(peers, count):
-            if sum(peer[1] for peer in some) >= cpus and sum(peer[2] for peer in some) >= memory:
-                return some
-    return peers
-
-
-def _split(room: Room, need: Need, slices: tuple[Slice, ...], view: ClusterView) -> tuple[Slice, ...] | None:
-    """Return what a job holds on more machines, with all that it gains from, if it is faster there."""
-    for level in (_unbounded, best):
-        where = on_fewest(room, need, level)
-        if where is None or len(where) <= len(slices):
-            continue
-        split = slices_of(need, where, level, room)
-        pair = [Allocation(slices), Allocation(split)]
-        together_ns, split_ns = view.performance.alone([need.job] * 2, pair).tolist()
-        if split_ns < together_ns:
-            return split
-    return None
+    return [peers[i] for i in smallest_set([peer[1:] for peer in peers], cpus, memory)]
 
 
 def _unbounded(need: Need, gpus: int, machine: Machine) -> Amounts:

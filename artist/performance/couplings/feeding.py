@@ -1,0 +1,33 @@
+"""What feeds jobs that share GPUs: the CPUs and the memory of all of them, which they use in turns.
+
+How a policy divides CPUs and memory among members says little, since each prepares its samples while the
+others compute. So a member is priced as if it were alone on its GPUs with what all members hold on each
+machine, in proportion to GPUs, and no less than the share that goes with these GPUs there: with that it takes
+the time of its trace. That all members prepare on the same CPUs is what `packed` and `interleaved` add.
+Memory is taken to serve each in its turn, processes and cache (ASSUMPTION: they are swapped, as AntMan does).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.job import JobSpec
+
+InputOf = Callable[[JobSpec, Allocation, Cluster], int]
+
+
+def with_group(members: Sequence[Allocation], cluster: Cluster) -> list[Allocation]:
+    """Return what each member of a group would hold if it were alone on its GPUs."""
+    held: dict[int, tuple[int, int]] = {}
+    for s in (s for member in members for s in member.slices):
+        cpus, memory_bytes = held.get(s.machine, (0, 0))
+        held[s.machine] = cpus + s.cpus, memory_bytes + s.memory_bytes
+    group = members[0].group
+    gpus = dict(group.gpus) if group is not None else {}
+
+    def alone(s: Slice) -> Slice:
+        here = zip(held[s.machine], cluster.machines[s.machine].share(s.gpus), strict=True)
+        parts = (max(share, together * s.gpus // gpus[s.machine]) for together, share in here)
+        return Slice(s.machine, s.gpus, *parts)
+
+    return [replace(member, slices=tuple(map(alone, member.slices))) for member in members]

@@ -1,0 +1,55 @@
+"""A floor for jobs on several machines: no slower there than with their shares of them.
+
+What makes a job as fast as with its share on one machine may not do on several: each further machine may need
+memory for processes of its own. So it is asked what is believed of just these GPUs.
+"""
+
+from collections.abc import Sequence
+
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.view import ClusterView
+
+_MOST_REMEMBERED = 20_000
+
+
+class Floor:
+    """Remembers what jobs on several machines hold at least."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, tuple[Slice, ...]], tuple[Slice, ...]] = {}
+
+    def under(self, view: ClusterView, job: int, slices: tuple[Slice, ...]) -> tuple[Slice, ...]:
+        """Return slices, with at least the share of each machine if a job would be slower than with that."""
+        if len(slices) == 1:
+            return slices
+        found = self._known.get((job, slices))
+        if found is None:
+            if len(self._known) == _MOST_REMEMBERED:
+                self._known.clear()
+            found = self._known[job, slices] = _raised(view, job, slices)
+        return found
+
+
+def share_on(cluster: Cluster, slices: Sequence[Slice]) -> tuple[Slice, ...]:
+    """Return the GPUs of slices with their proportional shares of CPUs and memory."""
+    return tuple([Slice(s.machine, s.gpus, *cluster.machines[s.machine].share(s.gpus)) for s in slices])
+
+
+def at_least(slices: Sequence[Slice], others: Sequence[Slice]) -> tuple[Slice, ...]:
+    """Return slices with no less CPUs and memory than others have on the same machines."""
+    return tuple(
+        [
+            Slice(s.machine, s.gpus, max(s.cpus, t.cpus), max(s.memory_bytes, t.memory_bytes))
+            for s, t in zip(slices, others, strict=True)
+        ]
+    )
+
+
+def _raised(view: ClusterView, job: int, slices: tuple[Slice, ...]) -> tuple[Slice, ...]:
+    share = share_on(view.cluster, slices)
+    raised = at_least(slices, share)
+    if raised == slices:
+        return slices
+    pair = [Allocation(slices), Allocation(share)]
+    there_ns, share_ns = view.performance.alone([job, job], pair)
+    return slices if there_ns <= share_ns else raised
