@@ -16,6 +16,7 @@ from artist.testing.tiny import PlainPerformance, job, run_checked, tiny_cluster
 GIB = 1 << 30
 HOW = {
     "tune": lambda points: Synergy(mechanism="tune", memory_points_gib=points),
+    "tune, nothing handed out": lambda points: Synergy(memory_points_gib=points, hand_out=False),
     "opt": lambda points: Synergy(mechanism="opt", memory_points_gib=points),
     "fill tune": lambda points: Ordered(order="fifo", fill="tune"),
     "fill opt": lambda points: Ordered(order="fifo", fill="opt"),
@@ -46,6 +47,18 @@ def test_on_machines_with_more_cpus_a_job_gets_what_it_gains_there(how):
 
 
 @pytest.mark.parametrize("how", HOW)
+def test_machines_as_large_may_be_of_two_kinds(how):
+    """A GPU of m1 is worth 6 CPUs, one of m0 3, and both machines have 24 CPUs: 12 and 6 for 2 GPUs."""
+
+    def slower(spec, allocation):
+        return max(1.0, *((3 + 3 * s.machine) * s.gpus / max(s.cpus, 0.1) for s in allocation.slices))
+
+    cluster = Cluster([Machine(f"m{i}", 0, "ab"[i], 2, cpus=24) for i in range(2)])
+    given = started([job("v", 2), job("w", 2)], cluster, HOW[how]([1]), slower)
+    assert sorted(given.values()) == [[(0, 2, 6, 0)], [(1, 2, 12, 0)]]
+
+
+@pytest.mark.parametrize("how", HOW)
 def test_a_job_on_two_machines_keeps_the_memory_that_it_needs_on_each(how):
     """W needs 30 GiB on each machine: 40 for 2 GPUs are enough on one, 20 + 20 on two are not: 50 + 50.
 
@@ -69,3 +82,24 @@ def test_the_share_is_tried_whatever_the_points(how):
 
     given = started([job("w")], tiny_cluster(1, 2, cpus=2, memory_bytes=20 * GIB), HOW[how]([1]), slower)
     assert given == {"w": [(0, 1, 1, 10)]}
+
+
+def test_a_job_on_two_machines_goes_down_to_what_it_needs_on_each():
+    """W gains from 3 CPUs a GPU and needs 30 GiB a machine; on 2 GPUs of m0 and 1 of m1 it has 6 and 3 CPUs.
+
+    Y has the 6 CPUs of its share. Z needs 2 of 10 on m1, where 1 is left: so w goes down to 2 a GPU, on both
+    machines, and keeps its shares of memory; 20 GiB a GPU, which do on one machine, would be too few on m1.
+    """
+    wants = {"x": 1, "y": 6, "z": 8}
+
+    def slower(spec, allocation):
+        if spec.model != "w":
+            return max(1.0, wants[spec.model] / max(allocation.slices[0].cpus, 0.1))
+        pages = any(s.memory_bytes < 30 * GIB for s in allocation.slices)
+        return 9.0 if pages else max(1.0, *(3 * s.gpus / max(s.cpus, 0.1) for s in allocation.slices))
+
+    cluster = tiny_cluster(2, 5, cpus=10, memory_bytes=250 * GIB)
+    jobs = [job("x", 3), job("y", 3), job("w", 3), job("z", 1)]
+    given = started(jobs, cluster, HOW["tune"]([20]), slower)
+    assert given["w"] == [(0, 2, 4, 100), (1, 1, 2, 50)]
+    assert given["z"][0][:3] == (1, 1, 2)
