@@ -1,5 +1,6 @@
-"""Say which name was probably meant."""
+"""Say what is allowed, and which name was probably meant."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -19,3 +20,13 @@ def allowed_names(found: object, names: Iterable[str]) -> str:
     close = get_close_matches(str(found).lower(), lowered, n=1, cutoff=0.5)
     hint = f"; did you mean {lowered[close[0]]!r}?" if close else ""
     return ", ".join(options) + hint
+
+
+def allowed_by(message: str) -> str:
+    """Return what is allowed by a message of pydantic's, less what only those who know Python understand.
+
+    >>> allowed_by("List should have at least 1 item after validation, not 0")
+    'at least 1 item'
+    """
+    text = message.removeprefix("Value error, ")
+    return re.sub(r"\w+ should have (.+) after validation, not \d+", r"\1", text)

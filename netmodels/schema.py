@@ -7,7 +7,7 @@ import yaml
 from pydantic_core import ErrorDetails
 
 from netmodels.errors import InputError
-from netmodels.naming import allowed_names
+from netmodels.naming import allowed_by, allowed_names
 
 
 def read_yaml(path: Path, kind: str) -> object:
@@ -62,5 +62,4 @@ def first_problem(problem: ErrorDetails, where: str, fields: Iterable[str]) -> I
     if problem["type"] == "extra_forbidden":
         found = problem["loc"][-1]
         return InputError("unknown field", where=place, found=found, allowed=allowed_names(found, fields))
-    allowed = problem["msg"].removeprefix("Value error, ")
-    return InputError("wrong value", where=place, found=problem["input"], allowed=allowed)
+    return InputError("wrong value", where=place, found=problem["input"], allowed=allowed_by(problem["msg"]))

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ArgsKwargs, ErrorDetails
 
 from artist.errors import InputError
-from netmodels.naming import allowed_names
+from netmodels.naming import allowed_by, allowed_names
 
 Checked = TypeVar("Checked", bound=BaseModel)
 
@@ -236,7 +236,7 @@ def _fields(model: type[BaseModel] | None, path: list[int | str]) -> tuple[str, 
 def _allowed(detail: ErrorDetails) -> str:
     if detail["type"] in _IN_WORDS:
         return _IN_WORDS[detail["type"]]
-    text = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    text = allowed_by(detail["msg"]).removeprefix("Input should be ")
     return text.replace("String should match pattern", "text that matches")
 
 

@@ -84,9 +84,10 @@ class AntMan:
         view = self._adapt(view)
         sharers = self._sharers = self._sharers or Sharers(view.cluster)
         self._follow(view, sharers)
-        plan = view.plan()
+        plan, free = view.plan(), view.free()
+        room = _Room(free, self._placer)
         if view.n_waiting or self._promised:
-            free, waiting = view.free(), view.waiting
+            waiting = view.waiting
             start_cpu_jobs(view, plan, free, waiting.job[waiting.gpus == 0].tolist())
             room = _Room(free, self._placer)
             unmeasured = self._start_promised(view, sharers, room)
@@ -94,7 +95,10 @@ class AntMan:
             if unmeasured and view.n_waiting:
                 plan.wake_at(view.now_ns)  # to see how busy they keep their GPUs
         for job, allocation in sharers.changes().items():
-            if allocation != view.allocation(job):
+            before = view.allocation(job)
+            if allocation.group is None and before is not None and before.group is not None:
+                allocation = sharers.holds(job, room.refilled(allocation))
+            if allocation != before:
                 plan.place(job, allocation)
         return plan.done()
 
@@ -193,3 +197,11 @@ class _Room:
             self._cpus[s.machine] -= s.cpus
             self._memory[s.machine] -= s.memory_bytes
         return allocation
+
+    def refilled(self, held: Allocation) -> Allocation:
+        """Return what a job holds that others left alone, with the CPUs and memory that it may have now."""
+        none = np.zeros(len(self._cpus), dtype=np.int64)
+        free = Free(self._free.cluster, none, self._cpus, self._memory, self._free.accepts)
+        refilled = self._placer.fill.refilled(free, held)
+        self._cpus, self._memory = free.cpus, free.memory_bytes
+        return refilled

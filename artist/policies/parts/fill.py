@@ -62,6 +62,10 @@ class Fill(ABC):
         """Return what to choose from: what is free, less GPUs for which CPUs or memory are lacking."""
         return free
 
+    def refilled(self, free: Free, held: Allocation) -> Allocation:
+        """Return what a job holds that has its GPUs for itself again; take from `free` what is more."""
+        return held
+
     def adapter(self) -> Adapter:
         """Return what makes the engine's view the one that a policy plans on, for one run."""
         return as_it_is
@@ -93,6 +97,17 @@ class Proportional(Fill):
                 cpus, memory = min(cpus, free_cpus), min(memory, free_memory)
             slices.append(Slice(m, gpus[m], cpus, memory))
         return Allocation(tuple(slices))
+
+    def refilled(self, free: Free, held: Allocation) -> Allocation:
+        """Return what the job holds, up to its share as far as that is free."""
+        slices = []
+        for s in held.slices:
+            share, left = free.cluster.machines[s.machine].share(s.gpus), free.cpus_and_memory(s.machine)
+            lacks = zip(share, s[2:], left, strict=True)
+            more = [max(0, min(part - has, there)) for part, has, there in lacks]
+            slices.append(s._replace(cpus=s.cpus + more[0], memory_bytes=s.memory_bytes + more[1]))
+            free.take(Allocation((Slice(s.machine, 0, *more),)))
+        return replace(held, slices=tuple(slices))
 
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares:
         """Return what comes with the GPUs, and an equal part of it for each job."""
@@ -259,6 +274,10 @@ class OwnFill(Fill):
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
         """Return what the fill returns."""
         return self._fill.shares(free, demands, dict(sorted(gpus.items())))
+
+    def refilled(self, free: Free, held: Allocation) -> Allocation:
+        """Return what the fill returns."""
+        return self._fill.refilled(free, held)
 
 
 _PROPORTIONAL = Proportional()

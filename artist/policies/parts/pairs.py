@@ -92,13 +92,13 @@ class Pairs:
     def part(self, view: ClusterView, plan: PlanBuilder, placer: Placer) -> None:
         """Part pairs that do badly, or need not be; give jobs that were left their GPUs for themselves."""
         left, self._left = self._left, []
+        if not left and not self._pairs:
+            return
+        free = view.free()
         for job in left:
             held = view.allocation(job)
             if held is not None and held.group is not None:
-                plan.place(job, replace(held, group=None))
-        if not self._pairs:
-            return
-        free = view.free()
+                plan.place(job, self._fill.refilled(free, replace(held, group=None)))
         for pair in list(self._pairs.values()):
             judged_ns = pair.since_ns + self._profile_ns
             if view.now_ns < judged_ns:
@@ -121,7 +121,7 @@ class Pairs:
                 self._parted.setdefault(pair.guest, set()).add(pair.host)
             held = view.allocation(pair.host)
             assert held is not None
-            plan.place(pair.host, replace(held, group=None))
+            plan.place(pair.host, self._fill.refilled(free, replace(held, group=None)))
             self._end(pair)
 
     def pack(self, view: ClusterView, plan: PlanBuilder) -> None:

@@ -90,6 +90,11 @@ class Sharers:
         self._touch(job)
         return True
 
+    def holds(self, job: int, allocation: Allocation) -> Allocation:
+        """Note what a running job holds from now on, on the same GPUs; return it."""
+        self._held[job] = allocation
+        return allocation
+
     def remove(self, job: int) -> None:
         """Free the places of a job."""
         neighbours = list(self._neighbours(job))

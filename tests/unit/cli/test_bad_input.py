@@ -151,6 +151,13 @@ def test_a_bad_value_is_refused(refused: Refused, override: str, told: list[str]
         assert words in message
 
 
+def test_an_empty_list_is_refused_in_plain_words(refused: Refused) -> None:
+    """Whoever writes YAML has heard neither of Python's lists nor of validation."""
+    message = refused("policy=synergy", "policy.memory_points_gib=[]")
+    assert "policy.memory_points_gib" in message
+    assert "allowed: at least 1 item\n" in message
+
+
 def test_contradicting_sizes_are_explained(refused: Refused) -> None:
     """100 machines at 8 to a rack fill 13 racks: not 2."""
     message = refused("cluster.racks=2", "cluster.machines=100")

@@ -43,7 +43,7 @@ def test_a_file_changes_the_models_that_it_names() -> None:
         ("[1]", ["own.yaml", "[1]"]),
         ("a: [", ["own.yaml", "not YAML"]),
         ("models: {GNMT: {throughput: {1: 1}}}", ["own.yaml, gpu_speed", "field missing"]),
-        ("gpu_speed: 1\nmodels: {}", ["own.yaml, models", "at least 1"]),
+        ("gpu_speed: 1\nmodels: {}", ["own.yaml, models", "allowed: at least 1 item"]),
         ("gpu_speed: fast\nmodels: {GNMT: {throughput: {1: 1}}}", ["gpu_speed", "'fast'", "number"]),
         ("gpu_speed: 1\nmodels: {GMT: {throughput: {1: 1}}}", ["models.GMT", "did you mean 'GNMT'?"]),
         ("gpu_speed: 1\nmodels: {GNMT: {troughput: {1: 1}}}", ["troughput", "did you mean 'throughput'?"]),

@@ -17,8 +17,10 @@ from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
+from artist.policies.gandiva import Gandiva
 from artist.run.sensitivity import read_sensitivities
 from artist.testing.tiny import on, run_checked, seconds
+from artist.units import NS_PER_S
 from netmodels.profile import get_profile
 from netmodels.zero import ZeroModel
 
@@ -146,6 +148,41 @@ def test_waiting_for_something_else_comes_on_top():
     """Text that waits for 10 ms besides, alone in its group: 130 ms."""
     performance = stalling(effects=[TenMs()])
     assert times_ms(member("GNMT", 120, SHARE), performance=performance) == close([130])
+
+
+def test_a_guest_of_antman_has_cpus_when_its_host_is_gone():
+    """Text at 2 GPUs each, on the GPUs for half of the time: the hosts end at 12 s and leave their CPUs.
+
+    The guests, which had none, do 200 iterations of 0.12 s: 24 s, and a moment.
+    """
+    machine = replace(SERVER, gpus=2, cpus=6, memory_bytes=125 * GIB)
+    spec, _ = member("GNMT", 120, SHARE, gpu_utilization=0.5)
+    jobs = [replace(spec, job_id=f"{n}", iterations=100 + 100 * (n // 2)) for n in range(4)]
+    result, _ = run_checked(jobs, Cluster([machine]), AntMan(), stalling())
+    assert seconds(result, "finish_ns") == pytest.approx([12, 12, 24, 24], abs=0.2)
+
+
+def test_a_guest_of_gandiva_has_cpus_when_its_host_is_gone():
+    """Text on one GPU, on it for half of the time: b joins at 10 s and has nothing, a ends at 12 s.
+
+    b has done 2 s then, and goes on with the CPUs that a left: 10 + 12 s.
+    """
+    machine = replace(SERVER, gpus=1, cpus=3, memory_bytes=round(62.5 * GIB))
+    spec, _ = member("GNMT", 120, SHARE, gpu_utilization=0.5)
+    jobs = [replace(spec, job_id=f"{n}", iterations=100) for n in range(2)]
+    policy = Gandiva(packing=True, profile_s=10)
+    result, _ = run_checked(jobs, Cluster([machine]), policy, stalling())
+    assert seconds(result, "finish_ns") == close([12, 22])
+
+
+def test_guests_that_are_left_alone_do_not_get_the_same_cpus():
+    """Of the 6 CPUs that two hosts leave at 12 s a waiting job without GPUs takes 4, the first guest 2."""
+    machine = replace(SERVER, gpus=2, cpus=6, memory_bytes=125 * GIB)
+    spec, _ = member("GNMT", 120, SHARE, gpu_utilization=0.5)
+    jobs = [replace(spec, job_id=f"{n}", iterations=100 + 100 * (n // 2)) for n in range(4)]
+    jobs.append(replace(spec, job_id="cores", submit_ns=NS_PER_S, model="", demand=Demand(0, cpus=4)))
+    result, _ = run_checked(jobs, Cluster([machine]), AntMan(), stalling())
+    assert seconds(result, "finish_ns")[2] == pytest.approx(24, abs=0.2)
 
 
 def test_opportunistic_jobs_of_antman_end_in_time():

@@ -224,7 +224,7 @@ def test_never_below_tune_on_one_machine_that_stands_for_all(
 ):
     """The upper bound: speeds relative to the share, weighted by GPUs, of the same jobs, server by server.
 
-    Tune hands out what is left of memory, in multiples of 10 GiB: 1.25 GiB a GPU for 8 of them are tried.
+    What tune leaves of memory are multiples of 10 GiB: 1.25 GiB a GPU for 8 of them are tried.
     """
     every = [1.25 * (n + 1) for n in range(48)]
     cluster = servers(1, 8 * machines)

@@ -199,11 +199,8 @@ def test_where_the_gpus_are_chosen_cpus_and_memory_are_still_tuned():
     assert packed([need(0, (2, 2, 2), where={0: 2}), need(1, (3, 1, 1), where={0: 3})], machines=2)[1] is None
 
 
-def test_a_job_that_has_less_than_its_share_of_cpus_gives_up_memory_alone():
-    """One CPU is free, and the first takes it, of its 3; the second needs 30 bytes, and 20 are left.
-
-    The first goes from 100 to 30 bytes, and keeps its CPU: no machine gives more than it has.
-    """
+def test_a_job_that_has_less_than_its_share_keeps_what_it_has():
+    """One CPU is free, and the first takes it, of its 3, with 30 bytes; the second has none, and 30 bytes."""
     free = Free(tiny_cluster(1, 4, cpus=12, memory_bytes=120), [4], [1], [120])
     for lowered in ("fewest", "in_order"):
         found = Tune(lowered=lowered, hand_out=False).pack(
