@@ -20,8 +20,6 @@ def warn_without_needs(config: PerformanceConfig, policy: object, estimates: obj
     vain = [f"{field}={name}" for field, name in chosen if isinstance(name, str) and name in _MECHANISMS]
     if isinstance(estimates, OptimisticProfiling):
         vain.append("estimates=optimistic_profiling")
-    if config.stall != "curve":
-        vain.append(f"performance.stall={config.stall}")
     if vain:
         note = "performance.sensitivity is null, so no job depends on CPUs or memory: nothing is gained by %s"
         _log.warning(note, ", ".join(vain), extra={"note": True})

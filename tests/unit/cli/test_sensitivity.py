@@ -111,8 +111,8 @@ def test_contents_of_the_file_are_part_of_the_run_key(artist: Callable[..., obje
         (["policy=srtf", "policy.fill=greedy"], "policy.fill=greedy"),
         (["policy=srtf", "estimates=optimistic_profiling"], "estimates=optimistic_profiling"),
         (
-            ["policy=synergy_opt", "estimates=optimistic_profiling", "performance.stall=step"],
-            "policy.mechanism=opt, estimates=optimistic_profiling, performance.stall=step",
+            ["policy=synergy_opt", "estimates=optimistic_profiling"],
+            "policy.mechanism=opt, estimates=optimistic_profiling",
         ),
         (["policy=synergy_proportional"], ""),
         (["policy=srtf"], ""),
