@@ -8,14 +8,14 @@ which looks for the best case of every kind of job and packs from nothing; the m
 something; the slowest of these; and the mean of those that change nothing.
 
     mechanism    GPUs    first  changed  slowest    idle
-    tune           32     3.25     0.25     1.64   0.021
-    tune          128     3.95     0.40     1.37   0.029
-    tune          512     8.26     1.26     4.22   0.074
-    tune         2048    28.14     5.72    15.15   0.323
-    opt            32   221.47    18.88    36.29   0.029
-    opt           128    80.30    52.56    77.55   0.048
-    opt           512   111.59    95.51   145.70   0.104
-    opt          2048   185.99   124.92   187.65   0.272
+    tune           32     2.57     0.26     1.21   0.019
+    tune          128     4.01     0.46     1.66   0.024
+    tune          512     9.57     1.34     5.13   0.055
+    tune         2048    29.29     5.46    16.17   0.215
+    opt            32   283.50    15.25    29.47   0.022
+    opt           128    61.97    44.07    67.46   0.039
+    opt           512    91.98    77.76   111.37   0.075
+    opt          2048   161.82   106.46   163.31   0.198
 
 The first decision of opt in a process loads scipy.
 """
