@@ -63,6 +63,15 @@ class Machine:
         size = max(self.gpus, 1)
         return self.cpus * gpus // size, self.memory_bytes * gpus // size
 
+    def fewest(self, gpus: int) -> list[int]:
+        """Return the GPUs on each of as few machines like this as hold so many.
+
+        >>> Machine("m", 0, "box", gpus=8).fewest(17)
+        [8, 8, 1]
+        """
+        machines, rest = divmod(gpus, self.gpus)
+        return [self.gpus] * machines + [rest] * (rest > 0)
+
 
 class Cluster:
     """All machines that exist during a run, with their facts as columns.

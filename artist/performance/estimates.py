@@ -7,16 +7,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
-from artist.performance.api import Performance
+from artist.performance.api import Floats, Ints, Performance
 from artist.randomness import child_generator
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Estimates(Protocol):

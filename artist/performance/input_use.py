@@ -1,6 +1,6 @@
 """How many CPUs and how much memory jobs use for their input, and would use at best: for records of a run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class InputUse:
             return 0.0, 0.0
         model = self._stall.models[spec.model]
         full_ns = spec.compute_ns * demand.gpus * demand.measured_speed / (allocation.gpus * model.speed)
-        parts = self._stall.parts(allocation, cluster) or [1.0] * len(slices)
+        parts = self._stall.compute.parts(allocation, cluster) or [1.0] * len(slices)
         cpus, processes, spare = 0.0, 0, 0
         for s, part in zip(slices, parts, strict=True):
             cpus += min(s.cpus, s.gpus * model.preparing(part * full_ns / iteration_ns))
@@ -61,7 +61,8 @@ class InputUse:
             return demand.cpus, demand.memory_bytes
         key = (spec.model, demand, spec.compute_ns)
         if key not in self._best:
-            allocation = Allocation(tuple(_fewest(demand.gpus, cluster)))
+            number = cluster.machines.index(own)  # one stands for any other
+            allocation = Allocation(tuple(Slice(number, gpus) for gpus in own.fewest(demand.gpus)))
             compute_ns = scaled(spec.compute_ns, demand.measured_speed / own.speed)
 
             def iteration_ns(cpus: Sequence[int], memory_bytes: Sequence[int]) -> Ints:
@@ -70,14 +71,3 @@ class InputUse:
 
             self._best[key] = best_case(iteration_ns, *points(own, demand.gpus), share_of(own, demand.gpus))
         return self._best[key]
-
-
-def _fewest(gpus: int, cluster: Cluster) -> Iterator[Slice]:
-    """Yield GPUs on as few machines of the cluster's own kind as hold them; one stands for any other."""
-    own = cluster.own
-    assert own is not None
-    number = cluster.machines.index(own)
-    whole, rest = divmod(gpus, own.gpus)
-    yield from (Slice(number, own.gpus) for _ in range(whole))
-    if rest:
-        yield Slice(number, rest)

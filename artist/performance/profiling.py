@@ -179,8 +179,7 @@ def _as_measured(truth: Sensitivity, cpus: Sequence[float], rates: Sequence[floa
 
 def _close_together(gpus: int, own: Machine, cluster: Cluster) -> Allocation:
     """Return GPUs of the first machines of the cluster's own kind; if there are too few, of others too."""
-    kind = own.type, own.gpu_type
-    machines = sorted(enumerate(cluster.machines), key=lambda each: (each[1].type, each[1].gpu_type) != kind)
+    machines = sorted(enumerate(cluster.machines), key=lambda each: each[1].kind != own.kind)
     slices = []
     for number, machine in machines:
         held = min(gpus, machine.gpus)

@@ -48,7 +48,8 @@ class ModelSensitivity(Strict):
     uncached
         Where storage delivers everything; None where fetching never limits.
     iteration_s
-        Iteration time where the throughput is 1, on one GPU; not used by the simulation.
+        Iteration time where the throughput is 1, on one GPU: for `workload=synergy`, which reads the table
+        that ships.
     source
         Who says so.
     """

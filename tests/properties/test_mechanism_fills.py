@@ -141,7 +141,7 @@ def test_no_job_is_slower_than_with_its_share(case: Case) -> None:
 
 
 class Again(Recount):
-    """Divides CPUs and memory anew after every instant: nothing may come out otherwise."""
+    """Divides CPUs and memory again after every instant: nothing may change."""
 
     def __init__(self, fill: str) -> None:
         super().__init__()

@@ -253,7 +253,7 @@ def test_a_job_pays_once():
     assert finishes == [27]
 
 
-def test_nobody_pays_unless_charged():
+def test_no_job_pays_unless_charged():
     """By default the measurements are made elsewhere: 10 iterations of 1 s end at 10 s.
 
     A CPU-only job and one without a model are not profiled even if they were charged for it.

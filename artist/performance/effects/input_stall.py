@@ -89,10 +89,6 @@ class InputStall:
         known, parts = self.models[model], self.compute.parts(allocation, cluster)
         return known.speed * _rate_on_grid(known, allocation, parts, cpus, memory_bytes)
 
-    def parts(self, allocation: Allocation, cluster: Cluster) -> Parts:
-        """Return how many times an equal part of the samples each GPU of each slice takes; None for equal."""
-        return self.compute.parts(allocation, cluster)
-
     def at_share(self, model: str, gpus: int, measured_speed: float, machine: Machine) -> float:
         """Return time with what machines give in proportion to GPUs / compute time, for a job of a model.
 
@@ -113,8 +109,7 @@ class InputStall:
         if not model or not gpus:
             return 1.0
         known = self.models[model]
-        whole, rest = divmod(gpus, machine.gpus)
-        counts = [machine.gpus] * whole + [rest] * (rest > 0)
+        counts = machine.fewest(gpus)
         rate = _rate(known, [Slice(0, n, *machine.share(n)) for n in counts], None)
         if rate <= LEAST_RATE:
             raise _too_little(known, model, counts[-1], machine)

@@ -79,9 +79,7 @@ class SteppedStall(InputStall):
         machine = cluster.machines[number]
         key = (model, gpus, machine.gpus, machine.cpus, machine.memory_bytes, machine.speed)
         if key not in self._known:
-            whole, rest = divmod(gpus, machine.gpus)
-            counts = [machine.gpus] * whole + [rest] * (rest > 0)
-            together = Allocation(tuple(Slice(number, count) for count in counts))
+            together = Allocation(tuple(Slice(number, count) for count in machine.fewest(gpus)))
             self._known[key] = self._search(model, together, cluster, machine)
         return self._known[key]
 

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.cluster import Machine
+from artist.units import BYTES_PER_GIB
 
 Ints = npt.NDArray[np.int64]
 Grid = Callable[[Sequence[int], Sequence[int]], Ints]
 MEMORY_POINTS_GIB = (20.0, 62.5, 125.0, 187.5, 250.0)  # per GPU
 TOLERANCE = 0.01  # saturated: at most this share slower than the best
-_GIB = 1 << 30
 
 
 def points(
@@ -42,7 +42,7 @@ def points(
     """
     machines = -(-gpus // machine.gpus)
     most_cpus, most_bytes = machine.cpus * machines, machine.memory_bytes * machines
-    memory = sorted({min(round(point * _GIB) * gpus, most_bytes) for point in memory_points_gib})
+    memory = sorted({min(round(point * BYTES_PER_GIB) * gpus, most_bytes) for point in memory_points_gib})
     return list(range(min(most_cpus, 1), most_cpus + 1)), memory
 
 
@@ -52,9 +52,8 @@ def share_of(machine: Machine, gpus: int) -> tuple[int, int]:
     >>> share_of(Machine("m", 0, "box", gpus=2, cpus=3, memory_bytes=100), 3)
     (4, 150)
     """
-    machines, rest = divmod(gpus, machine.gpus)
-    cpus, memory = machine.share(rest)
-    return machine.cpus * machines + cpus, machine.memory_bytes * machines + memory
+    cpus, memory = zip(*map(machine.share, machine.fewest(gpus)), strict=True)
+    return sum(cpus), sum(memory)
 
 
 def best_case(

@@ -117,5 +117,6 @@ def kinds_among(cluster: Cluster, among: int) -> list[Machine]:
 
 
 def own_machine(cluster: Cluster) -> Machine:
-    """Return a machine with the cluster's own GPUs; the first with any if all join later."""
-    return cluster.own or next(machine for machine in cluster.machines if machine.gpus)
+    """Return a machine with the cluster's own GPUs; a job with GPUs was let in, so there is one."""
+    assert cluster.own is not None
+    return cluster.own
