@@ -95,8 +95,8 @@ class Workers:
     def shrink(self, job: int, machine: int, gpus: int) -> None:
         """Take at least so many GPUs of flexible workers of a job on a machine.
 
-        Where they are a part of a worker, the rest of it goes as well: first what is on the same machine, then
-        on the machines where the job has fewest.
+        Where they are a part of a worker, the rest of it goes as well: first what is on the same machine,
+        then on the machines where the job has fewest.
         """
         held = self.jobs[job]
         left = sum(held.flexible.values()) - gpus
