@@ -1,16 +1,19 @@
 """Loans and returns of whole machines, under a policy that puts its jobs where a test says."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Finish, MachineEvent, Start, Stop
 from artist.engine.overheads import Overheads
-from artist.errors import PlanError, StuckError
+from artist.errors import InputError, PlanError, StuckError
 from artist.policies.parts.loans import INFERENCE, ON_LOAN, TRAINING, Orchestrator
 from artist.policies.parts.predictors import predictor_of
 from artist.policies.parts.reclaiming import reclaim_of
 from artist.policies.parts.workers import Workers
+from artist.run.followed import check_signals
 from artist.testing.tiny import job, on, run_checked, seconds
 from artist.units import seconds_to_ns
 from artist.workload.signals import Series
@@ -155,7 +158,7 @@ def test_the_flexible_group_is_not_enough():
 
     Both cost 1 and vacate nothing of base workers elsewhere: 2, so a stops, flexible worker and all, after
     300 s x 4 / 2 = 600 of its 2000 iterations. It loses all of them, and cannot start: 2 is gone.
-    From 1500 s on 0.5 is in use: 2, 4, 5 and 6 are loaned again, and a starts there with its 4 GPUs after 63 s.
+    From 1500 s on 0.5 is in use: 2, 4, 5 and 6 are loaned again, and a starts with its 4 GPUs after 63 s.
     """
     policy = Lender({0: {2: 2}, 1: {3: 1}}, {0: {3: 1, 4: 1}})
     jobs = [job("a", 2, 2000, **ELASTIC), job("b", 1, 1000)]
@@ -235,3 +238,20 @@ def test_a_job_that_waits_for_loans_is_not_stuck():
     assert seconds(result, "finish_ns") == [910]
     with pytest.raises(StuckError, match=r"^stuck at"):
         run(Lender({0: {2: 2}}), [job("a", 2, 10, at=50)], uses(1, 1, 1))
+
+
+def test_the_series_needed_are_known_before_the_clock_starts():
+    """The oracle needs two series, the autoregressive predictor one; without an inference pool none."""
+    own = SimpleNamespace(next_use=lambda view: 0.5, follows=("mine",))
+    needed = {"oracle": ["inference", "inference.next"], "autoregressive": ["inference"]}
+    for predictor, names in needed.items():
+        orchestrator = Lender(predictor=predictor).orchestrator
+        assert list(orchestrator.follows(two_pools())) == names
+        assert list(orchestrator.follows(two_pools(inference=0))) == []
+    assert list(Lender(predictor=own).orchestrator.follows(two_pools())) == ["inference", "mine"]
+    policy = SimpleNamespace(follows=Lender().orchestrator.follows)
+    check_signals(policy, two_pools(), uses(0.5))
+    check_signals(SimpleNamespace(), two_pools(), {})
+    told = r"^signals: .*\n *found 'inference'; allowed: inference.next as well"
+    with pytest.raises(InputError, match=told):
+        check_signals(policy, two_pools(), uses(0.5, ahead=False))

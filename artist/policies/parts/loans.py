@@ -19,12 +19,13 @@ come, the policy is called at each step, even when nothing runs: there may be mo
 Source: Li et al., Lyra, EuroSys 2023, sections 4, 5.3 and 7.1.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import floor
 
 import numpy as np
 
 from artist.core.buckets import members_of
+from artist.core.cluster import Cluster
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.parts.predictors import USE, Predictor, share_now
@@ -58,6 +59,11 @@ class Orchestrator:
         self._reclaim = reclaim
         self._headroom = headroom
         self._step_ns = seconds_to_ns(interval_s)
+
+    def follows(self, cluster: Cluster) -> Sequence[str]:
+        """Return the names of the series that are needed on a cluster: none without an inference pool."""
+        lends = any(machine.pool in (INFERENCE, ON_LOAN) for machine in cluster.machines)
+        return (USE, *getattr(self._predictor, "follows", ())) if lends else ()
 
     def act(self, view: ClusterView, plan: PlanBuilder, workers: Workers) -> bool:
         """Plan loans or returns; return whether jobs are preempted, which `workers` then knows as stopped."""

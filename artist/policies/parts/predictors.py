@@ -24,7 +24,10 @@ NEXT_USE = "inference.next"  # the same, one step ahead
 
 
 class Predictor(Protocol):
-    """Predicts the use of the inference machines."""
+    """Predicts the use of the inference machines.
+
+    One that reads more than `inference` may have `follows`, a tuple of the names of these series.
+    """
 
     def next_use(self, view: ClusterView) -> float:
         """Return the share of its machines that inference will use in the next step, from 0 to 1."""
@@ -48,6 +51,8 @@ def share_now(view: ClusterView, name: str) -> float:
 
 class Oracle:
     """Knows the next sample: it reads the series `inference.next`."""
+
+    follows = (NEXT_USE,)
 
     def next_use(self, view: ClusterView) -> float:
         """Return the share of its machines that inference will use in the next step, from 0 to 1.
@@ -120,6 +125,7 @@ class OwnPredictor:
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor
+        self.follows = tuple(getattr(predictor, "follows", ()))
 
     def next_use(self, view: ClusterView) -> float:
         """Return what the predictor returns.
