@@ -41,6 +41,7 @@ from artist.performance.own_parts import CheckedCoupling, checked_effect
 from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
+from artist.run.followed import check_signals
 from artist.run.sensitivity import read_sensitivities, sensitivity_file
 from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
@@ -149,6 +150,7 @@ def build(config: Config) -> Simulation:
     )
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
+    check_signals(policy, cluster, signals)
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
     performance = build_performance(
