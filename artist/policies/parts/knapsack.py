@@ -194,7 +194,7 @@ def _options(room: int, choices: Sequence[Options]) -> list[int]:
     taken, left = [], int(rows[-1].argmax())  # the first of the best: the least weight
     for before, row, options in zip(rows[-2::-1], rows[:0:-1], reversed(choices), strict=True):
         best = row[left]
-        made = (weight <= left and before[left - weight] + value == best for weight, value in options)
+        made = (before[left - weight] + value == best for weight, value in options)
         taken.append(next(number for number, so in enumerate(made) if so))
         left -= options[taken[-1]][0]
     return taken[::-1]
