@@ -37,6 +37,7 @@ from artist.performance.couplings.packed import Packed
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stepped_stall import SteppedStall
+from artist.performance.effects.tuned import TunedCompute
 from artist.performance.own_parts import CheckedCoupling, checked_effect
 from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
@@ -307,7 +308,8 @@ def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None
     InputError
         If the file of sensitivities is invalid.
     """
-    compute = Compute(config.mixed_types, config.mixed_efficiency, config.scaling_loss)
+    scaling = TunedCompute if config.tuned_jobs else Compute
+    compute = scaling(config.mixed_types, config.mixed_efficiency, config.scaling_loss)
     if config.sensitivity is None:
         return compute, None
     kind = SteppedStall if config.stall == "step" else InputStall
