@@ -24,8 +24,8 @@ class _Machines:
         self.count = [0] * MACHINE_GPUS + [machines]
 
     def hold(self, need: int, worker: int) -> bool:
-        """Return whether there is room for `need` GPUs in workers, of which the last may be smaller."""
-        if need <= worker:
+        """Return whether there is room for `need` GPUs in workers of `worker`."""
+        if need == worker:
             return any(self.count[need:])
         free, sizes = self.count[worker:], range(worker, MACHINE_GPUS + 1)
         room = sum(count * (size // worker) for count, size in zip(free, sizes, strict=True))
@@ -35,12 +35,12 @@ class _Machines:
         """Take GPUs for which there is room, worker by worker."""
         taken = []
         while need:
-            size = free = min(worker, need)
+            free = worker
             while not self.sets[free]:
                 free += 1
             there = self.sets[free]
             machine = (there & -there).bit_length() - 1
-            gpus = min(free - free % size, need - need % size)  # the next worker fits nowhere better
+            gpus = min(free - free % worker, need)  # the next worker fits nowhere better
             self.change(machine, -gpus)
             taken.append((machine, gpus))
             need -= gpus
@@ -66,7 +66,7 @@ def fifo_waits_s(
     ----------
     submit_s, gpus, worker_gpus, run_time_s
         Of each job, (n_jobs,), in any order; jobs that arrive together keep theirs. A worker has at most 8
-        GPUs, and the last of a job may be smaller.
+        GPUs, and all workers of a job as many.
     machines
         Number of machines; no job needs more.
     """
