@@ -148,6 +148,10 @@ def test_rows_of_the_story(story: tuple[Pools, RunResult, Recorder]) -> None:
         "on_loan_gpus": [6, 6, 2, 2, 0, 0, 0, 0],
         "on_loan_held": [5, 5, 2, 2, 0, 0, 0, 0],
         "inference_needed": [1, 3, 3, 3, 2, 2, 2, 2],
+        "reclaimed_idle": [0, 0, 0, 0, 1, 1, 1, 1],
+        "reclaimed_flexible": [0, 0, 1, 1, 1, 1, 1, 1],
+        "reclaimed_preempting": [0, 0, 1, 1, 1, 1, 1, 1],
+        "reclaimed_preempted_jobs": [0, 0, 1, 1, 1, 1, 1, 1],
     }
 
 
@@ -196,8 +200,7 @@ def test_jobs_of_the_story(story: tuple[Pools, RunResult, Recorder], tmp_path: P
     run = read_run(tmp_path)
     assert list(run.jobs["on_loan_s"]) == [30, 12, 12, 0]
     assert run.jobs[["min_gpus", "max_gpus"]].to_numpy().tolist() == [[2, 2], [2, 2], [2, 4], [1, 1]]
-    frame = run.pools
-    assert frame is not None
+    frame = run.table("pools")
     assert list(frame["time_s"]) == [0, 10, 12, 20, 30, 40, 45, 48]
     assert list(frame["inference_needed"]) == [1, 3, 3, 3, 2, 2, 2, 2]
 

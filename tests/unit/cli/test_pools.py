@@ -26,9 +26,9 @@ def test_runs_of_two_pools_say_who_had_the_machines(artist: Artist) -> None:
     assert run.summary["inference_short"] == {"server_s": 0, "worst_servers": 0}
     assert run.summary["pools"]["on_loan_held"] is None
     assert run.summary["reclaims"]["machines"] == 0
-    assert run.pools is not None
-    assert set(run.pools["training_gpus"]) == set(run.pools["inference_gpus"]) == {16}
-    assert set(run.pools["inference_needed"]) <= {1, 2}
+    pools = run.table("pools")
+    assert set(pools["training_gpus"]) == set(pools["inference_gpus"]) == {16}
+    assert set(pools["inference_needed"]) <= {1, 2}
     assert set(run.jobs["on_loan_s"]) == {0}
 
 
@@ -37,7 +37,6 @@ def test_runs_of_one_pool_are_as_they_were(artist: Artist) -> None:
     assert artist("policy=fifo", "signals=inference").code == 0
     (path,) = Path("runs").rglob("summary.json")
     assert not (path.parent / "pools.parquet").exists()
-    assert read_run(path.parent).pools is None
     assert not {"inference_short", "pools", "reclaims"} & set(json.loads(path.read_text()))
     columns = set(pd.read_parquet(path.parent / "jobs.parquet").columns)
     assert not {"on_loan_s", "min_gpus", "max_gpus"} & columns
