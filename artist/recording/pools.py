@@ -12,6 +12,7 @@ from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
 from artist.core.view import Signal
+from artist.recording.names import RECLAIMED
 from artist.recording.reclaims import Reclaims
 from artist.units import NS_PER_S
 
@@ -69,6 +70,7 @@ class Pools:
         self._counts: dict[str, list[int]] = {}  # by pool: machines, GPUs, GPUs held
         self._row_ns = array("q")
         self._rows: dict[str, tuple[array[int], array[int], array[int]]] = {}  # of these counts
+        self._reclaimed = array("q")  # totals after each row
         self._open_ns = self._running_before = 0
         self._changed = True
         self.on_loan_ns = array("q", bytes(8 * len(jobs)))
@@ -110,6 +112,8 @@ class Pools:
                 self.columns[f"{pool}_{what}"] = np.array(column)[row]
         for name, signal in self._signals.items():
             self._follow(name, *signal.up_to(_EVER))
+        totals = np.array(self._reclaimed).reshape(-1, len(RECLAIMED))[row]
+        self.columns |= {f"reclaimed_{name}": total for name, total in zip(RECLAIMED, totals.T, strict=True)}
 
     def summary(self) -> dict[str, Any]:
         """Return what a summary says of a closed run.
@@ -211,6 +215,7 @@ class Pools:
         self._running_before = len(self._held)
         if self._changed:
             self._row_ns.append(self._open_ns)
+            self._reclaimed.extend(self.reclaims.totals)
             for pool, rows in self._rows.items():
                 for column, count in zip(rows, self._counts[pool], strict=True):
                     column.append(count)

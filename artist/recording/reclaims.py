@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from artist.core.cluster import Allocation, Cluster
+from artist.recording.names import RECLAIMED
 
 
 class Reclaims:
@@ -28,6 +29,11 @@ class Reclaims:
         self._preempted_jobs = self._collateral_gpus = self._returned_gpus = 0
         self._of_running: list[float] = []  # a number for each instant at which a machine had to be cleared
         self._flexible_met: list[float] = []
+
+    @property
+    def totals(self) -> tuple[int, int, int, int]:
+        """What was counted so far, by RECLAIMED."""
+        return self._idle, self._flexible, self._preempting, self._preempted_jobs
 
     def change(self, job: int, held: Allocation | None) -> None:
         """Note that a job starts, or changes or loses what it held."""
@@ -76,10 +82,7 @@ class Reclaims:
         """
         return {
             "machines": self._idle + self._flexible + self._preempting,
-            "idle": self._idle,
-            "flexible": self._flexible,
-            "preempting": self._preempting,
-            "preempted_jobs": self._preempted_jobs,
+            **dict(zip(RECLAIMED, self.totals, strict=True)),
             "of_running": _mean(self._of_running),
             "flexible_met": _mean(self._flexible_met),
             "collateral_gpus": self._collateral_gpus,
