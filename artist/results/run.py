@@ -81,6 +81,17 @@ class Run:
         except pa.ArrowException as error:
             raise damaged(path, error) from error
 
+    def columns(self, name: str) -> list[str]:
+        """Return the columns of a table, none where there is no such file; raise InputError if damaged."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.folder / f"{name}.parquet"
+        try:
+            return list(pq.read_schema(path).names) if path.exists() else []
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise damaged(path, error) from error
+
     def _arrow(self, name: str, columns: Sequence[str] | None = None) -> Any:
         import pyarrow as pa
         import pyarrow.parquet as pq

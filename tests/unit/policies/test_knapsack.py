@@ -58,6 +58,13 @@ def test_ties_favor_earlier_groups():
     assert multiple_choice(3, [group((1, 5), (2, 10)), group((1, 5), (2, 10))]) == [1, 0]
 
 
+def test_small_differences_count():
+    """Where all fits, 10,001 is taken and not the lighter 10,000; where one of two fits, the better one."""
+    first, second = group((1, 10_000), (2, 10_001)), group((2, 10_002))
+    assert multiple_choice(4, [first, second]) == [1, 0]
+    assert multiple_choice(2, [first, second]) == [-1, 0]
+
+
 def test_a_group_whose_items_are_all_too_heavy_gets_none():
     """4 GPUs: a worker of 8 does not fit, the others share as if it were not there."""
     assert multiple_choice(4, [group((8, 1e9)), group((4, 1), (8, 2)), group()]) == [-1, 0, -1]
