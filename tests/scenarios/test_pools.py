@@ -133,7 +133,10 @@ def story() -> tuple[Pools, RunResult, Recorder]:
 
 
 def test_rows_of_the_story(story: tuple[Pools, RunResult, Recorder]) -> None:
-    """Of 4 inference machines ceil(4 x 0.25) = 1 is needed, ceil(4 x max(0.25, 0.75)) = 3 from 10 s on."""
+    """Of 4 inference machines ceil(4 x 0.25) = 1 is needed, ceil(4 x max(0.25, 0.75)) = 3 from 10 s on.
+
+    Totals of what came back: m2 and m3 at 12 s, m4 at 30 s.
+    """
     pools = story[0]
     assert (pools.times_ns // NS_PER_S).tolist() == [0, 10, 12, 20, 30, 40, 45, 48]
     rows = {name: column.tolist() for name, column in pools.columns.items()}
