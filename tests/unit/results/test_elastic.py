@@ -2,16 +2,11 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from artist.errors import InputError
 from artist.results.elastic import LEVELS, Elastic, have_elastic, read_elastic
-from artist.results.machines import worths
 from artist.results.run import Run
-
-TYPES = {"v": {"worth": 1.0, "speed": 4.0}, "t": {"worth": 0.5}, "s": {"speed": 0.3, "worth": None}}
-MACHINES = [{"type": "v", "count": 1}, {"type": "t", "count": 1}, {"type": "s", "count": 1}]
 
 
 def stretches(elastic: Elastic) -> list[tuple[str, str, float, float, float]]:
@@ -74,18 +69,3 @@ def test_runs_say_whether_their_jobs_are_elastic(paper_run: Run, elastic_run: Ca
     (paper_run.folder / "jobs.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match="cannot be read"):
         have_elastic([paper_run])
-
-
-def test_worths_are_relative_to_the_clusters_own_gpus() -> None:
-    """The default type's where it is there, else those of most machines; 1 without a list of types."""
-    names = ["m0", "m1", "m2", "m3", "other"]
-    topology = {"default_machine_type": "v", "machine_types": TYPES}
-    config = {"topology": topology, "cluster": {"machines": MACHINES}}
-    assert worths(config, names).tolist() == pytest.approx([1, 0.5, 0.3, 1, 1])
-    most = {
-        "topology": topology,
-        "cluster": {"machines": [{"type": "s", "count": 1}, {"type": "t", "count": 2}]},
-    }
-    assert worths(most, names).tolist() == pytest.approx([0.6, 1, 1, 1, 1])
-    assert worths({"cluster": {"machines": 4}}, names).tolist() == [1] * 5
-    assert np.array_equal(worths({}, []), np.ones(0))
