@@ -131,11 +131,13 @@ def test_tiers_and_models(rows: Rows) -> None:
 
 
 def test_communication_that_takes_no_time_is_not_drawn(rows: Rows, compared: Comparison) -> None:
-    """Some of the jobs on paper communicate; without any, the page has no figure of it."""
+    """Some of the jobs on paper communicate; the figure goes if none does, but stays if none has two GPUs."""
     digests, competing = rows
     names = {each.name for each in drawings(digests, compared, competing)}
     silent = [replace(each, overheads=((("vgg16", "rack"), 0.0),)) for each in digests]
     assert names - {each.name for each in drawings(silent, compared, competing)} == {"comm_overhead"}
+    alone = [replace(each, overheads=()) for each in digests]
+    assert names == {each.name for each in drawings(alone, compared, competing)}
 
 
 def test_pictures_are_of_the_longest_queue(rows: Rows) -> None:

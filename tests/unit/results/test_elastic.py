@@ -34,6 +34,12 @@ def test_shares_of_running_time(elastic_run: Callable[..., Run]) -> None:
     assert read_elastic(elastic_run()).shares().tolist() == pytest.approx([0.4, 0.2, 0.4])
 
 
+def test_shares_are_of_time(elastic_run: Callable[..., Run]) -> None:
+    """1 s at the least and 3 s at the most: a quarter and three quarters, though it is a stretch each."""
+    run = elastic_run([(0.0, "start", "a", "m0:2"), (1.0, "resize", "a", "m0:4"), (4.0, "finish", "a", None)])
+    assert read_elastic(run).shares().tolist() == [0.25, 0, 0.75]
+
+
 def test_how_many_run_at_each_level(elastic_run: Callable[..., Run]) -> None:
     """A and c from 1 s on, a alone from 3 s on, none while a waits from 6 to 8 s."""
     times, running = read_elastic(elastic_run()).running()
