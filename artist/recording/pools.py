@@ -12,8 +12,7 @@ from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
 from artist.core.view import Signal
-from artist.recording.names import RECLAIMED
-from artist.recording.reclaims import Reclaims
+from artist.recording.reclaims import RETURNED, Reclaims
 from artist.units import NS_PER_S
 
 Ints = npt.NDArray[np.int64]
@@ -53,7 +52,8 @@ class Pools:
         Machines that came back to the pools that they began in.
     times_ns, columns
         Of a closed run: step functions, shape (n,), the last row at its end. By pool x `x_machines` and
-        `x_gpus` that are there, and `x_held`, GPUs held by jobs; by signal x `x_needed`, machines.
+        `x_gpus` that are there, and `x_held`, GPUs held by jobs; by signal x `x_needed`, machines; and
+        `reclaimed_x`, the counts of `reclaims` up to then.
     """
 
     def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, signals: Mapping[str, Signal]) -> None:
@@ -70,7 +70,7 @@ class Pools:
         self._counts: dict[str, list[int]] = {}  # by pool: machines, GPUs, GPUs held
         self._row_ns = array("q")
         self._rows: dict[str, tuple[array[int], array[int], array[int]]] = {}  # of these counts
-        self._reclaimed = array("q")  # totals after each row
+        self._reclaimed = {what: array("q") for what in RETURNED}  # totals by row
         self._open_ns = self._running_before = 0
         self._changed = True
         self.on_loan_ns = array("q", bytes(8 * len(jobs)))
@@ -110,10 +110,10 @@ class Pools:
         for pool, rows in self._rows.items():
             for what, column in zip(_COUNTED, rows, strict=True):
                 self.columns[f"{pool}_{what}"] = np.array(column)[row]
+        for what, totals in self._reclaimed.items():
+            self.columns[f"reclaimed_{what}"] = np.array(totals)[row]
         for name, signal in self._signals.items():
             self._follow(name, *signal.up_to(_EVER))
-        totals = np.array(self._reclaimed).reshape(-1, len(RECLAIMED))[row]
-        self.columns |= {f"reclaimed_{name}": total for name, total in zip(RECLAIMED, totals.T, strict=True)}
 
     def summary(self) -> dict[str, Any]:
         """Return what a summary says of a closed run.
@@ -215,10 +215,11 @@ class Pools:
         self._running_before = len(self._held)
         if self._changed:
             self._row_ns.append(self._open_ns)
-            self._reclaimed.extend(self.reclaims.totals)
             for pool, rows in self._rows.items():
                 for column, count in zip(rows, self._counts[pool], strict=True):
                     column.append(count)
+            for what, total in self.reclaims.counts.items():
+                self._reclaimed[what].append(total)
             self._changed = False
 
     # --- numbers of a closed run
