@@ -174,6 +174,19 @@ class Cluster:
         return sets
 
     @cached_property
+    def pools(self) -> frozenset[str]:
+        """Owners of the machines at the start."""
+        return frozenset(machine.pool for machine in self.machines)
+
+    @cached_property
+    def size_sets(self) -> list[int]:
+        """Machines with 0, 1, 2, ... GPUs, free or not, as sets of `artist.core.buckets`."""
+        sets = [0] * (self.largest_machine + 1)
+        for number, machine in enumerate(self.machines):
+            sets[machine.gpus] |= 1 << number
+        return sets
+
+    @cached_property
     def type_sets(self) -> dict[str, int]:
         """Machines by GPU type, as sets of `artist.core.buckets`."""
         sets: dict[str, int] = {}

@@ -327,7 +327,8 @@ class Policy(Protocol):
         What it may look at; the columns beyond raise.
 
     A policy may also have `series`, a list of (time in ns, name, value) that it appends to, such as values of
-    its timers: a run folder keeps it as policy.parquet, and the report draws it.
+    its timers: a run folder keeps it as policy.parquet, and the report draws it. And `follows(cluster)`, the
+    names of the signals that it needs there: a run without them does not start.
     """
 
     on_events: bool = True

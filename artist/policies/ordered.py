@@ -4,7 +4,8 @@ In plain words: waiting jobs are ranked by an order (`artist.policies.parts.orde
 first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may
 overtake one that does not fit, without it they wait behind it. With preemption the first jobs that
 together fit the cluster run, and running jobs beyond them are stopped; one of these that finds other GPUs
-at once moves there. CPU-only jobs start where CPUs are free and are never stopped.
+at once moves there. CPU-only jobs start where CPUs are free and are never stopped. With `pool` only machines
+that are in it serve, without preemption; all do in a cluster without that pool.
 
 Sources: FIFO, SJF, SRTF: any textbook. SRSF and LAS, 2D-LAS: Gu et al., Tiresias, NSDI 2019, section 3.
 
@@ -26,6 +27,7 @@ from artist.policies.parts.orders import FIFO, AnyOrder, Ints, adopt_knowledge, 
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of
+from artist.policies.parts.pools import machines_in
 from artist.policies.parts.preemption import run_first
 from artist.policies.parts.queueing import StrictQueue, WaitingQueue
 
@@ -43,9 +45,12 @@ class Ordered:
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
     fill: AnyFill = "proportional"
+    pool: str = ""
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
+        if self.pool and self.preemptive:
+            raise ValueError("pool needs preemptive=false: a preemptive order takes all machines")
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
         self._adapt = adapter_of(self, self.fill)
@@ -89,12 +94,13 @@ class Ordered:
         """Start queued jobs in order, as far as there is room."""
         passed_over: set[Demand] = set()
         packing: Packing | None = None
+        among = machines_in(view, self.pool)
         free_gpus = view.free_gpus
         while (first := self._first(passed_over, free_gpus)) is not None:
             demand, job = first
             allocation = None
             if demand.least_gpus <= free_gpus:
-                packing = packing or Packing(view.free())
+                packing = packing or Packing(view.free(), among)
                 allocation = packing.place(demand, self._placer)
             if allocation is not None:
                 self._queue.pop(demand)

@@ -37,10 +37,12 @@ from artist.performance.couplings.packed import Packed
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stepped_stall import SteppedStall
+from artist.performance.effects.tuned import TunedCompute
 from artist.performance.own_parts import CheckedCoupling, checked_effect
 from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
+from artist.run.followed import check_signals
 from artist.run.sensitivity import read_sensitivities, sensitivity_file
 from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
@@ -149,6 +151,7 @@ def build(config: Config) -> Simulation:
     )
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
+    check_signals(policy, cluster, signals)
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
     performance = build_performance(
@@ -305,7 +308,8 @@ def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None
     InputError
         If the file of sensitivities is invalid.
     """
-    compute = Compute(config.mixed_types, config.mixed_efficiency, config.scaling_loss)
+    scaling = TunedCompute if config.tuned_jobs else Compute
+    compute = scaling(config.mixed_types, config.mixed_efficiency, config.scaling_loss)
     if config.sensitivity is None:
         return compute, None
     kind = SteppedStall if config.stall == "step" else InputStall

@@ -79,6 +79,9 @@ class PerformanceConfig(Strict):
         Where the network stage of an interleaved job comes from: the network model, or trace and table.
     mixed_types, mixed_efficiency, scaling_loss
         As for `artist.performance.effects.compute.Compute`.
+    tuned_jobs
+        Whether elastic jobs train with the batch size that suits their workers
+        (`artist.performance.effects.tuned`).
     sensitivity
         What CPUs and memory do for the models: synergy, or a file like its
         traces/measured/input_sensitivity.yaml; None where jobs need none.
@@ -98,6 +101,7 @@ class PerformanceConfig(Strict):
     mixed_types: MixedTypes = "slowest"
     mixed_efficiency: float = Field(1.0, gt=0, le=1)
     scaling_loss: float = Field(0.0, ge=0, lt=1)
+    tuned_jobs: bool = Field(default=False, strict=True)
     sensitivity: Path | None = None
     stall: Literal["curve", "step"] = "curve"
     whole_iterations_s: float | None = Field(default=None, gt=0, le=MOST_S)

@@ -5,7 +5,8 @@ The file is a CSV table, plain or gzipped, one row a time and one column a signa
     time_s     seconds from the start of the simulation, increasing
     any name   the value from that time on, until the next row
 
-A policy sees `view.signals[name].up_to(time_ns)`, and never what lies ahead.
+A policy sees `view.signals[name].up_to(time_ns)`, and never what lies ahead. What a perfect forecast tells it
+is a series of its own: at each time `NAME.next` has the value that NAME takes next; the last one stays.
 """
 
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ Floats = npt.NDArray[np.float64]
 
 _GROUP = "signals"
 _TIME = "time_s"
+NEXT = ".next"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +52,12 @@ class Series:
         n = int(np.searchsorted(self.times_ns, time_ns, side="right"))
         return self.times_ns[:n], self.values[:n]
 
+    def ahead(self) -> "Series":
+        """Return the series that has each next value a step early; the last value stays."""
+        values = np.append(self.values[1:], self.values[-1:])
+        values.flags.writeable = False
+        return Series(self.times_ns, values)
+
 
 class NoSignals:
     """There are none."""
@@ -69,10 +77,11 @@ class FileSignals:
     """The columns of a CSV file."""
 
     class Parameters(Strict):
-        """The file, and which of its columns; None for all."""
+        """The file, which of its columns, None for all, and of which of these `NAME.next` is made."""
 
         path: Path
         names: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+        ahead: tuple[str, ...] = ()
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, _GROUP)
@@ -113,6 +122,11 @@ class FileSignals:
             _refuse(~np.isfinite(values), table, path, name, "not a number", "a finite number")
             values.flags.writeable = False
             read[name] = Series(times_ns, values)
+        for name in self.parameters.ahead:
+            if name not in read or name + NEXT in read:
+                what = "no such signal" if name not in read else f"{name + NEXT} is in the file"
+                raise InputError(what, where=f"{_GROUP}.ahead", found=name, allowed=", ".join(read))
+            read[name + NEXT] = read[name].ahead()
         return read
 
 

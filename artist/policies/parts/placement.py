@@ -24,6 +24,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.errors import PlanError
 from artist.policies.parts.parameters import check_part, class_name
+from artist.policies.parts.worker_fit import fit_workers
 from artist.randomness import child_generator
 
 Ints = npt.NDArray[np.int64]
@@ -166,6 +167,26 @@ class Consolidate(MachineChooser):
         return taken
 
 
+class BestFitWorkers(MachineChooser):
+    """Worker by worker (`step` GPUs), each on the machine in use that fits best, else on an empty one.
+
+    A demand says its step even if it is not elastic: by default one GPU.
+    """
+
+    def _on(self, free: Free, usable: int, need: int, demand: Demand) -> dict[int, int] | None:
+        sets = free.buckets.sets[:]
+        taken, left = fit_workers(sets, free.cluster.size_sets, usable, need, demand.step)
+        if left:
+            return None
+        if demand.max_machines and len(taken) > demand.max_machines:
+            return super()._on(free, usable, need, demand)
+        return taken
+
+    def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
+        """Return GPUs on as few machines as can be, for a job that may not span as many as its workers do."""
+        return free.buckets.fewest(need, usable)
+
+
 class Spread(MachineChooser):
     """GPU after GPU on the machine that has most free then: the load is even, jobs are torn apart."""
 
@@ -230,6 +251,7 @@ class OwnChooser:
 CHOOSERS: Mapping[str, Callable[[int], Chooser]] = {
     "first_fit": lambda seed: FirstFit(),
     "best_fit": lambda seed: BestFit(),
+    "best_fit_workers": lambda seed: BestFitWorkers(),
     "consolidate_machine": lambda seed: Consolidate("machine"),
     "consolidate_rack": lambda seed: Consolidate("rack"),
     "consolidate": lambda seed: Consolidate("network"),

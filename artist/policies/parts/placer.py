@@ -41,10 +41,16 @@ class Packing:
     """Places job after job on what is free, and remembers what was refused.
 
     What is free only shrinks between calls of `place`, so a refused demand stays refused.
+
+    Parameters
+    ----------
+    among
+        The machines that may serve, as a set of `artist.core.buckets`.
     """
 
-    def __init__(self, free: Free) -> None:
+    def __init__(self, free: Free, among: int = ALL) -> None:
         self.free = free
+        self._among = among
         self._refused: set[tuple[Demand, int]] = set()
 
     def place(self, demand: Demand, placer: Placer) -> Allocation | None:
@@ -52,7 +58,7 @@ class Packing:
         key = (demand, id(placer))
         if key in self._refused:
             return None
-        allocation = placer.place(self.free, demand)
+        allocation = placer.place(self.free, demand, self._among)
         if allocation is None:
             self._refused.add(key)
         else:

@@ -76,7 +76,7 @@ def test_a_name_that_no_signal_has_is_refused(artist: Artist, polite: tuple[str,
         (("signals=file", "signals.path=demand"), ["demand", "no such file", "the path of a signal file"]),
         (("signals=file", "signals.path=."), ["is a folder", "the path of a signal file"]),
         (("signals=none", "+signals.path=demand"), ["signals.path"]),
-        (("signals=nothing",), ["signals", "'nothing'", "file, none"]),
+        (("signals=nothing",), ["signals", "'nothing'", "file, inference, none"]),
         (("signals._target_=artist.workload.arrivals.TraceArrivals",), ["signals._target_", "series"]),
     ],
 )

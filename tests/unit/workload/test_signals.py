@@ -38,6 +38,17 @@ def test_names_choose_columns(write: Write) -> None:
     assert FileSignals(path=path).input_files == (path,)
 
 
+def test_the_next_value_is_a_series_of_its_own(write: Write) -> None:
+    """Of 0.42, 0.5, -1 the next are 0.5, -1, and -1 for ever: an oracle sees a step ahead, and no further."""
+    path = write(GOOD)
+    source = FileSignals(path=path, names=["inference"], ahead=["inference"])
+    assert known(source, "inference.next", 600.5) == [(0, 0.5), (300, -1), (600.5, -1)]
+    assert known(source, "inference", 600.5) == [(0, 0.42), (300, 0.5), (600.5, -1)]
+    for names, told in ((["inference"], "inference.next is in the file"), (["demand"], "no such signal")):
+        with pytest.raises(InputError, match=rf"signals\.ahead: {told}\n.*'{names[0]}'"):
+            FileSignals(path=path, ahead=names).series()
+
+
 def test_no_policy_can_change_a_series(write: Write) -> None:
     """Arrays of a view are the engine's own; no signals are no mapping to trip over."""
     times, values = FileSignals(path=write(GOOD)).series()["inference"].up_to(NS_PER_S)

@@ -1,0 +1,134 @@
+"""Loans: machines of the inference pool that training may use, and which of them go back. For Lyra.
+
+In plain words: of the N machines of the inference pool, those on loan included, inference keeps what it uses
+now or will use in the next step, whichever is more, and a headroom; the others are loaned:
+
+    loanable = floor(N x (1 - max(use now, predicted use) - headroom))
+
+When more can be loaned than is, idle machines with the lowest numbers are. When less, exactly so many go
+back:
+
+1. machines without jobs;
+2. machines with flexible workers only, those with the fewest such GPUs first: their jobs shrink;
+3. machines that `artist.policies.parts.reclaiming` chooses of the others: the jobs that have base workers
+   there are preempted.
+
+Loaned machines that are not there, or take no new work, stay where they are. While jobs wait and samples
+come, the policy is called at each step, even when nothing runs: there may be more to loan.
+
+Source: Li et al., Lyra, EuroSys 2023, sections 4, 5.3 and 7.1.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import floor
+
+import numpy as np
+
+from artist.core.buckets import members_of
+from artist.core.cluster import Cluster
+from artist.core.plan import PlanBuilder
+from artist.core.view import ClusterView
+from artist.policies.parts.predictors import USE, Predictor, share_now
+from artist.policies.parts.reclaiming import Loaned, Reclaim, stopped
+from artist.policies.parts.workers import Workers
+from artist.units import seconds_to_ns
+
+TRAINING = "training"
+INFERENCE = "inference"
+ON_LOAN = "on_loan"
+_ROUNDING = 1e-9
+
+
+class Orchestrator:
+    """Moves machines between the inference pool and those on loan.
+
+    Parameters
+    ----------
+    predictor
+        Of the use of the inference machines in the next step.
+    reclaim
+        Chooses machines where jobs must be preempted.
+    headroom
+        Share of the machines that is never loaned.
+    interval_s
+        Length of a step: machines move at its multiples.
+    """
+
+    def __init__(self, predictor: Predictor, reclaim: Reclaim, headroom: float, interval_s: float) -> None:
+        self._predictor = predictor
+        self._reclaim = reclaim
+        self._headroom = headroom
+        self._step_ns = seconds_to_ns(interval_s)
+
+    def follows(self, cluster: Cluster) -> Sequence[str]:
+        """Return the names of the series that are needed on a cluster: none without an inference pool."""
+        lends = any(machine.pool in (INFERENCE, ON_LOAN) for machine in cluster.machines)
+        return (USE, *getattr(self._predictor, "follows", ())) if lends else ()
+
+    def act(self, view: ClusterView, plan: PlanBuilder, workers: Workers) -> bool:
+        """Plan loans or returns; return whether jobs are preempted, which `workers` then knows as stopped."""
+        inference, on_loan = view.in_pool(INFERENCE), view.in_pool(ON_LOAN)
+        machines = inference | on_loan
+        if not machines or view.now_ns % self._step_ns:
+            return False
+        self._ask_again(view, plan)
+        there = _accepting(view)
+        loaned = members_of(on_loan & there)
+        spare = (machines & there).bit_count() - self.kept(view, machines.bit_count())
+        more = max(spare, 0) - len(loaned)
+        if more > 0:
+            idle = (machine for machine in members_of(inference & there) if not view.jobs_on(machine))
+            _assign(plan, (machine for machine, _ in zip(idle, range(more), strict=False)), ON_LOAN)
+        return more < 0 and self._take_back(-more, loaned, plan, workers)
+
+    def _ask_again(self, view: ClusterView, plan: PlanBuilder) -> None:
+        sampled_ns = view.signals[USE].up_to(view.now_ns)[0]
+        if view.n_waiting and (not len(sampled_ns) or view.now_ns - sampled_ns[-1] < self._step_ns):
+            plan.wake_at(view.now_ns + self._step_ns)
+
+    def kept(self, view: ClusterView, machines: int) -> int:
+        """Return how many machines inference keeps, of all that are its own."""
+        use = max(share_now(view, USE), self._predictor.next_use(view))
+        return machines - max(0, floor(machines * (1 - use - self._headroom) + _ROUNDING))
+
+    def _take_back(self, n: int, loaned: list[int], plan: PlanBuilder, workers: Workers) -> bool:
+        """Return `n` of the loaned machines; return whether jobs are preempted for it."""
+        without = list(_without_base(n, loaned, workers))
+        _assign(plan, without, INFERENCE)
+        if len(without) == n:
+            return False
+        left = described(loaned, workers)
+        picked = self._reclaim.pick(n - len(without), left)
+        for job in stopped(left, picked):
+            workers.preempt(job)
+        for machine in picked:
+            workers.vacate(machine)
+        _assign(plan, picked, INFERENCE)
+        return True
+
+
+def described(loaned: Iterable[int], workers: Workers) -> Loaned:
+    """Return those of some machines that have base workers, and the jobs that these belong to."""
+    machines = [machine for machine in loaned if workers.base_on(machine)]
+    jobs = sorted({job for machine in machines for job in workers.base_on(machine)})
+    return Loaned(machines, {job: workers.jobs[job].base for job in jobs})
+
+
+def _without_base(n: int, loaned: Iterable[int], workers: Workers) -> Iterator[int]:
+    """Vacate up to `n` machines without base workers, the one with the fewest flexible GPUs first."""
+    left = [machine for machine in loaned if not workers.base_on(machine)]
+    for _ in range(min(n, len(left))):
+        machine = min(left, key=lambda machine: (sum(workers.flexible_on(machine).values()), machine))
+        left.remove(machine)
+        workers.vacate(machine)
+        yield machine
+
+
+def _accepting(view: ClusterView) -> int:
+    """Return the machines that are there and take new work, as a set of `artist.core.buckets`."""
+    return int.from_bytes(np.packbits(view.accepts, bitorder="little").tobytes(), "little")
+
+
+def _assign(plan: PlanBuilder, machines: Iterable[int], pool: str) -> None:
+    for machine in machines:
+        plan.assign(machine, pool)

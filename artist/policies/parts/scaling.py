@@ -1,0 +1,276 @@
+"""Scaling: how many workers beyond their base demand elastic jobs get. For Lyra and the schemes beside it.
+
+A policy takes the name of a shipped rule, or a rule of the user's own. Workers are counted in steps of the
+demand: on GPUs that are worth half, one of a fungible job takes twice the GPUs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Annotated, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import PlainValidator
+
+from artist.core.job import Demand
+from artist.core.view import ClusterView
+from artist.errors import PlanError
+from artist.policies.parts.knapsack import multiple_choice
+from artist.policies.parts.parameters import check_part, class_name
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Growing(NamedTuple):
+    """An elastic job that holds its base demand, on GPUs of one type.
+
+    Attributes
+    ----------
+    job
+        Its number.
+    held
+        Workers that it holds now beyond its base demand.
+    base_ns
+        Believed time of the rest of its work at base demand.
+    gpus
+        GPUs of 1, 2, ... workers more than its base demand, up to the most it may have, shape (most,).
+    reduction_ns
+        By how much these shorten `base_ns`, shape (most,).
+    """
+
+    job: int
+    held: int
+    base_ns: float
+    gpus: Ints
+    reduction_ns: Floats
+
+
+class Scaling(Protocol):
+    """A rule that says how many workers beyond base demand jobs get."""
+
+    def extra(self, capacity: int, jobs: Sequence[Growing], *, pending: bool) -> list[int]:
+        """Return the workers of each job beyond its base demand, those that it holds included.
+
+        Parameters
+        ----------
+        capacity
+            GPUs that they may take together: idle ones, and those that they hold beyond base demand.
+        jobs
+            On GPUs of one type, in order of arrival.
+        pending
+            Whether a job waits for its base demand.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedScaling:
+    """A shipped rule, as a function of capacity, jobs and whether a job waits."""
+
+    rule: Callable[[int, Sequence[Growing], bool], list[int]]
+
+    def extra(self, capacity: int, jobs: Sequence[Growing], *, pending: bool) -> list[int]:
+        """Return the workers of each job beyond its base demand."""
+        return self.rule(capacity, jobs, pending)
+
+
+def _knapsack(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
+    """Shorten the rest of all jobs together as much as can be; ties as in `multiple_choice`.
+
+    Source: Lyra, section 5.2, phase two.
+    """
+    return [item + 1 for item in multiple_choice(capacity, [(j.gpus, j.reduction_ns) for j in jobs])]
+
+
+def _marginal_gain(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
+    """Give one worker at a time to the job that gains most throughput per GPU; ties to the earlier job.
+
+    Throughput is relative to that of the job at base demand, since iterations of several models have no
+    common unit. A job whose next worker does not fit, or would slow it down, gets no more.
+
+    Source: Hwang et al., AFS, NSDI 2021, as Lyra, section 7.1, has it: base demands are given first.
+    """
+    extra = [0] * len(jobs)
+    gains = [_gains_per_gpu(job) for job in jobs]
+    heap = [(-of_job[0], place) for place, of_job in enumerate(gains) if of_job]
+    heapify(heap)
+    while heap:
+        gain, place = heappop(heap)
+        gpus, count = jobs[place].gpus, extra[place]
+        more = int(gpus[count] - gpus[count - 1]) if count else int(gpus[0])
+        if more > capacity or gain >= 0:
+            continue
+        capacity -= more
+        extra[place] = count + 1
+        if count + 1 < len(gpus):
+            heappush(heap, (-gains[place][count + 1], place))
+    return extra
+
+
+def _gains_per_gpu(job: Growing) -> list[float]:
+    """Return the throughput that each worker adds, over that at base demand, for each of its GPUs."""
+    throughput = job.base_ns / (job.base_ns - job.reduction_ns)
+    more_gpus = np.maximum(np.diff(job.gpus, prepend=0), 1)
+    gains: list[float] = (np.diff(throughput, prepend=1.0) / more_gpus).tolist()
+    return gains
+
+
+def _idle(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
+    """Let jobs have all they may, in order of arrival, but none anything while a job waits.
+
+    Source: Gandiva, as Lyra, section 7.1, has it.
+    """
+    extra = []
+    for job in jobs:
+        count = 0 if pending else int(np.searchsorted(job.gpus, capacity, side="right"))
+        extra.append(count)
+        capacity -= int(job.gpus[count - 1]) if count else 0
+    return extra
+
+
+def _none(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
+    """Leave all jobs at base demand."""
+    return [0] * len(jobs)
+
+
+SCALINGS: Mapping[str, Scaling] = {
+    "knapsack": ShippedScaling(_knapsack),  # Lyra
+    "marginal_gain": ShippedScaling(_marginal_gain),  # AFS
+    "idle": ShippedScaling(_idle),  # Gandiva
+    "none": ShippedScaling(_none),
+}
+AnyScaling = Annotated[str | Scaling, PlainValidator(lambda value: check_part(value, SCALINGS, "extra"))]
+
+
+class OwnScaling:
+    """A rule of the user's own, whose answers are checked."""
+
+    def __init__(self, scaling: Scaling) -> None:
+        self._scaling = scaling
+
+    def extra(self, capacity: int, jobs: Sequence[Growing], *, pending: bool) -> list[int]:
+        """Return the workers of each job beyond its base demand.
+
+        Raises
+        ------
+        PlanError
+            If there are not as many as jobs, a job gets more than it may have, or all more than there is.
+        """
+        found = list(self._scaling.extra(capacity, jobs, pending=pending))
+        if len(found) != len(jobs):
+            raise self._wrong(f"{len(found)} numbers for {len(jobs)} jobs")
+        for job, count in zip(jobs, found, strict=True):
+            if not (isinstance(count, int) and 0 <= count <= len(job.gpus)):
+                raise self._wrong(f"{count!r} workers for job {job.job}, 0 to {len(job.gpus)} are allowed")
+        gpus = sum(int(job.gpus[count - 1]) for job, count in zip(jobs, found, strict=True) if count)
+        if gpus > capacity:
+            raise self._wrong(f"workers of {gpus} GPUs, {capacity} are there")
+        return found
+
+    def _wrong(self, what: str) -> PlanError:
+        return PlanError(f"scaling {class_name(self._scaling)}: extra returned {what}")
+
+
+def scaling_of(scaling: str | Scaling) -> Scaling:
+    """Return a shipped rule by name, one of the user's own with its answers checked."""
+    return SCALINGS[scaling] if isinstance(scaling, str) else OwnScaling(scaling)
+
+
+def counts_from(demand: Demand, *, requested: bool) -> range:
+    """Return the GPUs of an elastic job from its base demand up, in those that `Demand.gpus` holds for.
+
+    Parameters
+    ----------
+    requested
+        Whether the base demand is what the job asks for, the next lower count that it may have; else the
+        least that it may have.
+    """
+    counts = demand.targets()
+    if not requested:
+        return counts
+    return counts[max(0, (demand.gpus - counts.start) // counts.step) :]
+
+
+class _Known(NamedTuple):
+    """What is remembered of all jobs of one demand and model on one type of GPU.
+
+    Attributes
+    ----------
+    base
+        Time of the work at base demand / time on the GPUs asked for, without communication.
+    gpus
+        As in `Growing`, shape (most,).
+    saved
+        `Growing.reduction_ns` / the believed time on the GPUs asked for, shape (most,).
+    """
+
+    base: float
+    gpus: Ints
+    saved: Floats
+
+
+class Reductions:
+    """What workers beyond the base demand are worth to jobs.
+
+    The value of workers is the reduction of the believed time of the rest of the job's work against that at
+    base demand (Lyra, section 5.2, where it is that of the whole job). How the time of an iteration depends
+    on the GPUs, with what scaling loses and the network costs, is asked for once for each demand, model and
+    type of GPU; jobs on GPUs of several types count as if all were of the type asked about. A policy that
+    uses it must declare to know durations, iterations, models and performance.
+
+    Parameters
+    ----------
+    requested
+        Whether the base demand is what the job asks for; else the least that it may have.
+    """
+
+    def __init__(self, *, requested: bool = False) -> None:
+        self._requested = requested
+        self._known: dict[tuple[Demand, str, str], _Known] = {}
+
+    def growing(
+        self, view: ClusterView, gpu_type: str, jobs: Sequence[int], held: Sequence[int]
+    ) -> list[Growing]:
+        """Return elastic jobs as they may grow on GPUs of a type.
+
+        Parameters
+        ----------
+        jobs, held
+            Jobs, and the workers beyond base demand that they hold now.
+        """
+        if not jobs:
+            return []
+        columns = view.columns(jobs)
+        known = [
+            self._of(view, job, model, gpu_type)
+            for job, model in zip(jobs, columns.model.tolist(), strict=True)
+        ]
+        sizes = [len(k.gpus) for k in known]
+        left_ns = columns.remaining_ns.astype(np.float64)
+        saved = np.repeat(left_ns, sizes) * np.concatenate([k.saved for k in known])
+        base = (left_ns * np.array([k.base for k in known])).tolist()
+        found, start = [], 0
+        for job, workers, base_ns, of_job, size in zip(jobs, held, base, known, sizes, strict=True):
+            found.append(Growing(job, workers, base_ns, of_job.gpus, saved[start : start + size]))
+            start += size
+        return found
+
+    def _of(self, view: ClusterView, job: int, model: str, gpu_type: str) -> _Known:
+        key = (view.demand(job), model, gpu_type)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._ask(view, job, gpu_type)
+        return known
+
+    def _ask(self, view: ClusterView, job: int, gpu_type: str) -> _Known:
+        cluster, demand = view.cluster, view.demand(job)
+        worth = cluster.worth_of[gpu_type]
+        there = int(cluster.gpus[cluster.of_type[gpu_type]].sum())
+        counts = [demand.gpus_at(worth, target) for target in counts_from(demand, requested=self._requested)]
+        counts = counts[:1] + [count for count in counts[1:] if count <= there]
+        times = view.performance.at_gpus(job, counts, cluster.type_sets[gpu_type])
+        column = view.columns([job])
+        ratios = times * (float(column.iterations[0]) / float(column.ideal_ns[0]))
+        gpus = np.array(counts, dtype=np.int64)
+        return _Known(float(ratios[0]), gpus[1:] - gpus[0], ratios[0] - ratios[1:])

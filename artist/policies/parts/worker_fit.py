@@ -1,0 +1,69 @@
+"""Best fit, worker by worker: each goes to the machine in use that fits it best, else to an empty one.
+
+Source: Lyra, section 5.3 (best-fit decreasing; the jobs come in an order of the policy's).
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+
+from artist.core.buckets import first_of
+
+
+def largest_of(sizes: Sequence[int], usable: int) -> int:
+    """Return the GPUs of the largest of some machines, 0 if there is none.
+
+    Parameters
+    ----------
+    sizes
+        As `artist.core.cluster.Cluster.size_sets`.
+    """
+    return next((size for size in range(len(sizes) - 1, 0, -1) if sizes[size] & usable), 0)
+
+
+def fit_workers(
+    sets: list[int], sizes: Sequence[int], usable: int, need: int, worker: int
+) -> tuple[dict[int, int], int]:
+    """Place workers one by one; return their GPUs by machine, and the GPUs for which there was no room.
+
+    The last worker may be smaller than the others, and none is larger than the largest machine. Where one
+    finds no room, no other is tried.
+
+    Parameters
+    ----------
+    sets
+        Machines by free GPUs, as `artist.core.buckets.Buckets.sets`; changed to what is left.
+    sizes
+        Machines by GPUs, free or not, as `artist.core.cluster.Cluster.size_sets`.
+    usable
+        The machines that may serve.
+    need, worker
+        GPUs in all, and of a worker.
+    """
+    taken: dict[int, int] = {}
+    worker = min(worker, largest_of(sizes, usable & reduce(or_, sets))) or 1
+    while need:
+        size = min(worker, need)
+        found = _best(sets, sizes, usable, size)
+        if found is None:
+            break
+        machine, free = found
+        gpus = min(free - free % size, need - need % size)  # the next worker fits nowhere better
+        sets[free] ^= 1 << machine
+        sets[free - gpus] |= 1 << machine
+        taken[machine] = taken.get(machine, 0) + gpus
+        need -= gpus
+    return taken, need
+
+
+def _best(sets: Sequence[int], sizes: Sequence[int], usable: int, size: int) -> tuple[int, int] | None:
+    """Return the machine in use with the fewest free GPUs that are enough, else such an empty one."""
+    empty: tuple[int, int] | None = None
+    for free in range(size, len(sets)):
+        there = sets[free] & usable
+        if there:
+            in_use = there & ~sizes[free]
+            if in_use:
+                return first_of(in_use), free
+            empty = empty or (first_of(there), free)
+    return empty

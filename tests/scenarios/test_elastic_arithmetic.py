@@ -1,0 +1,189 @@
+"""Elastic jobs through the engine: Tables 2 to 4 and Figure 6 of the Lyra paper, and what is believed."""
+
+import numpy as np
+import pytest
+
+from artist.core.cluster import Cluster, Machine
+from artist.engine.belief import Belief
+from artist.performance.effects.compute import Compute
+from artist.performance.estimates import Estimates
+from artist.performance.placed import PlacedPerformance
+from artist.policies.parts.scaling import SCALINGS, Reductions
+from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
+from netmodels.zero import ZeroModel
+
+TABLE_2 = [job("a", 6, 50, min_gpus=2, max_gpus=6), job("b", 6, 20, min_gpus=2, max_gpus=6)]
+TABLE_4 = [job("a", 3, 100, min_gpus=2, max_gpus=3), job("b", 6, 20, min_gpus=2, max_gpus=6)]
+
+
+class Forced:
+    """Starts both jobs with the workers that a test says; the one that is left then gets its most."""
+
+    on_events, interval_s = True, None
+
+    def __init__(self, *workers):
+        self.workers = workers
+
+    def decide(self, view):
+        plan = view.plan()
+        jobs = view.jobs.job.tolist()
+        counts = self.workers if len(jobs) == 2 else [view.demand(j).max_gpus for j in jobs]
+        for j, count in zip(jobs, counts, strict=True):
+            plan.place(j, on((0, count)))
+        return plan.done()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "workers", "jct_s"),
+    [
+        (TABLE_2, (6, 2), (50, 53.33)),  # b: 100 of 120 worker-seconds done at 50, 20 / 6 more
+        (TABLE_2, (2, 6), (63.33, 20)),  # a: 40 of 300 done at 20, 260 / 6 more
+        (TABLE_2, (4, 4), (60, 30)),  # b: 120 / 4; a: 120 of 300 done at 30, 180 / 6 more
+        (TABLE_2, (5, 3), (56.67, 40)),  # the knapsack's: b: 120 / 3; a: 200 done at 40, 100 / 6 more
+        (TABLE_4, (3, 5), (100, 24)),  # the knapsack's, and "a favored": b: 120 / 5
+        (TABLE_4, (2, 6), (106.67, 20)),  # b favored; a: 40 of 300 done at 20, 260 / 3 more
+    ],
+)
+def test_tables_3_and_4(jobs, workers, jct_s):
+    """8 workers: a has 300, b 120 worker-seconds of work, and progress is proportional to workers."""
+    result, _ = run_checked(jobs, tiny_cluster(1, 8), Forced(*workers))
+    assert seconds(result, "finish_ns") == pytest.approx(jct_s, abs=0.005)
+
+
+class Asks(Scripted):
+    """Starts jobs at base demand at 0, each on a machine of its own; notes what workers are worth at `at`."""
+
+    knows_iterations = knows_models = knows_performance = True
+
+    def __init__(self, *at, gpu_type="gpu", gpus=None, **options):
+        self.found = []
+        self._reductions = Reductions(**options)
+        self._gpu_type = gpu_type
+        self._gpus = gpus
+        super().__init__({0: self._start} | dict.fromkeys(at, self._ask))
+
+    def _start(self, view, plan):
+        for j in view.jobs.job.tolist():
+            plan.place(j, on((j, self._gpus or view.demand(j).min_gpus)))
+        self._ask(view, plan)
+
+    def _ask(self, view, plan):
+        jobs = view.jobs.job.tolist()
+        self.found.append(self._reductions.growing(view, self._gpu_type, jobs, [0] * len(jobs)))
+
+
+def believed(jobs, cluster, *at, performance=None, estimates=None, **asks):
+    """Return what is believed at 0 and at some times in s, and the finish times in s."""
+    policy = Asks(*at, **asks)
+    options = {"estimates": estimates} if estimates else {}
+    result, _ = run_checked(jobs, cluster, policy, performance or linear(), **options)
+    return policy.found, seconds(result, "finish_ns")
+
+
+def linear(**compute):
+    """Return linear scaling of compute, but for what is given, and no communication."""
+    return PlacedPerformance(ZeroModel(), None, None, None, compute=Compute(**compute))
+
+
+def reductions_s(growing):
+    return [(g.reduction_ns / 1e9).round(2).tolist() for g in growing]
+
+
+def test_figure_6():
+    """a: 300 worker-seconds, 150 s on 2, 100 on 3; b: 120, 60 s on 2, then 40, 30, 24, 20."""
+    (found,), _ = believed(TABLE_4, tiny_cluster(2, 8))
+    assert reductions_s(found) == [[50], [20, 30, 36, 40]]
+    assert [g.base_ns / 1e9 for g in found] == [150, 60]
+    assert SCALINGS["knapsack"].extra(4, found, pending=False) == [1, 3]  # workers (3, 5)
+    (found,), _ = believed(TABLE_2, tiny_cluster(2, 8))
+    assert reductions_s(found) == [[50, 75, 90, 100], [20, 30, 36, 40]]
+    assert SCALINGS["knapsack"].extra(4, found, pending=False) == [3, 1]  # workers (5, 3)
+
+
+def test_the_value_is_that_of_the_rest_of_the_work():
+    """At 30 both have done 60 worker-seconds: a has 240 left, 120 s, 80 on 3; b 60: 30, 20, 15, 12, 10."""
+    (_, found), _ = believed(TABLE_4, tiny_cluster(2, 8), 30)
+    assert reductions_s(found) == [[40], [10, 15, 18, 20]]
+
+
+def test_values_do_not_depend_on_what_is_held():
+    """Against the time at base demand: a job that has 3 workers from the start has the same reductions."""
+    (found, _), finish_s = believed(TABLE_4[:1], tiny_cluster(1, 8), 30, gpus=3)
+    assert (reductions_s(found), finish_s) == ([[50]], [100])
+
+
+def test_a_worker_beyond_the_base_brings_less_where_scaling_is_imperfect():
+    """Loss 0.2: 6 workers do as much as 2 + 4 x 0.8 = 5.2, so the work of b is 104, and 2 take 52 s.
+
+    3 workers do 2.8, 37.14 s; 4 do 3.6, 28.89 s; 5 do 4.4, 23.64 s; 6 do 5.2, 20 s.
+    """
+    (found,), finish_s = believed(TABLE_4[1:], tiny_cluster(1, 8), performance=linear(scaling_loss=0.2))
+    assert finish_s == [52]
+    assert reductions_s(found) == [[14.86, 23.11, 28.36, 32]]
+    assert [len(g.gpus) for g in found] == [4]
+
+
+T4 = Cluster([Machine("t", 0, "t", 16, "T4", speed=1 / 12, worth=0.5)])
+ON_V100 = {"fungible": True, "measured_speed": 0.25, "measured_worth": 1}
+
+
+def test_workers_on_gpus_worth_half_take_twice_as_many():
+    """100 s on 8 V100 are 800 V100-seconds: 300 s on 8 T4, 200 on 12, 150 on 16 (a third of the speed)."""
+    elastic = job("a", 8, 100, min_gpus=4, max_gpus=8, step=2, **ON_V100)
+    (found,), finish_s = believed([elastic], T4, gpu_type="T4", gpus=16)
+    assert finish_s == [150]
+    assert reductions_s(found) == [[100, 150]]
+    assert found[0].gpus.tolist() == [4, 8]
+    assert found[0].base_ns == 300e9
+
+
+def test_no_more_workers_than_gpus_of_the_type():
+    """4 to 16 V100 are 8 to 32 T4, of which there are 16: four workers more than the base, not twelve."""
+    elastic = job("a", 8, 100, min_gpus=4, max_gpus=16, **ON_V100)
+    (found,), _ = believed([elastic], T4, gpu_type="T4", gpus=16)
+    assert found[0].gpus.tolist() == [2, 4, 6, 8]
+
+
+def test_the_base_demand_may_be_what_is_asked_for():
+    """Asked 3 of 2 to 4: 60 worker-seconds, 20 s on 3, 15 on 4; from the least: 30, 20, 15."""
+    elastic = [job("a", 3, 20, min_gpus=2, max_gpus=4)]
+    (found,), _ = believed(elastic, tiny_cluster(1, 8), requested=True)
+    assert (reductions_s(found), found[0].base_ns) == ([[5]], 20e9)
+    (found,), _ = believed(elastic, tiny_cluster(1, 8), requested=False)
+    assert (reductions_s(found), found[0].base_ns) == ([[10, 15]], 30e9)
+
+
+def test_communication_counts():
+    """Twice as long beyond 4 GPUs: 60, 40, 30 s, then 48 and 40; the fourth worker is the better one."""
+    slow = PlainPerformance(lambda spec, allocation: 2.0 if allocation.gpus > 4 else 1.0)
+    (found,), _ = believed(TABLE_4[1:], tiny_cluster(1, 8), performance=slow)
+    assert reductions_s(found) == [[20, 30, 12, 20]]
+
+
+class Twice(Estimates):
+    """Every job is believed to take twice as long."""
+
+    def factors(self, jobs):
+        return np.full(len(jobs), 2.0)
+
+
+def test_what_is_believed_counts_once():
+    """Believed twice as long, a is worth 100, b 40, 60, 72, 80."""
+    (found,), _ = believed(TABLE_4, tiny_cluster(2, 8), estimates=Twice())
+    assert reductions_s(found) == [[100], [40, 60, 72, 80]]
+
+
+def test_how_a_demand_scales_is_asked_for_once(monkeypatch):
+    """Of three jobs two have one demand: two questions at 0, none at 5.
+
+    The third has its own value: 21,720 - 10 worker-seconds left, 10,855 s on 2, 7236.67 on 3.
+    """
+    asked = []
+    at_gpus = Belief.at_gpus
+    monkeypatch.setattr(
+        Belief, "at_gpus", lambda self, job, *rest: asked.append(job) or at_gpus(self, job, *rest)
+    )
+    longer = job("c", 6, 3620, min_gpus=2, max_gpus=6)
+    (_, found), _ = believed([*TABLE_4, longer], tiny_cluster(3, 8), 5)
+    assert asked == [0, 1]
+    assert reductions_s(found)[2] == [3618.33, 5427.5, 6513, 7236.67]

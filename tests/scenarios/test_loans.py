@@ -1,0 +1,257 @@
+"""Loans and returns of whole machines, under a policy that puts its jobs where a test says."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.events import Change, Finish, MachineEvent, Start, Stop
+from artist.engine.overheads import Overheads
+from artist.errors import InputError, PlanError, StuckError
+from artist.policies.parts.loans import INFERENCE, ON_LOAN, TRAINING, Orchestrator
+from artist.policies.parts.predictors import predictor_of
+from artist.policies.parts.reclaiming import reclaim_of
+from artist.policies.parts.workers import Workers
+from artist.run.followed import check_signals
+from artist.testing.tiny import job, on, run_checked, seconds
+from artist.units import seconds_to_ns
+from artist.workload.signals import Series
+
+ELASTIC = {"min_gpus": 2, "max_gpus": 8}
+
+
+def two_pools(training=2, inference=10, gpus=2):
+    """Return machines of two GPUs: first those of the training pool, then those of the inference pool."""
+    pools = [TRAINING] * training + [INFERENCE] * inference
+    return Cluster([Machine(f"m{i}", 0, "box", gpus, pool=pool) for i, pool in enumerate(pools)])
+
+
+def uses(*values, ahead=True):
+    """Return the use of the inference machines every 300 s, and one step ahead; the last one stays."""
+    times = np.arange(len(values)) * seconds_to_ns(300)
+    named = {"inference": Series(times, np.array(values, dtype=np.float64))}
+    if ahead:
+        named["inference.next"] = Series(times, np.array([*values[1:], values[-1]], dtype=np.float64))
+    return named
+
+
+class Lender:
+    """Starts each job on its base workers as soon as these are free, with the flexible ones that it is given.
+
+    Parameters
+    ----------
+    base, flexible
+        GPUs by machine, by job.
+    """
+
+    on_events, interval_s = True, 300
+
+    def __init__(self, base=None, flexible=None, headroom=0.0, predictor="oracle", reclaim="server_fraction"):
+        self.base, self.flexible = base or {}, flexible or {}
+        self.orchestrator = Orchestrator(predictor_of(predictor), reclaim_of(reclaim), headroom, 300)
+        self.workers = None
+        self.preempting = []
+
+    def decide(self, view):
+        """Carry out the orchestrator's moves on the grid, and start what waits."""
+        plan = view.plan()
+        self.workers = workers = self.workers or Workers(view.cluster)
+        for event in view.news:
+            if isinstance(event, Finish) or (isinstance(event, Stop) and event.reason == "evicted"):
+                workers.end(event.job)
+        if self.orchestrator.act(view, plan, workers):
+            self.preempting.append(view.now_ns / 1e9)
+            plan.wake_at(view.now_ns)
+        for number in workers.stopped:
+            plan.stop(number)
+        self._start(view, plan)
+        for number in workers.changed:
+            held = workers.jobs[number]
+            gpus = {m: held.base.get(m, 0) + held.flexible.get(m, 0) for m in {**held.base, **held.flexible}}
+            plan.place(number, on(*sorted(gpus.items())))
+        workers.stopped.clear()
+        workers.changed.clear()
+        return plan.done()
+
+    def _start(self, view, plan):
+        taken = {m for number in self.workers.jobs for m in self.workers.jobs[number].base}
+        pools = dict(enumerate(view.pools)) | dict(plan.assigns)
+        for number in view.waiting.job.tolist():
+            base = self.base.get(number, {0: view.demand(number).gpus})
+            if taken.isdisjoint(base) and all(pools[m] != INFERENCE for m in base):
+                self.workers.start(number, view.demand(number), base)
+                self.workers.jobs[number].steps = range(9)
+                self.workers.grow(number, self.flexible.get(number, {}))
+                self.workers.changed[number] = None
+                taken.update(base)
+
+
+def run(policy, jobs, signals, cluster=None, **options):
+    """Return the result, and the changes of pools, stops and changes of GPUs as (time in s, ...)."""
+    result, events = run_checked(jobs, cluster or two_pools(), policy, signals=signals, **options)
+    moved, stops, changes = [], [], []
+    for event in events:
+        at = event.time_ns / 1e9
+        if isinstance(event, MachineEvent) and event.how == "assign":
+            moved.append((at, event.machine, event.pool))
+        elif isinstance(event, Stop):
+            stops.append((at, event.job))
+        elif isinstance(event, Start | Change):
+            changes.append((at, event.job, event.allocation.gpu_map()))
+    return result, moved, stops, changes
+
+
+def test_the_idle_machines_with_the_lowest_numbers_are_loaned():
+    """10 machines, 0.5 in use, headroom 0.02: floor(10 x 0.48) = 4; from 300 s on floor(10 x 0.98 - 3) = 6.
+
+    At 0 the oracle sees 0.3 coming, but 0.5 is in use.
+    """
+    _, moved, _, _ = run(Lender(headroom=0.02), [job("a", 2, 700)], uses(0.5, 0.3))
+    assert moved == [(0, m, ON_LOAN) for m in (2, 3, 4, 5)] + [(300, m, ON_LOAN) for m in (6, 7)]
+
+
+def test_what_is_predicted_goes_back_a_step_ahead():
+    """0.5 in use, 0.8 at 600 s: with the oracle 3 of 5 go back at 300 s, without it at 600 s.
+
+    The autoregressive predictor has three samples and takes the next for the last.
+    """
+    for predictor, at in (("oracle", 300), ("autoregressive", 600)):
+        policy = Lender(predictor=predictor)
+        _, moved, _, _ = run(policy, [job("a", 2, 700)], uses(0.5, 0.5, 0.8))
+        assert moved[5:] == [(at, m, INFERENCE) for m in (2, 3, 4)]
+
+
+@pytest.mark.parametrize(("use", "headroom", "kept"), [(0.48, 0.02, 50), (0.42, 0.02, 44), (0.99, 0.02, 100)])
+def test_the_floor_is_not_fooled_by_binary_fractions(use, headroom, kept):
+    """100 x (1 - 0.48 - 0.02) is 50, not 49; 100 x (1 - 0.42 - 0.02) is 56, not 57; and never less than 0."""
+    orchestrator = Lender(headroom=headroom).orchestrator
+
+    class View:
+        now_ns, signals = 0, uses(use)
+
+    assert orchestrator.kept(View(), 100) == kept
+
+
+def test_machines_without_jobs_go_back_first():
+    """A holds 2, the lowest; of 2 to 6 two go back at 300 s: 3 and 4. Nothing happens to a."""
+    policy = Lender({0: {2: 2}})
+    _, moved, stops, changes = run(policy, [job("a", 2, 700)], uses(0.5, 0.5, 0.7))
+    assert moved[5:] == [(300, 3, INFERENCE), (300, 4, INFERENCE)]
+    assert (stops, changes) == ([], [(0, 0, {2: 2})])
+    assert policy.preempting == []
+
+
+def test_the_flexible_group_alone_is_enough():
+    """5 on loan: 2 base workers of a, 3 and 4 flexible (2 + 1 GPUs), 5 and 6 idle; three go back at 300 s.
+
+    5 and 6, then 4, which has the fewest flexible GPUs: a shrinks from 5 GPUs to 4 and is not preempted.
+    """
+    policy = Lender({0: {2: 2}}, {0: {3: 2, 4: 1}})
+    _, moved, stops, changes = run(policy, [job("a", 2, 2000, **ELASTIC)], uses(0.5, 0.5, 0.8))
+    assert moved[5:] == [(300, m, INFERENCE) for m in (5, 6, 4)]
+    assert (stops, changes) == ([], [(0, 0, {2: 2, 3: 2, 4: 1}), (300, 0, {2: 2, 3: 2})])
+
+
+def test_the_flexible_group_is_not_enough():
+    """4 of 5 go back: 5 and 6 idle, 4 flexible, and one of 2 (a's base) and 3 (b, and a flexible one of a).
+
+    Both cost 1 and vacate nothing of base workers elsewhere: 2, so a stops, flexible worker and all, after
+    300 s x 4 / 2 = 600 of its 2000 iterations. It loses all of them, and cannot start: 2 is gone.
+    From 1500 s on 0.5 is in use: 2, 4, 5 and 6 are loaned again, and a starts with its 4 GPUs after 63 s.
+    """
+    policy = Lender({0: {2: 2}, 1: {3: 1}}, {0: {3: 1, 4: 1}})
+    jobs = [job("a", 2, 2000, **ELASTIC), job("b", 1, 1000)]
+    signals = uses(0.5, 0.5, 0.9, 0.9, 0.9, 0.5)
+    overheads = Overheads(on_stop="lose_all", resume_s=63, restart_s=63)
+    result, moved, stops, changes = run(policy, jobs, signals, overheads=overheads)
+    assert moved[5:9] == [(300, m, INFERENCE) for m in (5, 6, 4, 2)]
+    assert (stops, policy.preempting) == ([(300, 0)], [300])
+    assert moved[9:] == [(1500, m, ON_LOAN) for m in (2, 4, 5, 6)]
+    assert changes == [(0, 0, {2: 2, 3: 1, 4: 1}), (0, 1, {3: 1}), (1500, 0, {2: 2, 3: 1, 4: 1})]
+    assert result.columns["lost_ns"].tolist() == [300 * 10**9, 0]
+    assert seconds(result, "queueing_ns") == [1200, 0]
+    assert seconds(result, "finish_ns") == [1500 + 63 + 1000, 1000]  # 2000 / 2 on twice the GPUs
+
+
+def test_a_worker_on_two_machines_goes_from_both():
+    """Workers of 2 GPUs: a's flexible one has a GPU on 3 and on 4. When 4 goes back, 3 is left as well."""
+    policy = Lender({0: {2: 2}}, {0: {3: 1, 4: 1}})
+    start = policy._start
+
+    def start_in_twos(view, plan):
+        start(view, plan)
+        for held in policy.workers.jobs.values():
+            held.steps = (0, 2, 4, 6)
+
+    policy._start = start_in_twos
+    jobs = [job("a", 2, 2000, min_gpus=2, max_gpus=8, step=2), job("b", 2, 2000), job("c", 2, 2000)]
+    policy.base |= {1: {5: 2}, 2: {6: 2}}
+    _, moved, stops, changes = run(policy, jobs, uses(0.5, 0.5, 0.6))
+    assert moved[5:] == [(300, 3, INFERENCE)]
+    assert (stops, changes[-1]) == ([], (300, 0, {2: 2}))
+
+
+def test_a_machine_loaned_is_used_in_the_same_plan():
+    """At 0 s machine 2 is loaned, and a starts there at 0 s."""
+    _, moved, _, changes = run(Lender({0: {2: 2}}), [job("a", 2, 10)], uses(0.9))
+    assert (moved, changes) == ([(0, 2, ON_LOAN)], [(0, 0, {2: 2})])
+
+
+def test_machines_that_take_no_new_work_are_left_alone():
+    """2 to 6 are loaned; 3 is leaving and 4 has failed when three must go back: 2, 5 and 6; 3 and 4 stay.
+
+    All 10 belong to inference, which keeps 8; 8 take work, so none may stay on loan.
+    """
+    events = [
+        CapacityEvent(seconds_to_ns(100), "leave", 3, deadline_ns=seconds_to_ns(650)),
+        CapacityEvent(seconds_to_ns(100), "fail", 4),
+    ]
+    policy = Lender({0: {3: 2}})
+    _, moved, stops, _ = run(policy, [job("a", 2, 600)], uses(0.5, 0.5, 0.8), capacity_events=events)
+    assert moved[5:] == [(300, m, INFERENCE) for m in (2, 5, 6)]
+    assert stops == []
+
+
+def test_a_failure_in_the_inference_pool_calls_machines_back():
+    """11 fails at 100 s: of 9 machines inference keeps 5, so one of 5 on loan goes back at 300 s: 2."""
+    events = [CapacityEvent(seconds_to_ns(100), "fail", 11)]
+    _, moved, _, _ = run(Lender(), [job("a", 2, 600)], uses(0.5), capacity_events=events)
+    assert moved[5:] == [(300, 2, INFERENCE)]
+
+
+def test_without_an_inference_pool_no_series_is_asked_for():
+    """A cluster of one pool, and no signals: the orchestrator has nothing to do."""
+    _, moved, _, _ = run(Lender(), [job("a", 2, 10)], {}, two_pools(inference=0))
+    assert moved == []
+
+
+def test_a_missing_series_says_what_to_set():
+    """The oracle needs the series ahead."""
+    with pytest.raises(PlanError, match=r"signal 'inference.next'; there is inference \(signals=inference"):
+        run(Lender(), [job("a", 2, 10)], uses(0.5, ahead=False))
+
+
+def test_a_job_that_waits_for_loans_is_not_stuck():
+    """Nothing runs and nothing is due, but machine 2 can be loaned at 900 s; without more samples: stuck."""
+    result, _, _, _ = run(Lender({0: {2: 2}}), [job("a", 2, 10, at=50)], uses(1, 1, 1, 0.9))
+    assert seconds(result, "finish_ns") == [910]
+    with pytest.raises(StuckError, match=r"^stuck at"):
+        run(Lender({0: {2: 2}}), [job("a", 2, 10, at=50)], uses(1, 1, 1))
+
+
+def test_the_series_needed_are_known_before_the_clock_starts():
+    """The oracle needs two series, the autoregressive predictor one; without an inference pool none."""
+    own = SimpleNamespace(next_use=lambda view: 0.5, follows=("mine",))
+    needed = {"oracle": ["inference", "inference.next"], "autoregressive": ["inference"]}
+    for predictor, names in needed.items():
+        orchestrator = Lender(predictor=predictor).orchestrator
+        assert list(orchestrator.follows(two_pools())) == names
+        assert list(orchestrator.follows(two_pools(inference=0))) == []
+    assert list(Lender(predictor=own).orchestrator.follows(two_pools())) == ["inference", "mine"]
+    policy = SimpleNamespace(follows=Lender().orchestrator.follows)
+    check_signals(policy, two_pools(), uses(0.5))
+    check_signals(SimpleNamespace(), two_pools(), {})
+    told = r"^signals: .*\n *found 'inference'; allowed: inference.next as well"
+    with pytest.raises(InputError, match=told):
+        check_signals(policy, two_pools(), uses(0.5, ahead=False))
