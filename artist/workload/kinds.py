@@ -1,0 +1,70 @@
+"""Which jobs are elastic, fungible or heterogeneous, or write checkpoints (the Lyra paper, section 7.1).
+
+Each kind is drawn from a generator of its own, so that scenarios share jobs, arrivals and run times, and a
+larger share contains all jobs of a smaller one.
+"""
+
+import numpy as np
+
+from artist.randomness import child_generator
+
+TRAINING_GPU = "V100"
+
+
+def first_share(order: np.ndarray, share: float, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return whether each job is among the first of an order that make up a share, (n_jobs,) bool.
+
+    Parameters
+    ----------
+    order
+        Numbers of the jobs, (n_jobs,).
+    share
+        Of the jobs; or, where given, of the sum of `weights`, (n_jobs,), which the chosen do not exceed.
+    """
+    chosen = np.zeros(len(order), dtype=bool)
+    if weights is None:
+        chosen[order[: round(share * len(order))]] = True
+    else:
+        chosen[order] = np.cumsum(weights[order]) <= share * weights.sum() * (1 + 1e-12)
+    return chosen
+
+
+def draw(name: str, seed: int, share: float, jobs: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Draw the jobs of one kind, (n_jobs,) bool; parameters as of `first_share`."""
+    return first_share(child_generator(seed, f"lyra.{name}").permutation(jobs), share, weights)
+
+
+def draw_elastic(likely: np.ndarray, share: float | None, seed: int) -> np.ndarray:
+    """Draw the elastic jobs, (n_jobs,) bool: those that are `likely`, (n_jobs,), before all others.
+
+    Parameters
+    ----------
+    share
+        Of all jobs; None for those that are likely.
+    """
+    if share is None:
+        return likely
+    shuffled = child_generator(seed, "lyra.elastic").permutation(len(likely))
+    return first_share(shuffled[np.argsort(~likely[shuffled], kind="stable")], share)
+
+
+def bounds_of(
+    gpus: np.ndarray, worker_gpus: int, least: float, most: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return step, min_gpus and max_gpus of elastic jobs, each (n_jobs,) int64.
+
+    Parameters
+    ----------
+    gpus
+        What the jobs ask for, (n_jobs,).
+    worker_gpus
+        GPUs of a worker; a job that asks for fewer has one worker of what it asks for.
+    least, most
+        Bounds as multiples of `gpus`, at most 1 and at least 1; rounded to whole workers towards `gpus`.
+    """
+    step = np.minimum(gpus, worker_gpus)
+    step = np.where(gpus % step == 0, step, np.gcd(gpus, step))
+    workers = gpus // step
+    fewest = np.maximum(1, np.ceil(workers * least - 1e-9)).astype(np.int64)
+    greatest = np.floor(workers * most + 1e-9).astype(np.int64)
+    return step, fewest * step, greatest * step

@@ -1,0 +1,337 @@
+"""Jobs like those of the Lyra paper's production trace, which is not public (section 7.1).
+
+- Run times are quantiles of a table, one from each of n_jobs equal parts: every seed has the same percentiles.
+- GPUs are drawn by class of run time, in equal proportions all along a class. Some of the long jobs, whose GPUs
+  are drawn from a table of their own, are the elastic ones.
+- Short jobs, and all others, arrive at random at the rate of their hour and weekday. The work of the others is
+  spread evenly over their arrivals: with independent draws, a few days wait many times as long as the others.
+- Their hourly rates are raised to a power, found by bisection, at which a strict FIFO queue has the given mean
+  waiting time. So the cluster, of whatever size, fills up every day and empties at night.
+
+The figures are in traces/generator_lyra.yaml; traces/README.md compares them with the published ones.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import yaml
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+
+from artist.bad_input.records import Strict, validated
+from artist.data import data_path
+from artist.errors import InputError
+from artist.randomness import child_generator
+from artist.workload.api import SourceParameters
+from artist.workload.files import read_text
+from artist.workload.kinds import TRAINING_GPU, bounds_of, draw, draw_elastic
+from artist.workload.queueing import fifo_waits_s, steer
+from artist.workload.table import check
+
+_HOUR_S = 3600.0
+_DAY_S = 24 * _HOUR_S
+_ALIKE = 200  # jobs of similar run time whose GPUs are drawn evenly
+_MOST_SHARPNESS = 4.0
+_FAR = 0.1  # a mean waiting time this far from the one asked for is refused
+
+
+class RunTimeClass(Strict):
+    """Jobs up to a quantile of the run time: the share of elastic ones, and shares of GPUs of the others."""
+
+    until: float = Field(gt=0, le=1)
+    elastic: float = Field(default=0, ge=0, le=1)
+    gpus: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
+
+
+class LyraTable(Strict):
+    """What the generator knows of a trace; the YAML files traces/generator_lyra*.yaml.
+
+    Attributes
+    ----------
+    source
+        Where the numbers come from.
+    jobs, days, training_gpus
+        Jobs in so many days on so many GPUs.
+    start_weekday
+        Day on which the trace begins, at midnight; 0 = Monday.
+    quantiles, run_time_s
+        Run times at quantiles that rise from 0 to 1.
+    classes
+        Jobs by rising run time. Those of the first are called short.
+    elastic_gpus, elastic_models
+        Shares of GPUs, and models of equal shares, of elastic jobs.
+    short_hour_rate, long_hour_rate, weekday_rate
+        Relative rate of arrivals in each hour of the day, (24,), of the short jobs and the others; and on
+        each day from Monday, (7,).
+    """
+
+    source: dict[str, str | int]
+    jobs: PositiveInt
+    days: PositiveFloat
+    training_gpus: PositiveInt
+    start_weekday: int = Field(ge=0, le=6)
+    quantiles: tuple[NonNegativeFloat, ...]
+    run_time_s: tuple[PositiveFloat, ...]
+    classes: tuple[RunTimeClass, ...] = Field(min_length=1)
+    elastic_gpus: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
+    elastic_models: tuple[str, ...] = Field(min_length=1)
+    short_hour_rate: tuple[PositiveFloat, ...] = Field(min_length=24, max_length=24)
+    long_hour_rate: tuple[PositiveFloat, ...] = Field(min_length=24, max_length=24)
+    weekday_rate: tuple[PositiveFloat, ...] = Field(min_length=7, max_length=7)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        until = [part.until for part in self.classes]
+        for name, rising, last in (("quantiles", self.quantiles, 1), ("until", until, 1)):
+            if list(rising) != sorted(set(rising)) or rising[-1] != last:
+                raise ValueError(f"{name} must rise to 1")
+        if len(self.quantiles) != len(self.run_time_s) or list(self.run_time_s) != sorted(self.run_time_s):
+            raise ValueError("run_time_s needs one value for each quantile, not falling")
+        return self
+
+
+class Drawn(NamedTuple):
+    """Jobs by rising run time, each (n_jobs,): seconds, GPUs, whether short, whether likely elastic."""
+
+    run_time_s: np.ndarray
+    gpus: np.ndarray
+    short: np.ndarray
+    elastic: np.ndarray
+
+
+class LyraTrace:
+    """Jobs like those of the Lyra paper's trace, with the kinds of its scenarios."""
+
+    class Parameters(SourceParameters):
+        """Parameters, beside those of every source.
+
+        Attributes
+        ----------
+        preset
+            The trace to resemble: traces/generator_<preset>.yaml.
+        training_gpus
+            GPUs of the cluster that the jobs are to fill as in the trace.
+        days
+            Arrivals last this long.
+        jobs
+            Number of jobs; None for as many a GPU and a day as in the trace.
+        queueing_s
+            Mean waiting time in a strict FIFO queue to aim at; None for what the table's rates give.
+        elastic
+            Share of elastic jobs; None for the table's: 5 % of the jobs, large ones, 36 % of the GPU time.
+        elastic_range
+            Fewest and most GPUs of an elastic job, relative to what it asks for.
+        elastic_worker_gpus, worker_gpus
+            GPUs of a worker of an elastic job, and of any other; a job that asks for fewer has one worker.
+        elastic_on_loan
+            Whether all elastic jobs take either GPU.
+        fungible, fungible_by
+            Share of the jobs, or of the GPU time (load), that takes either GPU.
+        heterogeneous
+            Share of the jobs that takes either GPU, and both at once.
+        checkpointing
+            Share of the jobs that lose nothing by a stop.
+        bootstrap, bootstrap_days
+            Number of a trace of so many days, each drawn from all days with replacement (section 7.2); None
+            for the days as they are.
+        """
+
+        preset: Literal["lyra", "lyra_testbed"] = "lyra"
+        training_gpus: PositiveInt = 3544
+        days: PositiveFloat = 15
+        jobs: int | None = Field(default=None, ge=1, le=10_000_000)
+        queueing_s: PositiveFloat | None = 2480
+        elastic: float | None = Field(default=None, ge=0, le=1)
+        elastic_range: tuple[float, float] = (1.0, 2.0)
+        elastic_worker_gpus: PositiveInt = 2
+        worker_gpus: PositiveInt = 8
+        elastic_on_loan: bool = True
+        fungible: float = Field(default=0.21, ge=0, le=1)
+        fungible_by: Literal["jobs", "load"] = "jobs"
+        heterogeneous: float = Field(default=0, ge=0, le=1)
+        checkpointing: float = Field(default=0, ge=0, le=1)
+        bootstrap: int | None = Field(default=None, ge=0)
+        bootstrap_days: PositiveInt = 10
+
+        @model_validator(mode="after")
+        def _has_bounds(self) -> Self:
+            least, most = self.elastic_range
+            if not 0 < least <= 1 <= most <= 1e3:
+                raise ValueError("elastic_range is [least, most] with 0 < least <= 1 <= most <= 1000")
+            return self
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = validated(self.Parameters, parameters, "workload")
+        path = data_path("traces", f"generator_{self.parameters.preset}.yaml")
+        self.input_files: tuple[Path, ...] = (path,)
+        self.trace_gpu = TRAINING_GPU
+
+    def table(self) -> pd.DataFrame:
+        """Return all jobs as a canonical table, in order of arrival.
+
+        Raises
+        ------
+        InputError
+            If no arrivals have the mean waiting time.
+        """
+        chosen = self.parameters
+        known = read_lyra_table(self.input_files[0])
+        drawn = draw_jobs(known, chosen)
+        table = _with_kinds(known, chosen, drawn).assign(submit_s=draw_arrivals_s(known, chosen, drawn))
+        if chosen.bootstrap is not None:
+            random = child_generator(chosen.seed, f"lyra.bootstrap.{chosen.bootstrap}")
+            days = random.integers(max(1, int(chosen.days)), size=chosen.bootstrap_days)
+            table = days_of(table, days.tolist())
+        table = table.sort_values("submit_s", kind="stable", ignore_index=True)
+        width = len(str(len(table)))
+        table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, len(table) + 1)])
+        return check(table, f"workload={chosen.preset}")
+
+
+def read_lyra_table(path: Path) -> LyraTable:
+    """Read and check a table of distributions."""
+    return validated(LyraTable, yaml.safe_load(read_text(path)), str(path))
+
+
+def draw_jobs(known: LyraTable, chosen: LyraTrace.Parameters) -> Drawn:
+    """Draw run times and GPUs, and which jobs are elastic if only the likely ones are."""
+    n_jobs = chosen.jobs or round(
+        known.jobs * chosen.training_gpus / known.training_gpus * chosen.days / known.days
+    )
+    at = _even(n_jobs, child_generator(chosen.seed, "lyra.run_times"), shuffled=False)
+    logs = np.interp(at, known.quantiles, np.log(known.run_time_s))
+    random = child_generator(chosen.seed, "lyra.gpus")
+    elastic, gpus = np.zeros(n_jobs, dtype=bool), np.zeros(n_jobs, dtype=np.int64)
+    kind = np.searchsorted([part.until for part in known.classes], at, side="right")
+    for number, part in enumerate(known.classes):
+        inside = np.flatnonzero(kind == number)
+        elastic[inside[_even(len(inside), random) < part.elastic]] = True
+        for of, shares in ((elastic[inside], known.elastic_gpus), (~elastic[inside], part.gpus)):
+            gpus[inside[of]] = _picked(shares, _even(int(of.sum()), random), chosen.training_gpus)
+    return Drawn(np.round(np.exp(logs), 3), gpus, kind == 0, elastic)
+
+
+def _even(count: int, random: np.random.Generator, shuffled: bool = True) -> np.ndarray:
+    """Draw numbers from 0 to 1, (count,), one from each equal part of that range.
+
+    Shuffled, they are even among any `_ALIKE` in a row; else they rise.
+    """
+    if not shuffled:
+        drawn: np.ndarray = (np.arange(count) + random.random(count)) / count
+        return drawn
+    parts = [min(_ALIKE, count - begin) for begin in range(0, count, _ALIKE)]
+    rows = [(random.permutation(size) + random.random(size)) / size for size in parts]
+    return np.concatenate(rows) if rows else np.empty(0)
+
+
+def _picked(shares: dict[int, float], draws: np.ndarray, most: int) -> np.ndarray:
+    """Return what has a share at each quantile of `draws`; numbers above `most` are as good as it."""
+    edges = np.cumsum(list(shares.values()))
+    at = np.searchsorted(edges[:-1] / edges[-1], draws, side="right")
+    picked: np.ndarray = np.minimum(np.array(list(shares))[at], most)
+    return picked
+
+
+def draw_arrivals_s(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) -> np.ndarray:
+    """Draw when each job arrives, (n_jobs,), in seconds."""
+    random = child_generator(chosen.seed, "lyra.arrivals")
+    short = drawn.short
+    work = (drawn.gpus * drawn.run_time_s)[~short]
+    rank = dealt(work, max(1, round(24 * chosen.days)), random)
+    at = np.sort(random.random(len(rank)))[rank]
+    submit_s = np.empty(len(short))
+    rates = (np.array(known.short_hour_rate), np.array(known.long_hour_rate))
+    submit_s[short] = _at_rates(known, chosen.days, rates[0], random.random(int(short.sum())))
+
+    def sharpened(sharpness: float) -> np.ndarray:
+        submit_s[~short] = _at_rates(known, chosen.days, rates[1] ** sharpness, at)
+        return submit_s
+
+    def mean_s(sharpness: float) -> float:
+        waits_s = fifo_waits_s(sharpened(sharpness), drawn.gpus, drawn.run_time_s, chosen.training_gpus)
+        return float(waits_s.mean())
+
+    if chosen.queueing_s is None:
+        return sharpened(1.0)
+    sharpness, found_s = steer(mean_s, chosen.queueing_s, _MOST_SHARPNESS)
+    if abs(found_s - chosen.queueing_s) > _FAR * chosen.queueing_s:
+        allowed = f"about {found_s:.0f}, which is nearest, another number of jobs, or null"
+        raise InputError(
+            "cannot be had", where="workload.queueing_s", found=chosen.queueing_s, allowed=allowed
+        )
+    return sharpened(sharpness)
+
+
+def dealt(work: np.ndarray, hands: int, random: np.random.Generator) -> np.ndarray:
+    """Return the place of each job in an order that spreads the work evenly, (n_jobs,).
+
+    Of each `hands` jobs with similar work, each of as many stretches of the order gets one, at random.
+
+    Parameters
+    ----------
+    work
+        Of each job, (n_jobs,), in any unit.
+    """
+    hand_of, rank = np.empty(len(work), dtype=np.int64), np.empty(len(work), dtype=np.int64)
+    by_work = np.argsort(-work, kind="stable")
+    for begin in range(0, len(work), hands):
+        alike = by_work[begin : begin + hands]
+        hand_of[alike] = random.permutation(hands)[: len(alike)]
+    rank[np.lexsort((random.random(len(work)), hand_of))] = np.arange(len(work))
+    return rank
+
+
+def _at_rates(known: LyraTable, days: float, hour_rate: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return arrivals at quantiles `at` of their number, (n_jobs,), in seconds; the last day may be cut."""
+    whole = int(np.ceil(days))
+    weekdays = [known.weekday_rate[(known.start_weekday + day) % 7] for day in range(whole)]
+    expected = np.concatenate([[0.0], np.cumsum(np.outer(weekdays, hour_rate / hour_rate.mean()))])
+    edges_s = np.arange(len(expected)) * _HOUR_S
+    last = np.interp(days * _DAY_S, edges_s, expected)
+    arrivals_s: np.ndarray = np.round(np.interp(at * last, expected, edges_s), 3)
+    return arrivals_s
+
+
+def _with_kinds(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) -> pd.DataFrame:
+    """Return the jobs with what their kinds say, without arrivals."""
+    n_jobs, seed, gpus = len(drawn.gpus), chosen.seed, drawn.gpus
+    elastic = draw_elastic(drawn.elastic, chosen.elastic, seed)
+    mixed = draw("heterogeneous", seed, chosen.heterogeneous, n_jobs)
+    load = gpus * drawn.run_time_s if chosen.fungible_by == "load" else None
+    fungible = draw("fungible", seed, chosen.fungible, n_jobs, load) | mixed
+    fungible |= elastic & chosen.elastic_on_loan
+    step, least, most = bounds_of(gpus, chosen.elastic_worker_gpus, *chosen.elastic_range)
+    models = child_generator(seed, "lyra.models").integers(len(known.elastic_models), size=n_jobs)
+    named = np.array(known.elastic_models, dtype=object)[models]
+    return pd.DataFrame(
+        {
+            "gpus": gpus,
+            "duration_s": drawn.run_time_s,
+            "model": np.where(drawn.elastic, named, ""),
+            "min_gpus": np.where(elastic, least, 0),
+            "max_gpus": np.where(elastic, most, 0),
+            "step": np.where(elastic, step, np.minimum(gpus, chosen.worker_gpus)),
+            "gpu_types": np.where(fungible, "", TRAINING_GPU),
+            "fungible": fungible.astype(np.int64),
+            "mixed_types": mixed.astype(np.int64),
+            "on_stop": np.where(draw("checkpointing", seed, chosen.checkpointing, n_jobs), "keep", ""),
+        }
+    )
+
+
+def days_of(table: pd.DataFrame, days: Sequence[int]) -> pd.DataFrame:
+    """Return the jobs of these days of a table, one day after the other; a day may come again.
+
+    Parameters
+    ----------
+    days
+        Numbers from 0 of days of the table.
+    """
+    day_of = table["submit_s"] // _DAY_S
+    parts = []
+    for number, day in enumerate(days):
+        part = table[day_of == day]
+        parts.append(part.assign(submit_s=np.round(part["submit_s"] + (number - day) * _DAY_S, 3)))
+    return pd.concat(parts, ignore_index=True)
