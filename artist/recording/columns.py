@@ -13,6 +13,7 @@ import pyarrow as pa
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS, RunResult
+from artist.recording.pools import Pools
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
 from artist.recording.resources import Resources
 from artist.units import NS_PER_S
@@ -27,7 +28,9 @@ _UNKNOWN = -1  # in RunResult's columns: never started, not finished
 
 
 def job_tables(
-    result: RunResult, rows: int = PIECE_ROWS, more: Mapping[str, npt.NDArray[np.float64]] | None = None
+    result: RunResult,
+    rows: int = PIECE_ROWS,
+    more: Mapping[str, npt.NDArray[np.float64] | _Ints] | None = None,
 ) -> Iterator[Any]:
     """Yield jobs.parquet: one row a job, in the order of the result.
 
@@ -65,6 +68,24 @@ def resource_tables(resources: Resources, rows: int = PIECE_ROWS) -> Iterator[An
         yield pa.table(
             {"time_s": _seconds(time_ns[part]), **{name: pa.array(column) for name, column in named}}
         )
+
+
+def pool_tables(pools: Pools, rows: int = PIECE_ROWS) -> Iterator[Any]:
+    """Yield pools.parquet of a closed run: step functions, the last row at the end of the run."""
+    for part in _parts(len(pools.times_ns), rows):
+        named = {name: pa.array(column[part]) for name, column in pools.columns.items()}
+        yield pa.table({"time_s": _seconds(pools.times_ns[part]), **named})
+
+
+def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, _Ints]:
+    """Return the least and the most GPUs that each job takes, shape (n_jobs,), if any job is elastic."""
+    demands = [spec.demand for spec in jobs]
+    if not any(demand.elastic for demand in demands):
+        return {}
+    return {
+        "min_gpus": np.array([d.min_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
+        "max_gpus": np.array([d.max_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
+    }
 
 
 def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:

@@ -5,12 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from artist.core.result import RunResult
 from artist.recording.inputs import Inputs, input_columns
-from artist.recording.names import RESOURCES_FILE, SUMMARY
+from artist.recording.names import ON_LOAN, POOLS_FILE, RESOURCES_FILE, SUMMARY
+from artist.recording.pools import Pools
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
 from artist.recording.series import Series, write_series
+from artist.units import NS_PER_S
 
 
 def write_run(
@@ -21,22 +26,30 @@ def write_run(
     series: Series = (),
     resources: Resources | None = None,
     inputs: Inputs | None = None,
+    pools: Pools | None = None,
 ) -> None:
     """Write the tables and the summary of a run into an existing folder.
 
     Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
     what the policy noted of itself; `resources` is what was in use, closed, if that was recorded; `inputs`
-    is what jobs need to prepare their input, if anything.
+    is what jobs need to prepare their input, if anything; `pools` is who had which machines, closed, if there
+    are several pools.
     """
     from artist.recording import columns
 
-    more = None if inputs is None or recorder is None else input_columns(result, recorder, inputs)
+    more: dict[str, npt.NDArray[Any]] = {**columns.elastic_columns(result.jobs)}
+    if inputs is not None and recorder is not None:
+        more.update(input_columns(result, recorder, inputs))
+    if pools is not None:
+        more[ON_LOAN] = np.array(pools.on_loan_ns) / NS_PER_S
     _write_table(folder / "jobs.parquet", columns.job_tables(result, more=more))
     if recorder is not None:
         _write_table(folder / "events.parquet", columns.event_tables(recorder))
         _write_table(folder / "timeline.parquet", columns.timeline_tables(recorder, result.end_ns))
     if resources is not None:
         _write_table(folder / RESOURCES_FILE, columns.resource_tables(resources))
+    if pools is not None:
+        _write_table(folder / POOLS_FILE, columns.pool_tables(pools))
     write_series(folder, series)
     text = json.dumps(summary, indent=2, allow_nan=False)
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from artist.core.cluster import TIERS
 from artist.core.result import RunResult
+from artist.recording.pools import Pools
 from artist.recording.resources import Resources
 from artist.units import NS_PER_S, ns_to_seconds
 
@@ -22,6 +23,7 @@ def summarise(
     network_fallbacks: int = 0,
     network_carried: int = 0,
     resources: Resources | None = None,
+    pools: Pools | None = None,
     more: Mapping[str, Any] | None = None,
     run: dict[str, Any],
 ) -> dict[str, Any]:
@@ -43,6 +45,8 @@ def summarise(
         For how many of them the answer was carried over from a placement that the model can express.
     resources
         What was in use, closed, if that was recorded.
+    pools
+        Who had which machines, closed, if there are several pools.
     more
         Further numbers, such as `summarise_inputs` makes.
     run
@@ -67,6 +71,7 @@ def summarise(
         "gpu_utilization": _ratio(result.compute_gpu_ns, result.capacity_gpu_ns),
         "gpu_allocated": _ratio(result.busy_gpu_ns, result.capacity_gpu_ns),
         **({} if resources is None else resources.means(result)),
+        **({} if pools is None else pools.summary()),
         **(more or {}),
         "preemptions": int(columns["preemptions"].sum()),
         "migrations": int(columns["migrations"].sum()),

@@ -6,6 +6,7 @@ CONFIG = "config.yaml"
 LOG = "artist.log"
 SERIES = "policy.parquet"
 RESOURCES_FILE = "resources.parquet"
+POOLS_FILE = "pools.parquet"
 
 RESOURCES = {"storage": "storage", "cpu": "CPU", "gpu": "GPU", "network": "network"}  # as in Stages: title
 BLOCKING = "blocking_index"
@@ -18,3 +19,4 @@ SHARES = {  # of the cluster, where jobs need CPUs and memory: title
     "memory_used": "memory used",
 }
 INPUT_COLUMNS = ("cpus_held", "cpus_best", "memory_bytes_held", "memory_bytes_best")  # of jobs.parquet, there
+ON_LOAN = "on_loan_s"  # of jobs.parquet, where machines begin in several pools

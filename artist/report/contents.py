@@ -16,6 +16,7 @@ from artist.report.page.page import Section, report_page
 from artist.report.words.cautions import cautions
 from artist.report.words.findings import findings
 from artist.report.words.notes import MORE_COLUMNS, comparison_notes, lead, made_by, member_notes
+from artist.report.words.pools import pools
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import GAUGES, Digest, digest
@@ -69,7 +70,7 @@ def report_files(
             [float(each.gauges[capacity].mean[0]) for each in digests],
             delayed=any(each.parts_s[PARTS.index("overheads")] > 0 for each in digests),
         ),
-        [*careful, *findings(comparison, competing, digests)],
+        [*careful, *findings(comparison, competing, digests), *pools(digests)],
         [*_claims_section(judged), _table_section(comparison, competing)],
         figures,
         _member_sections(comparison, digests),

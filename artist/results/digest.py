@@ -197,7 +197,7 @@ def _gauges(run: Run) -> tuple[tuple[Gauge, ...], float]:
     values[-1] = values[-1] + values[-2]  # jobs that run or wait have not finished
     if not len(times):
         times, values = np.zeros(1), [np.zeros(1) for _ in GAUGES]
-    return tuple(_gauge(times, value) for value in values), float(times[-1])
+    return tuple(gauge_of_steps(times, value) for value in values), float(times[-1])
 
 
 def _resources(run: Run) -> tuple[Gauge, ...]:
@@ -208,7 +208,7 @@ def _resources(run: Run) -> tuple[Gauge, ...]:
     )
     if not len(times):
         times, uses, blocking = np.zeros(1), [np.zeros(1) for _ in uses], np.zeros(1)
-    return *(_gauge(times, use, SPANS) for use in uses), _gauge(times, blocking)
+    return *(gauge_of_steps(times, use, SPANS) for use in uses), gauge_of_steps(times, blocking)
 
 
 def _shares(run: Run) -> dict[str, Gauge]:
@@ -217,12 +217,13 @@ def _shares(run: Run) -> dict[str, Gauge]:
     at, busy, capacity = run.numbers("timeline", ["time_s", "busy_gpus", "capacity_gpus"])
     held = np.divide(busy, capacity, out=np.zeros_like(busy), where=capacity > 0)
     times, *shares = run.numbers(RESOURCES_FILE.removesuffix(".parquet"), ["time_s", *SHARES])
-    return {"gpus_held": _gauge(at, held, SPANS)} | {
-        name: _gauge(times, share, SPANS) for name, share in zip(SHARES, shares, strict=True)
+    return {"gpus_held": gauge_of_steps(at, held, SPANS)} | {
+        name: gauge_of_steps(times, share, SPANS) for name, share in zip(SHARES, shares, strict=True)
     }
 
 
-def _gauge(times: Floats, values: Floats, bins: int = BINS) -> Gauge:
+def gauge_of_steps(times: Floats, values: Floats, bins: int = BINS) -> Gauge:
+    """Return a step function short enough to draw; the last time is the end of the run."""
     changes = np.diff(values, prepend=np.nan) != 0
     changes[-1] = True  # the end of the run
     times, values = times[changes], values[changes]

@@ -45,7 +45,8 @@ class Metric:
     low_is_good
         Whether the row with the least of it may be marked as the best.
     optional
-        Whether only some runs have it: those that were asked for it, or whose jobs need CPUs and memory.
+        Whether only some runs have it: those that were asked for it, or whose jobs need CPUs and memory, or
+        whose machines begin in several pools.
     per
         What it is divided by, in the summary too.
     """
@@ -130,6 +131,41 @@ MORE_METRICS = (
         ("relative_throughput",),
         "fraction",
         optional=True,
+    ),
+    *(
+        Metric(name, title, ("pools", key), "fraction", optional=True)
+        for name, title, key in (
+            ("combined_usage", ("all GPUs", "used"), "combined"),
+            ("training_usage", ("training", "+ on loan"), "training_held"),
+            ("on_loan_usage", ("on loan", "held"), "on_loan_held"),
+        )
+    ),
+    Metric("reclaimed", ("machines", "reclaimed"), ("reclaims", "machines"), "count", optional=True),
+    Metric(
+        "preempted_of_submissions",
+        ("preempted", "of submitted"),
+        ("reclaims", "preempted_jobs"),
+        "fraction",
+        low_is_good=True,
+        optional=True,
+        per="jobs",
+    ),
+    *(
+        Metric(name, title, ("reclaims", key), "fraction", low, optional=True)
+        for name, title, key, low in (
+            ("preempted_of_running", ("preempted", "of running"), "of_running", True),
+            ("collateral", ("collateral", "GPUs"), "collateral", True),
+            ("flexible_met", ("reclaims", "by flexible"), "flexible_met", False),
+        )
+    ),
+    Metric("inference_short", ("server-s", "short"), ("inference_short", "server_s"), "count", True, True),
+    Metric(
+        "inference_worst_short",
+        ("worst", "shortage"),
+        ("inference_short", "worst_servers"),
+        "count",
+        True,
+        True,
     ),
     *_times("jct_short", "JCT short", ("mean", "p95", "p99"), optional=True),
     *_times("jct_long", "JCT long", ("mean", "p95", "p99"), optional=True),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import InputError
-from artist.recording.names import SERIES
+from artist.recording.names import POOLS_FILE, SERIES
 from artist.results.coverage import Covered, covered
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ class Run:
         """What the policy noted over time; None if it noted nothing."""
         return self.table(Path(SERIES).stem) if (self.folder / SERIES).exists() else None
 
+    @property
+    def pools(self) -> "pd.DataFrame | None":
+        """Step functions of pools of machines; None if all machines begin in one."""
+        return self.table(Path(POOLS_FILE).stem) if (self.folder / POOLS_FILE).exists() else None
+
     def table(self, name: str) -> "pd.DataFrame":
         """Read a table; raise InputError if that is impossible."""
         frame: pd.DataFrame = self._arrow(name).to_pandas()
@@ -79,6 +84,17 @@ class Run:
         try:
             return [table[column].cast(pa.float64()).to_numpy() for column in columns]
         except pa.ArrowException as error:
+            raise damaged(path, error) from error
+
+    def columns(self, name: str) -> list[str]:
+        """Return the columns of a table, none where there is no such file; raise InputError if damaged."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.folder / f"{name}.parquet"
+        try:
+            return list(pq.read_schema(path).names) if path.exists() else []
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise damaged(path, error) from error
 
     def _arrow(self, name: str, columns: Sequence[str] | None = None) -> Any:

@@ -60,6 +60,35 @@ class SharesFile(_Strict):
     memory_used: float | None
 
 
+class ShortFile(_Strict):
+    """By how much a pool is short of machines that its signal needs."""
+
+    server_s: float
+    worst_servers: int
+
+
+class PoolsFile(_Strict):
+    """Use of GPUs by pool, from the first to the last arrival."""
+
+    training_held: float | None
+    on_loan_held: float | None
+    combined: float | None
+
+
+class ReclaimsFile(_Strict):
+    """Machines that came back to their own pools, by how they were cleared, and what that cost."""
+
+    machines: int
+    idle: int
+    flexible: int
+    preempting: int
+    preempted_jobs: int
+    of_running: float | None
+    flexible_met: float | None
+    collateral_gpus: int
+    collateral: float | None
+
+
 class SummaryFile(_Strict):
     """The whole file; further keys are let through."""
 
@@ -78,6 +107,9 @@ class SummaryFile(_Strict):
     resources: ResourcesFile | None = None
     blocking_index: float | None = None
     shares: SharesFile | None = None
+    inference_short: ShortFile | None = None
+    pools: PoolsFile | None = None
+    reclaims: ReclaimsFile | None = None
     relative_throughput: float | None = None
     jct_short_s: DistributionFile | None = None
     jct_long_s: DistributionFile | None = None

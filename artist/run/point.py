@@ -24,6 +24,7 @@ from artist.recording.folder import write_run
 from artist.recording.inputs import summarise_inputs
 from artist.recording.metrics import summarise
 from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
+from artist.recording.pools import Pools, has_pools
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
 from artist.run.ahead import ask_ahead
@@ -162,15 +163,17 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         if config.output.resources
         else None
     )
+    cluster = simulation.cluster
+    pools = Pools(jobs, cluster, simulation.signals) if has_pools(cluster) else None
     with ExitStack() as stack:
         observers: list[Observer] = [recorder]
-        if resources is not None:
-            observers.append(resources)
+        observers += [each for each in (resources, pools) if each is not None]
         if shown:
             observers.append(stack.enter_context(ProgressBar(len(jobs))))
         result = simulation.run(observers)
-    if resources is not None:
-        resources.close(result.end_ns)
+    for observer in (resources, pools):
+        if observer is not None:
+            observer.close(result.end_ns)
     wall_s = perf_counter() - started
     log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
     summary = summarise(
@@ -181,6 +184,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         network_fallbacks=network.fallbacks,
         network_carried=network.carried,
         resources=resources,
+        pools=pools,
         more=None if inputs is None else summarise_inputs(result),
         run={
             "wall_s": round(wall_s, 3),
@@ -193,7 +197,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         },
     )
     series = getattr(simulation.policy, "series", ())
-    write_run(scratch, result, recorder, summary, series, resources, inputs)
+    write_run(scratch, result, recorder, summary, series, resources, inputs, pools)
     return summary
 
 

@@ -24,13 +24,20 @@ from artist.units import NS_PER_S, seconds_to_ns
 
 
 def tiny_cluster(
-    machines: int = 2, gpus: int = 2, *, per_rack: int = 8, cpus: int = 0, memory_bytes: int = 0
+    machines: int = 2,
+    gpus: int = 2,
+    *,
+    per_rack: int = 8,
+    cpus: int = 0,
+    memory_bytes: int = 0,
+    pools: Sequence[str] = (),
 ) -> Cluster:
-    """Return machines m0, m1, ... of one type."""
+    """Return machines m0, m1, ... of one type; in these pools, a machine each, and one if none is named."""
+    pools = pools or ["default"] * machines
     return Cluster(
         [
-            Machine(f"m{i}", i // per_rack, "box", gpus, cpus=cpus, memory_bytes=memory_bytes)
-            for i in range(machines)
+            Machine(f"m{i}", i // per_rack, "box", gpus, cpus=cpus, memory_bytes=memory_bytes, pool=pool)
+            for i, pool in zip(range(machines), pools, strict=True)
         ]
     )
 

@@ -1,5 +1,7 @@
 """Elastic jobs through the engine: Tables 2 to 4 and Figure 6 of the Lyra paper, and what is believed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,10 +57,10 @@ class Asks(Scripted):
 
     knows_iterations = knows_models = knows_performance = True
 
-    def __init__(self, *at, gpu_type="gpu", gpus=None, **options):
+    def __init__(self, *at, gpu_types=("gpu",), gpus=None, **options):
         self.found = []
         self._reductions = Reductions(**options)
-        self._gpu_type = gpu_type
+        self._gpu_types = gpu_types
         self._gpus = gpus
         super().__init__({0: self._start} | dict.fromkeys(at, self._ask))
 
@@ -69,7 +71,8 @@ class Asks(Scripted):
 
     def _ask(self, view, plan):
         jobs = view.jobs.job.tolist()
-        self.found.append(self._reductions.growing(view, self._gpu_type, jobs, [0] * len(jobs)))
+        for gpu_type in self._gpu_types:
+            self.found.append(self._reductions.growing(view, gpu_type, jobs, [0] * len(jobs)))
 
 
 def believed(jobs, cluster, *at, performance=None, estimates=None, **asks):
@@ -130,17 +133,28 @@ ON_V100 = {"fungible": True, "measured_speed": 0.25, "measured_worth": 1}
 def test_workers_on_gpus_worth_half_take_twice_as_many():
     """100 s on 8 V100 are 800 V100-seconds: 300 s on 8 T4, 200 on 12, 150 on 16 (a third of the speed)."""
     elastic = job("a", 8, 100, min_gpus=4, max_gpus=8, step=2, **ON_V100)
-    (found,), finish_s = believed([elastic], T4, gpu_type="T4", gpus=16)
+    (found,), finish_s = believed([elastic], T4, gpu_types=("T4",), gpus=16)
     assert finish_s == [150]
     assert reductions_s(found) == [[100, 150]]
     assert found[0].gpus.tolist() == [4, 8]
     assert found[0].base_ns == 300e9
 
 
+BOTH = [Machine("v", 0, "v", 8, "V100", speed=1 / 4, worth=1), *T4.machines]
+
+
+def test_each_type_of_gpu_has_its_own_values():
+    """20 s on 1 V100: 10 s on 2; 30 s on 2 T4, 15 s on 4."""
+    elastic = job("a", 1, 20, min_gpus=1, max_gpus=2, **ON_V100)
+    (on_v100, on_t4), _ = believed([elastic], Cluster(BOTH), gpu_types=("V100", "T4"))
+    assert (reductions_s(on_v100), on_v100[0].gpus.tolist()) == ([[10]], [1])
+    assert (reductions_s(on_t4), on_t4[0].gpus.tolist()) == ([[15]], [2])
+
+
 def test_no_more_workers_than_gpus_of_the_type():
     """4 to 16 V100 are 8 to 32 T4, of which there are 16: four workers more than the base, not twelve."""
     elastic = job("a", 8, 100, min_gpus=4, max_gpus=16, **ON_V100)
-    (found,), _ = believed([elastic], T4, gpu_type="T4", gpus=16)
+    (found,), _ = believed([elastic], T4, gpu_types=("T4",), gpus=16)
     assert found[0].gpus.tolist() == [2, 4, 6, 8]
 
 
@@ -154,10 +168,11 @@ def test_the_base_demand_may_be_what_is_asked_for():
 
 
 def test_communication_counts():
-    """Twice as long beyond 4 GPUs: 60, 40, 30 s, then 48 and 40; the fourth worker is the better one."""
-    slow = PlainPerformance(lambda spec, allocation: 2.0 if allocation.gpus > 4 else 1.0)
-    (found,), _ = believed(TABLE_4[1:], tiny_cluster(1, 8), performance=slow)
-    assert reductions_s(found) == [[20, 30, 12, 20]]
+    """Of one model twice as long beyond 4 GPUs: 60, 40, 30 s, then 48 and 40; of the other 24 and 20."""
+    slow = PlainPerformance(lambda spec, held: 2.0 if spec.model == "chatty" and held.gpus > 4 else 1.0)
+    jobs = [replace(TABLE_4[1], job_id=model, model=model) for model in ("chatty", "silent")]
+    (found,), _ = believed(jobs, tiny_cluster(2, 8), performance=slow)
+    assert reductions_s(found) == [[20, 30, 12, 20], [20, 30, 36, 40]]
 
 
 class Twice(Estimates):

@@ -102,7 +102,7 @@ def run(policy, jobs, signals, cluster=None, **options):
     return result, moved, stops, changes
 
 
-def test_the_idle_machines_with_the_lowest_numbers_are_loaned():
+def test_the_machines_with_the_lowest_numbers_are_loaned():
     """10 machines, 0.5 in use, headroom 0.02: floor(10 x 0.48) = 4; from 300 s on floor(10 x 0.98 - 3) = 6.
 
     At 0 the oracle sees 0.3 coming, but 0.5 is in use.
@@ -174,6 +174,16 @@ def test_the_flexible_group_is_not_enough():
     assert seconds(result, "finish_ns") == [1500 + 63 + 1000, 1000]  # 2000 / 2 on twice the GPUs
 
 
+def test_flexible_workers_beside_a_preempted_job_go_as_well():
+    """All 5 on loan go back: 3, with b and a flexible worker of a, comes last; b stops and a shrinks."""
+    policy = Lender({0: {0: 2}, 1: {3: 1}}, {0: {3: 1}})
+    jobs = [job("a", 2, 2000, **ELASTIC), job("b", 1, 1000)]
+    _, moved, stops, changes = run(policy, jobs, uses(0.5, 0.5, 1, 0.5))
+    assert moved[5:10] == [(300, m, INFERENCE) for m in (2, 4, 5, 6, 3)]
+    assert stops == [(300, 1)]
+    assert changes[2] == (300, 0, {0: 2})
+
+
 def test_a_worker_on_two_machines_goes_from_both():
     """Workers of 2 GPUs: a's flexible one has a GPU on 3 and on 4. When 4 goes back, 3 is left as well."""
     policy = Lender({0: {2: 2}}, {0: {3: 1, 4: 1}})
@@ -218,6 +228,20 @@ def test_a_failure_in_the_inference_pool_calls_machines_back():
     events = [CapacityEvent(seconds_to_ns(100), "fail", 11)]
     _, moved, _, _ = run(Lender(), [job("a", 2, 600)], uses(0.5), capacity_events=events)
     assert moved[5:] == [(300, 2, INFERENCE)]
+
+
+def test_machines_that_are_not_there_are_not_loaned():
+    """2 has failed: of 9 machines inference keeps 5 and lends 4, from 3 on."""
+    events = [CapacityEvent(0, "fail", 2)]
+    _, moved, _, _ = run(Lender(), [job("a", 2, 100)], uses(0.5), capacity_events=events)
+    assert moved == [(0, m, ON_LOAN) for m in (3, 4, 5, 6)]
+
+
+def test_no_more_goes_back_than_is_on_loan():
+    """Inference keeps 9 of 10; when 10 and 11 fail there are 8: the one on loan goes back, 1 is short."""
+    events = [CapacityEvent(seconds_to_ns(100), "fail", m) for m in (10, 11)]
+    _, moved, _, _ = run(Lender(), [job("a", 2, 600)], uses(0.9), capacity_events=events)
+    assert moved == [(0, 2, ON_LOAN), (300, 2, INFERENCE)]
 
 
 def test_without_an_inference_pool_no_series_is_asked_for():

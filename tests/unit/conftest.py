@@ -219,3 +219,87 @@ def rewrite() -> Callable[[Run, list[tuple[float, str, str, str | None]]], None]
         pq.write_table(pa.table(columns), run.folder / "events.parquet")
 
     return replace_events
+
+
+@pytest.fixture
+def with_pools() -> Callable[[Run], Run]:
+    """Return how to give a run the pools below; a machine has 2 GPUs.
+
+        s                      0   5  10  15  22.5
+        training machines      2   2   2   2   2
+        GPUs held there        4   2   4   4   0
+        on loan                0   1   2   0   0
+        GPUs held there        0   2   3   0   0
+        inference              3   2   1   3   3
+        needed by inference    2   2   2   1   1
+
+    From 10 to 15 s inference lacks a machine. At 15 s two go back: one is idle, from one a job is preempted.
+    """
+    columns = {
+        "training_machines": [2, 2, 2, 2, 2],
+        "training_gpus": [4, 4, 4, 4, 4],
+        "training_held": [4, 2, 4, 4, 0],
+        "inference_machines": [3, 2, 1, 3, 3],
+        "inference_gpus": [6, 4, 2, 6, 6],
+        "inference_held": [0, 0, 0, 0, 0],
+        "on_loan_machines": [0, 1, 2, 0, 0],
+        "on_loan_gpus": [0, 2, 4, 0, 0],
+        "on_loan_held": [0, 2, 3, 0, 0],
+        "inference_needed": [2, 2, 2, 1, 1],
+        "reclaimed_idle": [0, 0, 0, 1, 1],
+        "reclaimed_flexible": [0, 0, 0, 0, 0],
+        "reclaimed_preempting": [0, 0, 0, 1, 1],
+        "reclaimed_preempted_jobs": [0, 0, 0, 1, 1],
+    }
+    more = {
+        "inference_short": {"server_s": 5.0, "worst_servers": 1},
+        "reclaims": {"machines": 2, "idle": 1, "flexible": 0, "preempting": 1, "preempted_jobs": 1},
+    }
+
+    def give(run: Run) -> Run:
+        times_s = [0.0, 5.0, 10.0, 15.0, 22.5]
+        pq.write_table(pa.table({"time_s": times_s, **columns}), run.folder / "pools.parquet")
+        return replace(run, summary=run.summary | more)
+
+    return give
+
+
+@pytest.fixture
+def elastic_run(paper_run: Run, rewrite: Callable[..., None]) -> Callable[..., Run]:
+    """Return a maker of a run of elastic jobs: a of 2 to 4 GPUs, c of 1 to 4; b is not elastic.
+
+    Machine m0 has the cluster's own GPUs; two of m1 replace one, and ten of m2 three:
+
+        s         0    1    2      3      4    6    8     10
+        a, GPUs   2    2    2+1/2  2+1/2  4    -    4/2   -      on m0, then on both; after its stop on m1
+        c, GPUs        8/2  8/2    -                             on m1
+    """
+    told = [
+        (0.0, "start", "a", "m0:2"),
+        (1.0, "start", "c", "m1:8"),
+        (2.0, "resize", "a", "m0:2+m1:1"),
+        (3.0, "finish", "c", None),
+        (4.0, "resize", "a", "m0:4"),
+        (6.0, "stop", "a", None),
+        (8.0, "restart", "a", "m1:4"),
+        (10.0, "finish", "a", None),
+    ]
+    kinds = {"v": {"worth": 1.0}, "t": {"worth": 0.5}, "s": {"worth": 0.3}}
+    config = {
+        "policy": {"name": "fifo"},
+        "seed": 1,
+        "topology": {"default_machine_type": "v", "machine_types": kinds},
+        "cluster": {"machines": [{"type": name, "count": 1} for name in kinds]},
+    }
+
+    def make(story: list[tuple[float, str, str, str | None]] = told) -> Run:
+        rewrite(paper_run, story)
+        path = paper_run.folder / "jobs.parquet"
+        table = pq.read_table(path)
+        for name, values in (("min_gpus", [2, 4, 1]), ("max_gpus", [4, 4, 4])):
+            if name not in table.column_names:
+                table = table.append_column(name, pa.array(values))
+        pq.write_table(table, path)
+        return replace(paper_run, config=config)
+
+    return make

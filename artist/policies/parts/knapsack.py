@@ -1,12 +1,21 @@
 """Multiple-choice knapsack: at most one item of each group, the greatest value that fits. For Lyra.
 
-Solved exactly by a dynamic program over the capacity, one row a group (Kellerer, Pferschy and Pisinger,
-Knapsack Problems, 2004, section 11.5). Only values are kept; the items are found by going back through the
-rows, since the row of a group repeats the very sum that made it. Weights and capacity are divided by what all
-weights share, and where the best items of all groups fit there is no program at all.
+Solved exactly, in the steps of Pisinger, A minimal algorithm for the multiple-choice knapsack problem,
+European Journal of Operational Research 83, 1995:
+
+1. If the best items of all groups fit together, they are the answer.
+2. Find the price of a unit of weight at which the items worth most beyond their price nearly fill the
+   knapsack. It bounds the value of every answer (Lagrangian relaxation). Those items, with what else fits
+   beside them, are an answer already.
+3. Drop the items that no answer as good as that one can hold. Most groups keep a single one.
+4. Choose among the items of the other groups by a dynamic program over the weight that is left. It keeps
+   values only; the items are found by going back through its rows, since each repeats the sum that made it.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
+from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +23,40 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Group = tuple[Ints, Floats]
+Options = list[tuple[int, float]]
+
+_ROUNDING = 1e-9  # of the value of an answer: bounds that differ by less are equal
+_MOST_GAINS = 16  # more would hardly tighten the bounds
+
+
+class _Items(NamedTuple):
+    """Items of all groups in one list, those of a group led by one that stands for none of them.
+
+    Attributes
+    ----------
+    group, item
+        Group of each, and number there, -1 for none; shape (n,).
+    weight, value
+        0 for none; shape (n,).
+    first
+        Place of each group's first, shape (n_groups,).
+    """
+
+    group: Ints
+    item: Ints
+    weight: Ints
+    value: Floats
+    first: Ints
+
+    def best(self, price: float) -> Ints:
+        """Return the item of each group with the greatest value beyond its price, the lightest of equals."""
+        beyond = self.value - price * self.weight
+        best = np.flatnonzero(beyond == np.maximum.reduceat(beyond, self.first)[self.group])
+        return best[np.flatnonzero(np.diff(self.group[best], prepend=-1))]
+
+    def sums(self, taken: Ints) -> tuple[int, float]:
+        """Return the weight and the value of some items."""
+        return int(self.weight[taken].sum()), float(self.value[taken].sum())
 
 
 def multiple_choice(capacity: int, groups: Sequence[Group]) -> list[int]:
@@ -25,10 +68,10 @@ def multiple_choice(capacity: int, groups: Sequence[Group]) -> list[int]:
     Parameters
     ----------
     capacity
-        What the items taken may weigh together.
+        What the items taken may weigh together, 0 or more.
     groups
-        Weights, 1 or more, ascending, and values of the items of each group, both of shape (n_items,). Items
-        of value 0 or less are never taken.
+        Weights, ascending, and values of the items of each group, both of shape (n_items,). Items of value
+        0 or less are never taken.
 
     Examples
     --------
@@ -39,48 +82,119 @@ def multiple_choice(capacity: int, groups: Sequence[Group]) -> list[int]:
     >>> multiple_choice(3, [(np.array([2]), np.array([50.0])), b])
     [0, 0]
     """
-    best = [int(values.argmax()) if values.size and values.max() > 0 else -1 for _, values in groups]
-    wanted = [int(weights[item]) if item >= 0 else 0 for (weights, _), item in zip(groups, best, strict=True)]
-    if sum(wanted) <= capacity:
-        return best
-    choosing = [group for group, item in enumerate(best) if item >= 0 and groups[group][0][0] <= capacity]
-    taken = [-1] * len(groups)
-    if choosing:
-        unit = int(np.gcd.reduce(np.concatenate([groups[group][0] for group in choosing])))
-        items = [(groups[group][0] // unit).tolist() for group in choosing]
-        values = [groups[group][1].tolist() for group in choosing]
-        for group, item in zip(choosing, _program(capacity // unit, items, values), strict=True):
-            taken[group] = item
+    if not groups:
+        return []
+    items = _items(capacity, groups)
+    taken = items.best(0.0)
+    if items.weight[taken].sum() > capacity:
+        taken = _best_that_fits(capacity, items, taken)
+    found: list[int] = items.item[taken].tolist()
+    return found
+
+
+def _items(capacity: int, groups: Sequence[Group]) -> _Items:
+    """Return all items that fit alone."""
+    sizes = np.array([len(weights) for weights, _ in groups], dtype=np.int64) + 1
+    n, first = int(sizes.sum()), np.cumsum(sizes) - sizes
+    group = np.repeat(np.arange(len(groups)), sizes)
+    item = np.arange(n) - first[group] - 1
+    real = item >= 0
+    weight, value = np.zeros(n, dtype=np.int64), np.zeros(n)
+    weight[real] = np.concatenate([weights for weights, _ in groups])
+    value[real] = np.concatenate([values for _, values in groups])
+    if weight.max() <= capacity:
+        return _Items(group, item, weight, value, first)
+    fits = weight <= capacity
+    group = group[fits]
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    return _Items(group, item[fits], weight[fits], value[fits], first)
+
+
+def _best_that_fits(capacity: int, items: _Items, heavy: Ints) -> Ints:
+    """Return the item of each group, where the best of each are too heavy together."""
+    price, light = _price(capacity, items, heavy)
+    beyond = items.value - price * items.weight
+    most = np.maximum.reduceat(beyond, items.first)
+    bound = float(most.sum()) + price * capacity
+    _, value = items.sums(_filled(capacity, items, light))
+    kept = np.flatnonzero(most[items.group] - beyond <= bound * (1 + _ROUNDING) - value)
+    return kept[_program(capacity, items, kept)]
+
+
+def _price(capacity: int, items: _Items, heavy: Ints) -> tuple[float, Ints]:
+    """Return the price of a unit of weight that bounds answers most tightly, and the best items there.
+
+    Of two sets of items, the best at a lower price are too heavy, those at a higher one fit. At the price at
+    which both are worth the same, others are worth more and replace one of them, or the price is found.
+    """
+    light = items.first
+    (weight_h, value_h), (weight_l, value_l) = items.sums(heavy), (0, 0.0)
+    while True:
+        price = (value_h - value_l) / (weight_h - weight_l)
+        best = items.best(price)
+        weight, value = items.sums(best)
+        if not weight_l < weight < weight_h:
+            return price, light
+        if weight <= capacity:
+            light, weight_l, value_l = best, weight, value
+        else:
+            weight_h, value_h = weight, value
+
+
+def _filled(capacity: int, items: _Items, taken: Ints) -> Ints:
+    """Return items that fit and are worth more: those given, with the greatest gains that fit beside them."""
+    taken = taken.copy()
+    for _ in range(_MOST_GAINS):
+        left = capacity - int(items.weight[taken].sum())
+        gain = items.value - items.value[taken][items.group]
+        gain[items.weight - items.weight[taken][items.group] > left] = 0
+        best = int(gain.argmax())
+        if gain[best] <= 0:
+            break
+        taken[items.group[best]] = best
     return taken
 
 
-def _program(capacity: int, weights: list[list[int]], values: list[list[float]]) -> list[int]:
-    """Return the item taken of each group."""
-    rows = np.empty((len(weights) + 1, capacity + 1))
-    rows[0] = 0
-    room = np.empty(capacity + 1)
-    for group, items in enumerate(weights):
-        before, row = rows[group], rows[group + 1]
-        row[:] = before
-        for weight, value in zip(items, values[group], strict=True):
-            if weight <= capacity:
-                added = np.add(before[: capacity + 1 - weight], value, out=room[weight:])
-                np.maximum(row[weight:], added, out=row[weight:])
-    return _items(rows, weights, values)
-
-
-def _items(rows: Floats, weights: list[list[int]], values: list[list[float]]) -> list[int]:
-    """Return the item of each group that made the best value, going back through the rows."""
-    taken = [-1] * len(weights)
-    left = int(rows[-1].argmax())  # the first of the best: the least weight
-    for group in range(len(weights) - 1, -1, -1):
-        before, best = rows[group], rows[group + 1, left]
-        if before[left] == best:
-            continue
-        taken[group] = next(
-            item
-            for item, (weight, value) in enumerate(zip(weights[group], values[group], strict=True))
-            if weight <= left and before[left - weight] + value == best
-        )
-        left -= weights[group][taken[group]]
+def _program(capacity: int, items: _Items, kept: Ints) -> list[int]:
+    """Return the places in `kept` of the items taken, one of each group."""
+    weights, values = items.weight[kept].tolist(), items.value[kept].tolist()
+    taken: list[int] = np.flatnonzero(
+        np.diff(items.group[kept], prepend=-1)
+    ).tolist()  # each group's lightest
+    room = capacity - sum(weights[lightest] for lightest in taken)
+    several, choices = [], []
+    for group, (start, end) in enumerate(pairwise([*taken, len(kept)])):
+        if end - start > 1:
+            several.append(group)
+            choices.append([(weights[at] - weights[start], values[at]) for at in range(start, end)])
+    for group, option in zip(several, _options(room, choices), strict=True):
+        taken[group] += option
     return taken
+
+
+def _options(room: int, choices: Sequence[Options]) -> list[int]:
+    """Return which option of each choice makes the greatest value, by dynamic programming.
+
+    Parameters
+    ----------
+    room
+        What the options may weigh together, at least 0.
+    choices
+        (weight, value) of each option, ascending by weight; the first weighs 0.
+    """
+    unit = gcd(*(weight for options in choices for weight, _ in options)) or 1
+    choices = [[(weight // unit, value) for weight, value in options] for options in choices]
+    room = min(room // unit, sum(options[-1][0] for options in choices))
+    rows = np.zeros((len(choices) + 1, room + 1))  # greatest value of so many choices, by room
+    for before, row, options in zip(rows, rows[1:], choices, strict=False):
+        np.add(before, options[0][1], out=row)
+        for weight, value in options[1:]:
+            if weight <= room:
+                np.maximum(row[weight:], before[: room + 1 - weight] + value, out=row[weight:])
+    taken, left = [], int(rows[-1].argmax())  # the first of the best: the least weight
+    for before, row, options in zip(rows[-2::-1], rows[:0:-1], reversed(choices), strict=True):
+        best = row[left]
+        made = (before[left - weight] + value == best for weight, value in options)
+        taken.append(next(number for number, so in enumerate(made) if so))
+        left -= options[taken[-1]][0]
+    return taken[::-1]

@@ -5,7 +5,7 @@ now or will use in the next step, whichever is more, and a headroom; the others 
 
     loanable = floor(N x (1 - max(use now, predicted use) - headroom))
 
-When more can be loaned than is, idle machines with the lowest numbers are. When less, exactly so many go
+When more can be loaned than is, the machines with the lowest numbers are. When less, exactly so many go
 back:
 
 1. machines without jobs;
@@ -77,8 +77,7 @@ class Orchestrator:
         spare = (machines & there).bit_count() - self.kept(view, machines.bit_count())
         more = max(spare, 0) - len(loaned)
         if more > 0:
-            idle = (machine for machine in members_of(inference & there) if not view.jobs_on(machine))
-            _assign(plan, (machine for machine, _ in zip(idle, range(more), strict=False)), ON_LOAN)
+            _assign(plan, members_of(inference & there)[:more], ON_LOAN)
         return more < 0 and self._take_back(-more, loaned, plan, workers)
 
     def _ask_again(self, view: ClusterView, plan: PlanBuilder) -> None:

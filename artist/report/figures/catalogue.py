@@ -6,6 +6,7 @@ from artist.recording.names import BLOCKING
 from artist.report.figures import (
     cdf,
     comm_overhead,
+    elastic,
     jct_by_demand,
     jct_histogram,
     jct_parts,
@@ -15,6 +16,8 @@ from artist.report.figures import (
     over_time,
     placements,
     policy_series,
+    pools,
+    reclaims,
     resources,
 )
 from artist.report.figures.drawing import Drawing
@@ -48,8 +51,11 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         over_time.drawing(digests, "queue_length", contest),
         *([over_time.drawing(digests, BLOCKING, contest)] if recorded else []),
         over_time.drawing(digests, "busy_gpus", contest),
+        *pools.drawings(digests, contest),
+        *reclaims.drawings(digests, contest),
         *resources.drawings(digests, contest),
         over_time.drawing(digests, "unfinished_jobs", contest),
+        *elastic.drawings(digests, contest),
         placements.drawing(digests, contest),
         comm_overhead.drawing(digests, contest),
         occupancy.drawing(digests, contest),

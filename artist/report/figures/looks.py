@@ -13,6 +13,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 3)))
 _MARKERS = ("", "o", "^", "s", "D", "v")
 _FILLS = ("full", "none", "left", "top", "right")  # of points, as many as dashes
+AREAS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000")  # filled, beside each other
+NEED, SHORT = "#b4b4b4", "#a50f15"
 _POINTS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 _STYLE: Any = {
     "font.size": 9,
@@ -105,3 +107,9 @@ def example_lines(line_looks: Sequence[dict[str, Any]], **more: Any) -> list[Any
 
     kept = [{name: value for name, value in each.items() if name != "markevery"} for each in line_looks]
     return [Line2D([], [], **(each | more)) for each in kept]
+
+
+def pale(colour: str) -> str:
+    """Return a light tint of a colour written as #rrggbb."""
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{255 - (255 - part) // 4:02x}" for part in parts)

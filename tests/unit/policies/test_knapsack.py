@@ -58,6 +58,13 @@ def test_ties_favor_earlier_groups():
     assert multiple_choice(3, [group((1, 5), (2, 10)), group((1, 5), (2, 10))]) == [1, 0]
 
 
+def test_small_differences_count():
+    """Where all fits, 10,001 is taken and not the lighter 10,000; where one of two fits, the better one."""
+    first, second = group((1, 10_000), (2, 10_001)), group((2, 10_002))
+    assert multiple_choice(4, [first, second]) == [1, 0]
+    assert multiple_choice(2, [first, second]) == [-1, 0]
+
+
 def test_a_group_whose_items_are_all_too_heavy_gets_none():
     """4 GPUs: a worker of 8 does not fit, the others share as if it were not there."""
     assert multiple_choice(4, [group((8, 1e9)), group((4, 1), (8, 2)), group()]) == [-1, 0, -1]
@@ -97,6 +104,41 @@ def test_it_is_the_best_of_all_answers(instance):
     every = product(*(range(-1, len(w)) for w, _ in groups))
     fits = [list(answer) for answer in every if sums(groups, answer)[1] <= capacity]
     assert multiple_choice(capacity, groups) == min(fits, key=lambda answer: key(groups, answer))
+
+
+def by_program(capacity, groups):
+    """Return the answer of the plain dynamic program: every item of every group, at every room."""
+    rows = [np.zeros(capacity + 1)]
+    for weights, values in groups:
+        row = rows[-1].copy()
+        for weight, value in zip(weights.tolist(), values.tolist(), strict=True):
+            if weight <= capacity:
+                row[weight:] = np.maximum(row[weight:], rows[-1][: capacity + 1 - weight] + value)
+        rows.append(row)
+    taken, left = [], int(rows[-1].argmax())
+    for number in range(len(groups) - 1, -1, -1):
+        best, before = rows[number + 1][left], rows[number]
+        options = [(-1, 0, 0.0), *zip(range(9), *(part.tolist() for part in groups[number]), strict=False)]
+        item, weight, _ = next(o for o in options if o[1] <= left and before[left - o[1]] + o[2] == best)
+        taken.append(item)
+        left -= weight
+    return taken[::-1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_larger_ones_are_as_by_the_plain_program(seed):
+    """60 jobs, room for 5 to 95 % of what they want; whole values below 40 tie often: equal to the item."""
+    rng = np.random.default_rng(seed)
+    groups = []
+    for _ in range(60):
+        workers = np.arange(1, rng.integers(2, 9))
+        values = rng.integers(1, 40) * workers / (1 + workers) if seed % 2 else rng.random(len(workers)) * 9
+        sizes = workers * rng.choice([1, 2, 4, 8]) if seed % 3 else np.sort(rng.integers(1, 20, len(workers)))
+        groups.append((sizes, np.rint(values)))
+    wanted = sum(int(w[-1]) for w, _ in groups)
+    for share in (0.05, 0.3, 0.6, 0.95):
+        capacity = int(wanted * share)
+        assert multiple_choice(capacity, groups) == by_program(capacity, groups)
 
 
 def by_scipy(capacity, groups):

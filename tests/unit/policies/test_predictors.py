@@ -118,6 +118,14 @@ def test_it_is_fitted_now_and_then():
     assert fits == [30, 42, 54, 66, 78]
 
 
+def test_old_samples_are_forgotten():
+    """Of 40 samples that count, the ones before make no difference: 60 of a wave, or 60 of noise."""
+    last, rng = days(1, 0.02)[:40], np.random.default_rng(1)
+    told = [np.append(older, last) for older in (days(1)[:60], rng.random(60))]
+    one, other = (Autoregressive(past=40).following(values) for values in told)
+    assert one == other
+
+
 def test_fifteen_days_cost_little():
     """4,320 predictions: less than 2 s of processor time, 0.2 taken; a fit looks at a week at most."""
     values, predictor = days(15, 0.02), Autoregressive()

@@ -86,6 +86,12 @@ def test_machines_emptied_by_the_way_count_as_far_as_they_are_wanted():
     assert Optimum().pick(1, FIGURE_5) == [3]
 
 
+def test_a_machine_with_other_jobs_is_not_emptied_by_the_way():
+    """0, 2, 3 cost 0.5. 0 vacates 4 GPUs of 1, where job 1 goes on; 2 only those of 3, which goes back."""
+    loaned = Loaned(range(4), {0: {0: 4, 1: 4}, 1: {1: 4}, 2: {2: 4, 3: 4}})
+    assert ServerFraction().pick(2, loaned) == [2, 3]
+
+
 def test_costs_follow_each_choice():
     """Four servers: after 1 and 2 comes 4 (0.5); then c is gone from 5, which costs 0.5 as does 6.
 

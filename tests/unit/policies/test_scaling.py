@@ -60,6 +60,8 @@ def test_marginal_gain_is_per_gpu():
     large, small = linear(0, 2, 4, 100, worker_gpus=4), linear(1, 4, 6, 100)
     assert extra("marginal_gain", 6, [large, small]) == [1, 2]
     assert extra("marginal_gain", 5, [large, small]) == [0, 2]  # 3 left, 4 needed
+    first, second = linear(0, 2, 4, 100, worker_gpus=2), linear(1, 5, 6, 100)  # 1/4 and 1/5 a GPU
+    assert extra("marginal_gain", 1, [first, second]) == [0, 1]  # the better one does not fit
 
 
 def test_marginal_gain_goes_worker_by_worker():

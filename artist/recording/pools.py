@@ -1,0 +1,247 @@
+"""What pools of machines have, hold and need over time: loans between them, seen from events alone."""
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Allocation, Cluster, Group
+from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Start, Stop
+from artist.core.job import JobSpec
+from artist.core.view import Signal
+from artist.recording.reclaims import Reclaims
+from artist.units import NS_PER_S
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_PRESENT = {"fail": False, "left": False, "join": True}
+_COUNTED = ("machines", "gpus", "held")
+_EVER = 2**62
+_ROUNDING = 1e-9  # of machines: 0.07 of 100 is 7, though 100 * 0.07 is more
+
+
+def has_pools(cluster: Cluster) -> bool:
+    """Return whether the machines begin in several pools."""
+    return len({machine.pool for machine in cluster.machines}) > 1
+
+
+class Pools:
+    """Observer of machines and GPUs by pool; close it when the run has ended.
+
+    A pool of whose name there is a signal serves something else: the signal is the share of its machines that
+    this uses. With N machines that begin in the pool it needs ceil(N x max(v, next v)) from one sample to the
+    next, because use moves from v to the next v meanwhile; none before the first sample. It is short by what
+    it needs beyond the machines that are in the pool then.
+
+    Parameters
+    ----------
+    jobs
+        The engine's jobs in its order; an event's job is an index into them.
+    signals
+        Series by name, known to the end of the run.
+
+    Attributes
+    ----------
+    on_loan_ns : array
+        By job: time for which it held something on a machine that was not in the pool that it began in.
+    reclaims
+        Machines that came back to the pools that they began in.
+    times_ns, columns
+        Of a closed run: step functions, shape (n,), the last row at its end. By pool x `x_machines` and
+        `x_gpus` that are there, and `x_held`, GPUs held by jobs; by signal x `x_needed`, machines.
+    """
+
+    def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, signals: Mapping[str, Signal]) -> None:
+        self._submit_ns = [spec.submit_ns for spec in jobs]
+        self._machines = cluster.machines
+        self._home = [machine.pool for machine in cluster.machines]
+        self._signals = {name: signal for name, signal in signals.items() if name in self._home}
+        self._pool = list(self._home)  # and all that follows: now
+        self._present = [machine.present for machine in cluster.machines]
+        self._on = [0] * len(cluster)  # GPUs held, by machine
+        self._held: dict[int, Allocation] = {}
+        self._groups: dict[Group, int] = {}  # members
+        self._away: dict[int, int] = {}  # jobs on loan -> since when
+        self._counts: dict[str, list[int]] = {}  # by pool: machines, GPUs, GPUs held
+        self._row_ns = array("q")
+        self._rows: dict[str, tuple[array[int], array[int], array[int]]] = {}  # of these counts
+        self._open_ns = self._running_before = 0
+        self._changed = True
+        self.on_loan_ns = array("q", bytes(8 * len(jobs)))
+        self.reclaims = Reclaims(cluster)
+        self.times_ns = np.zeros(0, dtype=np.int64)
+        self.columns: dict[str, Ints] = {}
+        self._own_use: dict[str, Floats] = {}  # GPUs that the pool's own service uses, as these columns
+        for machine in range(len(cluster)):
+            self._add(machine, 1)
+
+    def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
+        """Follow the events of one instant, in order."""
+        if time_ns != self._open_ns:
+            self._close_instant()
+            self._open_ns = time_ns
+        for event in events:
+            if isinstance(event, (Start, Change)):
+                self.reclaims.change(event.job, self._let_go(event.job))
+                self._hold(event.job, event.allocation)
+            elif isinstance(event, (Finish, Stop)):
+                held = self._let_go(event.job)
+                assert held is not None
+                by_policy = isinstance(event, Stop) and event.reason == "preempted"
+                (self.reclaims.preempt if by_policy else self.reclaims.leave)(event.job, held)
+            elif isinstance(event, MachineEvent):
+                self._move(event)
+
+    def close(self, end_ns: int) -> None:
+        """End the run: book what jobs still hold, and make the columns."""
+        self._close_instant()
+        for job, since in self._away.items():
+            self.on_loan_ns[job] += end_ns - since
+        self._away.clear()
+        samples = [signal.up_to(end_ns)[0] for signal in self._signals.values()]
+        self.times_ns = np.unique(np.concatenate([np.array(self._row_ns), [end_ns], *samples]))
+        row = np.searchsorted(np.array(self._row_ns), self.times_ns, side="right") - 1
+        for pool, rows in self._rows.items():
+            for what, column in zip(_COUNTED, rows, strict=True):
+                self.columns[f"{pool}_{what}"] = np.array(column)[row]
+        for name, signal in self._signals.items():
+            self._follow(name, *signal.up_to(_EVER))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a summary says of a closed run.
+
+        `x_short` by signal x: integral of the machines by which its pool is short, and the most at a time.
+        `reclaims`: see there. `pools`: shares of GPUs, counted as they are and not by worth, over the time
+        from the first to the last arrival (how long a run drains says nothing of its use); None without such
+        time or GPUs:
+
+        training_held
+            Held, of the GPUs in pools without a signal: those on loan count while they are there.
+        on_loan_held
+            Held, of the GPUs in pools in which no machine begins.
+        combined
+            Held by jobs or used by what the signals stand for, of all GPUs.
+        """
+        made: dict[str, Any] = {f"{name}_short": self._short(name) for name in self._signals}
+        training = [pool for pool in self._rows if pool not in self._signals]
+        on_loan = [pool for pool in training if pool not in self._home]
+        used = sum(self._own_use.values(), start=self._sum(self._rows, "held").astype(float))
+        return made | {
+            "pools": {
+                "training_held": self._share(self._sum(training, "held"), self._sum(training, "gpus")),
+                "on_loan_held": self._share(self._sum(on_loan, "held"), self._sum(on_loan, "gpus")),
+                "combined": self._share(used, self._sum(self._rows, "gpus")),
+            },
+            "reclaims": self.reclaims.summary(),
+        }
+
+    # --- what happens to a job, or a machine
+
+    def _hold(self, job: int, allocation: Allocation) -> None:
+        self._held[job] = allocation
+        group = allocation.group
+        if group is None:
+            for s in allocation.slices:
+                self._take(s.machine, s.gpus)
+        else:
+            self._groups[group] = members = self._groups.get(group, 0) + 1
+            if members == 1:
+                for machine, gpus in group.gpus:
+                    self._take(machine, gpus)
+        pool, home = self._pool, self._home
+        if any(pool[s.machine] != home[s.machine] for s in allocation.slices):
+            self._away[job] = self._open_ns
+
+    def _let_go(self, job: int) -> Allocation | None:
+        """Take from a job what it holds, if anything, and return it."""
+        allocation = self._held.pop(job, None)
+        if allocation is None:
+            return None
+        group = allocation.group
+        if group is None:
+            for s in allocation.slices:
+                self._take(s.machine, -s.gpus)
+        else:
+            self._groups[group] -= 1
+            if not self._groups[group]:
+                del self._groups[group]
+                for machine, gpus in group.gpus:
+                    self._take(machine, -gpus)
+        since = self._away.pop(job, None)
+        if since is not None:
+            self.on_loan_ns[job] += self._open_ns - since
+        return allocation
+
+    def _take(self, machine: int, gpus: int) -> None:
+        self._on[machine] += gpus
+        self._counts[self._pool[machine]][2] += gpus
+        self._changed = True
+
+    def _move(self, event: MachineEvent) -> None:
+        """Let a machine change its pool, come or go."""
+        machine, there = event.machine, _PRESENT.get(event.how)
+        if event.how == "assign":
+            self.reclaims.assign(machine, self._pool[machine])
+            self._add(machine, -1)
+            self._pool[machine] = event.pool
+            self._add(machine, 1)
+        elif there is not None and there != self._present[machine]:
+            self._add(machine, -1)
+            self._present[machine] = there
+            self._add(machine, 1)
+
+    def _add(self, machine: int, sign: int) -> None:
+        """Count a machine, if it is there, and what is held on it, to its pool, or no longer."""
+        pool, gpus = self._pool[machine], self._machines[machine].gpus
+        if pool not in self._counts:
+            self._counts[pool] = [0, 0, 0]
+            before = bytes(8 * len(self._row_ns))
+            self._rows[pool] = (array("q", before), array("q", before), array("q", before))
+        there = sign * self._present[machine]
+        for i, amount in enumerate((there, there * gpus, sign * self._on[machine])):
+            self._counts[pool][i] += amount
+        self._changed = True
+
+    def _close_instant(self) -> None:
+        self.reclaims.close_instant(self._pool, self._running_before)
+        self._running_before = len(self._held)
+        if self._changed:
+            self._row_ns.append(self._open_ns)
+            for pool, rows in self._rows.items():
+                for column, count in zip(rows, self._counts[pool], strict=True):
+                    column.append(count)
+            self._changed = False
+
+    # --- numbers of a closed run
+
+    def _follow(self, name: str, times_ns: Ints, values: Floats) -> None:
+        """Make the columns of a signal."""
+        following = np.append(values[1:], values[-1:])
+        needed = np.ceil(self._home.count(name) * np.maximum(values, following) - _ROUNDING)
+        at = np.searchsorted(times_ns, self.times_ns, side="right")  # 0 before the first sample
+        self.columns[f"{name}_needed"] = np.append([0], needed.astype(np.int64))[at]
+        gpus = sum(m.gpus for m in self._machines if m.pool == name)
+        idle = self.columns[f"{name}_gpus"] - self.columns[f"{name}_held"]
+        self._own_use[name] = np.minimum(gpus * np.append([0.0], values)[at], idle)
+
+    def _short(self, name: str) -> dict[str, Any]:
+        short = (self.columns[f"{name}_needed"] - self.columns[f"{name}_machines"])[:-1].clip(0)
+        spans_ns = np.diff(self.times_ns)
+        product = zip(short[short > 0].tolist(), spans_ns[short > 0].tolist(), strict=True)  # may pass 2^63
+        server_ns = sum(machines * span_ns for machines, span_ns in product)
+        return {"server_s": server_ns / NS_PER_S, "worst_servers": int(short.max(initial=0))}
+
+    def _sum(self, pools: Iterable[str], what: str) -> Ints:
+        none = np.zeros(len(self.times_ns), dtype=np.int64)
+        return sum((self.columns[f"{pool}_{what}"] for pool in pools), start=none)
+
+    def _share(self, part: Ints | Floats, whole: Ints) -> float | None:
+        """Return the integral of a column over that of another, from the first to the last arrival."""
+        first, last = self._submit_ns[0], self._submit_ns[-1]
+        spans = np.diff(self.times_ns.clip(first, last)).astype(float)
+        of_whole = math.fsum(whole[:-1] * spans)  # rounds once, so it is the same on every processor
+        return math.fsum(part[:-1] * spans) / of_whole if of_whole else None

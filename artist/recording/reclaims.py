@@ -1,0 +1,116 @@
+"""How machines that were lent go back to their own pools, and what that costs the jobs on them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from artist.core.cluster import Allocation, Cluster
+
+
+class Reclaims:
+    """What happened at instants at which machines came back to the pools that they began in.
+
+    At such an instant a machine was idle before the policy acted (a job that finishes then is gone before);
+    else preempting, if a job that was on it was preempted; else flexible: its jobs shrank, or moved away.
+    Only jobs that were on returned machines count as preempted by the reclaim, also if they start again at
+    the same instant. Their collateral is what they held on machines that do not go back (the Lyra paper,
+    section 7.3: "GPUs vacated in excess of the reclaiming demand").
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._home = [machine.pool for machine in cluster.machines]
+        self._gpus = [machine.gpus for machine in cluster.machines]
+        self._before: dict[int, Allocation | None] = {}  # by job that changed: held when the instant began
+        self._left = 0  # jobs that ran then, and finished or were evicted
+        self._preempted: dict[int, None] = {}
+        self._pool_before: dict[int, str] = {}  # by machine that changed its pool
+        self._idle = self._flexible = self._preempting = 0
+        self._preempted_jobs = self._collateral_gpus = self._returned_gpus = 0
+        self._of_running: list[float] = []  # a number for each instant at which a machine had to be cleared
+        self._flexible_met: list[float] = []
+
+    def change(self, job: int, held: Allocation | None) -> None:
+        """Note that a job starts, or changes or loses what it held."""
+        self._before.setdefault(job, held)
+
+    def preempt(self, job: int, held: Allocation) -> None:
+        """Note that a job is preempted."""
+        self._before.setdefault(job, held)
+        self._preempted[job] = None
+
+    def leave(self, job: int, held: Allocation) -> None:
+        """Note that a job finishes, or is evicted: the policy did not cause it."""
+        self._left += self._before.get(job, held) is not None
+        self._before[job] = None
+
+    def assign(self, machine: int, pool: str) -> None:
+        """Note that a machine goes, and from which pool."""
+        self._pool_before.setdefault(machine, pool)
+
+    def close_instant(self, pools: Sequence[str], running: int) -> None:
+        """Count what was reclaimed at an instant.
+
+        Parameters
+        ----------
+        pools
+            Pool of each machine after it.
+        running
+            Jobs that ran before it.
+        """
+        if self._pool_before:
+            home = self._home
+            returned = {m: "idle" for m, pool in self._pool_before.items() if pool != home[m] == pools[m]}
+            if returned:
+                self._count(returned, running - self._left)
+        self._left = 0
+        self._before.clear()
+        self._preempted.clear()
+        self._pool_before.clear()
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return the counts; means are None if no machine came back, or none had to be cleared.
+
+        `of_running` and `flexible_met` are means over the instants at which a machine had to be cleared: of
+        the preempted jobs / jobs that ran before, and of the flexible / all machines that had to be cleared.
+        `collateral` is the collateral GPUs / the GPUs of all machines that came back.
+        """
+        return {
+            "machines": self._idle + self._flexible + self._preempting,
+            "idle": self._idle,
+            "flexible": self._flexible,
+            "preempting": self._preempting,
+            "preempted_jobs": self._preempted_jobs,
+            "of_running": _mean(self._of_running),
+            "flexible_met": _mean(self._flexible_met),
+            "collateral_gpus": self._collateral_gpus,
+            "collateral": self._collateral_gpus / self._returned_gpus if self._returned_gpus else None,
+        }
+
+    def _count(self, returned: dict[int, str], running: int) -> None:
+        """Count the machines that came back, by how they were cleared; idle ones are marked so far."""
+        preempted_jobs = 0
+        for job, before in self._before.items():
+            here = [s.machine for s in before.slices if s.machine in returned] if before else []
+            if here and job in self._preempted:
+                preempted_jobs += 1
+                assert before is not None
+                self._collateral_gpus += sum(s.gpus for s in before.slices if s.machine not in returned)
+            for machine in here:
+                if job in self._preempted:
+                    returned[machine] = "preempting"
+                elif returned[machine] == "idle":
+                    returned[machine] = "flexible"
+        how = list(returned.values())
+        flexible, preempting = how.count("flexible"), how.count("preempting")
+        self._idle += how.count("idle")
+        self._flexible += flexible
+        self._preempting += preempting
+        self._preempted_jobs += preempted_jobs
+        self._returned_gpus += sum(self._gpus[machine] for machine in returned)
+        if flexible or preempting:
+            self._of_running.append(preempted_jobs / running)
+            self._flexible_met.append(flexible / (flexible + preempting))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None

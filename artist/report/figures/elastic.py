@@ -1,0 +1,158 @@
+"""The figures of elastic jobs: how many run at their least and at their most, and each job's GPUs."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artist.report.figures.bars import SHADES
+from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario
+from artist.report.figures.facets import chosen
+from artist.report.figures.looks import style
+from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, legend, panels, title
+from artist.report.figures.time_axis import time_unit
+from artist.results.digest import Digest, Gauge, gauge_of_steps
+from artist.results.elastic import LEVELS, Elastic, have_elastic, read_elastic
+from artist.results.names import clip
+from artist.results.scenarios import Contest
+from artist.results.steps import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Rows = Mapping[int, Elastic]
+
+_SPANS = 240  # areas with more corners make large files
+_MOST_JOBS = 40  # with a line each
+_LEVELS = (
+    "Elastic jobs that run, over time: those that hold the least GPUs that they take, those that hold the "
+    "most, and those in between. Above a panel: the parts of their running time."
+)
+_JOBS = (
+    "The GPUs of each elastic job over time, in order of arrival. The height of a band is the most that the "
+    "job takes; filled is what it holds, up to the least in dark and beyond it in light. The thin line "
+    "lasts from submission to finish: nothing on it, and the job waits."
+)
+_WORTHS = " GPUs are counted as the cluster's own: several smaller ones that replace one count as one."
+_COLOURS = (SHADES[0], SHADES[1], SHADES[2])  # by LEVELS
+
+
+def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+    """Return the figures, where jobs are elastic; reads the events of a few runs.
+
+    Raises
+    ------
+    InputError
+        If the jobs or the events of a run are damaged.
+    """
+    if not any(_are_elastic(each) for each in digests):
+        return []
+    shown = chosen(digests, contest, _are_elastic)
+    read = {row: read_elastic(digests[row].group.runs[0]) for row in shown}
+    counts = {row: _counts(digests[row], each) for row, each in read.items()}
+    more = of_scenario(shown, contest) + first(digests)
+    averaged = f"{AVERAGED}." * any(each.thinned for gauges in counts.values() for each in gauges)
+    levels = partial(levels_over_time, digests, read, counts)
+    made = [Drawing("elastic_jobs", "Elastic jobs", _LEVELS + averaged + more, levels)]
+    few = {row: each for row, each in read.items() if 0 < len(each.jobs) <= _MOST_JOBS}
+    if few:
+        caption = _JOBS + _WORTHS + more
+        lines = partial(job_by_job, digests, few)
+        made.append(Drawing("elastic_job_gpus", "GPUs of each elastic job", caption, lines))
+    return made
+
+
+def _are_elastic(digest: Digest) -> bool:
+    return have_elastic(digest.group.runs[:1])
+
+
+def _counts(digest: Digest, elastic: Elastic) -> list[Gauge]:
+    """Return how many jobs run at the first levels, of one level more each, so that they can be stacked."""
+    times, running = elastic.running()
+    times, running = np.append(times, digest.end_s), np.pad(running, ((0, 0), (0, 1)))
+    return [gauge_of_steps(times, values, _SPANS) for values in running.cumsum(axis=0)]
+
+
+def levels_over_time(
+    digests: Sequence[Digest],
+    read: Rows,
+    counts: Mapping[int, Sequence[Gauge]],
+    width_in: float = WIDTH_IN,
+) -> "Figure":
+    """Draw how many elastic jobs run at each level, stacked, a panel a row."""
+    from matplotlib.patches import Patch
+
+    end_s = max(digests[row].end_s for row in read) or 1.0
+    scale, unit = time_unit(end_s)
+    texts = key_texts([digests[row].group for row in read])
+    with style():
+        figure, places = panels(len(read), 2.1, texts, same_y=True, width_in=width_in)
+        for axes, (row, each) in zip(places, read.items(), strict=True):
+            for gauge, colour in reversed(list(zip(counts[row], _COLOURS, strict=True))):
+                fill_steps(axes, gauge, scale, colour)
+            shares = " / ".join(f"{100 * share:.0f}" for share in each.shares())
+            head(axes, f"{title(digests[row].group)}: {shares} %", places, width_in)
+            axes.set_xlim(0, end_s / scale)
+            axes.set_axisbelow(True)
+            if axes in places[-columns(places) :]:
+                axes.set_xlabel(f"time ({unit})")
+        places[0].set_ylim(bottom=0)  # they share it
+        figure.supylabel("running elastic jobs", fontsize=9)
+        legend(figure, texts, ())
+        handles = [Patch(facecolor=colour, label=name) for colour, name in zip(_COLOURS, LEVELS, strict=True)]
+        figure.legend(
+            handles=handles, loc="outside upper left", ncols=3, fontsize=8.5,
+            title="GPUs that an elastic job holds", title_fontsize=8.5, alignment="left",
+        )  # fmt: skip
+        return figure
+
+
+def fill_steps(axes: "Axes", gauge: Gauge, scale: float, colour: str, base: "Floats | float" = 0.0) -> None:
+    """Fill the area below a step function; `scale` is the unit of time in seconds."""
+    axes.fill_between(gauge.times_s / scale, base, gauge.mean, step="post", color=colour, linewidth=0)
+
+
+def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN) -> "Figure":
+    """Draw the GPUs of each elastic job over time, a band a job and a panel a row."""
+    from matplotlib.patches import Patch
+
+    end_s = max(digests[row].end_s for row in read) or 1.0
+    scale, unit = time_unit(end_s)
+    texts = key_texts([digests[row].group for row in read])
+    jobs = max(len(each.jobs) for each in read.values())
+    with style():
+        figure, places = panels(len(read), 0.6 + 0.17 * max(jobs, 3), texts, width_in=width_in)
+        for axes, (row, each) in zip(places, read.items(), strict=True):
+            _draw_jobs(axes, each, end_s, scale)
+            head(axes, title(digests[row].group), places, width_in)
+            if axes in places[-columns(places) :]:
+                axes.set_xlabel(f"time ({unit})")
+        legend(figure, texts, ())
+        handles = [
+            Patch(facecolor=colour, label=name)
+            for colour, name in zip((_COLOURS[0], _COLOURS[2]), ("the least", "beyond it"), strict=True)
+        ]
+        figure.legend(handles=handles, loc="outside upper left", ncols=2, fontsize=8.5)
+        return figure
+
+
+def _draw_jobs(axes: "Axes", each: Elastic, end_s: float, scale: float) -> None:
+    for number in range(len(each.jobs)):
+        held = gauge_of_steps(*each.held(number)) if (each.job == number).any() else None
+        last_s = end_s if np.isnan(each.finish_s[number]) else each.finish_s[number]
+        line: dict[str, Any] = {"color": "#777777", "linewidth": 0.8}
+        axes.plot([each.submit_s[number] / scale, last_s / scale], [number + 0.9] * 2, **line)
+        if held is None:
+            continue
+        for colour, gpus in (
+            (_COLOURS[2], held.mean),
+            (_COLOURS[0], np.minimum(held.mean, each.least[number])),
+        ):
+            top = number + 0.9 - 0.8 * np.minimum(gpus / each.most[number], 1.0)
+            axes.fill_between(held.times_s / scale, number + 0.9, top, step="post", color=colour, linewidth=0)
+    axes.set(xlim=(0, end_s / scale), ylim=(len(each.jobs), 0))
+    axes.set_yticks(np.arange(len(each.jobs)) + 0.5, [clip(name, 12) for name in each.jobs], fontsize=7)
+    axes.grid(visible=False, axis="y")
+    axes.set_axisbelow(True)

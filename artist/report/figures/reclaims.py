@@ -1,0 +1,148 @@
+"""The figures of machines that went back to their pools: how they were cleared, in all and over time."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artist.report.figures.bars import SHADES, bar_panels, part_key, stack
+from artist.report.figures.drawing import Drawing, first, of_scenario
+from artist.report.figures.facets import chosen
+from artist.report.figures.looks import style
+from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, label_rows, legend, panels, title
+from artist.report.figures.time_axis import time_unit
+from artist.results.digest import Digest
+from artist.results.pools import RETURNS, Returns, has_returns, read_returns
+from artist.results.run import Run
+from artist.results.scenarios import Contest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_CAPTION = (
+    "Machines that were returned to the pools that they had been lent by, and the jobs that were preempted "
+    "for it. Idle: no job was on the machine. Flexible: its jobs shrank or moved, and none was preempted."
+)
+_OVER_TIME = "The same by {}: machines returned, and jobs preempted for it (dots)."
+_NAMES = ("idle", "flexible", "by preemption")
+_SHADES = (5, 2, 0)
+_SPANS = (
+    (60.0, "minute"), (300.0, "5 minutes"), (3600.0, "hour"), (6 * 3600.0, "6 hours"), (86_400.0, "day"),
+    (7 * 86_400.0, "week"), (28 * 86_400.0, "4 weeks"),
+)  # fmt: skip
+_MOST_BARS = 32
+_DOTS: Any = {
+    "color": "black", "linestyle": "none", "marker": "o", "markersize": 4.5, "markeredgecolor": "white",
+}  # fmt: skip
+
+
+def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+    """Return the figures, if machines went back to their pools in some run.
+
+    Raises
+    ------
+    InputError
+        If the pools of a run are damaged.
+    """
+    if not any(_has_some(each) for each in digests):
+        return []
+    made = [Drawing("reclaims", "Machines returned", _CAPTION, partial(reclaims, digests, contest))]
+    if not any(_is_recorded(each) for each in digests):
+        return made
+    shown = chosen(digests, contest, _is_recorded)
+    width_s, word = span(max(digests[row].end_s for row in shown))
+    read = {row: read_returns(digests[row].group.runs[0], width_s, digests[row].end_s) for row in shown}
+    caption = _OVER_TIME.format(word) + of_scenario(shown, contest) + first(digests)
+    draw = partial(reclaims_over_time, digests, read, width_s)
+    return [*made, Drawing("reclaims_over_time", "Machines returned over time", caption, draw)]
+
+
+def _has_some(digest: Digest) -> bool:
+    return any(_of(run).get("machines") for run in digest.group.runs)
+
+
+def _of(run: Run) -> dict[str, int]:
+    """Return the counts of a summary; none where there is one pool."""
+    return run.summary.get("reclaims") or {}
+
+
+def _is_recorded(digest: Digest) -> bool:
+    return _has_some(digest) and has_returns(digest.group.runs[0])
+
+
+def span(end_s: float) -> tuple[float, str]:
+    """Return a span of time, and its name, of which a run has as few as can be drawn beside each other."""
+    return next((each for each in _SPANS if end_s <= _MOST_BARS * each[0]), _SPANS[-1])
+
+
+def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+    """Draw machines that were returned, by how they were cleared, and jobs preempted for it, a bar a row."""
+    counts = np.array([_counts(each) for each in digests])
+    with style():
+        figure, places = bar_panels(2, digests, contest, width_in)
+        stack(places[0], digests, contest, counts[:, :3], _NAMES, _SHADES)
+        y = stack(places[1], digests, contest, counts[:, 3:], _NAMES[2:], _SHADES[2:])
+        totals = (counts[:, :3].sum(axis=1), counts[:, 3])
+        labels = ("machines returned", "jobs preempted for it")
+        for axes, total, label in zip(places, totals, labels, strict=True):
+            for at, count in zip(y, total, strict=True):
+                axes.annotate(
+                    f"{count:.0f}", (count, at), (4, 0), textcoords="offset points", va="center", fontsize=8
+                )
+            axes.set_xlim(0, 1.15 * total.max() or 1.0)
+            axes.set_xlabel(label)
+            axes.locator_params(axis="x", nbins=5)
+        if width_in == WIDTH_IN:
+            places[1].set_yticklabels([])
+        part_key(figure, places[0], width_in)
+        return figure
+
+
+def _counts(digest: Digest) -> list[float]:
+    """Return machines by how they were cleared, and preempted jobs; means over replicates."""
+    counts = [_of(run) for run in digest.group.runs]
+    return [float(np.mean([each.get(name, 0) for each in counts])) for name in RETURNS]
+
+
+def reclaims_over_time(
+    digests: Sequence[Digest], read: Mapping[int, Returns], width_s: float, width_in: float = WIDTH_IN
+) -> "Figure":
+    """Draw machines that were returned in each span of time, stacked by how, a panel a row."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    end_s = max(digests[row].end_s for row in read) or 1.0
+    scale, unit = time_unit(end_s)
+    texts = key_texts([digests[row].group for row in read])
+    with style():
+        figure, places = panels(len(read), 1.9, texts, same_y=True, width_in=width_in)
+        for axes, (row, each) in zip(places, read.items(), strict=True):
+            _draw(axes, each, width_s / scale)
+            head(axes, title(digests[row].group), places, width_in)
+            axes.set_xlim(0, end_s / scale)
+            if axes in places[-columns(places) :]:
+                axes.set_xlabel(f"time ({unit})")
+        places[0].set_ylim(bottom=0)  # they share it
+        label_rows(figure, "machines, jobs", texts)
+        legend(figure, texts, ())
+        handles: list[Any] = [
+            Patch(facecolor=SHADES[shade], edgecolor="#333333", lw=0.4, label=name)
+            for name, shade in zip(_NAMES, _SHADES, strict=True)
+        ]
+        handles.append(Line2D([], [], **_DOTS, label="jobs preempted"))
+        figure.legend(
+            handles=handles, loc="outside upper left", ncols=4 if width_in == WIDTH_IN else 2, fontsize=8.5
+        )
+        return figure
+
+
+def _draw(axes: "Axes", each: Returns, width: float) -> None:
+    x = width * (np.arange(len(each.jobs)) + 0.5)
+    bottom = np.zeros(len(x))
+    for machines, shade in zip(each.machines, _SHADES, strict=True):
+        axes.bar(x, machines, 0.9 * width, bottom, color=SHADES[shade], edgecolor="#333333", linewidth=0.4)
+        bottom += machines
+    axes.plot(x, each.jobs, **_DOTS)
+    axes.set_axisbelow(True)

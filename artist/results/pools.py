@@ -1,0 +1,130 @@
+"""The pools of a run over time: their GPUs, those that jobs hold, and what a signal says is needed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from artist.results.run import Run
+from artist.results.steps import Floats, thin_steps
+
+POOLS = "pools"
+RETURNS = ("idle", "flexible", "preempting", "preempted_jobs")  # as in the summary
+_SO_FAR = tuple(f"reclaimed_{name}" for name in RETURNS)  # totals up to a time
+_MACHINES, _GPUS, _HELD, _NEEDED = "_machines", "_gpus", "_held", "_needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool as step functions of time; a number holds from its time on.
+
+    Attributes
+    ----------
+    gpus, held : ndarray, shape (n,)
+        GPUs of its machines, and those of them that jobs hold.
+    needed, short, worst : ndarray, shape (n,), or None
+        GPUs that are to be in it by the signal of its name, if there is one; how many of them are missing,
+        and the most that are missing at once.
+    """
+
+    name: str
+    gpus: Floats
+    held: Floats
+    needed: Floats | None = None
+    short: Floats | None = None
+    worst: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """All pools of a run; those without a need first, each kind in the order of the table.
+
+    Attributes
+    ----------
+    times_s : ndarray, shape (n,)
+        The last one is the end of the run.
+    thinned
+        Whether numbers are means over spans of time.
+    """
+
+    times_s: Floats
+    pools: tuple[Pool, ...]
+    thinned: bool = False
+
+
+def have_pools(run: Run) -> bool:
+    """Return whether a run recorded its pools: its cluster has several."""
+    return bool(run.columns(POOLS))
+
+
+def read_pools(run: Run, bins: int) -> Pools:
+    """Read the pools of a run that recorded them, long ones as means over so many spans of time.
+
+    Raises
+    ------
+    InputError
+        If the table is damaged.
+    """
+    columns = run.columns(POOLS)
+    names = [name.removesuffix(_MACHINES) for name in columns if name.endswith(_MACHINES)]
+    (times_s,) = run.numbers(POOLS, ["time_s"])
+    pools = [_pool(run, name, f"{name}{_NEEDED}" in columns) for name in names]
+    ordered = tuple(sorted(pools, key=lambda pool: pool.needed is not None))
+    if len(times_s) <= 2 * bins:
+        return Pools(times_s, ordered)
+    edges = np.linspace(0.0, times_s[-1], bins + 1)
+    return Pools(edges, tuple(_thinned(times_s, pool, edges) for pool in ordered), True)
+
+
+def _pool(run: Run, name: str, has_need: bool) -> Pool:
+    gpus, held, machines = run.numbers(POOLS, [f"{name}{kind}" for kind in (_GPUS, _HELD, _MACHINES)])
+    if not has_need:
+        return Pool(name, gpus, held)
+    (needed,) = run.numbers(POOLS, [f"{name}{_NEEDED}"])
+    each = np.divide(gpus, machines, out=np.zeros_like(gpus), where=machines > 0).max(initial=0.0)
+    short = np.maximum(needed - machines, 0.0) * each
+    return Pool(name, gpus, held, needed * each, short, short)
+
+
+def _thinned(times_s: Floats, pool: Pool, edges: Floats) -> Pool:
+    def mean(values: Floats) -> Floats:
+        return _closed(thin_steps(times_s, values, edges)[0], values)
+
+    if pool.needed is None or pool.short is None:
+        return Pool(pool.name, mean(pool.gpus), mean(pool.held))
+    worst = _closed(thin_steps(times_s, pool.short, edges)[2], pool.short)
+    return Pool(pool.name, mean(pool.gpus), mean(pool.held), mean(pool.needed), mean(pool.short), worst)
+
+
+def _closed(spans: Floats, values: Floats) -> Floats:
+    """Return numbers of spans with the last one of the run for its end."""
+    return np.append(spans, values[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Returns:
+    """Machines that went back to their pools, and jobs preempted for it, in spans of time.
+
+    Attributes
+    ----------
+    machines : ndarray, shape (3, n)
+        By how they were cleared: idle, flexible, preempting.
+    jobs : ndarray, shape (n,)
+    """
+
+    machines: Floats
+    jobs: Floats
+
+
+def has_returns(run: Run) -> bool:
+    """Return whether a run recorded when machines went back to their pools."""
+    return set(_SO_FAR) <= set(run.columns(POOLS))
+
+
+def read_returns(run: Run, width_s: float, end_s: float) -> Returns:
+    """Read when machines went back, in spans of so many seconds; raise InputError if the table is damaged."""
+    times_s, *totals = run.numbers(POOLS, ["time_s", *_SO_FAR])
+    edges = width_s * np.arange(int(np.ceil(end_s / width_s)) + 1)
+    at = np.searchsorted(times_s, edges, side="left") - 1  # an edge begins a span
+    at[-1] = len(times_s) - 1
+    counts = np.diff(np.where(at >= 0, np.array(totals)[:, np.maximum(at, 0)], 0.0), axis=1)
+    return Returns(counts[:3], counts[3])

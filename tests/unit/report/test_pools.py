@@ -1,0 +1,225 @@
+"""What is drawn and said of pools, and of machines that went back (the pools on paper: `with_pools`)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from artist.report.figures.catalogue import drawings
+from artist.report.figures.drawing import Drawing
+from artist.report.figures.looks import NEED, SHORT, pale
+from artist.report.figures.panels import NARROW_IN, WIDTH_IN
+from artist.report.figures.reclaims import span
+from artist.report.words.pools import pools
+from artist.results.compare import Comparison, compare
+from artist.results.digest import digest
+from artist.results.folder import read_run
+from artist.results.run import Run
+from artist.results.scenarios import contest
+
+Make = Callable[..., Run]
+BLUE, ORANGE = "#0072b2", "#e69f00"
+NAMES = ("pools", "reclaims", "reclaims_over_time")
+
+
+@pytest.fixture
+def make(run_folder: Callable[..., Path], with_pools: Callable[[Run], Run], tmp_path: Path) -> Make:
+    """Return a maker of runs of a policy, with the pools on paper or without any."""
+
+    def of(policy: str, *, pooled: bool = True, seed: int = 1, **more: Any) -> Run:
+        config = {"policy": {"name": policy}, "seed": seed}
+        run = read_run(run_folder(tmp_path / f"{policy}{seed}", config))
+        run = with_pools(run) if pooled else run
+        return replace(run, summary=run.summary | more)
+
+    return of
+
+
+def drawn(comparison: Comparison) -> dict[str, Drawing]:
+    """Return the figures of a comparison by name."""
+    digests = [digest(group) for group in comparison.groups]
+    return {each.name: each for each in drawings(digests, comparison, contest(comparison))}
+
+
+def said(runs: Sequence[Run]) -> dict[str, str]:
+    """Return what is said of the pools of runs by topic."""
+    return dict(pools([digest(group) for group in compare(runs).groups]))
+
+
+def areas(axes: Any) -> dict[str, list[tuple[float, float, float]]]:
+    """Return of each area of a panel, by colour, where it is not empty: from, bottom and top there."""
+    from matplotlib.collections import FillBetweenPolyCollection
+    from matplotlib.colors import to_hex
+
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for area in axes.collections:
+        if isinstance(area, FillBetweenPolyCollection):
+            (path,) = area.get_paths()
+            xs = sorted(set(path.vertices[:, 0]))
+            for left, right in pairwise(xs):
+                inside = [y for x, y in _edges(path.vertices, (left + right) / 2)]
+                low, high = min(inside), max(inside)
+                if high > low:
+                    found.setdefault(to_hex(area.get_facecolor()[0]), []).append((left, low, high))
+    return found
+
+
+def _edges(vertices: Any, x: float) -> list[tuple[float, float]]:
+    """Return where the outline of a polygon crosses a vertical line."""
+    return [
+        (x, float(y0 + (y1 - y0) * (x - x0) / (x1 - x0)))
+        for (x0, y0), (x1, y1) in zip(vertices, np.roll(vertices, -1, axis=0), strict=True)
+        if min(x0, x1) < x < max(x0, x1)
+    ]
+
+
+def test_without_pools_nothing_is_drawn_or_said(make: Make) -> None:
+    """No figure, no finding."""
+    run = make("fifo", pooled=False)
+    assert not set(NAMES) & set(drawn(compare([run])))
+    assert said([run]) == {}
+
+
+def test_pools_lie_above_each_other(make: Make) -> None:
+    """Training up to 4 GPUs, loans from there to 6 and 8, inference up to 10; its need hangs from the top.
+
+    Needed are 4 GPUs, so from 6 on, and 2 from 15 s on, so from 8 on. From 10 to 15 s, where the pool begins
+    at 8, the need begins at 6: 2 GPUs are missing.
+    """
+    drawing = drawn(compare([make("lyra")]))["pools"]
+    (axes,) = drawing.draw(WIDTH_IN).axes
+    found = areas(axes)
+    assert found[BLUE] == [(0, 0, 4), (5, 0, 2), (10, 0, 4), (15, 0, 4)]
+    assert found[pale(BLUE)] == [(5, 2, 4)]
+    assert found[ORANGE] == [(5, 4, 6), (10, 4, 7)]
+    assert found[pale(ORANGE)] == [(10, 7, 8)]
+    assert found[NEED] == [(0, 6, 10), (5, 6, 10), (10, 6, 10), (15, 8, 10)]
+    assert found[SHORT] == [(10, 6, 8)]
+    tops = [np.ravel(line.get_ydata()).tolist() for line in axes.get_lines()]
+    assert tops == [[4] * 5, [4, 6, 8, 4, 4], [10] * 5]
+    assert "Red" in drawing.caption
+
+
+def test_times_of_shortage_are_marked_at_the_top(make: Make) -> None:
+    """A bar from 10 to 15 s; the key says what it is."""
+    figure = drawn(compare([make("lyra")]))["pools"].draw(WIDTH_IN)
+    (bar,) = [each for each in figure.axes[0].collections if type(each).__name__ == "PolyCollection"]
+    (path,) = bar.get_paths()
+    assert (path.vertices[:, 0].min(), path.vertices[:, 0].max()) == (10, 15)
+    texts = [text.get_text() for text in figure.legends[-1].get_texts()]
+    assert texts == [
+        "training, in use by jobs", "training, idle", "on loan, in use by jobs", "on loan, idle",
+        "needed by inference", "inference is short",
+    ]  # fmt: skip
+
+
+def test_colours_stay_with_their_pools(make: Make) -> None:
+    """A first row that lends nothing has no such column, and the loans of the next are orange as ever."""
+    import pyarrow.parquet as pq
+
+    runs = [make("fifo"), make("lyra")]
+    path = runs[0].folder / "pools.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.select([name for name in table.column_names if "on_loan" not in name]), path)
+    figure = drawn(compare(runs))["pools"].draw(WIDTH_IN)
+    assert ORANGE not in areas(figure.axes[0])
+    assert areas(figure.axes[1])[ORANGE] == [(5, 4, 6), (10, 4, 7)]
+
+
+def test_machines_returned_by_how(make: Make) -> None:
+    """Of seeds with 2 and 4 machines 3 in the mean: 1 idle, 1 by preemption and 1 flexible; 1 job."""
+    more = {"machines": 4, "idle": 1, "flexible": 2, "preempting": 1, "preempted_jobs": 1}
+    runs = [make("lyra"), make("lyra", seed=2, reclaims=more), make("fifo", pooled=False)]
+    figure = drawn(compare(runs))["reclaims"].draw(WIDTH_IN)
+    machines, jobs = figure.axes
+    widths = [[bar.get_width() for bar in bars] for bars in machines.containers]
+    assert widths == [[0, 1], [0, 1], [0, 1]]  # fifo, lyra
+    assert [[bar.get_width() for bar in bars] for bars in jobs.containers] == [[0, 1]]
+    assert [text.get_text() for text in machines.texts] == ["0", "3"]
+
+
+def test_machines_returned_over_time(make: Make) -> None:
+    """A bar a minute of a run of 22.5 s: one bar of 2 machines, and a dot at 1 job."""
+    drawing = drawn(compare([make("lyra")]))["reclaims_over_time"]
+    (axes,) = drawing.draw(WIDTH_IN).axes
+    assert [[(bar.get_y(), bar.get_height()) for bar in bars] for bars in axes.containers] == [
+        [(0, 1)],
+        [(1, 0)],
+        [(1, 1)],
+    ]
+    assert np.ravel(axes.get_lines()[0].get_ydata()).tolist() == [1]
+    assert "by minute" in drawing.caption
+
+
+@pytest.mark.parametrize(
+    ("end_s", "word"), [(1920, "minute"), (1921, "5 minutes"), (15 * 86_400, "day"), (1e9, "4 weeks")]
+)
+def test_there_are_never_too_many_bars(end_s: float, word: str) -> None:
+    """32 minutes have a bar a minute, more have wider ones; 15 days one a day; the widest is 4 weeks."""
+    assert span(end_s)[1] == word
+
+
+def test_runs_without_times_of_returns_have_their_totals(make: Make) -> None:
+    """Bars, but nothing over time."""
+    import pyarrow.parquet as pq
+
+    run = make("lyra")
+    path = run.folder / "pools.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["reclaimed_idle"]), path)
+    made = drawn(compare([run]))
+    assert "reclaims" in made
+    assert "reclaims_over_time" not in made
+
+
+def test_no_machine_went_back(make: Make) -> None:
+    """A cluster of two pools whose policy lends nothing: pools are drawn, returns are not, nor said."""
+    none = {"machines": 0, "idle": 0, "flexible": 0, "preempting": 0, "preempted_jobs": 0}
+    run = make("lyra_fifo", reclaims=none, inference_short={"server_s": 0.0, "worst_servers": 0})
+    assert set(NAMES) & set(drawn(compare([run]))) == {"pools"}
+    assert said([run]) == {"Short pools": "The inference pool was never short of machines."}
+
+
+def test_what_is_said(make: Make) -> None:
+    """5 server-seconds, 1 machine at worst; of 2 machines half idle, half by preempting a job."""
+    never = {"server_s": 0.0, "worst_servers": 0}
+    found = said([make("lyra"), make("fifo", inference_short=never, reclaims=None)])
+    assert found["Short pools"] == (
+        "The inference pool was short for 5 server-seconds, at worst by 1 machine, under lyra; never under "
+        "fifo."
+    )
+    assert found["Machines returned"] == (
+        "lyra returned 2 machines: 50 % idle, 0.0 % by shrinking or moving jobs, 50 % by preempting 1 job."
+    )
+
+
+def test_of_many_rows_the_ends_are_told(make: Make) -> None:
+    """Five policies: p0 preempts no job for 2 machines, p4 four; p0 is short for the least time."""
+    runs = [
+        make(
+            f"p{i}",
+            reclaims={"machines": 2, "idle": 0, "flexible": 0, "preempting": 2, "preempted_jobs": i},
+            inference_short={"server_s": 10.0 + i, "worst_servers": 1},
+        )
+        for i in range(5)
+    ]
+    found = said(runs)
+    assert found["Machines returned"].startswith("Of 5 rows, fewest jobs a machine were preempted under p0,")
+    assert (
+        "most jobs a machine were preempted under p4, which returned 2 machines" in found["Machines returned"]
+    )
+    assert found["Short pools"].endswith("under p1 and for less under 1 other.")
+
+
+@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+def test_all_of_it_fits(make: Make, width_in: float) -> None:
+    """Of seven rows with pools six have a panel: the layouts hold (warnings are errors here)."""
+    made = drawn(compare([make(f"a_long_name_of_a_policy_number_{i}") for i in range(7)]))
+    for name in NAMES:
+        figure = made[name].draw(width_in)
+        figure.draw_without_rendering()
+        assert len(figure.axes) == (2 if name == "reclaims" else 6)
+        assert figure.get_figwidth() == width_in

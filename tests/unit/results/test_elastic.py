@@ -1,0 +1,91 @@
+"""What elastic jobs held, read back from a run folder (the elastic jobs on paper: `elastic_run`)."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from artist.errors import InputError
+from artist.results.elastic import LEVELS, Elastic, have_elastic, read_elastic
+from artist.results.machines import worths
+from artist.results.run import Run
+
+TYPES = {"v": {"worth": 1.0, "speed": 4.0}, "t": {"worth": 0.5}, "s": {"speed": 0.3, "worth": None}}
+MACHINES = [{"type": "v", "count": 1}, {"type": "t", "count": 1}, {"type": "s", "count": 1}]
+
+
+def stretches(elastic: Elastic) -> list[tuple[str, str, float, float, float]]:
+    """Return job, level, GPUs, start and end."""
+    columns = (elastic.job, elastic.level, elastic.gpus, elastic.start_s, elastic.end_s)
+    return [
+        (elastic.jobs[job], LEVELS[level], float(gpus), float(start), float(end))
+        for job, level, gpus, start, end in zip(*columns, strict=True)
+    ]
+
+
+def test_stretches_count_own_gpus(elastic_run: Callable[..., Run]) -> None:
+    """4 GPUs of m1 are 2, a's least; 8 are 4, c's most; 2 and 1 of m1 are 2.5: in between."""
+    assert stretches(read_elastic(elastic_run())) == [
+        ("a", "at the least", 2.0, 0.0, 2.0),
+        ("a", "in between", 2.5, 2.0, 4.0),
+        ("a", "at the most", 4.0, 4.0, 6.0),
+        ("a", "at the least", 2.0, 8.0, 10.0),
+        ("c", "at the most", 4.0, 1.0, 3.0),
+    ]
+
+
+def test_shares_of_running_time(elastic_run: Callable[..., Run]) -> None:
+    """Of 2 + 2 + 2 + 2 + 2 s two stretches at the least, one in between, two at the most."""
+    assert read_elastic(elastic_run()).shares().tolist() == pytest.approx([0.4, 0.2, 0.4])
+
+
+def test_how_many_run_at_each_level(elastic_run: Callable[..., Run]) -> None:
+    """A and c from 1 s on, a alone from 3 s on, none while a waits from 6 to 8 s."""
+    times, running = read_elastic(elastic_run()).running()
+    assert times.tolist() == [0, 1, 2, 3, 4, 6, 8, 10]
+    assert running.tolist() == [[1, 1, 0, 0, 0, 0, 1, 0], [0, 0, 1, 1, 0, 0, 0, 0], [0, 1, 1, 0, 1, 0, 0, 0]]
+
+
+def test_the_gpus_of_one_job(elastic_run: Callable[..., Run]) -> None:
+    """A's steps, with nothing from its stop to its restart and after its finish."""
+    times, gpus = read_elastic(elastic_run()).held(0)
+    assert times.tolist() == [0, 2, 4, 6, 8, 10]
+    assert gpus.tolist() == [2, 2.5, 4, 0, 2, 0]
+
+
+def test_a_rounded_least_is_the_least(elastic_run: Callable[..., Run]) -> None:
+    """1 GPU is 4 of m2 (3.3 rounded up, worth 1.2); a fifth one (1.5) is one more than the least."""
+    run = elastic_run([(0.0, "start", "c", "m2:4"), (1.0, "resize", "c", "m2:5"), (2.0, "finish", "c", None)])
+    assert [each[1] for each in stretches(read_elastic(run))] == ["at the least", "in between"]
+
+
+def test_no_elastic_job_ran(elastic_run: Callable[..., Run]) -> None:
+    """Only b, which is not elastic, runs: no stretch, no share, and no step."""
+    elastic = read_elastic(elastic_run([(0.0, "start", "b", "m0:1"), (1.0, "finish", "b", None)]))
+    assert stretches(elastic) == []
+    assert elastic.shares().tolist() == [0, 0, 0]
+    assert [part.size for part in elastic.running()] == [0, 0]
+
+
+def test_runs_say_whether_their_jobs_are_elastic(paper_run: Run, elastic_run: Callable[..., Run]) -> None:
+    """By the columns of jobs.parquet; a file that is no table is refused."""
+    assert not have_elastic([paper_run])
+    assert have_elastic([elastic_run()])
+    (paper_run.folder / "jobs.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="cannot be read"):
+        have_elastic([paper_run])
+
+
+def test_worths_are_relative_to_the_clusters_own_gpus() -> None:
+    """The default type's where it is there, else those of most machines; 1 without a list of types."""
+    names = ["m0", "m1", "m2", "m3", "other"]
+    topology = {"default_machine_type": "v", "machine_types": TYPES}
+    config = {"topology": topology, "cluster": {"machines": MACHINES}}
+    assert worths(config, names).tolist() == pytest.approx([1, 0.5, 0.3, 1, 1])
+    most = {
+        "topology": topology,
+        "cluster": {"machines": [{"type": "s", "count": 1}, {"type": "t", "count": 2}]},
+    }
+    assert worths(most, names).tolist() == pytest.approx([0.6, 1, 1, 1, 1])
+    assert worths({"cluster": {"machines": 4}}, names).tolist() == [1] * 5
+    assert np.array_equal(worths({}, []), np.ones(0))
