@@ -24,12 +24,13 @@ import numpy as np
 from benchmark_synergy import Timed
 from testbed import composed
 
-from artist.policies.parts import scaling
+from artist.policies.parts.knapsack import multiple_choice
 from artist.recording.recorder import Recorder
 
 SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
 POLICIES = ("lyra_fifo", "lyra")
-TRAINING, INFERENCE, JOBS, SERVER_GPUS = 443, 520, 50_390, 8
+TRAINING, INFERENCE, SERVER_GPUS = 443, 520, 8
+SOLVER = "artist.policies.parts.scaling.multiple_choice"  # where it is called
 COLUMNS = (
     "jobs", "load_s", "run_s", "peak_mib", "decisions", "median_ms", "p99_ms", "p99.9_ms", "longest_ms",
     "knapsacks", "resizes",
@@ -43,10 +44,10 @@ def overrides(policy: str, scale: float, jobs: int | None) -> list[str]:
     return [
         "experiment=lyra_full",
         f"policy={policy}",
-        f"cluster.machines=[{{type:v100_8gpu,count:{training},pool:training}},"
-        f"{{type:t4_8gpu,count:{inference},pool:inference}}]",
+        f"cluster.machines=[{{type:t4_8gpu,count:{inference},pool:inference}},"
+        f"{{type:v100_8gpu,count:{training},pool:training}}]",
         f"workload.training_gpus={training * SERVER_GPUS}",
-        f"workload.jobs={jobs or round(JOBS * scale)}",
+        *([] if jobs is None else [f"workload.jobs={jobs}"]),
     ]
 
 
@@ -57,7 +58,7 @@ def measured(policy: str, scale: float, jobs: int | None) -> Row:
     simulation = replace(simulation, policy=timed)
     recorder = Recorder(simulation.jobs, simulation.cluster)
     loaded_s = process_time()
-    with mock.patch.object(scaling, "multiple_choice", wraps=scaling.multiple_choice) as knapsacks:
+    with mock.patch(SOLVER, wraps=multiple_choice) as knapsacks:
         result = simulation.run((recorder,))
     ran_s = process_time()
     ms = np.array([each for each, _ in timed.decisions])

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,9 +80,17 @@ def _setting(run: Run) -> str:
 
 
 def _name(run: Run) -> str:
-    workload: Mapping[str, object] = run.config.get("workload") or {}
-    scenario = workload.get("scenario")
-    return f"{run.summary['policy']}, {scenario}" if scenario else str(run.summary["policy"])
+    scaling = run.config["policy"].get("scaling", "none")
+    return f"{run.summary['policy']}, scaling {scaling}, {scenario(run.config['workload'])}"
+
+
+def scenario(workload: Mapping[str, Any]) -> str:
+    """Return the scenario of the Lyra paper that a workload is, or the nearest."""
+    if workload["elastic"] == 1:
+        return "ideal"
+    if not workload["heterogeneous"]:
+        return "basic"
+    return "advanced" if workload["fungible"] else "heterogeneous"
 
 
 def table(found: Mapping[str, Sequence[OnLoan]]) -> str:

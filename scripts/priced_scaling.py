@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from on_loan_jobs import scenario
 
 from artist.report.figures.looks import marked_look, style
 from artist.results.folder import find_runs, read_run
@@ -62,7 +63,7 @@ def gains(runs: Sequence[Run]) -> dict[Row, dict[str, Estimate]]:
         if policy == BASELINE:
             baseline[at, seed] = mean_jct_s(run)
         elif policy in POLICIES:
-            row = (str(run.config["workload"]["scenario"]), policy)
+            row = (scenario(run.config["workload"]), policy)
             ours.setdefault(row, {}).setdefault(at, {})[seed] = mean_jct_s(run)
     return {
         row: {at: _gain(at, ours[row][at], baseline) for at in CASES if at in ours[row]}
@@ -107,9 +108,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     heads = [each.replace("\n", " ") for each in CASES]
     print(f"| scenario | policy | {' | '.join(heads)} |")
     print(f"|---|---|{'--:|' * len(heads)}")
-    for (scenario, policy), by_case in found.items():
+    for row, by_case in found.items():
         cells = [_text(by_case.get(each, Estimate())) for each in CASES]
-        print(f"| {scenario} | {policy} | {' | '.join(cells)} |")
+        print(f"| {' | '.join([*row, *cells])} |")
     if arguments.plot:
         draw(found, arguments.plot)
     return 0

@@ -24,7 +24,7 @@ def run(
         "network": PRICED if fabric else LINES,
         "topology": {"name": fabric or "v100_t4_pools"},
         "performance": {"scaling_loss": loss},
-        "workload": {"scenario": "basic"},
+        "workload": {"elastic": None, "heterogeneous": 0, "fungible": 0.21},
     }
     return Run(folder, {"seed": seed, "policy": policy}, config)
 
