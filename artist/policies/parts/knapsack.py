@@ -158,10 +158,9 @@ def _filled(capacity: int, items: _Items, taken: Ints) -> Ints:
 def _program(capacity: int, items: _Items, kept: Ints) -> list[int]:
     """Return the places in `kept` of the items taken, one of each group."""
     weights, values = items.weight[kept].tolist(), items.value[kept].tolist()
-    taken: list[int] = np.flatnonzero(
-        np.diff(items.group[kept], prepend=-1)
-    ).tolist()  # each group's lightest
-    room = capacity - sum(weights[lightest] for lightest in taken)
+    lightest = np.flatnonzero(np.diff(items.group[kept], prepend=-1))  # of each group
+    taken: list[int] = lightest.tolist()
+    room = capacity - sum(weights[at] for at in taken)
     several, choices = [], []
     for group, (start, end) in enumerate(pairwise([*taken, len(kept)])):
         if end - start > 1:

@@ -66,9 +66,16 @@ class Scaling(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShippedScaling:
-    """A shipped rule, as a function of capacity, jobs and whether a job waits."""
+    """A shipped rule, as a function of capacity, jobs and whether a job waits.
+
+    Attributes
+    ----------
+    heeds_pending
+        Whether it matters to the rule that a job waits.
+    """
 
     rule: Callable[[int, Sequence[Growing], bool], list[int]]
+    heeds_pending: bool = False
 
     def extra(self, capacity: int, jobs: Sequence[Growing], *, pending: bool) -> list[int]:
         """Return the workers of each job beyond its base demand."""
@@ -137,7 +144,7 @@ def _none(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
 SCALINGS: Mapping[str, Scaling] = {
     "knapsack": ShippedScaling(_knapsack),  # Lyra
     "marginal_gain": ShippedScaling(_marginal_gain),  # AFS
-    "idle": ShippedScaling(_idle),  # Gandiva
+    "idle": ShippedScaling(_idle, heeds_pending=True),  # Gandiva
     "none": ShippedScaling(_none),
 }
 AnyScaling = Annotated[str | Scaling, PlainValidator(lambda value: check_part(value, SCALINGS, "extra"))]
