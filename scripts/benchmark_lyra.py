@@ -47,7 +47,7 @@ def overrides(policy: str, scale: float, jobs: int | None) -> list[str]:
         f"cluster.machines=[{{type:t4_8gpu,count:{inference},pool:inference}},"
         f"{{type:v100_8gpu,count:{training},pool:training}}]",
         f"workload.training_gpus={training * SERVER_GPUS}",
-        *([] if jobs is None else [f"workload.jobs={jobs}"]),
+        *([] if jobs is None else [f"workload.jobs={jobs}", "workload.queueing_s=null"]),
     ]
 
 
