@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 MACHINE_GPUS = 8
-_ROUNDS = 20
+_ROUNDS, _POINTS = 12, 40
 _NEAR = 0.005  # a mean this close to the one wanted is taken
 _Held = list[tuple[int, int]]  # machines and GPUs on them
 
@@ -89,7 +89,9 @@ def fifo_waits_s(
 
 
 def steer(mean_of: Callable[[float], float], wanted: float, most: float) -> tuple[float, float]:
-    """Return the number in [0, most] whose mean is nearest to `wanted`, and that mean, by bisection.
+    """Return a number in [0, most] whose mean is near `wanted`, and that mean; the nearest that was tried.
+
+    Tries are those of a bisection; then, because the mean of few jobs jumps, evenly spaced numbers.
 
     Parameters
     ----------
@@ -97,11 +99,11 @@ def steer(mean_of: Callable[[float], float], wanted: float, most: float) -> tupl
         Rises with its argument, on the whole.
     """
     low, high, best = 0.0, most, (np.inf, 0.0, 0.0)
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        mean = mean_of(middle)
-        best = min(best, (abs(mean - wanted), middle, mean))
+    for number in range(-_ROUNDS, _POINTS):
+        tried = (low + high) / 2 if number < 0 else most * number / _POINTS
+        mean = mean_of(tried)
+        best = min(best, (abs(mean - wanted), tried, mean))
         if best[0] <= _NEAR * wanted:
             break
-        low, high = (middle, high) if mean < wanted else (low, middle)
+        low, high = (tried, high) if mean < wanted else (low, tried)
     return best[1], best[2]
