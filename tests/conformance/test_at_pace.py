@@ -24,6 +24,7 @@ from artist.policies.gandiva import Gandiva
 from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
 from artist.policies.parts.placement import CHOOSERS
+from artist.policies.pollux import Pollux
 from artist.policies.synergy import Synergy
 from artist.policies.themis import Themis
 from artist.policies.themis_gavel import ThemisGavel
@@ -334,6 +335,33 @@ class TestAntManThatShares(PolicyConformance):
         assert len(shared) > 3
         assert {e.allocation.opportunistic for e in shared} == {True, False}
         assert result.columns["preemptions"].sum() == result.columns["migrations"].sum() == 0
+
+
+POLLUX = {"as_shipped": {}, "geometric": {"power": 0}, "few": {"population": 4, "generations": 3, "power": 1}}
+
+
+class TestPollux(PolicyConformance):
+    """Rounds of seconds: the means of several powers, and a search that is cut short."""
+
+    @pytest.fixture(autouse=True, params=POLLUX)
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.kind: str = request.param
+
+    def make_policy(self) -> Policy:
+        return Pollux(**POLLUX[self.kind], interval_s=3)
+
+    def test_jobs_grow_and_shrink_and_none_is_stopped(self) -> None:
+        """The suite would show nothing if jobs never resized: most are elastic here."""
+        jobs = [
+            replace(spec, demand=Demand(gpus, min_gpus=1, max_gpus=2 * gpus)) if i % 4 else spec
+            for i, spec in enumerate(generated_jobs(0))
+            if (gpus := spec.demand.gpus) <= 6
+        ]
+        result, events = self._all_finish(jobs, tiny_cluster(3, 4, per_rack=2))
+        resized = [e for e in events if isinstance(e, Change)]
+        assert len(resized) > 10
+        assert {e.how for e in resized} == {"resize"}
+        assert result.columns["preemptions"].sum() == 0
 
 
 class _ThirdBusy:

@@ -1,0 +1,138 @@
+"""A genetic algorithm that gives each of many jobs one of its options within a capacity. For Pollux.
+
+In plain words: a solution is an option a job. Solutions that are drawn at random or given are parents; two
+tournaments of two choose a pair, whose child takes each job's option from one of them; some options of the
+child are then drawn anew. A child that needs more than there is keeps its options in a random order of jobs
+as long as they fit; the job that no longer fits gets the largest option that does, those after it none. The
+best of parents and children are the next parents. It ends after so many generations, or once the best has not
+become better for some.
+
+Source: the operators of Qiao et al., Pollux, OSDI 2021, section 4.2, with jobs' numbers of workers instead of
+workers by job and machine.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from artist.policies.parts.parameters import STRICT
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(config=STRICT, frozen=True)
+class Genetic:
+    """Searches for the options of the greatest sum of values.
+
+    Parameters
+    ----------
+    population
+        Solutions that are kept.
+    generations
+        Most rounds of children.
+    patience
+        Rounds without a better solution after which it ends.
+    """
+
+    population: int = Field(default=100, ge=2, le=10_000)
+    generations: int = Field(default=250, ge=0, le=100_000)
+    patience: int = Field(default=20, ge=1, le=100_000)
+
+    def best(
+        self,
+        capacity: int,
+        weights: Sequence[Ints],
+        values: Sequence[Floats],
+        given: Sequence[Ints],
+        rng: np.random.Generator,
+    ) -> Ints:
+        """Return the option of each job in the best solution found, shape (n_jobs,).
+
+        Parameters
+        ----------
+        capacity
+            What the options may weigh together.
+        weights, values
+            By job, of its options. The first option of each job weighs 0, and none less than the one before.
+        given
+            Solutions to begin with, those that fit best first; repaired if they weigh too much.
+        rng
+            All chance comes from it.
+
+        Notes
+        -----
+        Of equally good solutions the one that was known first is returned, so a given one stays.
+        """
+        problem = _Problem(capacity, weights, values)
+        parents = problem.repaired(problem.population(self.population, given, rng), rng)
+        fitness = problem.fitness(parents)
+        best, since = fitness.max(), 0
+        for _ in range(self.generations):
+            children = problem.repaired(problem.children(parents, fitness, rng), rng)
+            everyone = np.concatenate([parents, children])
+            fitness = np.concatenate([fitness, problem.fitness(children)])
+            kept = np.argsort(-fitness, kind="stable")[: self.population]
+            parents, fitness = everyone[kept], fitness[kept]
+            since = 0 if fitness[0] > best else since + 1
+            best = fitness[0]
+            if since >= self.patience:
+                break
+        found: Ints = parents[fitness.argmax()]
+        return found
+
+
+class _Problem:
+    """Options of jobs as tables, those that a job does not have as its last."""
+
+    def __init__(self, capacity: int, weights: Sequence[Ints], values: Sequence[Floats]) -> None:
+        self._capacity = capacity
+        self._options = np.array([len(each) for each in weights], dtype=np.int64)
+        self._jobs = np.arange(len(weights))
+        most = int(self._options.max())
+        last = np.minimum(np.arange(most), self._options[:, None] - 1)
+        starts = np.concatenate([[0], self._options.cumsum()[:-1]])[:, None]
+        self._weights = np.concatenate(weights)[starts + last]
+        self._values = np.concatenate(values)[starts + last]
+
+    def population(self, size: int, given: Sequence[Ints], rng: np.random.Generator) -> Ints:
+        """Return the given solutions, and random ones up to a number."""
+        drawn = rng.integers(self._options, size=(max(0, size - len(given)), len(self._jobs)))
+        known = np.array(given, dtype=np.int64).reshape(-1, len(self._jobs))
+        return np.concatenate([known, drawn])[:size]
+
+    def fitness(self, solutions: Ints) -> Floats:
+        """Return the sum of the values of each solution."""
+        found: Floats = self._values[self._jobs, solutions].sum(axis=1)
+        return found
+
+    def children(self, parents: Ints, fitness: Floats, rng: np.random.Generator) -> Ints:
+        """Return as many children as there are parents: tournaments, crossover, mutation."""
+        n, jobs = parents.shape
+        rivals = rng.integers(n, size=(2, n, 2))
+        won = np.where(fitness[rivals[..., 0]] >= fitness[rivals[..., 1]], rivals[..., 0], rivals[..., 1])
+        children = np.where(rng.random((n, jobs)) < 0.5, parents[won[0]], parents[won[1]])
+        places = np.flatnonzero(rng.random(n * jobs) < 1 / jobs)  # one of a child, on average
+        children.ravel()[places] = rng.integers(self._options[places % jobs])
+        made: Ints = children
+        return made
+
+    def repaired(self, solutions: Ints, rng: np.random.Generator) -> Ints:
+        """Return solutions that fit the capacity."""
+        order = rng.permutation(len(self._jobs))
+        chosen = solutions[:, order]
+        upto = self._weights[order, chosen].cumsum(axis=1)
+        rows = np.flatnonzero(upto[:, -1] > self._capacity)
+        if rows.size:
+            first = (upto[rows] > self._capacity).argmax(axis=1)  # the job that no longer fits
+            before = np.where(first > 0, upto[rows, first - 1], 0)
+            fits = self._weights[order[first]] <= (self._capacity - before)[:, None]
+            some = np.minimum(fits.sum(axis=1) - 1, self._options[order[first]] - 1)
+            chosen[rows] = np.where(np.arange(len(order)) < first[:, None], chosen[rows], 0)
+            chosen[rows, first] = some
+        found = np.empty_like(solutions)
+        found[:, order] = chosen
+        return found

@@ -1,0 +1,62 @@
+"""How much faster elastic jobs would be with more workers, as far as a policy believes. For Pollux."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.job import Demand
+from artist.core.view import ClusterView
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Speedups(NamedTuple):
+    """What a job may hold on GPUs of one type, its base demand first.
+
+    Attributes
+    ----------
+    gpus
+        GPUs that it may hold, shape (n,).
+    speedup
+        Believed speed with them, relative to that at base demand, shape (n,).
+    """
+
+    gpus: Ints
+    speedup: Floats
+
+
+class SpeedupTable:
+    """Speed-ups of jobs alone on consolidated GPUs, asked for once for each demand, model and type of GPU.
+
+    A policy that uses it must declare to know models and performance.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Demand, str, str], Speedups] = {}
+
+    def of(self, view: ClusterView, job: int, model: str, gpu_type: str) -> Speedups:
+        """Return what a job may hold on GPUs of a type, and how fast it would be.
+
+        Parameters
+        ----------
+        model
+            Name of the job's model.
+        """
+        key = (view.demand(job), model, gpu_type)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = _asked(view, job, gpu_type)
+        return known
+
+
+def _asked(view: ClusterView, job: int, gpu_type: str) -> Speedups:
+    cluster, demand = view.cluster, view.demand(job)
+    worth, there = cluster.worth_of[gpu_type], int(cluster.gpus[cluster.of_type[gpu_type]].sum())
+    counts = [demand.gpus_at(worth, target) for target in demand.targets()]
+    counts = counts[:1] + [count for count in counts[1:] if count <= there]
+    if len(counts) == 1:
+        return Speedups(np.array(counts, dtype=np.int64), np.ones(1))
+    times = view.performance.at_gpus(job, counts, cluster.type_sets[gpu_type])
+    return Speedups(np.array(counts, dtype=np.int64), times[0] / times)
