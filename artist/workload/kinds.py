@@ -62,6 +62,6 @@ def bounds_of(
         Bounds as multiples of `gpus`, at most 1 and at least 1; rounded to whole workers towards `gpus`.
     """
     workers = gpus // worker_gpus
-    fewest = np.maximum(1, np.ceil(workers * least - _TINY)).astype(np.int64)
+    fewest = np.ceil(workers * least - _TINY).astype(np.int64)
     greatest = np.floor(workers * most + _TINY).astype(np.int64)
     return fewest * worker_gpus, greatest * worker_gpus

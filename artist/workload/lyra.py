@@ -28,9 +28,14 @@ from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.files import read_text
 from artist.workload.kinds import TRAINING_GPU, bounds_of, draw, draw_elastic
+from artist.workload.models import ModelRule
 from artist.workload.queueing import MACHINE_GPUS, fifo_waits_s, steer
 from artist.workload.table import check
 
+_MODELS = (
+    *("ResNet18", "ResNet50", "VGG11", "VGG16", "MobileNetV2"),
+    *("BERT-large", "Transformer", "GNMT", "LSTM", "DeepSpeech"),
+)
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 _ALIKE = 200  # jobs of similar run time whose GPUs are drawn evenly
@@ -156,12 +161,13 @@ class LyraTrace:
         checkpointing: float = Field(default=0, ge=0, le=1)
         bootstrap: int | None = Field(default=None, ge=0)
         bootstrap_days: PositiveInt = 10
+        models: ModelRule = ModelRule(names=_MODELS)
 
         @model_validator(mode="after")
         def _has_bounds(self) -> Self:
             least, most = self.elastic_range
-            if not 0 < least <= 1 <= most <= 1e3:
-                raise ValueError("elastic_range is [least, most] with 0 < least <= 1 <= most <= 1000")
+            if not 0.001 <= least <= 1 <= most <= 1000:
+                raise ValueError("elastic_range is [least, most] with 0.001 <= least <= 1 <= most <= 1000")
             return self
 
     def __init__(self, **parameters: Any) -> None:
@@ -294,7 +300,7 @@ def _at_rates(known: LyraTable, days: float, hour_rate: np.ndarray, at: np.ndarr
     """Return arrivals at quantiles `at` of their number, (n_jobs,), in seconds; the last day may be cut."""
     whole = int(np.ceil(days))
     weekdays = [known.weekday_rate[(known.start_weekday + day) % 7] for day in range(whole)]
-    expected = np.concatenate([[0.0], np.cumsum(np.outer(weekdays, hour_rate / hour_rate.mean()))])
+    expected = np.concatenate([[0.0], np.cumsum(np.outer(weekdays, hour_rate))])
     edges_s = np.arange(len(expected)) * _HOUR_S
     last = np.interp(days * _DAY_S, edges_s, expected)
     arrivals_s: np.ndarray = np.round(np.interp(at * last, expected, edges_s), 3)

@@ -44,7 +44,13 @@ def _counts(likely: np.ndarray, share: float) -> tuple[int, int]:
         (8, 2, 1.0, 2.0, (8, 16)),
         (8, 8, 0.5, 1.5, (8, 8)),  # one worker: neither half a worker nor half a worker more
         (6, 2, 0.5, 1.5, (4, 8)),  # 3 workers: 1.5 and 4.5, towards 3
-        (10, 1, 0.7, 1.1, (7, 11)),  # 10 x 0.7 is 7.000000000000001 or less than 7, by the order
+        (
+            100,
+            1,
+            0.55,
+            1.15,
+            (55, 115),
+        ),  # 55.00000000000001 and 114.99999999999999
     ],
 )
 def test_bounds_are_whole_workers(
