@@ -235,6 +235,7 @@ class Reductions:
     def __init__(self, *, requested: bool = False) -> None:
         self._requested = requested
         self._known: dict[tuple[Demand, str, str], _Known] = {}
+        self._of_jobs: dict[str, dict[int, _Known]] = {}  # the same, by type of GPU and job
 
     def growing(
         self, view: ClusterView, gpu_type: str, jobs: Sequence[int], held: Sequence[int]
@@ -249,10 +250,11 @@ class Reductions:
         if not jobs:
             return []
         columns = view.columns(jobs)
-        known = [
-            self._of(view, job, model, gpu_type)
-            for job, model in zip(jobs, columns.model.tolist(), strict=True)
-        ]
+        of_jobs = self._of_jobs.setdefault(gpu_type, {})
+        for job in jobs:
+            if job not in of_jobs:
+                of_jobs[job] = self._of(view, job, str(view.columns([job]).model[0]), gpu_type)
+        known = [of_jobs[job] for job in jobs]
         sizes = [len(k.gpus) for k in known]
         left_ns = columns.remaining_ns.astype(np.float64)
         saved = np.repeat(left_ns, sizes) * np.concatenate([k.saved for k in known])
