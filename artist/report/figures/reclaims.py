@@ -145,5 +145,6 @@ def _draw(axes: "Axes", each: Returns, width: float) -> None:
     for machines, shade in zip(each.machines, _SHADES, strict=True):
         axes.bar(x, machines, 0.9 * width, bottom, color=SHADES[shade], edgecolor="#333333", linewidth=0.4)
         bottom += machines
-    axes.plot(x, each.jobs, **_DOTS)
+    some = each.jobs > 0
+    axes.plot(x[some], each.jobs[some], **_DOTS)
     axes.set_axisbelow(True)
