@@ -116,7 +116,10 @@ def described(loaned: Iterable[int], workers: Workers) -> Loaned:
 def _without_base(n: int, loaned: Iterable[int], workers: Workers) -> Iterator[int]:
     """Vacate up to `n` machines without base workers, the one with the fewest flexible GPUs first."""
     left = [machine for machine in loaned if not workers.base_on(machine)]
-    for _ in range(min(n, len(left))):
+    idle = [machine for machine in left if not workers.flexible_on(machine)][:n]
+    yield from idle
+    left = [machine for machine in left if workers.flexible_on(machine)]
+    for _ in range(min(n - len(idle), len(left))):
         machine = min(left, key=lambda machine: (sum(workers.flexible_on(machine).values()), machine))
         left.remove(machine)
         workers.vacate(machine)
