@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
-from artist.core.events import Change, Event, MachineEvent, Start, Stop
+from artist.core.events import Change, Event, MachineEvent, Stop
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.view import ClusterView
@@ -16,9 +16,9 @@ from artist.engine.overheads import Overheads
 from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
 from artist.policies.lyra import Lyra
-from artist.policies.parts.loans import INFERENCE, ON_LOAN, TRAINING
+from artist.policies.parts.loans import INFERENCE, TRAINING
 from artist.testing.tiny import job, run_checked
-from artist.units import NS_PER_S, seconds_to_ns
+from artist.units import seconds_to_ns
 from artist.workload.signals import Series
 from netmodels.zero import ZeroModel
 
