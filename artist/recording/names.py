@@ -20,3 +20,5 @@ SHARES = {  # of the cluster, where jobs need CPUs and memory: title
 }
 INPUT_COLUMNS = ("cpus_held", "cpus_best", "memory_bytes_held", "memory_bytes_best")  # of jobs.parquet, there
 ON_LOAN = "on_loan_s"  # of jobs.parquet, where machines begin in several pools
+RECLAIMED = ("idle", "flexible", "preempting", "preempted_jobs")  # of `reclaims` in the summary, and, as
+# reclaimed_idle ..., totals up to a time in pools.parquet

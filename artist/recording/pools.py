@@ -12,7 +12,7 @@ from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
 from artist.core.view import Signal
-from artist.recording.reclaims import Reclaims
+from artist.recording.reclaims import RETURNED, Reclaims
 from artist.units import NS_PER_S
 
 Ints = npt.NDArray[np.int64]
@@ -52,7 +52,8 @@ class Pools:
         Machines that came back to the pools that they began in.
     times_ns, columns
         Of a closed run: step functions, shape (n,), the last row at its end. By pool x `x_machines` and
-        `x_gpus` that are there, and `x_held`, GPUs held by jobs; by signal x `x_needed`, machines.
+        `x_gpus` that are there, and `x_held`, GPUs held by jobs; by signal x `x_needed`, machines; and
+        `reclaimed_x`, the counts of `reclaims` up to then.
     """
 
     def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, signals: Mapping[str, Signal]) -> None:
@@ -69,6 +70,7 @@ class Pools:
         self._counts: dict[str, list[int]] = {}  # by pool: machines, GPUs, GPUs held
         self._row_ns = array("q")
         self._rows: dict[str, tuple[array[int], array[int], array[int]]] = {}  # of these counts
+        self._reclaimed = {what: array("q") for what in RETURNED}  # totals by row
         self._open_ns = self._running_before = 0
         self._changed = True
         self.on_loan_ns = array("q", bytes(8 * len(jobs)))
@@ -108,6 +110,8 @@ class Pools:
         for pool, rows in self._rows.items():
             for what, column in zip(_COUNTED, rows, strict=True):
                 self.columns[f"{pool}_{what}"] = np.array(column)[row]
+        for what, totals in self._reclaimed.items():
+            self.columns[f"reclaimed_{what}"] = np.array(totals)[row]
         for name, signal in self._signals.items():
             self._follow(name, *signal.up_to(_EVER))
 
@@ -214,6 +218,8 @@ class Pools:
             for pool, rows in self._rows.items():
                 for column, count in zip(rows, self._counts[pool], strict=True):
                     column.append(count)
+            for what, total in self.reclaims.counts.items():
+                self._reclaimed[what].append(total)
             self._changed = False
 
     # --- numbers of a closed run

@@ -1,10 +1,14 @@
 """How machines that were lent go back to their own pools, and what that costs the jobs on them."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from artist.core.cluster import Allocation, Cluster
+
+_HOW = ("idle", "flexible", "preempting")
+RETURNED = (*_HOW, "preempted_jobs")
 
 
 class Reclaims:
@@ -15,6 +19,11 @@ class Reclaims:
     Only jobs that were on returned machines count as preempted by the reclaim, also if they start again at
     the same instant. Their collateral is what they held on machines that do not go back (the Lyra paper,
     section 7.3: "GPUs vacated in excess of the reclaiming demand").
+
+    Attributes
+    ----------
+    counts
+        Machines that came back so far, by how they were cleared, and preempted jobs; the keys are RETURNED.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -24,8 +33,8 @@ class Reclaims:
         self._left = 0  # jobs that ran then, and finished or were evicted
         self._preempted: dict[int, None] = {}
         self._pool_before: dict[int, str] = {}  # by machine that changed its pool
-        self._idle = self._flexible = self._preempting = 0
-        self._preempted_jobs = self._collateral_gpus = self._returned_gpus = 0
+        self._collateral_gpus = self._returned_gpus = 0
+        self.counts = dict.fromkeys(RETURNED, 0)
         self._of_running: list[float] = []  # a number for each instant at which a machine had to be cleared
         self._flexible_met: list[float] = []
 
@@ -75,11 +84,8 @@ class Reclaims:
         `collateral` is the collateral GPUs / the GPUs of all machines that came back.
         """
         return {
-            "machines": self._idle + self._flexible + self._preempting,
-            "idle": self._idle,
-            "flexible": self._flexible,
-            "preempting": self._preempting,
-            "preempted_jobs": self._preempted_jobs,
+            "machines": sum(self.counts[how] for how in _HOW),
+            **self.counts,
             "of_running": _mean(self._of_running),
             "flexible_met": _mean(self._flexible_met),
             "collateral_gpus": self._collateral_gpus,
@@ -88,11 +94,11 @@ class Reclaims:
 
     def _count(self, returned: dict[int, str], running: int) -> None:
         """Count the machines that came back, by how they were cleared; idle ones are marked so far."""
-        preempted_jobs = 0
+        preempted = 0
         for job, before in self._before.items():
             here = [s.machine for s in before.slices if s.machine in returned] if before else []
             if here and job in self._preempted:
-                preempted_jobs += 1
+                preempted += 1
                 assert before is not None
                 self._collateral_gpus += sum(s.gpus for s in before.slices if s.machine not in returned)
             for machine in here:
@@ -100,16 +106,15 @@ class Reclaims:
                     returned[machine] = "preempting"
                 elif returned[machine] == "idle":
                     returned[machine] = "flexible"
-        how = list(returned.values())
-        flexible, preempting = how.count("flexible"), how.count("preempting")
-        self._idle += how.count("idle")
-        self._flexible += flexible
-        self._preempting += preempting
-        self._preempted_jobs += preempted_jobs
+        cleared = Counter(returned.values())
+        for how in _HOW:
+            self.counts[how] += cleared[how]
+        self.counts["preempted_jobs"] += preempted
         self._returned_gpus += sum(self._gpus[machine] for machine in returned)
-        if flexible or preempting:
-            self._of_running.append(preempted_jobs / running)
-            self._flexible_met.append(flexible / (flexible + preempting))
+        had_to = cleared["flexible"] + cleared["preempting"]
+        if had_to:
+            self._of_running.append(preempted / running)
+            self._flexible_met.append(cleared["flexible"] / had_to)
 
 
 def _mean(values: Sequence[float]) -> float | None:

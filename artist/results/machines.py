@@ -1,4 +1,4 @@
-"""What a run's configuration says of its machines: types and worths by name. Pure."""
+"""What a run's configuration says of its machines: worths and pools. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,6 +24,24 @@ def worths(config: Mapping[str, Any], machines: Sequence[str]) -> Floats:
     own = _worth(topology, default if default in types else Counter(types).most_common(1)[0][0])
     numbers = [int(name[1:]) if name[:1] == "m" and name[1:].isdecimal() else -1 for name in machines]
     return np.array([_worth(topology, types[n]) / own if 0 <= n < len(types) else 1.0 for n in numbers])
+
+
+def pool_rows(config: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """Return name, first machine and number of machines of each pool at the start; none if there is one.
+
+    A pool whose machines do not follow each other has several entries.
+    """
+    groups = (config.get("cluster") or {}).get("machines")
+    if not isinstance(groups, list) or len({group.get("pool") for group in groups}) == 1:
+        return []
+    rows: list[tuple[str, int, int]] = []
+    for group in groups:
+        name, count = str(group.get("pool")), int(group["count"])
+        if rows and rows[-1][0] == name:
+            rows[-1] = (name, rows[-1][1], rows[-1][2] + count)
+        else:
+            rows.append((name, sum(row[2] for row in rows), count))
+    return rows
 
 
 def _worth(topology: Mapping[str, Any], kind: str) -> float:

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from artist.recording.names import POOLS_FILE, RECLAIMED
 from artist.results.run import Run
 from artist.results.steps import Floats, thin_steps
 
-POOLS = "pools"
-RETURNS = ("idle", "flexible", "preempting", "preempted_jobs")  # as in the summary
-_SO_FAR = tuple(f"reclaimed_{name}" for name in RETURNS)  # totals up to a time
+_TABLE = POOLS_FILE.removesuffix(".parquet")
+_SO_FAR = tuple(f"reclaimed_{name}" for name in RECLAIMED)  # totals up to a time
 _MACHINES, _GPUS, _HELD, _NEEDED = "_machines", "_gpus", "_held", "_needed"
 
 
@@ -53,7 +53,7 @@ class Pools:
 
 def have_pools(run: Run) -> bool:
     """Return whether a run recorded its pools: its cluster has several."""
-    return bool(run.columns(POOLS))
+    return bool(run.columns(_TABLE))
 
 
 def read_pools(run: Run, bins: int) -> Pools:
@@ -64,9 +64,9 @@ def read_pools(run: Run, bins: int) -> Pools:
     InputError
         If the table is damaged.
     """
-    columns = run.columns(POOLS)
+    columns = run.columns(_TABLE)
     names = [name.removesuffix(_MACHINES) for name in columns if name.endswith(_MACHINES)]
-    (times_s,) = run.numbers(POOLS, ["time_s"])
+    (times_s,) = run.numbers(_TABLE, ["time_s"])
     pools = [_pool(run, name, f"{name}{_NEEDED}" in columns) for name in names]
     ordered = tuple(sorted(pools, key=lambda pool: pool.needed is not None))
     if len(times_s) <= 2 * bins:
@@ -76,10 +76,10 @@ def read_pools(run: Run, bins: int) -> Pools:
 
 
 def _pool(run: Run, name: str, has_need: bool) -> Pool:
-    gpus, held, machines = run.numbers(POOLS, [f"{name}{kind}" for kind in (_GPUS, _HELD, _MACHINES)])
+    gpus, held, machines = run.numbers(_TABLE, [f"{name}{kind}" for kind in (_GPUS, _HELD, _MACHINES)])
     if not has_need:
         return Pool(name, gpus, held)
-    (needed,) = run.numbers(POOLS, [f"{name}{_NEEDED}"])
+    (needed,) = run.numbers(_TABLE, [f"{name}{_NEEDED}"])
     each = np.divide(gpus, machines, out=np.zeros_like(gpus), where=machines > 0).max(initial=0.0)
     short = np.maximum(needed - machines, 0.0) * each
     return Pool(name, gpus, held, needed * each, short, short)
@@ -117,12 +117,12 @@ class Returns:
 
 def has_returns(run: Run) -> bool:
     """Return whether a run recorded when machines went back to their pools."""
-    return set(_SO_FAR) <= set(run.columns(POOLS))
+    return set(_SO_FAR) <= set(run.columns(_TABLE))
 
 
 def read_returns(run: Run, width_s: float, end_s: float) -> Returns:
     """Read when machines went back, in spans of so many seconds; raise InputError if the table is damaged."""
-    times_s, *totals = run.numbers(POOLS, ["time_s", *_SO_FAR])
+    times_s, *totals = run.numbers(_TABLE, ["time_s", *_SO_FAR])
     edges = width_s * np.arange(int(np.ceil(end_s / width_s)) + 1)
     at = np.searchsorted(times_s, edges, side="left") - 1  # an edge begins a span
     at[-1] = len(times_s) - 1

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import InputError
-from artist.recording.names import POOLS_FILE, SERIES
+from artist.recording.names import SERIES
 from artist.results.coverage import Covered, covered
 
 if TYPE_CHECKING:
@@ -61,11 +61,6 @@ class Run:
     def series(self) -> "pd.DataFrame | None":
         """What the policy noted over time; None if it noted nothing."""
         return self.table(Path(SERIES).stem) if (self.folder / SERIES).exists() else None
-
-    @property
-    def pools(self) -> "pd.DataFrame | None":
-        """Step functions of pools of machines; None if all machines begin in one."""
-        return self.table(Path(POOLS_FILE).stem) if (self.folder / POOLS_FILE).exists() else None
 
     def table(self, name: str) -> "pd.DataFrame":
         """Read a table; raise InputError if that is impossible."""

@@ -9,6 +9,7 @@ import numpy as np
 from artist.randomness import child_generator
 
 TRAINING_GPU = "V100"
+_TINY = 1e-9  # a product such as 10 x 0.7 may be off by its last digit
 
 
 def first_share(order: np.ndarray, share: float, weights: np.ndarray | None = None) -> np.ndarray:
@@ -49,22 +50,18 @@ def draw_elastic(likely: np.ndarray, share: float | None, seed: int) -> np.ndarr
 
 
 def bounds_of(
-    gpus: np.ndarray, worker_gpus: int, least: float, most: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return step, min_gpus and max_gpus of elastic jobs, each (n_jobs,) int64.
+    gpus: np.ndarray, worker_gpus: np.ndarray, least: float, most: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return min_gpus and max_gpus of elastic jobs, each (n_jobs,) int64.
 
     Parameters
     ----------
-    gpus
-        What the jobs ask for, (n_jobs,).
-    worker_gpus
-        GPUs of a worker; a job that asks for fewer has one worker of what it asks for.
+    gpus, worker_gpus
+        What the jobs ask for, and of it each worker, (n_jobs,).
     least, most
         Bounds as multiples of `gpus`, at most 1 and at least 1; rounded to whole workers towards `gpus`.
     """
-    step = np.minimum(gpus, worker_gpus)
-    step = np.where(gpus % step == 0, step, np.gcd(gpus, step))
-    workers = gpus // step
-    fewest = np.maximum(1, np.ceil(workers * least - 1e-9)).astype(np.int64)
-    greatest = np.floor(workers * most + 1e-9).astype(np.int64)
-    return step, fewest * step, greatest * step
+    workers = gpus // worker_gpus
+    fewest = np.maximum(1, np.ceil(workers * least - _TINY)).astype(np.int64)
+    greatest = np.floor(workers * most + _TINY).astype(np.int64)
+    return fewest * worker_gpus, greatest * worker_gpus

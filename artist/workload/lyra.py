@@ -1,12 +1,13 @@
 """Jobs like those of the Lyra paper's production trace, which is not public (section 7.1).
 
-- Run times are quantiles of a table, one from each of n_jobs equal parts: every seed has the same percentiles.
-- GPUs are drawn by class of run time, in equal proportions all along a class. Some of the long jobs, whose GPUs
-  are drawn from a table of their own, are the elastic ones.
-- Short jobs, and all others, arrive at random at the rate of their hour and weekday. The work of the others is
-  spread evenly over their arrivals: with independent draws, a few days wait many times as long as the others.
-- Their hourly rates are raised to a power, found by bisection, at which a strict FIFO queue has the given mean
-  waiting time. So the cluster, of whatever size, fills up every day and empties at night.
+- Run times are quantiles of a table, one from each of n_jobs equal parts: all seeds have its percentiles.
+- GPUs are drawn by class of run time, in equal proportions all along a class. Some of the long jobs, whose
+  GPUs are drawn from a table of their own, are the elastic ones. None asks for more than a 16th of a small
+  cluster, or a machine, because on one job of half the cluster all others wait.
+- Short jobs, and all others, arrive at random at the rate of their hour and weekday. The work of the others
+  is spread evenly over their arrivals: drawn at random, a few days wait many times as long as the rest.
+- Their hourly rates are raised to a power, found by bisection, at which a strict FIFO queue has the given
+  mean waiting time. So the cluster, of whatever size, fills up every day and empties at night.
 
 The figures are in traces/generator_lyra.yaml; traces/README.md compares them with the published ones.
 """
@@ -27,13 +28,14 @@ from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.files import read_text
 from artist.workload.kinds import TRAINING_GPU, bounds_of, draw, draw_elastic
-from artist.workload.queueing import fifo_waits_s, steer
+from artist.workload.queueing import MACHINE_GPUS, fifo_waits_s, steer
 from artist.workload.table import check
 
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 _ALIKE = 200  # jobs of similar run time whose GPUs are drawn evenly
 _MOST_SHARPNESS = 4.0
+_WIDEST = 16  # no job asks for more than this part of a cluster, or a machine
 _FAR = 0.1  # a mean waiting time this far from the one asked for is refused
 
 
@@ -139,14 +141,14 @@ class LyraTrace:
         """
 
         preset: Literal["lyra", "lyra_testbed"] = "lyra"
-        training_gpus: PositiveInt = 3544
+        training_gpus: int = Field(default=3544, ge=MACHINE_GPUS)
         days: PositiveFloat = 15
         jobs: int | None = Field(default=None, ge=1, le=10_000_000)
         queueing_s: PositiveFloat | None = 2480
         elastic: float | None = Field(default=None, ge=0, le=1)
         elastic_range: tuple[float, float] = (1.0, 2.0)
-        elastic_worker_gpus: PositiveInt = 2
-        worker_gpus: PositiveInt = 8
+        elastic_worker_gpus: int = Field(default=2, ge=1, le=MACHINE_GPUS)
+        worker_gpus: int = Field(default=8, ge=1, le=MACHINE_GPUS)
         elastic_on_loan: bool = True
         fungible: float = Field(default=0.21, ge=0, le=1)
         fungible_by: Literal["jobs", "load"] = "jobs"
@@ -179,7 +181,9 @@ class LyraTrace:
         chosen = self.parameters
         known = read_lyra_table(self.input_files[0])
         drawn = draw_jobs(known, chosen)
-        table = _with_kinds(known, chosen, drawn).assign(submit_s=draw_arrivals_s(known, chosen, drawn))
+        table = _with_kinds(known, chosen, drawn)
+        worker_gpus = _worker_gpus(chosen, drawn.gpus, drawn.elastic)
+        table["submit_s"] = draw_arrivals_s(known, chosen, drawn, worker_gpus)
         if chosen.bootstrap is not None:
             random = child_generator(chosen.seed, f"lyra.bootstrap.{chosen.bootstrap}")
             days = random.integers(max(1, int(chosen.days)), size=chosen.bootstrap_days)
@@ -204,12 +208,13 @@ def draw_jobs(known: LyraTable, chosen: LyraTrace.Parameters) -> Drawn:
     logs = np.interp(at, known.quantiles, np.log(known.run_time_s))
     random = child_generator(chosen.seed, "lyra.gpus")
     elastic, gpus = np.zeros(n_jobs, dtype=bool), np.zeros(n_jobs, dtype=np.int64)
+    most = MACHINE_GPUS * max(1, chosen.training_gpus // MACHINE_GPUS // _WIDEST)
     kind = np.searchsorted([part.until for part in known.classes], at, side="right")
     for number, part in enumerate(known.classes):
         inside = np.flatnonzero(kind == number)
         elastic[inside[_even(len(inside), random) < part.elastic]] = True
         for of, shares in ((elastic[inside], known.elastic_gpus), (~elastic[inside], part.gpus)):
-            gpus[inside[of]] = _picked(shares, _even(int(of.sum()), random), chosen.training_gpus)
+            gpus[inside[of]] = _picked(shares, _even(int(of.sum()), random), most)
     return Drawn(np.round(np.exp(logs), 3), gpus, kind == 0, elastic)
 
 
@@ -234,8 +239,10 @@ def _picked(shares: dict[int, float], draws: np.ndarray, most: int) -> np.ndarra
     return picked
 
 
-def draw_arrivals_s(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) -> np.ndarray:
-    """Draw when each job arrives, (n_jobs,), in seconds."""
+def draw_arrivals_s(
+    known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn, worker_gpus: np.ndarray
+) -> np.ndarray:
+    """Draw when each job arrives, (n_jobs,), in seconds, given the GPUs of its workers, (n_jobs,)."""
     random = child_generator(chosen.seed, "lyra.arrivals")
     short = drawn.short
     work = (drawn.gpus * drawn.run_time_s)[~short]
@@ -250,8 +257,8 @@ def draw_arrivals_s(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn
         return submit_s
 
     def mean_s(sharpness: float) -> float:
-        waits_s = fifo_waits_s(sharpened(sharpness), drawn.gpus, drawn.run_time_s, chosen.training_gpus)
-        return float(waits_s.mean())
+        jobs = (sharpened(sharpness), drawn.gpus, worker_gpus, drawn.run_time_s)
+        return float(fifo_waits_s(*jobs, chosen.training_gpus // MACHINE_GPUS).mean())
 
     if chosen.queueing_s is None:
         return sharpened(1.0)
@@ -302,7 +309,7 @@ def _with_kinds(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) ->
     load = gpus * drawn.run_time_s if chosen.fungible_by == "load" else None
     fungible = draw("fungible", seed, chosen.fungible, n_jobs, load) | mixed
     fungible |= elastic & chosen.elastic_on_loan
-    step, least, most = bounds_of(gpus, chosen.elastic_worker_gpus, *chosen.elastic_range)
+    least, most = bounds_of(gpus, _worker_gpus(chosen, gpus, True), *chosen.elastic_range)
     models = child_generator(seed, "lyra.models").integers(len(known.elastic_models), size=n_jobs)
     named = np.array(known.elastic_models, dtype=object)[models]
     return pd.DataFrame(
@@ -312,13 +319,20 @@ def _with_kinds(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) ->
             "model": np.where(drawn.elastic, named, ""),
             "min_gpus": np.where(elastic, least, 0),
             "max_gpus": np.where(elastic, most, 0),
-            "step": np.where(elastic, step, np.minimum(gpus, chosen.worker_gpus)),
+            "step": _worker_gpus(chosen, gpus, elastic),
             "gpu_types": np.where(fungible, "", TRAINING_GPU),
             "fungible": fungible.astype(np.int64),
             "mixed_types": mixed.astype(np.int64),
             "on_stop": np.where(draw("checkpointing", seed, chosen.checkpointing, n_jobs), "keep", ""),
         }
     )
+
+
+def _worker_gpus(chosen: LyraTrace.Parameters, gpus: np.ndarray, elastic: np.ndarray | bool) -> np.ndarray:
+    """Return the GPUs of a worker of each job, (n_jobs,); all have whole workers."""
+    size = np.minimum(gpus, np.where(elastic, chosen.elastic_worker_gpus, chosen.worker_gpus))
+    whole: np.ndarray = np.where(gpus % size, np.gcd(gpus, size), size)
+    return whole
 
 
 def days_of(table: pd.DataFrame, days: Sequence[int]) -> pd.DataFrame:

@@ -37,6 +37,20 @@ PACE = dict.fromkeys(
 
 SENSITIVE = ("performance.sensitivity=synergy",)  # for presets that divide CPUs and memory
 
+LYRA = (  # pools and a series to lend by; jobs of all kinds: fungible, elastic, heterogeneous, with workers
+    "topology=v100_t4_pools",
+    "cluster.machines=["
+    "{type: v100_8gpu, count: 2, pool: training}, {type: t4_8gpu, count: 10, pool: inference}]",
+    "signals=file",
+    f"signals.path={HERE / 'inference.csv'}",
+    "signals.ahead=[inference]",
+    f"workload.path={HERE / 'lyra.csv'}",
+    "performance.mixed_types=sum",
+    "overheads.on_stop=lose_all",
+)
+
+OWN = {"synergy": SENSITIVE, "lyra": LYRA}
+
 Run = Callable[..., Path]
 
 
@@ -48,7 +62,7 @@ def run_under(tmp_path_factory: pytest.TempPathFactory) -> Run:
     frames: dict[tuple[str, ...], DictConfig] = {}
 
     def run(policy: str, *overrides: str) -> Path:
-        overrides = (*overrides, *(SENSITIVE if policy.startswith("synergy") else ()))
+        overrides = (*overrides, *next((more for start, more in OWN.items() if policy.startswith(start)), ()))
         if overrides not in frames:
             frames[overrides] = composed("config", *SETTING, f"network.cache={scratch / 'cache'}", *overrides)
         frame = frames[overrides]

@@ -56,7 +56,7 @@ class Lender:
     def decide(self, view):
         """Carry out the orchestrator's moves on the grid, and start what waits."""
         plan = view.plan()
-        self.workers = workers = self.workers or Workers(view.cluster)
+        self.workers = workers = self.workers or Workers(view.cluster, view.free())
         for event in view.news:
             if isinstance(event, Finish) or (isinstance(event, Stop) and event.reason == "evicted"):
                 workers.end(event.job)
@@ -67,9 +67,7 @@ class Lender:
             plan.stop(number)
         self._start(view, plan)
         for number in workers.changed:
-            held = workers.jobs[number]
-            gpus = {m: held.base.get(m, 0) + held.flexible.get(m, 0) for m in {**held.base, **held.flexible}}
-            plan.place(number, on(*sorted(gpus.items())))
+            plan.place(number, workers.jobs[number].allocation)
         workers.stopped.clear()
         workers.changed.clear()
         return plan.done()
@@ -80,10 +78,9 @@ class Lender:
         for number in view.waiting.job.tolist():
             base = self.base.get(number, {0: view.demand(number).gpus})
             if taken.isdisjoint(base) and all(pools[m] != INFERENCE for m in base):
-                self.workers.start(number, view.demand(number), base)
-                self.workers.jobs[number].steps = range(9)
-                self.workers.grow(number, self.flexible.get(number, {}))
-                self.workers.changed[number] = None
+                self.workers.start(number, view.demand(number), on(*base.items()))
+                self.workers.jobs[number].steps = range(0, 9, view.demand(number).step)
+                self.workers.grow(number, self.flexible.get(number, {}), view.free())
                 taken.update(base)
 
 
@@ -187,14 +184,6 @@ def test_flexible_workers_beside_a_preempted_job_go_as_well():
 def test_a_worker_on_two_machines_goes_from_both():
     """Workers of 2 GPUs: a's flexible one has a GPU on 3 and on 4. When 4 goes back, 3 is left as well."""
     policy = Lender({0: {2: 2}}, {0: {3: 1, 4: 1}})
-    start = policy._start
-
-    def start_in_twos(view, plan):
-        start(view, plan)
-        for held in policy.workers.jobs.values():
-            held.steps = (0, 2, 4, 6)
-
-    policy._start = start_in_twos
     jobs = [job("a", 2, 2000, min_gpus=2, max_gpus=8, step=2), job("b", 2, 2000), job("c", 2, 2000)]
     policy.base |= {1: {5: 2}, 2: {6: 2}}
     _, moved, stops, changes = run(policy, jobs, uses(0.5, 0.5, 0.6))

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from artist.core.cluster import Allocation, CapacityEvent, Cluster, Group
+from artist.core.events import Arrival, Gauges, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.result import RunResult
@@ -132,7 +133,10 @@ def story() -> tuple[Pools, RunResult, Recorder]:
 
 
 def test_rows_of_the_story(story: tuple[Pools, RunResult, Recorder]) -> None:
-    """Of 4 inference machines ceil(4 x 0.25) = 1 is needed, ceil(4 x max(0.25, 0.75)) = 3 from 10 s on."""
+    """Of 4 inference machines ceil(4 x 0.25) = 1 is needed, ceil(4 x max(0.25, 0.75)) = 3 from 10 s on.
+
+    Totals of what came back: m2 and m3 at 12 s, m4 at 30 s.
+    """
     pools = story[0]
     assert (pools.times_ns // NS_PER_S).tolist() == [0, 10, 12, 20, 30, 40, 45, 48]
     rows = {name: column.tolist() for name, column in pools.columns.items()}
@@ -147,6 +151,10 @@ def test_rows_of_the_story(story: tuple[Pools, RunResult, Recorder]) -> None:
         "on_loan_gpus": [6, 6, 2, 2, 0, 0, 0, 0],
         "on_loan_held": [5, 5, 2, 2, 0, 0, 0, 0],
         "inference_needed": [1, 3, 3, 3, 2, 2, 2, 2],
+        "reclaimed_idle": [0, 0, 0, 0, 1, 1, 1, 1],
+        "reclaimed_flexible": [0, 0, 1, 1, 1, 1, 1, 1],
+        "reclaimed_preempting": [0, 0, 1, 1, 1, 1, 1, 1],
+        "reclaimed_preempted_jobs": [0, 0, 1, 1, 1, 1, 1, 1],
     }
 
 
@@ -195,8 +203,7 @@ def test_jobs_of_the_story(story: tuple[Pools, RunResult, Recorder], tmp_path: P
     run = read_run(tmp_path)
     assert list(run.jobs["on_loan_s"]) == [30, 12, 12, 0]
     assert run.jobs[["min_gpus", "max_gpus"]].to_numpy().tolist() == [[2, 2], [2, 2], [2, 4], [1, 1]]
-    frame = run.pools
-    assert frame is not None
+    frame = run.table("pools")
     assert list(frame["time_s"]) == [0, 10, 12, 20, 30, 40, 45, 48]
     assert list(frame["inference_needed"]) == [1, 3, 3, 3, 2, 2, 2, 2]
 
@@ -251,7 +258,7 @@ def test_a_machine_is_preempting_if_any_job_on_it_was_preempted() -> None:
     }
     counted = reclaims(script, job("a", 1, 10), job("b", 2, 10), e)
     assert (counted["preempting"], counted["flexible"], counted["idle"]) == (3, 0, 0)
-    assert (counted["of_running"], counted["collateral_gpus"]) == (2 / 3, 0)
+    assert (counted["preempted_jobs"], counted["of_running"], counted["collateral_gpus"]) == (2, 2 / 3, 0)
 
 
 def test_a_job_that_moves_away_is_not_preempted() -> None:
@@ -309,13 +316,17 @@ def test_means_are_over_instants_at_which_machines_had_to_be_cleared() -> None:
 
 
 def test_inference_uses_no_more_than_is_there() -> None:
-    """Of 8 GPUs it wants 8 x 1, but 3 of 4 machines are lent: 2 used, and 1 held, of 12, for 10 s."""
-    jobs = [job("a", 1, 20), job("b", 1, 1, at=10)]
-    script = {0: [plans({0: on((0, 1))}, lent(2, 3, 4))], 10: [plans({1: on((1, 1))})]}
+    """Of 8 GPUs it wants 8 x 1, but 3 of 4 machines are lent, and c holds 1 GPU of the last: 1, for 10 s.
+
+    With what a and c hold 3 of 12 GPUs are in use; 3 machines are lacking for 20 s.
+    """
+    jobs = [job("a", 1, 20), job("c", 1, 20), job("b", 1, 1, at=10)]
+    starts = {0: on((0, 1)), 1: on((5, 1))}
+    script = {0: [plans(starts, lent(2, 3, 4))], 10: [plans({2: on((1, 1))})]}
     summary = observed(jobs, script, use(1.0))[0].summary()
     assert summary["pools"]["combined"] == 3 / 12
     assert summary["pools"]["on_loan_held"] == 0
-    assert summary["inference_short"] == {"server_s": 60.0, "worst_servers": 3}  # of 4, for 20 s
+    assert summary["inference_short"] == {"server_s": 60.0, "worst_servers": 3}
 
 
 def test_a_machine_that_fails_is_not_there() -> None:
@@ -326,17 +337,42 @@ def test_a_machine_that_fails_is_not_there() -> None:
     assert pools.columns["inference_gpus"].tolist() == [8, 6, 8, 8]
 
 
+def test_an_eviction_is_not_a_preemption() -> None:
+    """At 5 s m3 fails, which evicts a, and m2 is given back: it was idle when the policy acted."""
+    script = {0: [plans({0: on((2, 1), (3, 1))}, lent(2, 3))], 5: [plans({0: on((0, 2))}, back(2))]}
+    events = [CapacityEvent(5 * NS_PER_S, "fail", 3)]
+    counted = observed([job("a", 2, 10)], script, capacity_events=events)[0].summary()["reclaims"]
+    assert (counted["idle"], counted["preempting"], counted["flexible"]) == (1, 0, 0)
+
+
+def test_calls_of_one_time_are_one_instant() -> None:
+    """All wait once a was stopped at 5 s, so the engine asks and tells again: m2 goes back, a preempted."""
+    cluster, jobs = tiny_cluster(6, 2, pools=POOLS), [job("a", 1, 10)]
+    pools, none, five = Pools(jobs, cluster, {}), Gauges(0, 12, 1, 0), 5 * NS_PER_S
+    lends = MachineEvent(0, 2, "assign", "on_loan")
+    pools.observe(0, [Arrival(0, 0), lends, Start(0, 0, on((2, 1)), "start", 0)], none)
+    pools.observe(five, [Stop(five, 0, "preempted", 5)], none)
+    pools.observe(five, [MachineEvent(five, 2, "assign", "inference")], none)
+    pools.close(five)
+    assert pools.summary()["reclaims"]["preempting"] == 1
+
+
 def test_jobs_that_share_gpus_hold_them_once() -> None:
-    """Jobs a and b share the one GPU of their group on m2, 1 GPU held until both are done."""
+    """Jobs a and b share the one GPU of their group on m2, lent at 5 s: 1 GPU held until both are done."""
     group = Group("g", ((2, 1),))
     shared = on((2, 1), group=group)
-    pools, _, _ = observed([job("a", 1, 10), job("b", 1, 10)], {0: [plans({0: shared, 1: shared}, lent(2))]})
-    assert pools.columns["on_loan_held"].tolist() == [1, 0]
+    jobs = [job("a", 1, 10, at=5), job("b", 1, 10, at=5)]
+    pools, _, _ = observed(jobs, {5: [plans({0: shared, 1: shared}, lent(2))]})
+    assert pools.columns["on_loan_held"].tolist() == [0, 1, 0]
+    assert pools.columns["on_loan_machines"].tolist() == [0, 1, 1]
 
 
 def test_the_end_of_a_run_is_counted() -> None:
-    """Stopped at 8 s, a has been on loan for 8 s; one arrival is no span of time to take shares over."""
-    script = {0: [plans({0: on((2, 1))}, lent(2))]}
+    """Stopped at 8 s, a has been on loan for 8 s; one arrival is no span of time to take shares over.
+
+    The policy is called at 4 s and changes nothing, which makes no row.
+    """
+    script = {0: [plans({0: on((2, 1))}, lent(2))], 4: [plans()]}
     pools, _, _ = observed([job("a", 1, 10)], script, stop=StopRule(time_ns=8 * NS_PER_S))
     assert list(pools.on_loan_ns) == [8 * NS_PER_S]
     assert pools.times_ns.tolist() == [0, 8 * NS_PER_S]
@@ -344,13 +380,19 @@ def test_the_end_of_a_run_is_counted() -> None:
     assert set(pools.summary()["pools"].values()) == {None}
 
 
-def test_need_is_not_rounded_up_by_the_last_digit() -> None:
-    """0.07 of 100 machines are 7, though 100 * 0.07 is 7.000000000000001; nothing is needed before 3 s."""
+@pytest.mark.parametrize(("end_s", "needed"), [(10, [0, 9, 7, 8, 8]), (20, [0, 9, 7, 8, 8, 8])])
+def test_need_follows_the_signal(end_s: int, needed: list[int]) -> None:
+    """Shares of 100 machines, 9, 7, 7 and 8 % from 3, 4, 5 and 12 s on: none, then the greater of two.
+
+    Also of one that lies beyond the end; the last stays. 7 % are 7, though 100 * 0.07 is 7.000000000000001.
+    """
     assert 100 * 0.07 > 7
     cluster = tiny_cluster(101, 1, pools=("training",) + ("inference",) * 100)
-    signals = {"inference": Series(np.array([3 * NS_PER_S]), np.array([0.07]))}
-    pools, _, _ = observed([job("a", 1, 10)], {0: [plans({0: on((0, 1))})]}, signals, cluster)
-    assert pools.columns["inference_needed"].tolist() == [0, 7, 7]
+    times_ns = np.array([3, 4, 5, 12]) * NS_PER_S
+    signals = {"inference": Series(times_ns, np.array([0.09, 0.07, 0.07, 0.08]))}
+    script = {0: [plans({0: on((0, 1))})]}
+    pools, _, _ = observed([job("a", 1, end_s)], script, signals, cluster)
+    assert pools.columns["inference_needed"].tolist() == needed
 
 
 def test_one_pool_is_not_observed() -> None:

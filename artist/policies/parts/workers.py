@@ -7,13 +7,12 @@ an elastic job holds beyond them are flexible workers, in steps of its demand, o
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 
-from artist.core.cluster import Cluster
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.free import Free
 from artist.core.job import Demand
 
-_TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
-_NONE: dict[int, int] = {}
+_NOTHING: dict[int, int] = {}
 
 
 @dataclass(slots=True)
@@ -24,15 +23,26 @@ class Held:
     ----------
     base, flexible
         GPUs by machine.
+    slices
+        What it holds by machine, with CPUs and memory.
     steps
         Flexible GPUs with 0, 1, 2, ... extra workers on the type that they are on; (0,) of a job that has
         the most that it may have.
+    extra
+        Extra workers, so that there are `steps[extra]` flexible GPUs.
     """
 
     demand: Demand
-    base: dict[int, int]
-    flexible: dict[int, int] = field(default_factory=dict)
+    base: Mapping[int, int]
+    slices: dict[int, Slice]
     steps: Sequence[int] = (0,)
+    flexible: dict[int, int] = field(default_factory=dict)
+    extra: int = 0
+
+    @property
+    def allocation(self) -> Allocation:
+        """What it holds."""
+        return Allocation(tuple(self.slices[machine] for machine in sorted(self.slices)))
 
 
 class Workers:
@@ -42,111 +52,169 @@ class Workers:
     ----------
     jobs
         The workers by running job.
+    with_base, with_flexible
+        Machines with base workers, and with flexible ones, as sets of `artist.core.buckets`.
+    loose
+        The machines that take new work, by GPUs that are idle or held by flexible workers.
+    loose_gpus
+        These GPUs by machine.
     changed
         Jobs whose flexible workers changed, as keys, since this was last emptied.
     stopped
-        Jobs that were preempted, as keys, since this was last emptied.
+        Jobs that were preempted since this was last emptied, and what they held.
+    version
+        Changes whenever an elastic job comes or goes (those who track them see to it), grows or shrinks.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, free: Free) -> None:
         self.jobs: dict[int, Held] = {}
+        self.with_base = self.with_flexible = 0
         self.changed: dict[int, None] = {}
-        self.stopped: dict[int, None] = {}
-        self._worths = [machine.worth for machine in cluster.machines]
+        self.stopped: dict[int, Held] = {}
+        self.version = 0
+        self._machines = cluster.machines
         self._base_on: dict[int, dict[int, int]] = {}
         self._flexible_on: dict[int, dict[int, int]] = {}
+        self.recount(free)
+
+    def recount(self, free: Free) -> None:
+        """Count loose GPUs from what is idle now: machines came, went, or take new work or no more."""
+        self.loose, self.loose_gpus = free.buckets.copy(), free.gpus.tolist()
+        self._open = sum(free.buckets.sets)  # no machine is in two of them
+        for machine, there in self._flexible_on.items():
+            self._loosen(machine, sum(there.values()))
+
+    def _loosen(self, machine: int, gpus: int) -> None:
+        if self._open >> machine & 1:
+            before = self.loose_gpus[machine]
+            self.loose_gpus[machine] = before + gpus
+            self.loose.move(machine, before, before + gpus)
+
+    # --- what is where
 
     def base_on(self, machine: int) -> Mapping[int, int]:
         """Return the GPUs of base workers on a machine by job, those of inelastic jobs too; do not change it.
 
         A CPU-only job is listed with 0 GPUs.
         """
-        return self._base_on.get(machine, _NONE)
+        return self._base_on.get(machine, _NOTHING)
 
     def flexible_on(self, machine: int) -> Mapping[int, int]:
         """Return the GPUs of flexible workers on a machine by job; do not change it."""
-        return self._flexible_on.get(machine, _NONE)
+        return self._flexible_on.get(machine, _NOTHING)
 
-    def start(self, job: int, demand: Demand, base: Mapping[int, int]) -> None:
+    # --- jobs come and go
+
+    def start(self, job: int, demand: Demand, allocation: Allocation) -> None:
         """Track a job that starts with its base workers only."""
-        self.jobs[job] = Held(demand, dict(base))
-        for machine, gpus in base.items():
+        slices = {s.machine: s for s in allocation.slices}
+        self.jobs[job] = Held(demand, allocation.gpu_map(), slices)
+        for machine, gpus, _, _ in allocation.slices:
             self._base_on.setdefault(machine, {})[job] = gpus
+            self.with_base |= 1 << machine
+            self._loosen(machine, -gpus)
 
-    def end(self, job: int) -> None:
-        """Track a job that has finished or was evicted; all its workers go."""
+    def end(self, job: int) -> Held:
+        """Track a job that has finished or was evicted; all its workers go. Return what it held."""
         held = self.jobs.pop(job)
         self.changed.pop(job, None)
-        for machine in held.base:
-            _drop(self._base_on, machine, job)
+        for machine, gpus in held.base.items():
+            self._loosen(machine, gpus)
+            if _drop(self._base_on, machine, job):
+                self.with_base ^= 1 << machine
         for machine in held.flexible:
-            _drop(self._flexible_on, machine, job)
+            self._drop_flexible(machine, job)
+        return held
 
     def preempt(self, job: int) -> None:
         """Stop a job: all its workers go, wherever they are."""
-        self.end(job)
-        self.stopped[job] = None
+        self.stopped[job] = self.end(job)
+
+    # --- flexible workers come and go
+
+    def grow(self, job: int, gpus: Mapping[int, int], free: Free) -> None:
+        """Add flexible workers, given as GPUs by machine, whole steps in all; take them from what is free."""
+        held = self.jobs[job]
+        for machine, more in gpus.items():
+            _, before, cpus, memory = held.slices.get(machine) or Slice(machine, 0)
+            cpu_share, memory_share = self._machines[machine].share(before + more)
+            cpus_left, memory_left = free.cpus_and_memory(machine)
+            more_cpus = max(0, min(cpu_share - cpus, cpus_left))
+            more_memory = max(0, min(memory_share - memory, memory_left))
+            free.take(Allocation((Slice(machine, more, more_cpus, more_memory),)))
+            held.slices[machine] = Slice(machine, before + more, cpus + more_cpus, memory + more_memory)
+            now = held.flexible.get(machine, 0) + more
+            held.flexible[machine] = now
+            self._flexible_on.setdefault(machine, {})[job] = now
+            self.with_flexible |= 1 << machine
+        self._count(job)
 
     def vacate(self, machine: int) -> None:
         """Take all flexible workers off a machine: their jobs shrink."""
         for job, gpus in list(self.flexible_on(machine).items()):
-            self.shrink(job, machine, gpus)
+            self.shrink(job, {machine: gpus})
 
-    def shrink(self, job: int, machine: int, gpus: int) -> None:
-        """Take at least so many GPUs of flexible workers of a job on a machine.
+    def shrink(self, job: int, gpus: Mapping[int, int], free: Free | None = None) -> None:
+        """Take at least so many GPUs by machine of the flexible workers of a job; give them to what is free.
 
-        Where they are a part of a worker, the rest of it goes as well: first what is on the same machine,
+        Where they are a part of a worker, the rest of it goes as well: first what is on the same machines,
         then on the machines where the job has fewest.
         """
         held = self.jobs[job]
-        left = sum(held.flexible.values()) - gpus
+        left = sum(held.flexible.values()) - sum(gpus.values())
         over = left - held.steps[bisect_right(held.steps, left) - 1]
-        self._take(job, machine, gpus)
-        others = sorted(held.flexible, key=lambda m: (m != machine, held.flexible[m], m))
-        for other in others:
-            taken = min(over, held.flexible[other])
-            if taken:
-                self._take(job, other, taken)
-                over -= taken
+        for machine, count in gpus.items():
+            self._take(job, machine, count, free)
+        if over:
+            for machine in sorted(held.flexible, key=lambda m: (m not in gpus, held.flexible[m], m)):
+                if taken := min(over, held.flexible[machine]):
+                    self._take(job, machine, taken, free)
+                    over -= taken
+        self._count(job)
 
-    def _take(self, job: int, machine: int, gpus: int) -> None:
-        """Take GPUs of flexible workers."""
-        flexible = self.jobs[job].flexible
-        flexible[machine] -= gpus
-        self._flexible_on[machine][job] = flexible[machine]
+    def shrink_to(self, job: int, extra: int, free: Free) -> None:
+        """Take flexible workers until so many extra ones are left: first where the job has fewest."""
+        held = self.jobs[job]
+        over, gpus = held.steps[held.extra] - held.steps[extra], {}
+        for machine in sorted(held.flexible, key=lambda m: (held.flexible[m], m)):
+            gpus[machine] = min(over, held.flexible[machine])
+            over -= gpus[machine]
+            if not over:
+                break
+        self.shrink(job, gpus, free)
+
+    def _take(self, job: int, machine: int, gpus: int, free: Free | None) -> None:
+        """Take GPUs of flexible workers on one machine."""
+        held = self.jobs[job]
+        _, before, cpus, memory = held.slices.pop(machine)
+        cpu_share, memory_share = self._machines[machine].share(before - gpus)
+        kept = Slice(machine, before - gpus, min(cpus, cpu_share), min(memory, memory_share))
+        if kept.gpus:
+            held.slices[machine] = kept
+        if free is not None:
+            given = Slice(machine, gpus, cpus - kept.cpus, memory - kept.memory_bytes)
+            free.give(Allocation((given,)))
+        held.flexible[machine] -= gpus
+        self._flexible_on[machine][job] = held.flexible[machine]
+        if not held.flexible[machine]:
+            del held.flexible[machine]
+            self._drop_flexible(machine, job)
+
+    def _drop_flexible(self, machine: int, job: int) -> None:
+        if _drop(self._flexible_on, machine, job):
+            self.with_flexible ^= 1 << machine
+
+    def _count(self, job: int) -> None:
+        held = self.jobs[job]
+        held.extra = bisect_right(held.steps, sum(held.flexible.values())) - 1
         self.changed[job] = None
-        if not flexible[machine]:
-            del flexible[machine]
-            _drop(self._flexible_on, machine, job)
-
-    def grow(self, job: int, gpus: Mapping[int, int]) -> None:
-        """Add flexible workers, given as GPUs by machine; whole steps in all."""
-        flexible = self.jobs[job].flexible
-        for machine, more in gpus.items():
-            flexible[machine] = flexible.get(machine, 0) + more
-            self._flexible_on.setdefault(machine, {})[job] = flexible[machine]
-        self.changed[job] = None
+        self.version += 1
 
 
-def steps_on(demand: Demand, base_gpus: int, base_worth: float, worth: float) -> tuple[int, ...]:
-    """Return the GPUs of a worth that 0, 1, 2, ... extra workers of an elastic job take.
-
-    Parameters
-    ----------
-    base_gpus
-        GPUs of the base demand, in those that the demand is given for.
-    base_worth
-        Worth of the GPUs that the base workers hold, together.
-    """
-    targets = range(base_gpus, demand.max_gpus + 1, demand.step)
-    if not demand.fungible:
-        return tuple(target - base_gpus for target in targets)
-    needs = (target * demand.measured_worth - base_worth for target in targets)
-    return tuple(max(0, ceil(need / worth - _TOLERANCE)) for need in needs)
-
-
-def _drop(on: dict[int, dict[int, int]], machine: int, job: int) -> None:
+def _drop(on: dict[int, dict[int, int]], machine: int, job: int) -> bool:
+    """Forget a job on a machine; return whether it was the last one there."""
     there = on[machine]
     del there[job]
     if not there:
         del on[machine]
+    return not there

@@ -57,7 +57,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         over_time.drawing(digests, "unfinished_jobs", contest),
         *elastic.drawings(digests, contest),
         placements.drawing(digests, contest),
-        comm_overhead.drawing(digests, contest),
+        *comm_overhead.drawings(digests, contest),
         occupancy.drawing(digests, contest),
         *policy_series.drawings(digests),
     ]

@@ -28,11 +28,14 @@ _LEAST = 1e-4  # less is drawn there
 _MOST_MODELS = 12
 
 
-def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
-    """Return the figure."""
+def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+    """Return the figure, but where several GPUs were used and communication took no time at all."""
+    found = [value for each in digests for _, value in each.overheads]
+    if found and not any(found):
+        return []
     caption = _CAPTION + _FLOOR * _some_below(digests, _LEAST) + pooled(digests)
     draw = partial(overhead_by_model, digests, contest)
-    return Drawing("comm_overhead", "Communication by model and tier", caption, draw)
+    return [Drawing("comm_overhead", "Communication by model and tier", caption, draw)]
 
 
 def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":

@@ -12,9 +12,11 @@ from artist.report.figures.picture import COLOURS, Picture, picture
 from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
 from artist.results.jobcolumns import DEMANDS
+from artist.results.machines import pool_rows
 from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _CAPTION = (
@@ -22,6 +24,7 @@ _CAPTION = (
     "that holds them had asked for, large jobs at the bottom of the band. White is idle. Spans of time are "
     "averaged."
 )
+_POOLS = " Lines part the machines that begin in different pools, named at the right."
 
 
 def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
@@ -34,7 +37,8 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     """
     shown = chosen(digests, contest)
     pictures = [picture(digests[i].group, digests[i].end_s) for i in shown]
-    caption = _CAPTION + of_scenario(shown, contest) + first(digests)
+    pooled = any(pool_rows(each.group.runs[0].config) for each in pictures)
+    caption = _CAPTION + _POOLS * pooled + of_scenario(shown, contest) + first(digests)
     return Drawing("occupancy", "Who ran where", caption, partial(occupancy, pictures))
 
 
@@ -58,6 +62,7 @@ def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> "Figur
             axes.set(xlim=(0, end_s / scale), ylabel="machine")
             axes.set_title(title(each.group), fontsize=9, loc="left")
             axes.grid(visible=False)
+            _name_pools(axes, each)
         places[-1].set_xlabel(f"time ({unit})")
         legend(figure, keyed, ())
         patches = [
@@ -69,3 +74,14 @@ def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> "Figur
             title="GPUs that the job asked for (white: idle)", title_fontsize=8.5, alignment="left",
         )  # fmt: skip
         return figure
+
+
+def _name_pools(axes: "Axes", each: Picture) -> None:
+    """Write at the right which pool machines begin in, with lines between pools."""
+    for name, begin, count in pool_rows(each.group.runs[0].config):
+        if begin:
+            axes.axhline(begin, color="#555555", linewidth=0.8)
+        axes.annotate(
+            name, (1, begin + count / 2), (3, 0), xycoords=axes.get_yaxis_transform(), rotation=270,
+            textcoords="offset points", va="center", fontsize=7.5,
+        )  # fmt: skip

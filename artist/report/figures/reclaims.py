@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from artist.recording.names import RECLAIMED
 from artist.report.figures.bars import SHADES, bar_panels, part_key, stack
 from artist.report.figures.drawing import Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
@@ -13,7 +14,7 @@ from artist.report.figures.looks import style
 from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, label_rows, legend, panels, title
 from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
-from artist.results.pools import RETURNS, Returns, has_returns, read_returns
+from artist.results.pools import Returns, has_returns, read_returns
 from artist.results.run import Run
 from artist.results.scenarios import Contest
 
@@ -103,7 +104,7 @@ def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDT
 def _counts(digest: Digest) -> list[float]:
     """Return machines by how they were cleared, and preempted jobs; means over replicates."""
     counts = [_of(run) for run in digest.group.runs]
-    return [float(np.mean([each.get(name, 0) for each in counts])) for name in RETURNS]
+    return [float(np.mean([each.get(name, 0) for each in counts])) for name in RECLAIMED]
 
 
 def reclaims_over_time(
@@ -144,5 +145,6 @@ def _draw(axes: "Axes", each: Returns, width: float) -> None:
     for machines, shade in zip(each.machines, _SHADES, strict=True):
         axes.bar(x, machines, 0.9 * width, bottom, color=SHADES[shade], edgecolor="#333333", linewidth=0.4)
         bottom += machines
-    axes.plot(x, each.jobs, **_DOTS)
+    some = each.jobs > 0
+    axes.plot(x[some], each.jobs[some], **_DOTS)
     axes.set_axisbelow(True)

@@ -23,7 +23,8 @@ _ON_STOP = {
     "lose_all": "a stopped job begins anew",
 }
 _FREE = "starting, moving and preempting a job cost no time"
-_GENERATORS = ("Synthetic", "Derived")
+_GENERATORS = ("Synthetic", "Derived", "Lyra")
+_PAPERS = {"Derived": "Synergy", "Lyra": "Lyra"}
 _NAMING = ("Derived",)  # sources that name the model of every job
 _MOST_TEXTS, _MOST_MODELS = 3, 6
 
@@ -44,7 +45,7 @@ def setting(comparison: Comparison, gpus: Sequence[float] = (), *, delayed: bool
     delayed = delayed and not any(_notice(config) or _is_charged(config) for config in configs)
     sentences = (
         ("Workload", (_workload, _arrivals, _models, _needs, _rounds)),
-        ("Cluster", (_topology, _machines, _capacity_changes)),
+        ("Cluster", (_topology, _machines, _capacity_changes, _use)),
         ("Network model", (_network,)),
         ("Assumed", (_overheads, _notice, _stops, _estimates, _charge, _noise)),
     )
@@ -93,8 +94,8 @@ def _workload(config: Mapping[str, Any]) -> str:
     if name == "Synthetic":
         like = section.get("preset")
         return f"synthetic jobs like those of {like}" if like else "synthetic jobs"
-    if name == "Derived":
-        return "jobs drawn as in the Synergy paper"
+    if name in _PAPERS:
+        return f"jobs drawn as in the {_PAPERS[name]} paper"
     return name
 
 
@@ -154,13 +155,40 @@ def _machines(config: Mapping[str, Any]) -> str:
     cluster, topology = _section(config, "cluster"), _section(config, "topology")
     kind = cluster.get("machine_type") or topology.get("default_machine_type")
     machine = _section(topology, "machine_types", str(kind))
-    said = []
-    if machine.get("gpus") and not isinstance(cluster.get("machines"), list):
+    said = _groups(cluster, topology)
+    if machine.get("gpus") and not said:
         said.append(f"{machine['gpus']} GPUs ({machine.get('gpu_type') or kind}) a machine")
     per_rack = cluster.get("machines_per_rack") or topology.get("machines_per_rack")
     if isinstance(per_rack, int):
         said.append(f"{per_rack} machines a rack")
     return ", ".join(said)
+
+
+def _groups(cluster: Mapping[str, Any], topology: Mapping[str, Any]) -> list[str]:
+    """Return the machines of a cluster that lists them, with their pools if there are several."""
+    groups = cluster.get("machines")
+    if not isinstance(groups, list):
+        return []
+    pooled = len({group.get("pool") for group in groups}) > 1
+    said = []
+    for group in groups:
+        kind, count = str(group.get("type")), group.get("count")
+        machine = _section(topology, "machine_types", kind)
+        if not machine.get("gpus"):
+            return []
+        machines = f"{count} machine{'s' * (count != 1)} of {machine['gpus']} GPUs"
+        owner = f" for {group.get('pool')}" * pooled
+        said.append(f"{machines} ({machine.get('gpu_type') or kind}){owner}")
+    return said
+
+
+def _use(config: Mapping[str, Any]) -> str:
+    """Return what inference uses of its machines, where it is drawn."""
+    section = _section(config, "signals")
+    if _class(section, "") != "InferenceUse":
+        return ""
+    low, mean, high = (per_cent(float(section.get(name, 0.0))) for name in ("trough", "mean", "peak"))
+    return f"inference uses {low} to {high} of its machines, {mean} on average"
 
 
 def _speeds(configs: Sequence[Mapping[str, Any]]) -> str:

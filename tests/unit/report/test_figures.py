@@ -1,6 +1,7 @@
 """The other figures: shares, sizes, tiers, pictures."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,16 @@ def test_tiers_and_models(rows: Rows) -> None:
     ]
     rack = np.ravel(overheads.axes[1].get_lines()[0].get_xdata())
     assert rack[0] == pytest.approx(25.0)  # bert_large, 2.5 s / 10 s in %
+
+
+def test_communication_that_takes_no_time_is_not_drawn(rows: Rows, compared: Comparison) -> None:
+    """Some of the jobs on paper communicate; the figure goes if none does, but stays if none has two GPUs."""
+    digests, competing = rows
+    names = {each.name for each in drawings(digests, compared, competing)}
+    silent = [replace(each, overheads=((("vgg16", "rack"), 0.0),)) for each in digests]
+    assert names - {each.name for each in drawings(silent, compared, competing)} == {"comm_overhead"}
+    alone = [replace(each, overheads=()) for each in digests]
+    assert names == {each.name for each in drawings(alone, compared, competing)}
 
 
 def test_pictures_are_of_the_longest_queue(rows: Rows) -> None:

@@ -2,14 +2,19 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from artist.report.figures.occupancy import drawing
+from artist.report.figures.panels import WIDTH_IN
 from artist.report.figures.picture import picture
 from artist.report.trace import trace_text
 from artist.results.compare import compare
+from artist.results.digest import digest
 from artist.results.run import Run
+from artist.results.scenarios import contest
 
 
 def test_the_picture_of_the_run_on_paper(paper_run: Run) -> None:
@@ -29,6 +34,19 @@ def test_idle_machines_are_in_the_picture(paper_run: Run, rewrite: Callable[...,
     """Only m0 was used; the capacity of 4 GPUs says that there is another machine of 2."""
     rewrite(paper_run, [(0.0, "start", "a", "m0:2"), (22.5, "finish", "a", None)])
     assert picture(compare([paper_run]).groups[0], 22.5).machines == 2
+
+
+def test_pools_are_named_beside_the_picture(paper_run: Run) -> None:
+    """m0 begins in one pool and m1 in another: a line between them, at 1, and names beside their middles."""
+    groups = [{"type": "box", "count": 1, "pool": pool} for pool in ("training", "inference")]
+    pooled = replace(paper_run, config=paper_run.config | {"cluster": {"machines": groups}})
+    for run, names, lines in ((paper_run, {}, []), (pooled, {"training": 0.5, "inference": 1.5}, [1, 1])):
+        comparison = compare([run])
+        made = drawing([digest(comparison.groups[0])], contest(comparison))
+        (axes,) = made.draw(WIDTH_IN).axes
+        assert {text.get_text(): text.xy[1] for text in axes.texts} == names  # type: ignore[attr-defined]
+        assert [y for line in axes.get_lines() for y in np.ravel(line.get_ydata())] == lines
+        assert ("different pools" in made.caption) == bool(names)
 
 
 def _trace(run: Run) -> list[dict[str, Any]]:

@@ -174,6 +174,18 @@ def test_nothing_is_said_of_what_is_not_known(said: Callable[..., str]) -> None:
         ("performance", {"whole_iterations_s": 300.0}, "; whole iterations in rounds of 300 s."),
         ("overheads", {**FREE, "start_s": 1, "notice_s": 300}, "1 s; finishes are noticed every 300 s;"),
         ("cluster", {"machines": 4, "failures": {"mtbf_h": 9}}, "machines fail at random"),
+        ("cluster", {"machines": [{"type": "box", "count": 1}]}, "; 1 machine of 4 GPUs (V100), 8 machines"),
+        (
+            "cluster",
+            {"machines": [{"type": "box", "count": n, "pool": pool} for n, pool in ((2, "a"), (3, "b"))]},
+            "; 2 machines of 4 GPUs (V100) for a, 3 machines of 4 GPUs (V100) for b, 8 machines a rack",
+        ),
+        ("workload", {"_target_": "a.LyraTrace"}, "jobs drawn as in the Lyra paper; arrivals as generated"),
+        (
+            "signals",
+            {"_target_": "a.InferenceUse", "trough": 0.42, "mean": 0.65, "peak": 0.95},
+            "; inference uses 42 % to 95 % of its machines, 65 % on average.",
+        ),
     ],
 )
 def test_parts_have_their_words(

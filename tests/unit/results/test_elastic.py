@@ -2,16 +2,11 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from artist.errors import InputError
 from artist.results.elastic import LEVELS, Elastic, have_elastic, read_elastic
-from artist.results.machines import worths
 from artist.results.run import Run
-
-TYPES = {"v": {"worth": 1.0, "speed": 4.0}, "t": {"worth": 0.5}, "s": {"speed": 0.3, "worth": None}}
-MACHINES = [{"type": "v", "count": 1}, {"type": "t", "count": 1}, {"type": "s", "count": 1}]
 
 
 def stretches(elastic: Elastic) -> list[tuple[str, str, float, float, float]]:
@@ -37,6 +32,12 @@ def test_stretches_count_own_gpus(elastic_run: Callable[..., Run]) -> None:
 def test_shares_of_running_time(elastic_run: Callable[..., Run]) -> None:
     """Of 2 + 2 + 2 + 2 + 2 s two stretches at the least, one in between, two at the most."""
     assert read_elastic(elastic_run()).shares().tolist() == pytest.approx([0.4, 0.2, 0.4])
+
+
+def test_shares_are_of_time(elastic_run: Callable[..., Run]) -> None:
+    """1 s at the least and 3 s at the most: a quarter and three quarters, though it is a stretch each."""
+    run = elastic_run([(0.0, "start", "a", "m0:2"), (1.0, "resize", "a", "m0:4"), (4.0, "finish", "a", None)])
+    assert read_elastic(run).shares().tolist() == [0.25, 0, 0.75]
 
 
 def test_how_many_run_at_each_level(elastic_run: Callable[..., Run]) -> None:
@@ -74,18 +75,3 @@ def test_runs_say_whether_their_jobs_are_elastic(paper_run: Run, elastic_run: Ca
     (paper_run.folder / "jobs.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match="cannot be read"):
         have_elastic([paper_run])
-
-
-def test_worths_are_relative_to_the_clusters_own_gpus() -> None:
-    """The default type's where it is there, else those of most machines; 1 without a list of types."""
-    names = ["m0", "m1", "m2", "m3", "other"]
-    topology = {"default_machine_type": "v", "machine_types": TYPES}
-    config = {"topology": topology, "cluster": {"machines": MACHINES}}
-    assert worths(config, names).tolist() == pytest.approx([1, 0.5, 0.3, 1, 1])
-    most = {
-        "topology": topology,
-        "cluster": {"machines": [{"type": "s", "count": 1}, {"type": "t", "count": 2}]},
-    }
-    assert worths(most, names).tolist() == pytest.approx([0.6, 1, 1, 1, 1])
-    assert worths({"cluster": {"machines": 4}}, names).tolist() == [1] * 5
-    assert np.array_equal(worths({}, []), np.ones(0))

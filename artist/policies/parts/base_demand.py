@@ -1,0 +1,70 @@
+"""The base demand of elastic jobs, and how long their work takes on it. For Lyra."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.job import Demand
+from artist.core.view import ClusterView
+from artist.policies.parts.scaling import counts_from
+
+Ints = npt.NDArray[np.int64]
+
+
+def base_of(demand: Demand, *, requested: bool) -> Demand:
+    """Return the demand of the base workers alone, for as many GPUs as they need.
+
+    Parameters
+    ----------
+    requested
+        Whether an elastic job cannot do without what it asks for; else the least that it may have.
+    """
+    if not demand.elastic:
+        return demand
+    return replace(demand, gpus=counts_from(demand, requested=requested)[0], min_gpus=0, max_gpus=0)
+
+
+class AtBase:
+    """The columns of one job as if it asked for its base demand: fewer GPUs, and a longer time."""
+
+    def __init__(self, view: ClusterView, job: int, base: Demand) -> None:
+        self._columns = view.columns([job])
+        self.gpus = np.array([base.gpus], dtype=np.int64)
+        self._longer = _longer(view, job, base.gpus)
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._columns, name)
+
+    @property
+    def ideal_ns(self) -> Ints:
+        """Believed time of the whole job on its base demand."""
+        ideal_ns: Ints = np.rint(self._columns.ideal_ns * self._longer).astype(np.int64)
+        return ideal_ns
+
+    @property
+    def remaining_ns(self) -> Ints:
+        """Believed time of the rest of the job on its base demand."""
+        remaining_ns: Ints = np.rint(self._columns.remaining_ns * self._longer).astype(np.int64)
+        return remaining_ns
+
+
+def _longer(view: ClusterView, job: int, base_gpus: int) -> float:
+    """Return how many times longer a job takes on its base demand than on all that it asks for.
+
+    On the cluster's own GPUs, or the first type that it allows.
+    """
+    cluster, demand = view.cluster, view.demand(job)
+    if base_gpus == demand.gpus or cluster.own is None:
+        return 1.0
+    allowed = [kind for kind in demand.gpu_types or cluster.type_sets if kind in cluster.type_sets]
+    kind = cluster.own.gpu_type if cluster.own.gpu_type in allowed else allowed[0]
+    counts = [demand.gpus_at(cluster.worth_of[kind], gpus) for gpus in (base_gpus, demand.gpus)]
+    if max(counts) > int(cluster.gpus[cluster.of_type[kind]].sum()):
+        return demand.gpus / base_gpus
+    least, all_asked = view.performance.at_gpus(job, counts, cluster.type_sets[kind]).tolist()
+    return float(least / all_asked)

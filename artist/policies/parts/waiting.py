@@ -1,0 +1,49 @@
+"""Jobs that wait, ranked once; what found no room is not tried again until some was made. For Lyra."""
+
+from collections.abc import Callable
+
+from artist.core.job import Demand
+from artist.policies.parts.queueing import StrictQueue, WaitingQueue
+
+
+class Waiting:
+    """A queue that remembers which demands found no room.
+
+    Parameters
+    ----------
+    skip
+        Whether jobs overtake one that does not fit.
+    """
+
+    def __init__(self, *, skip: bool) -> None:
+        self._strict, self._overtaking = StrictQueue(), WaitingQueue()
+        self._queue = self._overtaking if skip else self._strict
+        self._refused: set[Demand] = set()
+
+    def clear(self) -> None:
+        """Remove all jobs."""
+        self._queue.clear()
+
+    def push(self, job: int, key: float, demand: Demand) -> None:
+        """Add a job."""
+        self._queue.push(job, key, demand)
+
+    def first(self) -> tuple[Demand, int] | None:
+        """Return the job to try next and its demand, None if there is none; it stays queued."""
+        if self._queue is self._overtaking:
+            return self._overtaking.first(self._refused)
+        first = self._strict.first()
+        return None if first is None or first[0] in self._refused else first
+
+    def pop(self, demand: Demand) -> None:
+        """Remove the first job of a demand."""
+        self._queue.pop(demand)
+
+    def refuse(self, demand: Demand) -> None:
+        """Set aside jobs of a demand until room is made."""
+        self._refused.add(demand)
+
+    def make_room(self, may_fit: Callable[[Demand], bool]) -> None:
+        """Try those again that may fit now."""
+        for demand in [demand for demand in self._refused if may_fit(demand)]:
+            self._refused.discard(demand)

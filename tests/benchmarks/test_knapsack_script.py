@@ -1,0 +1,32 @@
+"""Knapsacks stay fast, and the script that measures them runs."""
+
+from statistics import median
+
+import benchmark_knapsack
+import pytest
+
+
+@pytest.mark.parametrize("linear", [True, False])
+@pytest.mark.parametrize(("items", "gpus", "most_ms"), [(354, 245, 3), (2000, 1500, 20)])
+def test_a_knapsack_takes_milliseconds(items, gpus, most_ms, linear):
+    """0.3 and 0.8 ms (scripts/benchmark_knapsack.py); ten and twenty-five times that are allowed.
+
+    The paper's longest solution, of the smaller size, takes 20 ms. Processor time, the median of ten.
+    """
+    assert median(benchmark_knapsack.times_ms(items, gpus, linear=linear, instances=10)) < most_ms
+
+
+def test_instances_have_as_many_items_as_asked_for():
+    """50 items, at most six a job."""
+    groups = benchmark_knapsack.drawn(50, linear=True, seed=0)
+    assert sum(len(weights) for weights, _ in groups) == 50
+    assert max(len(weights) for weights, _ in groups) <= 6
+
+
+def test_it_prints_a_line_per_size_and_kind_of_values(capsys):
+    """40 items and 30 GPUs, linear and random: two lines below the heading, the worst above the median."""
+    assert benchmark_knapsack.main(["40x30"]) == 0
+    heading, *lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert heading == ["items", "GPUs", "values", "median", "worst"]
+    assert [line[:3] for line in lines] == [["40", "30", "linear"], ["40", "30", "random"]]
+    assert all(0 < float(line[3]) <= float(line[4]) for line in lines)

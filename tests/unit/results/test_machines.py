@@ -1,0 +1,42 @@
+"""What a configuration says of machines."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from artist.results.machines import pool_rows, worths
+
+TYPES = {"v": {"worth": 1.0, "speed": 4.0}, "t": {"worth": 0.5}, "s": {"speed": 0.3, "worth": None}}
+MACHINES = [{"type": "v", "count": 1}, {"type": "t", "count": 1}, {"type": "s", "count": 1}]
+
+
+def test_worths_are_relative_to_the_clusters_own_gpus() -> None:
+    """The default type's where it is there, else those of most machines; 1 without a list of types."""
+    names = ["m0", "m1", "m2", "m3", "other"]
+    topology = {"default_machine_type": "v", "machine_types": TYPES}
+    config = {"topology": topology, "cluster": {"machines": MACHINES}}
+    assert worths(config, names).tolist() == pytest.approx([1, 0.5, 0.3, 1, 1])
+    most = {
+        "topology": topology,
+        "cluster": {"machines": [{"type": "s", "count": 1}, {"type": "t", "count": 2}]},
+    }
+    assert worths(most, names).tolist() == pytest.approx([0.6, 1, 1, 1, 1])
+    assert worths({"cluster": {"machines": 4}}, names).tolist() == [1] * 5
+    assert np.array_equal(worths({}, []), np.ones(0))
+
+
+@pytest.mark.parametrize(
+    ("machines", "rows"),
+    [
+        ([("a", 2), ("b", 3)], [("a", 0, 2), ("b", 2, 3)]),
+        ([("a", 2), ("a", 1), ("b", 3), ("a", 1)], [("a", 0, 3), ("b", 3, 3), ("a", 6, 1)]),
+        ([("a", 2), ("a", 1)], []),
+        (None, []),
+    ],
+)
+def test_where_pools_begin(machines: list[tuple[str, int]] | None, rows: list[tuple[str, int, int]]) -> None:
+    """Neighbours of a pool are one entry; a cluster with one pool, or without a list, names none."""
+    groups = machines and [{"type": "v", "count": count, "pool": pool} for pool, count in machines]
+    config: dict[str, Any] = {"cluster": {"machines": groups}}
+    assert pool_rows(config) == rows
