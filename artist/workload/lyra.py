@@ -2,7 +2,8 @@
 
 - Run times are quantiles of a table, one from each of n_jobs equal parts: all seeds have its percentiles.
 - GPUs are drawn by class of run time, in equal proportions all along a class. Some of the long jobs, whose
-  GPUs are drawn from a table of their own, are the elastic ones.
+  GPUs are drawn from a table of their own, are the elastic ones. None asks for more than a 16th of a small
+  cluster, or a machine, because on one job of half the cluster all others wait.
 - Short jobs, and all others, arrive at random at the rate of their hour and weekday. The work of the others
   is spread evenly over their arrivals: drawn at random, a few days wait many times as long as the rest.
 - Their hourly rates are raised to a power, found by bisection, at which a strict FIFO queue has the given
@@ -34,6 +35,7 @@ _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 _ALIKE = 200  # jobs of similar run time whose GPUs are drawn evenly
 _MOST_SHARPNESS = 4.0
+_WIDEST = 16  # no job asks for more than this part of a cluster, or a machine
 _FAR = 0.1  # a mean waiting time this far from the one asked for is refused
 
 
@@ -206,7 +208,7 @@ def draw_jobs(known: LyraTable, chosen: LyraTrace.Parameters) -> Drawn:
     logs = np.interp(at, known.quantiles, np.log(known.run_time_s))
     random = child_generator(chosen.seed, "lyra.gpus")
     elastic, gpus = np.zeros(n_jobs, dtype=bool), np.zeros(n_jobs, dtype=np.int64)
-    most = chosen.training_gpus // MACHINE_GPUS * MACHINE_GPUS
+    most = MACHINE_GPUS * max(1, chosen.training_gpus // MACHINE_GPUS // _WIDEST)
     kind = np.searchsorted([part.until for part in known.classes], at, side="right")
     for number, part in enumerate(known.classes):
         inside = np.flatnonzero(kind == number)

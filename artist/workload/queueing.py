@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 MACHINE_GPUS = 8
-_ROUNDS = 20
+_ROUNDS, _POINTS = 12, 40
 _NEAR = 0.005  # a mean this close to the one wanted is taken
 _Held = list[tuple[int, int]]  # machines and GPUs on them
 
@@ -24,8 +24,8 @@ class _Machines:
         self.count = [0] * MACHINE_GPUS + [machines]
 
     def hold(self, need: int, worker: int) -> bool:
-        """Return whether there is room for `need` GPUs in workers, of which the last may be smaller."""
-        if need <= worker:
+        """Return whether there is room for `need` GPUs in workers of `worker`."""
+        if need == worker:
             return any(self.count[need:])
         free, sizes = self.count[worker:], range(worker, MACHINE_GPUS + 1)
         room = sum(count * (size // worker) for count, size in zip(free, sizes, strict=True))
@@ -35,12 +35,12 @@ class _Machines:
         """Take GPUs for which there is room, worker by worker."""
         taken = []
         while need:
-            size = free = min(worker, need)
+            free = worker
             while not self.sets[free]:
                 free += 1
             there = self.sets[free]
             machine = (there & -there).bit_length() - 1
-            gpus = min(free - free % size, need - need % size)  # the next worker fits nowhere better
+            gpus = min(free - free % worker, need)  # the next worker fits nowhere better
             self.change(machine, -gpus)
             taken.append((machine, gpus))
             need -= gpus
@@ -66,7 +66,7 @@ def fifo_waits_s(
     ----------
     submit_s, gpus, worker_gpus, run_time_s
         Of each job, (n_jobs,), in any order; jobs that arrive together keep theirs. A worker has at most 8
-        GPUs, and the last of a job may be smaller.
+        GPUs, and all workers of a job as many.
     machines
         Number of machines; no job needs more.
     """
@@ -89,7 +89,9 @@ def fifo_waits_s(
 
 
 def steer(mean_of: Callable[[float], float], wanted: float, most: float) -> tuple[float, float]:
-    """Return the number in [0, most] whose mean is nearest to `wanted`, and that mean, by bisection.
+    """Return a number in [0, most] whose mean is near `wanted`, and that mean; the nearest that was tried.
+
+    Tries are those of a bisection; then, because the mean of few jobs jumps, evenly spaced numbers.
 
     Parameters
     ----------
@@ -97,11 +99,11 @@ def steer(mean_of: Callable[[float], float], wanted: float, most: float) -> tupl
         Rises with its argument, on the whole.
     """
     low, high, best = 0.0, most, (np.inf, 0.0, 0.0)
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        mean = mean_of(middle)
-        best = min(best, (abs(mean - wanted), middle, mean))
+    for number in range(-_ROUNDS, _POINTS):
+        tried = (low + high) / 2 if number < 0 else most * number / _POINTS
+        mean = mean_of(tried)
+        best = min(best, (abs(mean - wanted), tried, mean))
         if best[0] <= _NEAR * wanted:
             break
-        low, high = (middle, high) if mean < wanted else (low, middle)
+        low, high = (tried, high) if mean < wanted else (low, tried)
     return best[1], best[2]

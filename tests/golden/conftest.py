@@ -39,7 +39,8 @@ SENSITIVE = ("performance.sensitivity=synergy",)  # for presets that divide CPUs
 
 LYRA = (  # pools and a series to lend by; jobs of all kinds: fungible, elastic, heterogeneous, with workers
     "topology=v100_t4_pools",
-    "cluster.machines=[{type: v100_8gpu, count: 2, pool: training}, {type: t4_8gpu, count: 10, pool: inference}]",
+    "cluster.machines=["
+    "{type: v100_8gpu, count: 2, pool: training}, {type: t4_8gpu, count: 10, pool: inference}]",
     "signals=file",
     f"signals.path={HERE / 'inference.csv'}",
     "signals.ahead=[inference]",

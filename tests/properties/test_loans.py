@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artist.core.cluster import Cluster, Machine
-from artist.core.events import Change, MachineEvent, Start
+from artist.core.events import Change, MachineEvent, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.policies.lyra import Lyra
 from artist.testing.tiny import job, run_checked
@@ -76,7 +76,7 @@ def owners_after(events, inference):
 
 
 @given(workloads(), shares, st.integers(1, 9), st.sampled_from(["server_fraction", "random", "optimum"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_with_the_oracle_inference_is_never_short(jobs, use, inference, reclaim):
     """In each step at least ceil(N x max(use at its start, at its end)) machines are with inference."""
     events = ran(jobs, use, inference, headroom=0.0, reclaim=reclaim)
@@ -87,17 +87,35 @@ def test_with_the_oracle_inference_is_never_short(jobs, use, inference, reclaim)
 
 
 @given(workloads(), shares, st.integers(1, 9), st.sampled_from(["oracle", "autoregressive"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_no_job_is_on_a_machine_of_the_inference_pool(jobs, use, inference, predictor):
-    """Whenever a job starts or changes, all its machines are in the training pool or on loan, then and later.
+    """Where jobs start or change, all machines are for training or on loan; they move at multiples of 300 s.
 
-    Machines move at multiples of 300 s only, after the stops: what runs on must not be there either.
+    A machine that moves is empty, which the engine checks, so what runs on is not with inference either.
     """
     events = ran(jobs, use, inference, predictor=predictor)
-    held = {}
     for event, owners in owners_after(events, inference):
         if isinstance(event, MachineEvent):
             assert event.time_ns % STEP_NS == 0
         elif isinstance(event, Start | Change):
-            held[event.job] = [piece.machine for piece in event.allocation.slices]
-            assert all(owners[machine] != "inference" for machine in held[event.job])
+            assert all(owners[piece.machine] != "inference" for piece in event.allocation.slices)
+
+
+@given(workloads(), shares, st.integers(1, 9))
+@settings(max_examples=150, deadline=None)
+def test_only_reclaiming_stops_jobs_and_only_heterogeneous_ones_mix_types(jobs, use, inference):
+    """Stops come at multiples of 300 s; no job is on V100 (machines 0 to 2) and T4 (from 3 on) unless it may.
+
+    A job never holds less than its base demand: GPUs x worth is at least `min_gpus`, or `gpus`.
+    """
+    for event in ran(jobs, use, inference):
+        if isinstance(event, Stop):
+            assert event.time_ns % STEP_NS == 0
+        elif isinstance(event, Start | Change):
+            demand = jobs[event.job].demand
+            on_t4 = [piece.machine >= TRAINING for piece in event.allocation.slices]
+            assert demand.mixed_types or len(set(on_t4)) == 1
+            worths = sum(
+                piece.gpus * (0.5 if piece.machine >= TRAINING else 1) for piece in event.allocation.slices
+            )
+            assert worths >= (demand.min_gpus or demand.gpus)

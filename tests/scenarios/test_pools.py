@@ -258,7 +258,7 @@ def test_a_machine_is_preempting_if_any_job_on_it_was_preempted() -> None:
     }
     counted = reclaims(script, job("a", 1, 10), job("b", 2, 10), e)
     assert (counted["preempting"], counted["flexible"], counted["idle"]) == (3, 0, 0)
-    assert (counted["of_running"], counted["collateral_gpus"]) == (2 / 3, 0)
+    assert (counted["preempted_jobs"], counted["of_running"], counted["collateral_gpus"]) == (2, 2 / 3, 0)
 
 
 def test_a_job_that_moves_away_is_not_preempted() -> None:

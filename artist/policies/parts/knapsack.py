@@ -38,6 +38,8 @@ class _Items(NamedTuple):
         Group of each, and number there, -1 for none; shape (n,).
     weight, value
         0 for none; shape (n,).
+    place
+        Place of each in the list, 0, 1, 2 ...; shape (n,).
     first
         Place of each group's first, shape (n_groups,).
     """
@@ -46,13 +48,15 @@ class _Items(NamedTuple):
     item: Ints
     weight: Ints
     value: Floats
+    place: Ints
     first: Ints
 
     def best(self, price: float) -> Ints:
         """Return the item of each group with the greatest value beyond its price, the lightest of equals."""
         beyond = self.value - price * self.weight
-        best = np.flatnonzero(beyond == np.maximum.reduceat(beyond, self.first)[self.group])
-        return best[np.flatnonzero(np.diff(self.group[best], prepend=-1))]
+        is_best = beyond == np.maximum.reduceat(beyond, self.first)[self.group]
+        best: Ints = np.minimum.reduceat(np.where(is_best, self.place, len(self.place)), self.first)
+        return best
 
     def sums(self, taken: Ints) -> tuple[int, float]:
         """Return the weight and the value of some items."""
@@ -82,8 +86,8 @@ def multiple_choice(capacity: int, groups: Sequence[Group]) -> list[int]:
     >>> multiple_choice(3, [(np.array([2]), np.array([50.0])), b])
     [0, 0]
     """
-    if not groups:
-        return []
+    if sum(int(weights[-1]) for weights, _ in groups if len(weights)) <= capacity:
+        return [int(values.argmax()) if len(values) and values.max() > 0 else -1 for _, values in groups]
     items = _items(capacity, groups)
     taken = items.best(0.0)
     if items.weight[taken].sum() > capacity:
@@ -94,20 +98,20 @@ def multiple_choice(capacity: int, groups: Sequence[Group]) -> list[int]:
 
 def _items(capacity: int, groups: Sequence[Group]) -> _Items:
     """Return all items that fit alone."""
-    sizes = np.array([len(weights) for weights, _ in groups], dtype=np.int64) + 1
-    n, first = int(sizes.sum()), np.cumsum(sizes) - sizes
-    group = np.repeat(np.arange(len(groups)), sizes)
-    item = np.arange(n) - first[group] - 1
-    real = item >= 0
-    weight, value = np.zeros(n, dtype=np.int64), np.zeros(n)
-    weight[real] = np.concatenate([weights for weights, _ in groups])
-    value[real] = np.concatenate([values for _, values in groups])
+    sizes = np.array([len(weights) + 1 for weights, _ in groups], dtype=np.int64)
+    first = sizes.cumsum() - sizes
+    group = np.arange(len(groups)).repeat(sizes)
+    place = np.arange(len(group))
+    item = place - first[group] - 1
+    weight, value = np.zeros(len(group), dtype=np.int64), np.zeros(len(group))
+    weight[item >= 0] = np.concatenate([weights for weights, _ in groups])
+    value[item >= 0] = np.concatenate([values for _, values in groups])
     if weight.max() <= capacity:
-        return _Items(group, item, weight, value, first)
+        return _Items(group, item, weight, value, place, first)
     fits = weight <= capacity
     group = group[fits]
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    return _Items(group, item[fits], weight[fits], value[fits], first)
+    first = group.searchsorted(np.arange(len(groups)))
+    return _Items(group, item[fits], weight[fits], value[fits], place[: len(group)], first)
 
 
 def _best_that_fits(capacity: int, items: _Items, heavy: Ints) -> Ints:
@@ -158,8 +162,7 @@ def _filled(capacity: int, items: _Items, taken: Ints) -> Ints:
 def _program(capacity: int, items: _Items, kept: Ints) -> list[int]:
     """Return the places in `kept` of the items taken, one of each group."""
     weights, values = items.weight[kept].tolist(), items.value[kept].tolist()
-    lightest = np.flatnonzero(np.diff(items.group[kept], prepend=-1))  # of each group
-    taken: list[int] = lightest.tolist()
+    taken: list[int] = items.group[kept].searchsorted(np.arange(len(items.first))).tolist()  # the lightest
     room = capacity - sum(weights[at] for at in taken)
     several, choices = [], []
     for group, (start, end) in enumerate(pairwise([*taken, len(kept)])):

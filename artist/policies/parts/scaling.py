@@ -7,6 +7,7 @@ demand: on GPUs that are worth half, one of a fungible job takes twice the GPUs.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import accumulate
 from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from pydantic import PlainValidator
 
 from artist.core.job import Demand
-from artist.core.view import ClusterView
+from artist.core.view import ClusterView, JobColumns
 from artist.errors import PlanError
 from artist.policies.parts.knapsack import multiple_choice
 from artist.policies.parts.parameters import check_part, class_name
@@ -217,6 +218,27 @@ class _Known(NamedTuple):
     saved: Floats
 
 
+class _Jobs(NamedTuple):
+    """What is remembered of jobs that were asked about together.
+
+    Attributes
+    ----------
+    jobs, gpus, base
+        Jobs, and what `_Known` has of them.
+    slices
+        Where what they save is in `saved`.
+    saved, owner
+        What all of them save, and whose it is as the place among `jobs`.
+    """
+
+    jobs: list[int]
+    gpus: list[Ints]
+    base: Floats
+    slices: list[slice]
+    saved: Floats
+    owner: Ints
+
+
 class Reductions:
     """What workers beyond the base demand are worth to jobs.
 
@@ -235,6 +257,7 @@ class Reductions:
     def __init__(self, *, requested: bool = False) -> None:
         self._requested = requested
         self._known: dict[tuple[Demand, str, str], _Known] = {}
+        self._last: dict[str, _Jobs] = {}  # by type of GPU
 
     def growing(
         self, view: ClusterView, gpu_type: str, jobs: Sequence[int], held: Sequence[int]
@@ -249,19 +272,21 @@ class Reductions:
         if not jobs:
             return []
         columns = view.columns(jobs)
-        known = [
-            self._of(view, job, model, gpu_type)
-            for job, model in zip(jobs, columns.model.tolist(), strict=True)
-        ]
-        sizes = [len(k.gpus) for k in known]
+        last = self._last.get(gpu_type)
+        if last is None or last.jobs != jobs:
+            last = self._last[gpu_type] = self._together(view, columns, gpu_type)
         left_ns = columns.remaining_ns.astype(np.float64)
-        saved = np.repeat(left_ns, sizes) * np.concatenate([k.saved for k in known])
-        base = (left_ns * np.array([k.base for k in known])).tolist()
-        found, start = [], 0
-        for job, workers, base_ns, of_job, size in zip(jobs, held, base, known, sizes, strict=True):
-            found.append(Growing(job, workers, base_ns, of_job.gpus, saved[start : start + size]))
-            start += size
-        return found
+        saved = left_ns[last.owner] * last.saved
+        parts = [saved[part] for part in last.slices]
+        return list(map(Growing, jobs, held, (left_ns * last.base).tolist(), last.gpus, parts))
+
+    def _together(self, view: ClusterView, columns: JobColumns, gpu_type: str) -> _Jobs:
+        jobs, models = columns.job.tolist(), columns.model.tolist()
+        known = [self._of(view, job, model, gpu_type) for job, model in zip(jobs, models, strict=True)]
+        sizes = [len(k.gpus) for k in known]
+        slices = [slice(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+        base, saved = np.array([k.base for k in known]), np.concatenate([k.saved for k in known])
+        return _Jobs(jobs, [k.gpus for k in known], base, slices, saved, np.arange(len(jobs)).repeat(sizes))
 
     def _of(self, view: ClusterView, job: int, model: str, gpu_type: str) -> _Known:
         key = (view.demand(job), model, gpu_type)

@@ -113,7 +113,7 @@ def test_experiments_without_a_steady_state_are_measured_whole(name):
     assert raw["workload"]["jobs"] == (411 if name == "dally_poisson" else 992)
 
 
-@pytest.mark.parametrize("paper", ["muri", "synergy"])
+@pytest.mark.parametrize("paper", ["muri", "synergy", "lyra"])
 def test_no_claim_takes_runs_of_two_kinds_for_one(paper, tmp_path):
     """All experiments of a paper reported together: at most one configuration fits each place of a claim."""
     kinds = kinds_of(paper, tmp_path)
@@ -157,7 +157,7 @@ def test_every_claim_on_drawn_jobs_of_muri_says_their_load():
 BEYOND = ("muri_network", "synergy_golden", "synergy_packing", "synergy_consolidation")
 
 
-@pytest.mark.parametrize("paper", ["muri", "synergy"])
+@pytest.mark.parametrize("paper", ["muri", "synergy", "lyra"])
 def test_every_claim_has_runs(paper, tmp_path):
     """Each number that a claim asks for comes from some point of the sweeps that its header names."""
     kinds, file = kinds_of(paper, tmp_path, without=BEYOND), read_claims(paper)

@@ -69,6 +69,21 @@ def test_a_name_that_no_signal_has_is_refused(artist: Artist, polite: tuple[str,
     assert f"PlanError: {wanted}none (signals=file signals.path=FILE)" in none.err
 
 
+POOLS = "cluster.machines=[{type: v100_8gpu, count: 1}, {type: t4_8gpu, count: 1, pool: inference}]"
+
+
+def test_a_run_without_the_series_that_its_policy_follows_does_not_start(
+    refused: Callable[..., str],
+) -> None:
+    """The oracle needs `inference` and what comes next: none is there, or one of the two."""
+    message = refused("policy=lyra", "topology=v100_t4_pools", POOLS)
+    assert message.startswith("signals: policy Lyra follows a series that is not there")
+    assert "found 'none'; allowed: inference, inference.next as well: another file of the group" in message
+    Path("demand").write_text("time_s,inference\n0,0.9\n")
+    given = "policy=lyra", "topology=v100_t4_pools", POOLS, "signals=file", "signals.path=demand"
+    assert "found 'inference'; allowed: inference.next as well" in refused(*given)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

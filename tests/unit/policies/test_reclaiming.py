@@ -3,13 +3,16 @@
 from fractions import Fraction
 from itertools import combinations
 from time import process_time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from artist.errors import PlanError
+from artist.policies.lyra import Lyra
 from artist.policies.parts.reclaiming import (
     RECLAIMS,
     Loaned,
@@ -221,3 +224,17 @@ def test_a_wrong_choice_of_ones_own_is_refused(answer):
     with pytest.raises(PlanError, match=r"^reclaim \S+\.Mine: pick returned .*must be 2 different ones of"):
         reclaim_of(Mine(answer)).pick(2, FIGURE_5)
     assert reclaim_of(Mine([6, 1])).pick(2, FIGURE_5) == [6, 1]
+
+
+def test_a_policy_takes_ways_and_predictors_by_name_or_ones_own():
+    """Anything with `pick`, or `next_use`, will do; another name is refused with the names there are."""
+    predictor = SimpleNamespace(next_use=lambda view: 0.5)
+    assert Lyra(reclaim=Mine([1]), predictor=predictor).reclaim.answer == [1]
+    for wrong in (
+        {"reclaim": "best"},
+        {"predictor": "best"},
+        {"reclaim": predictor},
+        {"predictor": Mine([1])},
+    ):
+        with pytest.raises(ValidationError, match="no such part"):
+            Lyra(**wrong)
