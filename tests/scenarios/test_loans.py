@@ -271,7 +271,7 @@ def test_the_series_needed_are_known_before_the_clock_starts():
 
 
 def test_machines_go_back_while_no_job_is_there():
-    """A ends at 10 s, b comes at 3000 s; inference needs all machines from 900 s on, so they go back at 600 s.
+    """A ends at 10 s, b comes at 3000 s; inference needs all machines from 900 s on: they go back at 600 s.
 
     At 0 all 10 are loaned, and nothing else happens until then: the policy is called because it asked to be.
     """
