@@ -173,7 +173,8 @@ class Engine:
             if tick:
                 self._last_tick = now
             asked = self._on_events and (bool(self._news) or self._idle)
-            if self.jobs.n_unfinished and (tick or woken or asked):
+            wanted = woken and self.jobs.n_arrived < self.jobs.n  # also while no job is there
+            if wanted or (self.jobs.n_unfinished and (tick or woken or asked)):
                 self._decide(now)
                 self._idle = False
             if self._transitions.changed:

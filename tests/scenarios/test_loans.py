@@ -268,3 +268,14 @@ def test_the_series_needed_are_known_before_the_clock_starts():
     told = r"^signals: .*\n *found 'inference'; allowed: inference.next as well"
     with pytest.raises(InputError, match=told):
         check_signals(policy, two_pools(), uses(0.5, ahead=False))
+
+
+def test_machines_go_back_while_no_job_is_there():
+    """A ends at 10 s, b comes at 3000 s; inference needs all machines from 900 s on: they go back at 600 s.
+
+    At 0 all 10 are loaned, and nothing else happens until then: the policy is called because it asked to be.
+    """
+    jobs = [job("a", 2, 10), job("b", 2, 10, at=3000)]
+    result, moved, _, _ = run(Lender(), jobs, uses(0, 0, 0, 1))
+    assert moved[10:] == [(600, m, INFERENCE) for m in range(2, 12)]
+    assert seconds(result, "finish_ns") == [10, 3010]

@@ -13,8 +13,8 @@ back:
 3. machines that `artist.policies.parts.reclaiming` chooses of the others: the jobs that have base workers
    there are preempted.
 
-Loaned machines that are not there, or take no new work, stay where they are. While jobs wait and samples
-come, the policy is called at each step, even when nothing runs: there may be more to loan.
+Loaned machines that are not there, or take no new work, stay where they are. While samples come
+the policy is called at each step, even when nothing runs and no job is there.
 
 Source: Li et al., Lyra, EuroSys 2023, sections 4, 5.3 and 7.1.
 """
@@ -84,7 +84,7 @@ class Orchestrator:
 
     def _ask_again(self, view: ClusterView, plan: PlanBuilder) -> None:
         sampled_ns = view.signals[USE].up_to(view.now_ns)[0]
-        if view.n_waiting and (not len(sampled_ns) or view.now_ns - sampled_ns[-1] < self._step_ns):
+        if not len(sampled_ns) or view.now_ns - sampled_ns[-1] < self._step_ns:
             plan.wake_at(view.now_ns + self._step_ns)
 
     def kept(self, view: ClusterView, machines: int) -> int:
