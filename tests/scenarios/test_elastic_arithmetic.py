@@ -57,11 +57,12 @@ class Asks(Scripted):
 
     knows_iterations = knows_models = knows_performance = True
 
-    def __init__(self, *at, gpu_types=("gpu",), gpus=None, **options):
+    def __init__(self, *at, gpu_types=("gpu",), gpus=None, bases=None, **options):
         self.found = []
         self._reductions = Reductions(**options)
         self._gpu_types = gpu_types
         self._gpus = gpus
+        self._bases = bases
         super().__init__({0: self._start} | dict.fromkeys(at, self._ask))
 
     def _start(self, view, plan):
@@ -72,7 +73,7 @@ class Asks(Scripted):
     def _ask(self, view, plan):
         jobs = view.jobs.job.tolist()
         for gpu_type in self._gpu_types:
-            self.found.append(self._reductions.growing(view, gpu_type, jobs, [0] * len(jobs)))
+            self.found.append(self._reductions.growing(view, gpu_type, jobs, [0] * len(jobs), self._bases))
 
 
 def believed(jobs, cluster, *at, performance=None, estimates=None, **asks):
@@ -149,6 +150,22 @@ def test_each_type_of_gpu_has_its_own_values():
     (on_v100, on_t4), _ = believed([elastic], Cluster(BOTH), gpu_types=("V100", "T4"))
     assert (reductions_s(on_v100), on_v100[0].gpus.tolist()) == ([[10]], [1])
     assert (reductions_s(on_t4), on_t4[0].gpus.tolist()) == ([[15]], [2])
+
+
+@pytest.mark.parametrize(("efficiency", "saved_s"), [(1, [25, 40]), (0.7, [-7.14, 14.29])])
+def test_flexible_workers_may_be_of_another_type(efficiency, saved_s):
+    """100 s on 2 V100; 2 T4 more do as much as 2 + 2/3 V100: 75 s; 4 as 2 + 4/3: 60 s; 0.7 of it: 107, 86.
+
+    Where mixed types lose 30 %, a single worker more slows the job down, and the knapsack gives none or two.
+    """
+    elastic = job("a", 2, 100, min_gpus=2, max_gpus=4, mixed_types=True, **ON_V100)
+    performance = linear(mixed_types="sum", mixed_efficiency=efficiency)
+    (found,), _ = believed(
+        [elastic], Cluster(BOTH), gpu_types=("T4",), bases=("V100",), performance=performance
+    )
+    assert (reductions_s(found), found[0].gpus.tolist(), found[0].base_ns) == ([saved_s], [2, 4], 100e9)
+    assert SCALINGS["knapsack"].extra(3, found, pending=False) == [int(efficiency == 1)]
+    assert SCALINGS["knapsack"].extra(4, found, pending=False) == [2]
 
 
 def test_no_more_workers_than_gpus_of_the_type():
