@@ -1,4 +1,4 @@
-"""What must hold of every run under Lyra, on two pools with jobs of all kinds, recounted after every decision."""
+"""What must hold of every run under Lyra, with two pools and jobs of all kinds, recounted all the time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -54,7 +54,7 @@ def use(seed: int, n: int = 400) -> Series:
 
 
 def jobs_of_all_kinds(seed: int, n: int = 60) -> list[JobSpec]:
-    """Return jobs of 1 to 8 GPUs: for V100, fungible, elastic, heterogeneous, both; some span few machines."""
+    """Return jobs of 1 to 8 GPUs: for V100, fungible, elastic, heterogeneous, or both."""
     rng = np.random.default_rng([seed, 2])
     jobs = []
     for i, at in enumerate(np.cumsum(rng.exponential(4, n)).tolist()):
@@ -108,7 +108,7 @@ class Checked(Lyra):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_keeps_the_rules(kind: str, seed: int) -> None:
-    """Books add up; jobs stop only at a step; none ever migrates; with the oracle inference is never short."""
+    """Books add up; jobs stop only at a step; none migrates; with the oracle inference is never short."""
     series, cluster = use(seed), pools()
     policy = Checked(**KINDS[kind], interval_s=STEP_S, seed=seed)
     events = [
