@@ -6,21 +6,22 @@ An item is a job at one number of workers. Jobs have workers of 1, 2, 4 or 8 GPU
 demand and up to 6 more; at base demand the rest of their work takes a lognormal time (median 2.3 h, sigma
 1.5). Values are the time saved where throughput grows with the workers (`linear`), or a random share of it
 (`random`), as no job scales. Prints processor time in ms, the median and the worst of 30 instances. The
-longest solution in the Lyra paper, section 5.2, takes 20 ms, with 354 items and 245 GPUs.
+longest solution in the Lyra paper, section 5.2, takes 20 ms, with 354 items and 245 GPUs. On a machine
+that other work kept busy:
 
    items    GPUs  values    median   worst
-     100      70  linear      0.19    0.32
-     100      70  random      0.18    0.29
-     354     245  linear      0.27    0.61
-     354     245  random      0.28    0.50
-    1000     750  linear      0.49    1.59
-    1000     750  random      0.48    0.81
-    2000    1500  linear      0.75    2.75
-    2000    1500  random      0.78    2.80
-    5000    3750  linear      1.56    7.44
-    5000    3750  random      1.52    2.75
-   10000    7500  linear      3.10   12.84
-   10000    7500  random      3.18    9.66
+     100      70  linear      0.15    0.31
+     100      70  random      0.14    0.28
+     354     245  linear      0.27    0.58
+     354     245  random      0.30    0.51
+    1000     750  linear      0.60    1.85
+    1000     750  random      0.58    0.98
+    2000    1500  linear      1.05    3.55
+    2000    1500  random      1.07    3.48
+    5000    3750  linear      2.38    8.91
+    5000    3750  random      2.26    3.57
+   10000    7500  linear      4.56   18.23
+   10000    7500  random      4.42   12.04
 """
 
 import argparse

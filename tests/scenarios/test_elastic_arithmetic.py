@@ -57,11 +57,12 @@ class Asks(Scripted):
 
     knows_iterations = knows_models = knows_performance = True
 
-    def __init__(self, *at, gpu_types=("gpu",), gpus=None, **options):
+    def __init__(self, *at, gpu_types=("gpu",), gpus=None, bases=None, **options):
         self.found = []
         self._reductions = Reductions(**options)
         self._gpu_types = gpu_types
         self._gpus = gpus
+        self._bases = bases or [None] * len(gpu_types)
         super().__init__({0: self._start} | dict.fromkeys(at, self._ask))
 
     def _start(self, view, plan):
@@ -71,8 +72,8 @@ class Asks(Scripted):
 
     def _ask(self, view, plan):
         jobs = view.jobs.job.tolist()
-        for gpu_type in self._gpu_types:
-            self.found.append(self._reductions.growing(view, gpu_type, jobs, [0] * len(jobs)))
+        for gpu_type, bases in zip(self._gpu_types, self._bases, strict=True):
+            self.found.append(self._reductions.growing(view, gpu_type, jobs, [0] * len(jobs), bases))
 
 
 def believed(jobs, cluster, *at, performance=None, estimates=None, **asks):
@@ -149,6 +150,45 @@ def test_each_type_of_gpu_has_its_own_values():
     (on_v100, on_t4), _ = believed([elastic], Cluster(BOTH), gpu_types=("V100", "T4"))
     assert (reductions_s(on_v100), on_v100[0].gpus.tolist()) == ([[10]], [1])
     assert (reductions_s(on_t4), on_t4[0].gpus.tolist()) == ([[15]], [2])
+
+
+@pytest.mark.parametrize(("efficiency", "saved_s"), [(1, [25, 40]), (0.7, [-7.14, 14.29])])
+def test_flexible_workers_may_be_of_another_type(efficiency, saved_s):
+    """100 s on 2 V100; 2 T4 more do as much as 2 + 2/3 V100: 75 s; 4 as 2 + 4/3: 60 s; 0.7 of it: 107, 86.
+
+    Where mixed types lose 30 %, a single worker more slows the job down, and the knapsack gives none or two.
+    """
+    elastic = job("a", 2, 100, min_gpus=2, max_gpus=4, mixed_types=True, **ON_V100)
+    performance = linear(mixed_types="sum", mixed_efficiency=efficiency)
+    (found,), _ = believed(
+        [elastic], Cluster(BOTH), gpu_types=("T4",), bases=[["V100"]], performance=performance
+    )
+    assert (reductions_s(found), found[0].gpus.tolist(), found[0].base_ns) == ([saved_s], [2, 4], 100e9)
+    assert SCALINGS["knapsack"].extra(3, found, pending=False) == [int(efficiency == 1)]
+    assert SCALINGS["knapsack"].extra(4, found, pending=False) == [2]
+
+
+def test_types_of_base_workers_are_told_apart():
+    """100 s on 2 V100, 150 s on 4 T4, of two jobs that are alike; and the other way round asked again."""
+    elastic = [job(name, 2, 100, min_gpus=2, max_gpus=3, mixed_types=True, **ON_V100) for name in "ab"]
+    cluster = Cluster([BOTH[0], replace(BOTH[0], name="w"), *T4.machines])
+    bases = [["V100", "T4"], ["T4", "V100"]]
+    performance = linear(mixed_types="sum")
+    found, _ = believed(elastic, cluster, gpu_types=("T4", "T4"), bases=bases, performance=performance)
+    assert [[g.base_ns / 1e9 for g in jobs] for jobs in found] == [[100, 150], [150, 100]]
+    assert [reductions_s(jobs) for jobs in found] == [[[25], [50]], [[50], [25]]]  # 150 to 100 s on 6 T4
+
+
+def test_flexible_workers_of_another_type_are_on_machines_that_have_them():
+    """A job is slow by its machines, and T4 machines have 2 GPUs: 2 x 100 / 2 s on 4 GPUs, 3 x 100 / 3 on 6.
+
+    Two workers more, of 4 T4, are all that there are.
+    """
+    cluster = Cluster([BOTH[0], *(replace(T4.machines[0], name=name, gpus=2) for name in "tu")])
+    elastic = [job("a", 2, 100, min_gpus=2, max_gpus=6, mixed_types=True, **ON_V100)]
+    spread = PlainPerformance(lambda spec, held: len(held.slices))
+    found, _ = believed(elastic, cluster, gpu_types=("T4",), bases=[["V100"]], performance=spread)
+    assert (reductions_s(found[0]), found[0][0].gpus.tolist()) == ([[0, 0]], [2, 4])
 
 
 def test_no_more_workers_than_gpus_of_the_type():

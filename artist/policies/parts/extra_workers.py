@@ -85,7 +85,8 @@ class ExtraWorkers:
     def _ask(self, view: ClusterView, kind: str, jobs: list[int], capacity: int, *, pending: bool) -> None:
         """Ask the rule about the jobs of a type, and do as it says."""
         held = self._workers.jobs
-        growing = self._reductions.growing(view, kind, jobs, [held[job].extra for job in jobs])
+        bases = [self._type_of(held[job].base) for job in jobs] if self._heterogeneous else None
+        growing = self._reductions.growing(view, kind, jobs, [held[job].extra for job in jobs], bases)
         extra = self._scaling.extra(capacity, growing, pending=pending)
         self._change(growing, extra, self._machines_of(kind))
         if all(held[job.job].extra == _most_worth(job) for job in growing):

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import Demand
 from artist.core.view import ClusterView, JobColumns
 from artist.errors import PlanError
@@ -201,7 +202,7 @@ def counts_from(demand: Demand, *, requested: bool) -> range:
 
 
 class _Known(NamedTuple):
-    """What is remembered of all jobs of one demand and model on one type of GPU.
+    """What is remembered of all jobs of one demand and model on GPUs of one type, or of two.
 
     Attributes
     ----------
@@ -223,8 +224,8 @@ class _Jobs(NamedTuple):
 
     Attributes
     ----------
-    jobs, gpus, base
-        Jobs, and what `_Known` has of them.
+    jobs, bases, gpus, base
+        Jobs, types of their base workers, and what `_Known` has of them.
     slices
         Where what they save is in `saved`.
     saved, owner
@@ -232,6 +233,7 @@ class _Jobs(NamedTuple):
     """
 
     jobs: list[int]
+    bases: list[str]
     gpus: list[Ints]
     base: Floats
     slices: list[slice]
@@ -244,9 +246,9 @@ class Reductions:
 
     The value of workers is the reduction of the believed time of the rest of the job's work against that at
     base demand (Lyra, section 5.2, where it is that of the whole job). How the time of an iteration depends
-    on the GPUs, with what scaling loses and the network costs, is asked for once for each demand, model and
-    type of GPU; jobs on GPUs of several types count as if all were of the type asked about. A policy that
-    uses it must declare to know durations, iterations, models and performance.
+    on the GPUs, with what scaling loses, what mixed types do and the network costs, is asked for once for
+    each demand, model and types of GPU. A policy that uses it must declare to know durations, iterations,
+    models and performance.
 
     Parameters
     ----------
@@ -256,11 +258,16 @@ class Reductions:
 
     def __init__(self, *, requested: bool = False) -> None:
         self._requested = requested
-        self._known: dict[tuple[Demand, str, str], _Known] = {}
+        self._known: dict[tuple[Demand, str, str, str], _Known] = {}
         self._last: dict[str, _Jobs] = {}  # by type of GPU
 
     def growing(
-        self, view: ClusterView, gpu_type: str, jobs: Sequence[int], held: Sequence[int]
+        self,
+        view: ClusterView,
+        gpu_type: str,
+        jobs: Sequence[int],
+        held: Sequence[int],
+        bases: Sequence[str] | None = None,
     ) -> list[Growing]:
         """Return elastic jobs as they may grow on GPUs of a type.
 
@@ -268,41 +275,68 @@ class Reductions:
         ----------
         jobs, held
             Jobs, and the workers beyond base demand that they hold now.
+        bases
+            Types of GPU that their base workers are on; None for the type that they grow on.
         """
         if not jobs:
             return []
         columns = view.columns(jobs)
         last = self._last.get(gpu_type)
-        if last is None or last.jobs != jobs:
-            last = self._last[gpu_type] = self._together(view, columns, gpu_type)
+        bases = list(bases or [gpu_type] * len(jobs))
+        if last is None or last.jobs != jobs or last.bases != bases:
+            last = self._last[gpu_type] = self._together(view, columns, gpu_type, bases)
         left_ns = columns.remaining_ns.astype(np.float64)
         saved = left_ns[last.owner] * last.saved
         parts = [saved[part] for part in last.slices]
         return list(map(Growing, jobs, held, (left_ns * last.base).tolist(), last.gpus, parts))
 
-    def _together(self, view: ClusterView, columns: JobColumns, gpu_type: str) -> _Jobs:
+    def _together(self, view: ClusterView, columns: JobColumns, gpu_type: str, bases: list[str]) -> _Jobs:
         jobs, models = columns.job.tolist(), columns.model.tolist()
-        known = [self._of(view, job, model, gpu_type) for job, model in zip(jobs, models, strict=True)]
+        known = [
+            self._of(view, job, model, gpu_type, base)
+            for job, model, base in zip(jobs, models, bases, strict=True)
+        ]
         sizes = [len(k.gpus) for k in known]
         slices = [slice(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
         base, saved = np.array([k.base for k in known]), np.concatenate([k.saved for k in known])
-        return _Jobs(jobs, [k.gpus for k in known], base, slices, saved, np.arange(len(jobs)).repeat(sizes))
+        owner = np.arange(len(jobs)).repeat(sizes)
+        return _Jobs(jobs, bases, [k.gpus for k in known], base, slices, saved, owner)
 
-    def _of(self, view: ClusterView, job: int, model: str, gpu_type: str) -> _Known:
-        key = (view.demand(job), model, gpu_type)
+    def _of(self, view: ClusterView, job: int, model: str, gpu_type: str, base_type: str) -> _Known:
+        key = (view.demand(job), model, gpu_type, base_type)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._ask(view, job, gpu_type)
+            known = self._known[key] = self._ask(view, job, gpu_type, base_type)
         return known
 
-    def _ask(self, view: ClusterView, job: int, gpu_type: str) -> _Known:
-        cluster, demand = view.cluster, view.demand(job)
-        worth = cluster.worth_of[gpu_type]
+    def _ask(self, view: ClusterView, job: int, gpu_type: str, base_type: str) -> _Known:
+        cluster, demand, at_gpus = view.cluster, view.demand(job), view.performance.at_gpus
+        counts = counts_from(demand, requested=self._requested)
         there = int(cluster.gpus[cluster.of_type[gpu_type]].sum())
-        counts = [demand.gpus_at(worth, target) for target in counts_from(demand, requested=self._requested)]
-        counts = counts[:1] + [count for count in counts[1:] if count <= there]
-        times = view.performance.at_gpus(job, counts, cluster.type_sets[gpu_type])
+        gpus = [demand.gpus_at(cluster.worth_of[gpu_type], count) for count in counts]
+        if base_type == gpu_type:
+            gpus = gpus[:1] + [count for count in gpus[1:] if count <= there]
+            times = at_gpus(job, gpus, cluster.type_sets[gpu_type])
+        else:
+            gpus = [count for count in gpus if count - gpus[0] <= there]
+            base = demand.gpus_at(cluster.worth_of[base_type], counts[0])
+            alone = at_gpus(job, [base], cluster.type_sets[base_type])
+            places = [_mixed(cluster, {base_type: base, gpu_type: count - gpus[0]}) for count in gpus[1:]]
+            times = np.append(alone, view.performance.alone([job] * len(places), places))
         column = view.columns([job])
         ratios = times * (float(column.iterations[0]) / float(column.ideal_ns[0]))
-        gpus = np.array(counts, dtype=np.int64)
-        return _Known(float(ratios[0]), gpus[1:] - gpus[0], ratios[0] - ratios[1:])
+        more = np.array(gpus, dtype=np.int64) - gpus[0]
+        return _Known(float(ratios[0]), more[1:], ratios[0] - ratios[1:])
+
+
+def _mixed(cluster: Cluster, gpus: Mapping[str, int]) -> Allocation:
+    """Return so many GPUs of each type, on the first machines that have it."""
+    slices = []
+    for gpu_type, left in gpus.items():
+        for number in np.flatnonzero(cluster.of_type[gpu_type]).tolist():
+            machine = cluster.machines[number]
+            taken = min(left, machine.gpus)
+            if taken:
+                slices.append(Slice(number, taken, *machine.share(taken)))
+            left -= taken
+    return Allocation(tuple(sorted(slices)))

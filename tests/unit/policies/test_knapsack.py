@@ -75,6 +75,7 @@ def test_workers_that_slow_a_job_down_are_not_taken():
     slow = group((1, 5), (2, 8), (3, 9), (4, -2), (5, 4))
     assert multiple_choice(5, [slow]) == [2]
     assert multiple_choice(7, [slow, group((2, -1), (4, -3)), B]) == [2, -1, 3]
+    assert multiple_choice(13, [slow, group((2, -1), (4, -3)), B]) == [2, -1, 3]  # where all fit
 
 
 weights = st.integers(1, 6)
