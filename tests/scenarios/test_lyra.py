@@ -120,8 +120,8 @@ def test_the_knapsack_shares_what_base_demands_leave(most, run_s, workers, mean_
 def test_flexible_workers_stay_where_they_are():
     """A and b have their bases on machine 0 and grow on machine 1. C takes what b has there.
 
-    What is left is worth more to b, whose rest is longer: a shrinks, and b has what it had. When c ends, a has
-    its worker back.
+    What is left is worth more to b, whose rest is longer: a shrinks, and b has what it had. When c ends, a
+    has its worker back.
     """
     elastic = {"min_gpus": 2, "max_gpus": 4, "step": 2}
     jobs = [job("a", 2, 100, **elastic), job("b", 2, 110, **elastic), job("c", 2, 10, 5)]
