@@ -153,6 +153,19 @@ def test_flexible_workers_stay_where_they_are():
     ]
 
 
+def test_workers_of_a_job_that_ends_are_divided_though_as_much_is_left():
+    """A and e hold 4 of 8 GPUs each, 2 of base. At 50 s a ends, and b takes 2: there are 4 to divide, as before.
+
+    At 0 s one worker each is worth 50 + 120 s, two for e only 160 s.
+    """
+    jobs = [
+        job("a", 2, 100, min_gpus=2, max_gpus=4, step=2),
+        job("e", 2, 240, min_gpus=2, max_gpus=8, step=2),
+    ]
+    places = trained([*jobs, job("b", 2, 500, 50)])[1]
+    assert places[:4] == [(0, 0, {0: 4}), (0, 1, {0: 4}), (50, 2, {0: 2}), (50, 1, {0: 6})]
+
+
 def test_a_worker_that_fits_nowhere_is_not_had():
     """Of machines 0 and 1 one GPU each is idle, and workers have two: e grows on machine 2 only."""
     jobs = [job("a", 3, 50, step=3), job("b", 3, 50, step=3)]

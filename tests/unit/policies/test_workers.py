@@ -46,7 +46,7 @@ def test_a_job_shrinks_first_where_it_has_fewest():
 def test_no_part_of_a_worker_stays_alone(gone, left):
     """Extra workers are 4 GPUs each here: 2 on machine 1, 3 on 2 and 3 on 3, two workers in all.
 
-    If machine 1 is vacated 6 are left, so 2 more go, of machine 2; of machine 2, or 3, 5: one more, of machine 1.
+    If machine 1 is vacated 6 are left: 2 more go, of machine 2; if 2 or 3 is, 5: one more, of machine 1.
     """
     workers, _ = grown({1: 2, 2: 3, 3: 3}, (0, 4, 8))
     workers.vacate(gone)
