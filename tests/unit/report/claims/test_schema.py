@@ -97,7 +97,7 @@ def test_malformed_yaml_is_told_with_its_place(tmp_path: Path) -> None:
 def test_no_such_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two lines that name what ships."""
     assert main([str(tmp_path), "--claims", "dalli"]) == 2
-    assert "allowed: dally, muri, synergy, or a file" in capsys.readouterr().err
+    assert "allowed: dally, lyra, muri, synergy, or a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("paper", "numbers"), [("dally", 18), ("muri", 5), ("synergy", 0)])
