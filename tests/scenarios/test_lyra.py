@@ -154,7 +154,7 @@ def test_flexible_workers_stay_where_they_are():
 
 
 def test_workers_of_a_job_that_ends_are_divided_though_as_much_is_left():
-    """A and e hold 4 of 8 GPUs each, 2 of base. At 50 s a ends, and b takes 2: there are 4 to divide, as before.
+    """A and e hold 4 of 8 GPUs each, 2 of base. At 50 s a ends and b takes 2: 4 are to divide, as before.
 
     At 0 s one worker each is worth 50 + 120 s, two for e only 160 s.
     """
