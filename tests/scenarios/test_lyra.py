@@ -87,6 +87,24 @@ def test_base_workers_take_idle_gpus_and_then_those_of_flexible_workers():
     assert trained(jobs)[1] == [(0, 0, {0: 6}), (5, 1, {0: 4}), (5, 0, {0: 4}), (15, 0, {0: 6})]
 
 
+def test_idle_gpus_of_the_other_pool_go_before_flexible_workers():
+    """E, on V100 only, holds 8 of them: b takes 4 idle T4 instead of 2 V100, though it prefers the latter."""
+    jobs = [job("e", 2, 90, min_gpus=2, max_gpus=8, step=2, **V100), job("b", 2, 10, 5, step=2, **FUNGIBLE)]
+    assert run(jobs, pools())[1] == [(0, 0, {0: 8}), (5, 1, {1: 4})]
+
+
+def test_of_two_workers_one_takes_idle_gpus():
+    """E and f fill machines 0 and 1, half of each with a flexible worker; on 2 two GPUs are idle beside g.
+
+    B has two workers: one goes there, for the other e shrinks, and f keeps what it has.
+    """
+    elastic = {"min_gpus": 2, "max_gpus": 4, "step": 2}
+    jobs = [job("e", 2, 90, **elastic), job("f", 2, 90, 1, **elastic), job("g", 2, 90, 2, step=2)]
+    places = trained([*jobs, job("b", 4, 10, 3, step=2)], gpus=4, machines=3)[1]
+    assert places[:3] == [(0, 0, {0: 4}), (1, 1, {1: 4}), (2, 2, {2: 2})]
+    assert places[3] == (3, 3, {0: 2, 2: 2})
+
+
 def test_no_job_makes_room_with_its_base_workers():
     """E shrinks from 8 to 2 GPUs for b, which is shorter, and no further for c, which wants 4 more."""
     jobs = [job("e", 2, 90, min_gpus=2, max_gpus=8, step=2), job("b", 6, 10, 5), job("c", 4, 1, 6)]
@@ -120,8 +138,8 @@ def test_the_knapsack_shares_what_base_demands_leave(most, run_s, workers, mean_
 def test_flexible_workers_stay_where_they_are():
     """A and b have their bases on machine 0 and grow on machine 1. C takes what b has there.
 
-    What is left is worth more to b, whose rest is longer: a shrinks, and b has what it had. When c ends, a has
-    its worker back.
+    What is left is worth more to b, whose rest is longer: a shrinks, and b has what it had. When c ends, a
+    has its worker back.
     """
     elastic = {"min_gpus": 2, "max_gpus": 4, "step": 2}
     jobs = [job("a", 2, 100, **elastic), job("b", 2, 110, **elastic), job("c", 2, 10, 5)]
@@ -133,6 +151,19 @@ def test_flexible_workers_stay_where_they_are():
         (5, 0, {0: 2}),
         (15, 0, {0: 2, 1: 2}),
     ]
+
+
+def test_workers_of_a_job_that_ends_are_divided_though_as_much_is_left():
+    """A and e hold 4 of 8 GPUs each, 2 of base. At 50 s a ends and b takes 2: 4 are to divide, as before.
+
+    At 0 s one worker each is worth 50 + 120 s, two for e only 160 s.
+    """
+    jobs = [
+        job("a", 2, 100, min_gpus=2, max_gpus=4, step=2),
+        job("e", 2, 240, min_gpus=2, max_gpus=8, step=2),
+    ]
+    places = trained([*jobs, job("b", 2, 500, 50)])[1]
+    assert places[:4] == [(0, 0, {0: 4}), (0, 1, {0: 4}), (50, 2, {0: 2}), (50, 1, {0: 6})]
 
 
 def test_a_worker_that_fits_nowhere_is_not_had():
@@ -178,6 +209,11 @@ def test_who_goes_where():
     assert places[:3] == [(0, 0, {0: 4}), (0, 1, {1: 4}), (1, 4, {0: 4})]
     naive = run(jobs, pools(1, 2), grouped=False)[1]
     assert naive[:2] == [(0, 0, {0: 4}), (0, 1, {0: 2})]
+
+
+def test_a_job_that_names_no_type_and_is_not_fungible_keeps_to_training_gpus():
+    """8 T4 are idle from 0 s on, but b waits for V100, of which a has all to 10 s."""
+    assert run([job("a", 8, 10), job("b", 1, 20, 1)], pools())[1] == [(0, 0, {0: 8}), (10, 1, {0: 1})]
 
 
 def test_base_and_flexible_workers_keep_apart_on_loaned_machines():

@@ -166,8 +166,6 @@ class Grounds:
 
     def _mixed(self, demand: Demand) -> dict[int, int] | None:
         """Return GPUs of several types for a heterogeneous job, of the training pool first."""
-        if not demand.fungible:
-            return None
         cluster, taken = self._cluster, dict[int, int]()
         worth_left = demand.gpus * demand.measured_worth
         for pool in (self.training, self.loaned):
