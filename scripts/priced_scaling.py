@@ -1,9 +1,7 @@
 """What is left of Lyra's gain if workers do not scale linearly? One plot of finished sweeps.
 
-    artist experiment=lyra_table5 hydra/launcher=joblib
-    artist experiment=lyra_imperfect hydra/launcher=joblib
-    artist experiment=lyra_priced hydra/launcher=joblib
-    python scripts/priced_scaling.py runs/sweeps/lyra_{table5,imperfect,priced} --plot priced_scaling.png
+    for E in table5 ideal imperfect priced priced_ideal; do artist experiment=lyra_$E hydra/launcher=joblib; done
+    python scripts/priced_scaling.py runs/sweeps/lyra_{table5,ideal,imperfect,priced,priced_ideal} --plot priced_scaling.png
 
 prints, and draws, how many times as long the mean JCT of FIFO is: with linear scaling, with 0.8 of a worker
 for each beyond the least, and with the network model's throughput of workers where they are, on the paper's
