@@ -143,7 +143,7 @@ class Pollux:
                 kind = self._expected(view.cluster, demand, among) if demand.gpus else None
                 if kind is not None:
                     yield Candidate(job, model, None, self._table.of(view, job, model, kind))
-            elif demand.elastic and all(accepts[s.machine] and among >> s.machine & 1 for s in held.slices):
+            elif demand.elastic and all(accepts[s.machine] for s in held.slices):
                 speedups = self._table.of(view, job, model, kinds[held.slices[0].machine].gpu_type)
                 if held.gpus in speedups.gpus:
                     yield Candidate(job, model, held, speedups)
@@ -194,8 +194,10 @@ class Pollux:
             held.append(self._shrunk(now, each, each.held, gpus) if each.held else None)
         refused: set[Demand] = set()
         for place, (each, gpus) in enumerate(zip(candidates, wanted, strict=True)):
+            if each.held is not None or not gpus:
+                continue
             demand = base_demand(now.view.demand(each.job))
-            if each.held is None and gpus and demand not in refused:
+            if demand not in refused:
                 held[place] = allocation = self._placer.place(now.free, demand, now.among)
                 if allocation is None:
                     refused.add(demand)

@@ -11,7 +11,7 @@ import numpy as np
 
 MACHINE_GPUS = 8
 _ROUNDS, _POINTS = 12, 40
-_NEAR = 0.005  # a mean this close to the one wanted is taken
+_NEAR, _NEAR_ENOUGH = 0.01, 0.04  # a mean this close to the one wanted ends a bisection; ends the search
 _Held = list[tuple[int, int]]  # machines and GPUs on them
 
 
@@ -103,7 +103,7 @@ def steer(mean_of: Callable[[float], float], wanted: float, most: float) -> tupl
         tried = (low + high) / 2 if number < 0 else most * number / _POINTS
         mean = mean_of(tried)
         best = min(best, (abs(mean - wanted), tried, mean))
-        if best[0] <= _NEAR * wanted:
+        if best[0] <= (_NEAR if number < -1 else _NEAR_ENOUGH) * wanted:
             break
         low, high = (tried, high) if mean < wanted else (low, tried)
     return best[1], best[2]

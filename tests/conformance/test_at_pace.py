@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from artist.core.cluster import Allocation, Cluster
@@ -21,6 +22,7 @@ from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
 from artist.policies.dally import Dally
 from artist.policies.gandiva import Gandiva
+from artist.policies.lyra import Lyra
 from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
 from artist.policies.parts.placement import CHOOSERS
@@ -32,6 +34,7 @@ from artist.policies.tiresias import Tiresias
 from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import PlainPerformance, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
+from artist.workload.signals import Series
 from netmodels.api import IterationTime
 from netmodels.zero import ZeroModel
 
@@ -264,6 +267,51 @@ class TestMuriThatGroups(PolicyConformance):
         held = [event.allocation for event in events if isinstance(event, Start | Change)]
         sizes = {allocation.group.name.count("+") + 1 for allocation in held if allocation.group}
         assert {2, self.most_jobs} <= sizes <= set(range(2, self.most_jobs + 1))
+
+
+LYRA = {
+    "lyra": {},
+    "ungrouped": {"grouped": False, "base": "requested"},
+    "afs": {"scaling": "marginal_gain", "reclaim": "smallest_count"},
+    "gandiva": {"scaling": "idle", "base": "requested", "order": "fifo", "skip": False, "reclaim": "random"},
+    "no_loans": {"loaning": False, "order": "ftf"},
+}
+USE = Series(np.arange(40) * seconds_to_ns(2), np.array([0.0, 0.0, 0.3, 0.9] * 10))
+
+
+class TestLyraThatLends(PolicyConformance):
+    """Two machines of a second pool are on loan for 4 s of 8; many jobs of 2 or 4 GPUs are elastic."""
+
+    signals = {"inference": USE, "inference.next": USE.ahead()}
+
+    @pytest.fixture(autouse=True, params=LYRA)
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.kind: str = request.param
+
+    def make_policy(self) -> Policy:
+        return Lyra(**LYRA[self.kind], headroom=0, interval_s=2)
+
+    def test_machines_are_lent_and_jobs_grow(self) -> None:
+        """Without loans no job is preempted; else some are, and all grow at times."""
+        result, _ = self._all_finish(generated_jobs(0, 48), tiny_cluster(3, 4, per_rack=2))
+        assert (result.columns["preemptions"].sum() > 0) == (self.kind != "no_loans")
+        assert result.columns["resizes"].sum() > 2
+
+    def _run(
+        self, jobs: Sequence[JobSpec], cluster: Cluster, **options: object
+    ) -> tuple[RunResult, list[Event]]:
+        """Run with a second pool of two machines like the last one, and elastic jobs."""
+        own = [replace(m, pool="training") for m in cluster.machines]
+        lent = [replace(own[-1], name=f"i{i}", pool="inference") for i in range(2)]
+        return super()._run(list(map(_elastic, jobs)), Cluster([*own, *lent]), **options)
+
+
+def _elastic(spec: JobSpec) -> JobSpec:
+    """Let a job with a model that asks for 2 or 4 GPUs do with half of them, and take twice as many."""
+    gpus = spec.demand.gpus
+    if gpus not in (2, 4) or not spec.model or spec.demand.elastic:
+        return spec
+    return replace(spec, demand=replace(spec.demand, min_gpus=gpus // 2, max_gpus=2 * gpus, step=gpus // 2))
 
 
 SYNERGY = {

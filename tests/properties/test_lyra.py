@@ -1,4 +1,4 @@
-"""What must hold of every run under Lyra, on two pools with jobs of all kinds, recounted after every decision."""
+"""What must hold of every run under Lyra, with two pools and jobs of all kinds, recounted all the time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
-from artist.core.events import Change, Event, MachineEvent, Start, Stop
+from artist.core.events import Change, Event, MachineEvent, Stop
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.view import ClusterView
@@ -16,9 +16,9 @@ from artist.engine.overheads import Overheads
 from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
 from artist.policies.lyra import Lyra
-from artist.policies.parts.loans import INFERENCE, ON_LOAN, TRAINING
+from artist.policies.parts.loans import INFERENCE, TRAINING
 from artist.testing.tiny import job, run_checked
-from artist.units import NS_PER_S, seconds_to_ns
+from artist.units import seconds_to_ns
 from artist.workload.signals import Series
 from netmodels.zero import ZeroModel
 
@@ -54,7 +54,7 @@ def use(seed: int, n: int = 400) -> Series:
 
 
 def jobs_of_all_kinds(seed: int, n: int = 60) -> list[JobSpec]:
-    """Return jobs of 1 to 8 GPUs: for V100, fungible, elastic, heterogeneous, both; some span few machines."""
+    """Return jobs of 1 to 8 GPUs: for V100, fungible, elastic, heterogeneous, or both."""
     rng = np.random.default_rng([seed, 2])
     jobs = []
     for i, at in enumerate(np.cumsum(rng.exponential(4, n)).tolist()):
@@ -108,7 +108,7 @@ class Checked(Lyra):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_keeps_the_rules(kind: str, seed: int) -> None:
-    """Books add up; jobs stop only at a step; none ever migrates; with the oracle inference is never short."""
+    """Books add up; jobs stop only at a step; none migrates; with the oracle inference is never short."""
     series, cluster = use(seed), pools()
     policy = Checked(**KINDS[kind], interval_s=STEP_S, seed=seed)
     events = [

@@ -90,6 +90,20 @@ def test_a_running_job_keeps_its_base_demand():
     assert result.columns["preemptions"].sum() == 0
 
 
+def test_an_elastic_job_starts_with_its_base_demand():
+    """One of 3 GPUs is idle: a job that asks for 2 and can do with 1 starts, and grows when it can."""
+    jobs = [job("fixed", 2, 20), job("elastic", 2, 30, min_gpus=1, max_gpus=2)]
+    _, events = run_checked(jobs, tiny_cluster(1, 3), Pollux(interval_s=10))
+    assert gpus(events, 1) == {0: 1, 20: 2}
+
+
+def test_a_job_is_expected_on_a_type_that_has_enough():
+    """A job of 3 to 4 GPUs: the first machine has 2 of another type, so it starts on the second, with 4."""
+    machines = [Machine("m0", 0, "small", 2, gpu_type="old"), Machine("m1", 0, "big", 4, gpu_type="new")]
+    _, events = run_checked([job("a", 3, 30, min_gpus=3, max_gpus=4)], Cluster(machines), Pollux())
+    assert held(events, 0) == {0: on((1, 4))}
+
+
 def test_a_job_that_is_not_elastic_has_all_or_nothing():
     """3 of 4 GPUs are taken for 30 s; a job of 2 that arrives first of two waits, one of 1 starts at once."""
     jobs = [job("large", 3, 30), job("two", 2, 10, at=1), job("one", 1, 10, at=2)]
@@ -142,6 +156,14 @@ def test_a_machine_that_joins_is_used_at_the_next_round():
     elastic = [job("a", 1, 400, min_gpus=1, max_gpus=4)]
     _, events = run_checked(elastic, cluster, Pollux(interval_s=10), capacity_events=joins)
     assert gpus(events, 0) == {0: 2, 40: 4}
+
+
+def test_a_job_on_a_machine_that_leaves_stays_as_it_is():
+    """m0 leaves from 5 s on; when m1 is idle at 20, the elastic job on m0 does not grow to 4."""
+    jobs = [job("elastic", 1, 100, min_gpus=1, max_gpus=4), job("blocker", 2, 20, step=2)]
+    leaves = [CapacityEvent(seconds_to_ns(5), "leave", 0, seconds_to_ns(1000))]
+    _, events = run_checked(jobs, tiny_cluster(), Pollux(interval_s=10), capacity_events=leaves)
+    assert held(events, 0) == {0: on((0, 2))}
 
 
 def test_only_the_pool_serves():

@@ -253,6 +253,7 @@ def with_pools() -> Callable[[Run], Run]:
     }
     more = {
         "inference_short": {"server_s": 5.0, "worst_servers": 1},
+        "pools": {"training_held": 0.8, "on_loan_held": 0.75, "combined": 0.6},
         "reclaims": {"machines": 2, "idle": 1, "flexible": 0, "preempting": 1, "preempted_jobs": 1},
     }
 

@@ -44,6 +44,8 @@ class ExtraWorkers:
         self._jobs: dict[str, list[int]] = {kind: [] for kind in cluster.type_sets}  # by the type they are on
         self._heterogeneous: list[int] = []
         self._seen: dict[str, object] = {}  # what the rule was asked about last, by type
+        self._left = 0  # how many elastic jobs have gone
+        self._content: dict[str, int] = {}  # version of the workers when all jobs of a type had all they want
         self._steps: dict[tuple[Demand, float, float], tuple[int, ...]] = {}
 
     def enter(self, job: int) -> None:
@@ -61,7 +63,7 @@ class ExtraWorkers:
         """Track an elastic job that has finished or stopped, and what it held."""
         heterogeneous = _is_heterogeneous(held.demand)
         (self._heterogeneous if heterogeneous else self._jobs[self._type_of(held.base)]).remove(job)
-        self._workers.version += 1
+        self._left += 1
 
     def divide(self, view: ClusterView, *, pending: bool) -> None:
         """Let jobs grow and shrink.
@@ -73,13 +75,21 @@ class ExtraWorkers:
         """
         heeded = pending and self._heeds_pending
         for kind, jobs in self._by_type().items():
-            machines = self._machines_of(kind)
-            capacity = self._workers.loose.total(machines) if jobs else 0
-            if jobs and (capacity, self._workers.version, heeded) != self._seen.get(kind):
-                held = [self._workers.jobs[job].extra for job in jobs]
-                growing = self._reductions.growing(view, kind, jobs, held)
-                self._change(growing, self._scaling.extra(capacity, growing, pending=pending), machines)
-                self._seen[kind] = (capacity, self._workers.version, heeded)
+            if not jobs or (self._content.get(kind) == self._workers.version and not self._heeds_pending):
+                continue
+            capacity = self._workers.loose.total(self._machines_of(kind))
+            if (capacity, self._workers.version, self._left, heeded) != self._seen.get(kind):
+                self._ask(view, kind, jobs, capacity, pending=pending)
+                self._seen[kind] = (capacity, self._workers.version, self._left, heeded)
+
+    def _ask(self, view: ClusterView, kind: str, jobs: list[int], capacity: int, *, pending: bool) -> None:
+        """Ask the rule about the jobs of a type, and do as it says."""
+        held = self._workers.jobs
+        growing = self._reductions.growing(view, kind, jobs, [held[job].extra for job in jobs])
+        extra = self._scaling.extra(capacity, growing, pending=pending)
+        self._change(growing, extra, self._machines_of(kind))
+        if all(held[job.job].extra == _most_worth(job) for job in growing):
+            self._content[kind] = self._workers.version
 
     def _change(self, jobs: list[Growing], extra: list[int], machines: int) -> None:
         """Shrink jobs, then let others grow: those of the largest workers first."""
@@ -148,6 +158,11 @@ def steps_on(demand: Demand, counts: range, base_worth: float, worth: float) -> 
         return tuple(count - counts[0] for count in counts)
     needs = (count * demand.measured_worth - base_worth for count in counts)
     return tuple(max(0, ceil(need / worth - _TOLERANCE)) for need in needs)
+
+
+def _most_worth(job: Growing) -> int:
+    """Return the extra workers with which a job is fastest."""
+    return int(job.reduction_ns.argmax()) + 1 if job.reduction_ns.max(initial=0) > 0 else 0
 
 
 def _is_heterogeneous(demand: Demand) -> bool:

@@ -130,9 +130,8 @@ class _Problem:
             first = (upto[rows] > self._capacity).argmax(axis=1)  # the job that no longer fits
             before = np.where(first > 0, upto[rows, first - 1], 0)
             fits = self._weights[order[first]] <= (self._capacity - before)[:, None]
-            some = np.minimum(fits.sum(axis=1) - 1, self._options[order[first]] - 1)
             chosen[rows] = np.where(np.arange(len(order)) < first[:, None], chosen[rows], 0)
-            chosen[rows, first] = some
+            chosen[rows, first] = fits.sum(axis=1) - 1  # its largest option that does
         found = np.empty_like(solutions)
         found[:, order] = chosen
         return found

@@ -67,15 +67,17 @@ class Orchestrator:
 
     def act(self, view: ClusterView, plan: PlanBuilder, workers: Workers) -> bool:
         """Plan loans or returns; return whether jobs are preempted, which `workers` then knows as stopped."""
+        if view.now_ns % self._step_ns:
+            return False
         inference, on_loan = view.in_pool(INFERENCE), view.in_pool(ON_LOAN)
         machines = inference | on_loan
-        if not machines or view.now_ns % self._step_ns:
+        if not machines:
             return False
         self._ask_again(view, plan)
         there = _accepting(view)
-        loaned = members_of(on_loan & there)
+        loaned = on_loan & there
         spare = (machines & there).bit_count() - self.kept(view, machines.bit_count())
-        more = max(spare, 0) - len(loaned)
+        more = max(spare, 0) - loaned.bit_count()
         if more > 0:
             _assign(plan, members_of(inference & there)[:more], ON_LOAN)
         return more < 0 and self._take_back(-more, loaned, plan, workers)
@@ -90,7 +92,7 @@ class Orchestrator:
         use = max(share_now(view, USE), self._predictor.next_use(view))
         return machines - max(0, floor(machines * (1 - use - self._headroom) + _ROUNDING))
 
-    def _take_back(self, n: int, loaned: list[int], plan: PlanBuilder, workers: Workers) -> bool:
+    def _take_back(self, n: int, loaned: int, plan: PlanBuilder, workers: Workers) -> bool:
         """Return `n` of the loaned machines; return whether jobs are preempted for it."""
         without = list(_without_base(n, loaned, workers))
         _assign(plan, without, INFERENCE)
@@ -106,17 +108,20 @@ class Orchestrator:
         return True
 
 
-def described(loaned: Iterable[int], workers: Workers) -> Loaned:
-    """Return those of some machines that have base workers, and the jobs that these belong to."""
-    machines = [machine for machine in loaned if workers.base_on(machine)]
+def described(loaned: int, workers: Workers) -> Loaned:
+    """Return those of a set of machines that have base workers, and the jobs that these belong to."""
+    machines = members_of(loaned & workers.with_base)
     jobs = sorted({job for machine in machines for job in workers.base_on(machine)})
     return Loaned(machines, {job: workers.jobs[job].base for job in jobs})
 
 
-def _without_base(n: int, loaned: Iterable[int], workers: Workers) -> Iterator[int]:
+def _without_base(n: int, loaned: int, workers: Workers) -> Iterator[int]:
     """Vacate up to `n` machines without base workers, the one with the fewest flexible GPUs first."""
-    left = [machine for machine in loaned if not workers.base_on(machine)]
-    for _ in range(min(n, len(left))):
+    without = loaned & ~workers.with_base
+    idle = members_of(without & ~workers.with_flexible)[:n]
+    yield from idle
+    left = members_of(without & workers.with_flexible)
+    for _ in range(min(n - len(idle), len(left))):
         machine = min(left, key=lambda machine: (sum(workers.flexible_on(machine).values()), machine))
         left.remove(machine)
         workers.vacate(machine)

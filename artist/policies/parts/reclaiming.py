@@ -86,7 +86,7 @@ class _Costs:
     def __init__(self, loaned: Loaned) -> None:
         self._gpus = loaned.gpus
         self._jobs = jobs_by_machine(loaned)  # those not stopped
-        self._whole = lcm(*{len(held) for held in loaned.gpus.values()})
+        self._whole = lcm(*(len(held) for held in loaned.gpus.values()))
         self._cost = {machine: sum(map(self._share, jobs)) for machine, jobs in self._jobs.items()}
 
     def _share(self, job: int) -> int:

@@ -84,7 +84,7 @@ def levels_over_time(
     """Draw how many elastic jobs run at each level, stacked, a panel a row."""
     from matplotlib.patches import Patch
 
-    end_s = max(digests[row].end_s for row in read) or 1.0
+    end_s = _end_s(digests, read)
     scale, unit = time_unit(end_s)
     texts = key_texts([digests[row].group for row in read])
     with style():
@@ -109,6 +109,12 @@ def levels_over_time(
         return figure
 
 
+def _end_s(digests: Sequence[Digest], read: Rows) -> float:
+    """Return when the last elastic job stops; other jobs may run for much longer."""
+    ends_s = [float(each.end_s.max(initial=0.0)) for each in read.values()]
+    return max(ends_s) or max(digests[row].end_s for row in read) or 1.0
+
+
 def fill_steps(axes: "Axes", gauge: Gauge, scale: float, colour: str, base: "Floats | float" = 0.0) -> None:
     """Fill the area below a step function; `scale` is the unit of time in seconds."""
     axes.fill_between(gauge.times_s / scale, base, gauge.mean, step="post", color=colour, linewidth=0)
@@ -118,7 +124,7 @@ def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN
     """Draw the GPUs of each elastic job over time, a band a job and a panel a row."""
     from matplotlib.patches import Patch
 
-    end_s = max(digests[row].end_s for row in read) or 1.0
+    end_s = _end_s(digests, read)
     scale, unit = time_unit(end_s)
     texts = key_texts([digests[row].group for row in read])
     jobs = max(len(each.jobs) for each in read.values())
@@ -132,7 +138,7 @@ def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN
         legend(figure, texts, ())
         handles = [
             Patch(facecolor=colour, label=name)
-            for colour, name in zip((_COLOURS[0], _COLOURS[2]), ("the least", "beyond it"), strict=True)
+            for colour, name in zip((_COLOURS[0], _COLOURS[2]), ("up to its least", "beyond it"), strict=True)
         ]
         figure.legend(handles=handles, loc="outside upper left", ncols=2, fontsize=8.5)
         return figure

@@ -26,7 +26,7 @@ _CAPTION = (
     "Machines that were returned to the pools that they had been lent by, and the jobs that were preempted "
     "for it. Idle: no job was on the machine. Flexible: its jobs shrank or moved, and none was preempted."
 )
-_OVER_TIME = "The same by {}: machines returned, and jobs preempted for it (dots)."
+_OVER_TIME = "Machines returned by {}, and jobs that were preempted for it (dots)."
 _NAMES = ("idle", "flexible", "by preemption")
 _SHADES = (5, 2, 0)
 _SPANS = (

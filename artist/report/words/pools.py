@@ -16,18 +16,61 @@ _MOST_ROWS = 4  # told one by one
 def pools(digests: Sequence[Digest]) -> list[tuple[str, str]]:
     """Return (topic, sentence) pairs; none where clusters have one pool."""
     groups = [each.group for each in digests]
-    said = (("Short pools", _short(groups)), ("Machines returned", _returned(groups)))
+    said = (
+        ("Use of pools", _use(groups)),
+        ("Short pools", _short(groups)),
+        ("Machines returned", _returned(groups)),
+    )
     return [(topic, text) for topic, text in said if text]
+
+
+def _use(groups: Sequence[Replicates]) -> str:
+    """Return which part of all GPUs, and of those on loan, was in use while jobs arrived."""
+    users = listed(["jobs", *(_spoken(name) for name in _short_names(groups))])
+    clauses = [
+        f"{who} {listed(shares)}"
+        for who, key, whose in (
+            (f"{users} used", "combined", "all GPUs"),
+            ("jobs held", "on_loan_held", "GPUs on loan"),
+        )
+        if (shares := _shares(groups, key, whose))
+    ]
+    return f"While jobs arrived, {'; '.join(clauses)}." if clauses else ""
+
+
+def _shares(groups: Sequence[Replicates], key: str, whose: str) -> list[str]:
+    """Return a share under each row that has it; of many rows the greatest and the least."""
+    known = [(group, found) for group in groups if (found := _all(group, "pools"))]
+    shares = sorted(
+        (
+            (_mean(found, key), group.name)
+            for group, found in known
+            if all(each[key] is not None for each in found)
+        ),
+        key=lambda pair: -pair[0],
+    )
+    ends = shares if len(shares) <= _MOST_ROWS else [shares[0], shares[-1]]
+    texts = [f"{per_cent(share)} under {name}" for share, name in ends]
+    return [
+        text.replace(" under", f" of {whose} under", 1) if not i else text for i, text in enumerate(texts)
+    ]
 
 
 def _short(groups: Sequence[Replicates]) -> str:
     """Return for how long, and by how much, pools lacked machines that they needed."""
-    names = sorted({key for group in groups for key in group.runs[0].summary if key.endswith(_SHORT)})
-    return " ".join(_short_of(name, groups) for name in names)
+    return " ".join(_short_of(name, groups) for name in _short_names(groups))
+
+
+def _short_names(groups: Sequence[Replicates]) -> list[str]:
+    return sorted({key for group in groups for key in group.runs[0].summary if key.endswith(_SHORT)})
+
+
+def _spoken(name: str) -> str:
+    return name.removesuffix(_SHORT).replace("_", " ")
 
 
 def _short_of(name: str, groups: Sequence[Replicates]) -> str:
-    pool = name.removesuffix(_SHORT).replace("_", " ")
+    pool = _spoken(name)
     known = [(group, found) for group in groups if (found := _all(group, name))]
     lacked = [(group, found) for group, found in known if any(each["server_s"] for each in found)]
     never = [group.name for group, found in known if (group, found) not in lacked]

@@ -13,6 +13,7 @@ from artist.results.measures import BY_NAME, LEVEL
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 
+_COMPUTING = PARTS.index("computing")
 _COMMUNICATION = PARTS.index("exposed communication")
 _STALLS = PARTS.index("stalls and sharing")
 _OVERHEADS = (PARTS.index("overheads"), PARTS.index("lost work"))
@@ -87,6 +88,7 @@ def _why(each: Verdict, contest: Contest, digests: Sequence[Digest]) -> str:
         ("communication", gap[_COMMUNICATION]),
         ("overheads (lost work included)", gap[list(_OVERHEADS)].sum()),
         ("stalls and sharing", gap[_STALLS]),
+        ("computing", gap[_COMPUTING]),  # jobs hold other GPUs, or more of them
     )
     total = float(gap.sum())
     longer, shorter, between = apart(max(worse.sum(), best.sum()), min(worse.sum(), best.sum()))

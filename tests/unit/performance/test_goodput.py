@@ -91,6 +91,13 @@ def test_an_elastic_job_is_tuned_to_what_it_holds():
     assert Compute().ns(elastic(), on((0, 4)), cluster) == NS_PER_S // 2
 
 
+def test_the_base_demand_counts_and_not_what_is_asked_for():
+    """A job of 4 GPUs that can do with 2: 1 s on 4 becomes 1 / 1.1768, and 2 s on 2 stay."""
+    spec, cluster = replace(elastic(), demand=Demand(4, min_gpus=2, max_gpus=8)), tiny_cluster(2, 4)
+    times = [TunedCompute().ns(spec, on((0, gpus)), cluster) for gpus in (4, 2)]
+    assert times == [round(NS_PER_S / (2 / 1.674 * 786 / 798)), 2 * NS_PER_S]
+
+
 def test_a_job_that_is_not_elastic_keeps_its_batch():
     """A fixed job computes as without, on faster GPUs, too; and a CPU-only job."""
     cluster = Cluster([Machine("m", 0, "box", 4, speed=2.0, cpus=8)])

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from artist.policies.parts.genetic import Genetic
+from artist.policies.parts.genetic import Genetic, _Problem
 
 FEW = [np.array([0, 2]), np.array([0, 1, 3])]  # weights
 WORTH = [np.array([0.0, 5.0]), np.array([0.0, 4.0, 6.0])]
@@ -103,6 +103,18 @@ def test_jobs_after_one_that_does_not_fit_get_nothing():
     options, values = [np.array([0, 2])] * 3, [np.array([0.0, 1.0])] * 3
     found = Genetic(population=2, generations=0).best(3, options, values, [np.array([1, 1, 1])], rng())
     assert sorted(found.tolist()) == [0, 0, 1]
+
+
+def test_children_mix_their_parents():
+    """Of parents with no option 1 and with nothing else, children of both have some 20 of 40.
+
+    Half of the children have two different parents; mutation changes one of 40 on average.
+    """
+    problem = _Problem(40, [np.array([0, 1])] * 40, [np.zeros(2)] * 40)
+    parents = np.repeat([[0], [1]], 50, axis=0) * np.ones(40, dtype=np.int64)
+    ones = problem.children(parents, np.zeros(100), rng()).sum(axis=1)
+    assert 30 < np.count_nonzero((ones > 10) & (ones < 30)) < 70
+    assert np.count_nonzero(ones <= 10) > 10 < np.count_nonzero(ones >= 30)
 
 
 class Counting(np.random.Generator):

@@ -32,6 +32,10 @@ def where(name, gpus_free, need, cluster=CLUSTER, **demand):
         # best fit: the tightest machine; else the emptiest ones, wherever they are
         ("best_fit", (4, 2, 0, 3), 2, {1: 2}),
         ("best_fit", (1, 2, 0, 3), 5, {1: 2, 3: 3}),
+        # worker by worker: by default of one GPU, on machines in use first, the fullest of them; m0 is empty
+        ("best_fit_workers", (4, 2, 0, 3), 3, {1: 2, 3: 1}),
+        ("best_fit_workers", (4, 1, 0, 0), 4, {1: 1, 0: 3}),
+        ("best_fit_workers", (1, 1, 0, 0), 3, None),
         # one machine or nothing; a demand of 8 needs two whole ones, in one rack if there is one
         ("consolidate_machine", (3, 3, 3, 3), 4, None),
         ("consolidate_machine", (4, 2, 3, 3), 3, {2: 3}),
@@ -123,12 +127,12 @@ def test_a_fungible_job_takes_more_of_the_slower_gpus():
 def test_only_the_machines_that_may_serve(name):
     """Of m0, m1 | m2, m3 only m1 and m3 may (bits 1 and 3): 8 GPUs if all 4 of each are free, never 9.
 
-    With 4, 1, 4, 3 free a pair goes to m3, whatever the rule: it is the only one of the two with room.
+    With 4, 1, 4, 3 free one worker of two GPUs goes to m3, whatever the rule: only there is room.
     """
     choose, among = chooser_of(name, seed=1).choose, 0b1010
     assert choose(free(4, 4, 4, 4), Demand(8), among) == {1: 4, 3: 4}
     assert choose(free(4, 4, 4, 4), Demand(9), among) is None
-    assert choose(free(4, 1, 4, 3), Demand(2), among) == {3: 2}
+    assert choose(free(4, 1, 4, 3), Demand(2, step=2), among) == {3: 2}
 
 
 def test_an_elastic_job_is_content_with_what_may_serve():
@@ -172,3 +176,26 @@ def test_nothing_comes_free_on_a_closed_machine():
     scratch.give(on((0, 2), (1, 1)))
     assert scratch.gpus.tolist() == [0, 3, 0, 0]
     assert scratch.total_gpus == 3
+
+
+@pytest.mark.parametrize(
+    ("gpus_free", "need", "expected", "demand"),
+    [
+        ((4, 3, 3, 2), 4, {3: 2, 1: 2}, {"step": 2}),  # m3 is full then; m1 has 3, as m2
+        ((4, 1, 1, 1), 4, {0: 4}, {"step": 2}),  # one GPU is no room for a worker of two
+        ((3, 3, 3, 3), 10, None, {"step": 2}),  # room for four workers, though 12 GPUs are free
+        ((3, 3, 3, 3), 7, {0: 3, 1: 2, 2: 2}, {"step": 2}),  # the last has one
+        ((4, 4, 0, 0), 8, {0: 4, 1: 4}, {"step": 8}),  # no worker is larger than a machine
+        ((4, 2, 2, 0), 4, {0: 4}, {"step": 2, "max_machines": 1}),  # the fewest machines, if it must be few
+        ((2, 2, 2, 0), 4, None, {"step": 2, "max_machines": 1}),
+    ],
+)
+def test_where_workers_go(gpus_free, need, expected, demand):
+    """Each worker goes to one machine, in use if possible; the last one may be smaller."""
+    assert where("best_fit_workers", gpus_free, need, **demand) == expected
+
+
+def test_a_machine_in_use_goes_before_an_empty_one_that_is_smaller():
+    """M0 has 2 GPUs, both free; m1 3 of 4: a worker of two fits m0 better, but m1 is in use."""
+    cluster = Cluster([Machine("m0", 0, "box", 2), Machine("m1", 0, "box", 4)])
+    assert where("best_fit_workers", (2, 3), 2, cluster, step=2) == {1: 2}

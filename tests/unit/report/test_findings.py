@@ -135,6 +135,29 @@ def test_reasons_are_where_the_time_went(run_folder: Callable[..., Path], tmp_pa
     )
 
 
+def test_computing_may_be_a_reason(run_folder: Callable[..., Path], tmp_path: Path) -> None:
+    """Twice the GPUs: each job computes for half as long, and runs so much shorter; b's queueing stays.
+
+    The mean falls by (5 + 5 + 2) / 3 = 4 s, all of it computing.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    slow, fast = (
+        run_folder(tmp_path / name, {"policy": {"name": name}, "seed": 0}) for name in ("slow", "fast")
+    )
+    table = pq.read_table(fast / "jobs.parquet")
+    halved = {name: table[name].to_pylist() for name in ("compute_s", "running_s", "jct_s")}
+    saved = [each / 2 for each in halved["compute_s"]]
+    for name, values in halved.items():
+        less = pa.array([value - gain for value, gain in zip(values, saved, strict=True)])
+        table = table.set_column(table.column_names.index(name), name, less)
+    pq.write_table(table, fast / "jobs.parquet")
+    runs = [read_run(slow), read_run(fast)]
+    runs[1].summary["jct_s"]["mean"] = runs[0].summary["jct_s"]["mean"] - 4
+    assert "Of the 4.00 s between them, computing makes practically all;" in said(compare(runs), "Why")
+
+
 def test_the_first_sentence_says_who_and_where(comparison: Callable[..., Comparison]) -> None:
     """At 1 rack srtf; at 2 racks las and srtf are level; at 3 racks nobody stands out."""
     means = {"fifo": (200.0, 90.0, 40.0), "las": (150.0, 50.1, 40.0), "srtf": (100.0, 50.0, 40.1)}

@@ -180,7 +180,9 @@ def test_no_machine_went_back(make: Make) -> None:
     none = {"machines": 0, "idle": 0, "flexible": 0, "preempting": 0, "preempted_jobs": 0}
     run = make("lyra_fifo", reclaims=none, inference_short={"server_s": 0.0, "worst_servers": 0})
     assert set(NAMES) & set(drawn(compare([run]))) == {"pools"}
-    assert said([run]) == {"Short pools": "The inference pool was never short of machines."}
+    found = said([run])
+    assert found.pop("Use of pools")
+    assert found == {"Short pools": "The inference pool was never short of machines."}
 
 
 def test_what_is_said(make: Make) -> None:
@@ -193,6 +195,21 @@ def test_what_is_said(make: Make) -> None:
     )
     assert found["Machines returned"] == (
         "lyra returned 2 machines: 50 % idle, 0.0 % by shrinking or moving jobs, 50 % by preempting 1 job."
+    )
+
+
+def test_use_is_said_from_the_greatest_down(make: Make) -> None:
+    """Fifo has nothing on loan; of five rows the ends are told: p4 with (0.9 + 0.5) / 2, and p1."""
+    none = {"training_held": 0.5, "on_loan_held": None, "combined": 0.5}
+    runs = [make("fifo", pools=none), make("lyra")]
+    assert said(runs)["Use of pools"] == (
+        "While jobs arrived, jobs and inference used 60 % of all GPUs under lyra and 50 % under fifo; jobs "
+        "held 75 % of GPUs on loan under lyra."
+    )
+    more = [make(f"p{i}", pools=none | {"combined": 0.1 * i}) for i in range(1, 4)]
+    more += [make("p4", seed=seed, pools=none | {"combined": share}) for seed, share in ((1, 0.9), (2, 0.5))]
+    assert said([*runs[:1], *more])["Use of pools"] == (
+        "While jobs arrived, jobs and inference used 70 % of all GPUs under p4 and 10 % under p1."
     )
 
 

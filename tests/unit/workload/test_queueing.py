@@ -62,8 +62,8 @@ def test_batches_and_silence_can_have_all_published_figures_of_lyra() -> None:
 
 
 def test_a_bisection_finds_the_mean() -> None:
-    """x^2 = 2 within 0.5 %: x within 0.25 % of 1.4142."""
-    assert steer(lambda x: x * x, 2.0, 4.0) == pytest.approx((1.4142, 2.0), rel=0.005)
+    """x^2 = 2 within 1 %: x within 0.5 % of 1.4142."""
+    assert steer(lambda x: x * x, 2.0, 4.0) == pytest.approx((1.4142, 2.0), rel=0.01)
 
 
 def test_where_the_mean_jumps_evenly_spaced_numbers_are_tried() -> None:
