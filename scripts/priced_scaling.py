@@ -1,9 +1,9 @@
 """What is left of Lyra's gain if workers do not scale linearly? One plot of finished sweeps.
 
-    artist experiment=lyra_table5 hydra/launcher=joblib
-    artist experiment=lyra_imperfect hydra/launcher=joblib
-    artist experiment=lyra_priced hydra/launcher=joblib
-    python scripts/priced_scaling.py runs/sweeps/lyra_{table5,imperfect,priced} --plot priced_scaling.png
+    for E in table5 ideal imperfect priced priced_ideal
+    do artist experiment=lyra_$E hydra/launcher=joblib; done
+    S=runs/sweeps
+    python scripts/priced_scaling.py $S/lyra_{table5,ideal,imperfect,priced,priced_ideal} --plot gain.png
 
 prints, and draws, how many times as long the mean JCT of FIFO is: with linear scaling, with 0.8 of a worker
 for each beyond the least, and with the network model's throughput of workers where they are, on the paper's
@@ -40,12 +40,11 @@ Row = tuple[str, str]
 
 
 def case(run: Run) -> str:
-    """Return how the workers of a run scale; of the baseline, which does not scale, the fabric alone."""
+    """Return how the workers of a run scale."""
     if not str(run.config["network"]["model"]["_target_"]).endswith("ZeroModel"):
         name = str(run.config["topology"]["name"])
         return FABRICS.get(name, name)
-    lossy = run.config["performance"]["scaling_loss"] > 0 and run.summary["policy"] != BASELINE
-    return LOSSY if lossy else LINEAR
+    return LOSSY if run.config["performance"]["scaling_loss"] > 0 else LINEAR
 
 
 def mean_jct_s(run: Run) -> float:
