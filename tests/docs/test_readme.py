@@ -169,12 +169,13 @@ def test_the_network_matters_where_the_page_says(done: Callable[[str], Done]) ->
     assert far["jct_s"]["mean"] > 1.2 * near["jct_s"]["mean"]
 
 
-def test_cpus_and_memory_matter_where_the_page_says(done: Callable[[str], Done]) -> None:
-    """Tuned CPUs and memory finish jobs sooner than shares; FIFO in both, so nothing else differs."""
+def test_cpus_memory_and_loans_matter_where_the_page_says(done: Callable[[str], Done]) -> None:
+    """Tuned CPUs and memory finish jobs sooner than shares; so do loans and growth than FIFO without them."""
     found = summaries(done, "policy=synergy_proportional,synergy,")
     jct = {policy: summary["jct_s"]["mean"] for (policy, _), summary in found.items()}
-    assert len(jct) == 3
+    assert len(jct) == 5
     assert jct["synergy"] < 0.9 * jct["synergy_proportional"]
+    assert jct["lyra"] < 0.9 * jct["lyra_fifo"]
 
 
 def test_every_policy_is_on_the_page() -> None:
