@@ -262,7 +262,7 @@ OPPORTUNISTIC = {
 
 
 def test_opportunistic_elastic_jobs_run_in_training_as_inelastic_ones():
-    """E, 8 of at most 16 GPUs, has the V100 to 50 s and no more; f, elastic too, waits, though 16 T4 are idle.
+    """E, 8 of at most 16 GPUs, has the V100 to 50 s and no more; f, elastic too, waits; 16 T4 are idle.
 
     B is fungible and not elastic: 4 T4 at once.
     """
