@@ -235,6 +235,13 @@ def test_a_heterogeneous_job_has_its_base_in_training_and_grows_on_loan():
     assert run(jobs, pools(1, 2))[1] == [(0, 0, {0: 4, 1: 8})]
 
 
+def test_a_heterogeneous_job_with_a_base_of_both_types_grows_on_loan():
+    """X: base 6, more than 8 T4 are worth, is on the 4 V100 left and 4 T4; then two workers, 4 T4."""
+    filler = job("v", 4, 30, **V100)
+    mixed = run([filler, job("x", 6, 50, 1, min_gpus=6, max_gpus=10, **EITHER)], pools())[1]
+    assert mixed[1] == (1, 1, {0: 4, 1: 8})
+
+
 def test_only_heterogeneous_jobs_mix_types():
     """4 V100 are left and 8 T4: together worth 8. X takes them all; a fungible job waits for 8 V100."""
     filler = job("v", 4, 30, **V100)

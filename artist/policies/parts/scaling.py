@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import accumulate
+from math import ceil
 from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +24,8 @@ from artist.policies.parts.parameters import check_part, class_name
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+GpusByType = tuple[tuple[str, int], ...]  # (type, GPUs) in order of type
+_TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 
 class Growing(NamedTuple):
@@ -201,6 +204,22 @@ def counts_from(demand: Demand, *, requested: bool) -> range:
     return counts[max(0, (demand.gpus - counts.start) // counts.step) :]
 
 
+def steps_on(demand: Demand, counts: range, base_worth: float, worth: float) -> tuple[int, ...]:
+    """Return the GPUs of a worth that 0, 1, 2, ... extra workers of an elastic job take.
+
+    Parameters
+    ----------
+    counts
+        GPUs from the base demand up, in those that the demand is given for.
+    base_worth
+        Worth of the GPUs that the base workers hold, together.
+    """
+    if not demand.fungible:
+        return tuple(count - counts[0] for count in counts)
+    needs = (count * demand.measured_worth - base_worth for count in counts)
+    return tuple(max(0, ceil(need / worth - _TOLERANCE)) for need in needs)
+
+
 class _Known(NamedTuple):
     """What is remembered of all jobs of one demand and model on GPUs of one type, or of two.
 
@@ -225,7 +244,7 @@ class _Jobs(NamedTuple):
     Attributes
     ----------
     jobs, bases, gpus, base
-        Jobs, types of their base workers, and what `_Known` has of them.
+        Jobs, what their base workers hold, and what `_Known` has of them.
     slices
         Where what they save is in `saved`.
     saved, owner
@@ -233,7 +252,7 @@ class _Jobs(NamedTuple):
     """
 
     jobs: list[int]
-    bases: list[str]
+    bases: list[GpusByType]
     gpus: list[Ints]
     base: Floats
     slices: list[slice]
@@ -258,7 +277,7 @@ class Reductions:
 
     def __init__(self, *, requested: bool = False) -> None:
         self._requested = requested
-        self._known: dict[tuple[Demand, str, str, str], _Known] = {}
+        self._known: dict[tuple[Demand, str, str, GpusByType], _Known] = {}
         self._last: dict[str, _Jobs] = {}  # by type of GPU
 
     def growing(
@@ -267,7 +286,7 @@ class Reductions:
         gpu_type: str,
         jobs: Sequence[int],
         held: Sequence[int],
-        bases: Sequence[str] | None = None,
+        bases: Sequence[GpusByType] | None = None,
     ) -> list[Growing]:
         """Return elastic jobs as they may grow on GPUs of a type.
 
@@ -276,13 +295,13 @@ class Reductions:
         jobs, held
             Jobs, and the workers beyond base demand that they hold now.
         bases
-            Types of GPU that their base workers are on; None for the type that they grow on.
+            GPUs that their base workers hold; None where all of these are of the type that they grow on.
         """
         if not jobs:
             return []
         columns = view.columns(jobs)
         last = self._last.get(gpu_type)
-        bases = list(bases or [gpu_type] * len(jobs))
+        bases = list(bases or [()] * len(jobs))
         if last is None or last.jobs != jobs or last.bases != bases:
             last = self._last[gpu_type] = self._together(view, columns, gpu_type, bases)
         left_ns = columns.remaining_ns.astype(np.float64)
@@ -290,7 +309,9 @@ class Reductions:
         parts = [saved[part] for part in last.slices]
         return list(map(Growing, jobs, held, (left_ns * last.base).tolist(), last.gpus, parts))
 
-    def _together(self, view: ClusterView, columns: JobColumns, gpu_type: str, bases: list[str]) -> _Jobs:
+    def _together(
+        self, view: ClusterView, columns: JobColumns, gpu_type: str, bases: list[GpusByType]
+    ) -> _Jobs:
         jobs, models = columns.job.tolist(), columns.model.tolist()
         known = [
             self._of(view, job, model, gpu_type, base)
@@ -302,31 +323,36 @@ class Reductions:
         owner = np.arange(len(jobs)).repeat(sizes)
         return _Jobs(jobs, bases, [k.gpus for k in known], base, slices, saved, owner)
 
-    def _of(self, view: ClusterView, job: int, model: str, gpu_type: str, base_type: str) -> _Known:
-        key = (view.demand(job), model, gpu_type, base_type)
+    def _of(self, view: ClusterView, job: int, model: str, gpu_type: str, base: GpusByType) -> _Known:
+        key = (view.demand(job), model, gpu_type, base)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._ask(view, job, gpu_type, base_type)
+            known = self._known[key] = self._ask(view, job, gpu_type, base)
         return known
 
-    def _ask(self, view: ClusterView, job: int, gpu_type: str, base_type: str) -> _Known:
-        cluster, demand, at_gpus = view.cluster, view.demand(job), view.performance.at_gpus
-        counts = counts_from(demand, requested=self._requested)
-        there = int(cluster.gpus[cluster.of_type[gpu_type]].sum())
-        gpus = [demand.gpus_at(cluster.worth_of[gpu_type], count) for count in counts]
-        if base_type == gpu_type:
-            gpus = gpus[:1] + [count for count in gpus[1:] if count <= there]
-            times = at_gpus(job, gpus, cluster.type_sets[gpu_type])
-        else:
-            gpus = [count for count in gpus if count - gpus[0] <= there]
-            base = demand.gpus_at(cluster.worth_of[base_type], counts[0])
-            alone = at_gpus(job, [base], cluster.type_sets[base_type])
-            places = [_mixed(cluster, {base_type: base, gpu_type: count - gpus[0]}) for count in gpus[1:]]
-            times = np.append(alone, view.performance.alone([job] * len(places), places))
+    def _ask(self, view: ClusterView, job: int, gpu_type: str, base: GpusByType) -> _Known:
+        cluster, demand = view.cluster, view.demand(job)
+        counts, worth_of = counts_from(demand, requested=self._requested), cluster.worth_of
+        held = dict(base) or {gpu_type: demand.gpus_at(worth_of[gpu_type], counts[0])}
+        there = int(cluster.gpus[cluster.of_type[gpu_type]].sum()) - held.get(gpu_type, 0)
+        base_worth = sum(gpus * worth_of[kind] for kind, gpus in held.items())
+        steps = steps_on(demand, counts, base_worth, worth_of[gpu_type])
+        more = [gpus for gpus in steps[1:] if gpus <= there]
+        times = _times(view, job, held, gpu_type, more)
         column = view.columns([job])
         ratios = times * (float(column.iterations[0]) / float(column.ideal_ns[0]))
-        more = np.array(gpus, dtype=np.int64) - gpus[0]
-        return _Known(float(ratios[0]), more[1:], ratios[0] - ratios[1:])
+        return _Known(float(ratios[0]), np.array(more, dtype=np.int64), ratios[0] - ratios[1:])
+
+
+def _times(view: ClusterView, job: int, held: Mapping[str, int], gpu_type: str, more: list[int]) -> Ints:
+    """Return the iteration times of a job on what it holds by type, and on so many more of one type."""
+    cluster, performance = view.cluster, view.performance
+    if list(held) == [gpu_type]:
+        counts = [held[gpu_type] + gpus for gpus in [0, *more]]
+        return performance.at_gpus(job, counts, cluster.type_sets[gpu_type])
+    had = held.get(gpu_type, 0)
+    places = [_mixed(cluster, {**held, gpu_type: had + gpus}) for gpus in [0, *more]]
+    return performance.alone([job] * len(places), places)
 
 
 def _mixed(cluster: Cluster, gpus: Mapping[str, int]) -> Allocation:
