@@ -149,7 +149,7 @@ def test_a_worker_is_no_larger_than_the_machines_that_are_there():
 
 
 def test_a_worker_is_no_larger_than_the_machines_of_a_pool():
-    """C holds machine 0, of 16 GPUs, to the end; d ends at 51 s, and b starts on the loaned ones of 8 GPUs."""
+    """C holds machine 0, of 16 GPUs, to the end. D ends at 51 s: b starts on the loaned ones, of 8 GPUs."""
     cluster = sized((16, "training"), (8, "on_loan"), (8, "on_loan"))
     jobs = [job("c", 16, 1000), job("d", 16, 50, 1, step=8), job("b", 16, 10, 2, step=16)]
     result, _ = run_checked(jobs, cluster, Lyra(loaning=False))
