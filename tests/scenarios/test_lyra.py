@@ -7,6 +7,7 @@ import pytest
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, Start, Stop
+from artist.errors import StuckError
 from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
 from artist.policies.lyra import Lyra
@@ -256,6 +257,36 @@ def test_opportunistic_jobs_wait_for_loaned_machines():
     how = {"fungible_on": "loan", "order": "fifo", "skip": False, "scaling": "none"}
     _, places = run(jobs, pools(2, 1), **how)
     assert places == [(0, 0, {2: 8}), (2, 2, {0: 8}), (15, 1, {2: 2})]
+
+
+OPPORTUNISTIC = {
+    "fungible_on": "loan",
+    "order": "fifo",
+    "skip": False,
+    "scaling": "none",
+    "base": "requested",
+}
+
+
+def test_opportunistic_elastic_jobs_run_in_training_as_inelastic_ones():
+    """E, 8 of at most 16 GPUs, has the V100 to 50 s and no more; f, elastic too, waits; 16 T4 are idle.
+
+    B is fungible and not elastic: 4 T4 at once.
+    """
+    elastic = {"min_gpus": 4, "max_gpus": 16, "step": 4, **FUNGIBLE}
+    jobs = [job("e", 8, 50, **elastic), job("f", 4, 10, 1, **elastic), job("b", 2, 10, 2, **FUNGIBLE)]
+    _, places = run(jobs, pools(1, 2), **OPPORTUNISTIC)
+    assert places == [(0, 0, {0: 8}), (2, 2, {1: 4}), (50, 1, {0: 4})]
+
+
+def test_opportunistic_heterogeneous_jobs_keep_to_their_machines():
+    """V has 4 of 8 V100. X (worth 8) finds 8 T4 and may not take 4 V100 as well; e, elastic, no T4."""
+    filler = job("v", 4, 30, **V100)
+    elastic = {"min_gpus": 8, "max_gpus": 16, "step": 4}
+    _, places = run([filler, job("e", 8, 10, 1, **elastic, **EITHER)], pools(), **OPPORTUNISTIC)
+    assert places == [(0, 0, {0: 4}), (30, 1, {0: 8})]
+    with pytest.raises(StuckError):
+        run([filler, job("x", 8, 10, 1, **EITHER)], pools(), **OPPORTUNISTIC)
 
 
 # --- reduction
