@@ -130,19 +130,6 @@ def test_without_loaning_nothing_moves():
     assert seconds(result, "finish_ns") == [150, 50]
 
 
-def test_an_opportunistic_job_that_outlasts_every_loan_ends_the_run_with_an_error():
-    """Both machines are on loan for 300 s, from 0 s and from 1200 s on: 250 s of work fit, 350 s never do.
-
-    Two training machines are idle all the time, which a job that waits for loans does not use.
-    """
-    cluster, use = pools(2, 2), (0, 0, 1, 1, 0, 0, 1, 1)
-    how = {"fungible_on": "loan", "order": "fifo", "skip": False, "scaling": "none"}
-    result, *_ = run([job("a", 4, 250, fungible=True)], use, cluster, **how)
-    assert seconds(result, "finish_ns") == [250]
-    with pytest.raises(StuckError, match=r"(?s)1 jobs wait.*'a'.*asks for 4 GPUs"):
-        run([job("a", 4, 350, fungible=True)], use, cluster, **how)
-
-
 def sized(*machines):
     """Return machines of one type, each of (GPUs, pool)."""
     return Cluster([Machine(f"m{i}", 0, "box", n, pool=pool) for i, (n, pool) in enumerate(machines)])
@@ -163,8 +150,21 @@ def test_a_worker_is_no_larger_than_the_machines_that_are_there():
 
 
 def test_a_worker_is_no_larger_than_the_machines_of_a_pool():
-    """C holds machine 0, of 16 GPUs, to the end; d ends at 51 s, and b starts on the loaned ones of 8 GPUs."""
+    """C holds machine 0, of 16 GPUs, to the end. D ends at 51 s: b starts on the loaned ones, of 8 GPUs."""
     cluster = sized((16, "training"), (8, "on_loan"), (8, "on_loan"))
     jobs = [job("c", 16, 1000), job("d", 16, 50, 1, step=8), job("b", 16, 10, 2, step=16)]
     result, _ = run_checked(jobs, cluster, Lyra(loaning=False))
     assert seconds(result, "first_start_ns") == [0, 1, 51]
+
+
+def test_an_opportunistic_job_that_outlasts_every_loan_ends_the_run_with_an_error():
+    """Both machines are on loan for 300 s, from 0 s and from 1200 s on: 250 s of work fit, 350 s never do.
+
+    Two training machines are idle all the time, which a job that waits for loans does not use.
+    """
+    cluster, use = pools(2, 2), (0, 0, 1, 1, 0, 0, 1, 1)
+    how = {"fungible_on": "loan", "order": "fifo", "skip": False, "scaling": "none"}
+    result, *_ = run([job("a", 4, 250, fungible=True)], use, cluster, **how)
+    assert seconds(result, "finish_ns") == [250]
+    with pytest.raises(StuckError, match=r"(?s)1 jobs wait.*'a'.*asks for 4 GPUs"):
+        run([job("a", 4, 350, fungible=True)], use, cluster, **how)
