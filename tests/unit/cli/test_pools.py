@@ -45,8 +45,9 @@ def test_runs_of_one_pool_are_as_they_were(artist: Artist) -> None:
 
 def machines(training: str, inference: str) -> str:
     """Return the setting for a machine in each of two pools."""
-    kinds = (f"{{type: v100_8gpu, count: 1, pool: {training}}}", f"{{type: t4_8gpu, count: 1, pool: {inference}}}")
-    return f"cluster.machines=[{', '.join(kinds)}]"
+    kinds = (("v100_8gpu", training), ("t4_8gpu", inference))
+    listed = ", ".join(f"{{type: {kind}, count: 1, pool: {pool}}}" for kind, pool in kinds)
+    return f"cluster.machines=[{listed}]"
 
 
 @pytest.mark.parametrize("policy", ["fifo", "pollux"])
@@ -75,7 +76,7 @@ def test_a_cluster_without_pools_needs_none(artist: Artist) -> None:
         (
             "lyra",
             ("training", "Inference"),
-            ["in pool 'Inference' are not used; it knows pools training, inference, on_loan", "none is loaned"],
+            ["'Inference' are not used; it knows pools training, inference, on_loan", "none is loaned"],
         ),
         ("lyra", ("Training", "inference"), ["machines in pool 'Training' are for training"]),
         ("lyra", ("default", "inference"), []),
