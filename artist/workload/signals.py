@@ -5,6 +5,7 @@ The file is a CSV table, plain or gzipped, one row a time and one column a signa
     time_s     seconds from the start of the simulation, increasing
     any name   the value from that time on, until the next row
 
+A signal with the name of a pool is the share of its machines, from 0 to 1, that something but jobs uses.
 A policy sees `view.signals[name].up_to(time_ns)`, and never what lies ahead. What a perfect forecast tells it
 is a series of its own: at each time `NAME.next` has the value that NAME takes next; the last one stays.
 """
@@ -42,10 +43,20 @@ class Series:
     ----------
     times_ns, values
         From when on which value holds, shape (n,), in order of time; not to be written to.
+    source
+        Where each value stands, if it is of a file: the column with its file, and lines, shape (n,).
     """
 
     times_ns: Ints
     values: Floats
+    source: tuple[Path, str, Ints] | None = None
+
+    def place(self, number: int) -> str:
+        """Return where a value stands in a file; "" if it is of none."""
+        if self.source is None:
+            return ""
+        path, column, lines = self.source
+        return f"{path}, line {lines[number]}, {column}"
 
     def up_to(self, time_ns: int) -> tuple[Ints, Floats]:
         """Return times (n,) and values (n,) known at a time, the latest last."""
@@ -121,7 +132,7 @@ class FileSignals:
             values = to_numbers(table[name])
             _refuse(~np.isfinite(values), table, path, name, "not a number", "a finite number")
             values.flags.writeable = False
-            read[name] = Series(times_ns, values)
+            read[name] = Series(times_ns, values, (path, name, table.index.to_numpy()))
         for name in self.parameters.ahead:
             if name not in read or name + NEXT in read:
                 what = "no such signal" if name not in read else f"{name + NEXT} is in the file"

@@ -272,6 +272,9 @@ def test_the_series_needed_are_known_before_the_clock_starts():
     told = r"allowed: power as well: signals=file signals.path=FILE$"
     with pytest.raises(InputError, match=told):
         check_signals(mine, two_pools(), uses(0.5))
+    told = r"^signals, inference at 300 s: not a share\n *found '1.5'"
+    with pytest.raises(InputError, match=told):
+        check_signals(policy, two_pools(), uses(0.5, 1.5))
 
 
 def test_machines_go_back_while_no_job_is_there():
