@@ -36,7 +36,7 @@ class Pools:
     A pool of whose name there is a signal serves something else: the signal is the share of its machines that
     this uses. With N machines that begin in the pool it needs ceil(N x max(v, next v)) from one sample to the
     next, because use moves from v to the next v meanwhile; none before the first sample. It is short by what
-    it needs beyond the machines that are in the pool then.
+    it needs beyond the machines that are in the pool then and on which no job holds GPUs.
 
     Parameters
     ----------
@@ -71,6 +71,8 @@ class Pools:
         self._counts: dict[str, list[int]] = {}  # by pool: machines, GPUs, GPUs held
         self._row_ns = array("q")
         self._rows: dict[str, tuple[array[int], array[int], array[int]]] = {}  # of these counts
+        self._taken = dict.fromkeys(self._signals, 0)  # machines that are there with GPUs held, by pool
+        self._taken_rows = {name: array("q") for name in self._signals}
         self._reclaimed = {what: array("q") for what in RECLAIMED}  # totals by row
         self._open_ns = self._running_before = 0
         self._changed = True
@@ -113,6 +115,7 @@ class Pools:
                 self.columns[f"{pool}_{what}"] = np.array(column)[row]
         for what, totals in self._reclaimed.items():
             self.columns[f"reclaimed_{what}"] = np.array(totals)[row]
+        self._taken_then = {name: np.array(rows)[row] for name, rows in self._taken_rows.items()}
         for name, signal in self._signals.items():
             self._follow(name, *signal.up_to(_EVER))
 
@@ -182,8 +185,11 @@ class Pools:
         return allocation
 
     def _take(self, machine: int, gpus: int) -> None:
-        self._on[machine] += gpus
+        before = self._on[machine]
+        self._on[machine] = before + gpus
         self._counts[self._pool[machine]][2] += gpus
+        if not before or not before + gpus:
+            self._count_taken(machine, 1 if before + gpus else -1)
         self._changed = True
 
     def _move(self, event: MachineEvent) -> None:
@@ -209,7 +215,14 @@ class Pools:
         there = sign * self._present[machine]
         for i, amount in enumerate((there, there * gpus, sign * self._on[machine])):
             self._counts[pool][i] += amount
+        if self._on[machine]:
+            self._count_taken(machine, sign)
         self._changed = True
+
+    def _count_taken(self, machine: int, sign: int) -> None:
+        """Count a machine with jobs, if it is there, to its pool, or no longer."""
+        if self._pool[machine] in self._taken:
+            self._taken[self._pool[machine]] += sign * self._present[machine]
 
     def _close_instant(self) -> None:
         self.reclaims.close_instant(self._pool, self._running_before)
@@ -219,6 +232,8 @@ class Pools:
             for pool, rows in self._rows.items():
                 for column, count in zip(rows, self._counts[pool], strict=True):
                     column.append(count)
+            for name, rows_taken in self._taken_rows.items():
+                rows_taken.append(self._taken[name])
             for what, total in self.reclaims.counts.items():
                 self._reclaimed[what].append(total)
             self._changed = False
@@ -236,7 +251,8 @@ class Pools:
         self._own_use[name] = np.minimum(gpus * np.append([0.0], values)[at], idle)
 
     def _short(self, name: str) -> dict[str, Any]:
-        short = (self.columns[f"{name}_needed"] - self.columns[f"{name}_machines"])[:-1].clip(0)
+        available = self.columns[f"{name}_machines"] - self._taken_then[name]
+        short = (self.columns[f"{name}_needed"] - available)[:-1].clip(0)
         spans_ns = np.diff(self.times_ns)
         product = zip(short[short > 0].tolist(), spans_ns[short > 0].tolist(), strict=True)  # may pass 2^63
         server_ns = sum(machines * span_ns for machines, span_ns in product)

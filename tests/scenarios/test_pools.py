@@ -318,7 +318,7 @@ def test_means_are_over_instants_at_which_machines_had_to_be_cleared() -> None:
 def test_inference_uses_no_more_than_is_there() -> None:
     """Of 8 GPUs it wants 8 x 1, but 3 of 4 machines are lent, and c holds 1 GPU of the last: 1, for 10 s.
 
-    With what a and c hold 3 of 12 GPUs are in use; 3 machines are lacking for 20 s.
+    With what a and c hold 3 of 12 GPUs are in use; 3 machines are lent and c is on the fourth, for 20 s.
     """
     jobs = [job("a", 1, 20), job("c", 1, 20), job("b", 1, 1, at=10)]
     starts = {0: on((0, 1)), 1: on((5, 1))}
@@ -326,7 +326,40 @@ def test_inference_uses_no_more_than_is_there() -> None:
     summary = observed(jobs, script, use(1.0))[0].summary()
     assert summary["pools"]["combined"] == 3 / 12
     assert summary["pools"]["on_loan_held"] == 0
-    assert summary["inference_short"] == {"server_s": 60.0, "worst_servers": 3}
+    assert summary["inference_short"] == {"server_s": 80.0, "worst_servers": 4}
+
+
+def test_machines_with_jobs_are_not_there_for_the_pool_that_they_are_in() -> None:
+    """Inference needs 2 of m2 to m5, and 4 from 10 s on; no machine is lent.
+
+    a is on m2 and m3 until 30 s, b on m2 too from 5 to 15 s: 2 short from 10 s to 30 s.
+    At 12 s c takes a GPU of m4 and gives it back at 18 s: 3 short meanwhile. 2 x 20 + 1 x 6 = 46.
+    """
+    jobs = [job("a", 2, 30), job("b", 1, 10, at=5), job("c", 1, 6, at=12)]
+    script = {
+        0: [plans({0: on((2, 1), (3, 1))})],
+        5: [plans({1: on((2, 1))})],
+        12: [plans({2: on((4, 1))})],
+    }
+    pools, _, _ = observed(jobs, script, use(0.5, 0.5, 1.0))
+    assert pools.summary()["inference_short"] == {"server_s": 46, "worst_servers": 3}
+
+
+def test_a_machine_with_a_job_that_fails_or_is_lent_is_lacking_once() -> None:
+    """All 4 are needed until the end at 9 s, and 2 are lacking throughout: 18.
+
+    m5 has a until it fails at 4 s. m4 has b until it is lent at 6 s; it comes back, and b with it, at 8 s.
+    """
+    jobs = [job("a", 1, 10), job("b", 1, 10)]
+    script = {
+        0: [plans({0: on((5, 1)), 1: on((4, 1))})],
+        6: [plans({1: on((0, 1))}, lent(4))],
+        8: [plans(assigns=back(4)), plans({1: on((4, 1))})],
+    }
+    events = [CapacityEvent(4 * NS_PER_S, "fail", 5)]
+    stop = StopRule(time_ns=9 * NS_PER_S)
+    pools, _, _ = observed(jobs, script, use(1.0), capacity_events=events, stop=stop)
+    assert pools.summary()["inference_short"] == {"server_s": 18, "worst_servers": 2}
 
 
 def test_a_machine_that_fails_is_not_there() -> None:
