@@ -12,6 +12,7 @@
 The figures are in traces/generator_lyra.yaml; traces/README.md compares them with the published ones.
 """
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -32,6 +33,7 @@ from artist.workload.models import ModelRule
 from artist.workload.queueing import MACHINE_GPUS, fifo_waits_s, steer
 from artist.workload.table import check
 
+_log = logging.getLogger(__name__)
 _MODELS = (
     *("ResNet18", "ResNet50", "VGG11", "VGG16", "MobileNetV2"),
     *("BERT-large", "Transformer", "GNMT", "LSTM", "DeepSpeech"),
@@ -41,7 +43,7 @@ _DAY_S = 24 * _HOUR_S
 _ALIKE = 200  # jobs of similar run time whose GPUs are drawn evenly
 _MOST_SHARPNESS = 4.0
 _WIDEST = 16  # no job asks for more than this part of a cluster, or a machine
-_FAR = 0.1  # a mean waiting time this far from the one asked for is refused
+_FAR = 0.1  # a mean waiting time this far from the one asked for is another
 
 
 class RunTimeClass(Strict):
@@ -61,6 +63,8 @@ class LyraTable(Strict):
         Where the numbers come from.
     jobs, days, training_gpus
         Jobs in so many days on so many GPUs.
+    queueing_s
+        Mean waiting time in a strict FIFO queue that jobs are to have.
     start_weekday
         Day on which the trace begins, at midnight; 0 = Monday.
     quantiles, run_time_s
@@ -78,6 +82,7 @@ class LyraTable(Strict):
     jobs: PositiveInt
     days: PositiveFloat
     training_gpus: PositiveInt
+    queueing_s: PositiveFloat
     start_weekday: int = Field(ge=0, le=6)
     quantiles: tuple[NonNegativeFloat, ...]
     run_time_s: tuple[PositiveFloat, ...]
@@ -125,7 +130,8 @@ class LyraTrace:
         jobs
             Number of jobs; None for as many a GPU and a day as in the trace.
         queueing_s
-            Mean waiting time in a strict FIFO queue to aim at; None for what the table's rates give.
+            Mean waiting time in a strict FIFO queue: `preset` for the table's or, with a note, the
+            nearest that can be had; seconds, which are refused if they cannot; None for what the rates give.
         elastic
             Share of elastic jobs; None for the table's: 5 % of the jobs, large ones, 36 % of the GPU time.
         elastic_range
@@ -149,7 +155,7 @@ class LyraTrace:
         training_gpus: int = Field(default=3544, ge=MACHINE_GPUS)
         days: PositiveFloat = 15
         jobs: int | None = Field(default=None, ge=1, le=10_000_000)
-        queueing_s: PositiveFloat | None = 2480
+        queueing_s: PositiveFloat | Literal["preset"] | None = "preset"
         elastic: float | None = Field(default=None, ge=0, le=1)
         elastic_range: tuple[float, float] = (1.0, 2.0)
         elastic_worker_gpus: int = Field(default=2, ge=1, le=MACHINE_GPUS)
@@ -182,7 +188,7 @@ class LyraTrace:
         Raises
         ------
         InputError
-            If no arrivals have the mean waiting time.
+            If no arrivals have the mean waiting time that was set.
         """
         chosen = self.parameters
         known = read_lyra_table(self.input_files[0])
@@ -268,13 +274,30 @@ def draw_arrivals_s(
 
     if chosen.queueing_s is None:
         return sharpened(1.0)
-    sharpness, found_s = steer(mean_s, chosen.queueing_s, _MOST_SHARPNESS)
-    if abs(found_s - chosen.queueing_s) > _FAR * chosen.queueing_s:
-        allowed = f"about {found_s:.0f}, which is nearest, another number of jobs, or null"
-        raise InputError(
-            "cannot be had", where="workload.queueing_s", found=chosen.queueing_s, allowed=allowed
-        )
+    wanted_s = known.queueing_s if isinstance(chosen.queueing_s, str) else chosen.queueing_s
+    sharpness, found_s = steer(mean_s, wanted_s, _MOST_SHARPNESS)
+    if abs(found_s - wanted_s) > _FAR * wanted_s:
+        _tell_of_queueing(chosen, wanted_s, found_s)
     return sharpened(sharpness)
+
+
+def _tell_of_queueing(chosen: LyraTrace.Parameters, wanted_s: float, found_s: float) -> None:
+    """Note that the table's waiting time cannot be had; refuse one that was set.
+
+    Raises
+    ------
+    InputError
+        With the nearest that can be had.
+    """
+    if not isinstance(chosen.queueing_s, str):
+        nearest = f"about {found_s:.0f}, which is nearest, " if found_s >= 1 else ""
+        allowed = f"{nearest}another number of jobs, preset or null"
+        raise InputError("cannot be had", where="workload.queueing_s", found=wanted_s, allowed=allowed)
+    note = (
+        "jobs wait %.0f s on average in a strict FIFO queue, "
+        "nearest to the %.0f s of %s; see workload.queueing_s"
+    )
+    _log.info(note, found_s, wanted_s, chosen.preset, extra={"note": True})
 
 
 def dealt(work: np.ndarray, hands: int, random: np.random.Generator) -> np.ndarray:

@@ -77,10 +77,38 @@ def test_small_clusters_wait_as_long(seed: int) -> None:
     assert waits_s(made(seed=seed, queueing_s=None), 256).mean() != pytest.approx(2480, rel=0.1)
 
 
-def test_a_waiting_time_that_cannot_be_had_is_refused() -> None:
-    """30 jobs in 5 days on 256 GPUs hardly wait."""
-    with pytest.raises(InputError, match="queueing_s"):
-        made(jobs=30)
+def test_a_waiting_time_that_was_set_and_cannot_be_had_is_refused() -> None:
+    """30 jobs in 5 days on 256 GPUs hardly wait; 0 s, which is no setting, is not named as one."""
+    with pytest.raises(InputError, match="queueing_s") as refused:
+        made(jobs=30, queueing_s=2480)
+    assert "allowed: another number of jobs, preset or null" in str(refused.value)
+    with pytest.raises(InputError, match=r"allowed: about [1-9][0-9]*, which is nearest, another number of"):
+        made(queueing_s=1e7)
+
+
+def test_the_nearest_to_the_waiting_time_of_the_preset_is_taken(caplog: pytest.LogCaptureFixture) -> None:
+    """The jobs are made, and a note says how long they wait; none where that is near enough."""
+    with caplog.at_level("INFO"):
+        jobs = made(jobs=30)
+    assert (len(jobs), waits_s(jobs, 256).mean()) == (30, pytest.approx(0, abs=1))
+    (note,) = [record.getMessage() for record in caplog.records if getattr(record, "note", False)]
+    assert note.startswith("jobs wait 0 s on average in a strict FIFO queue, nearest to the 2480 s of lyra;")
+    caplog.clear()
+    made()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(("preset", "seconds"), [("lyra", 2480), ("lyra_testbed", 1532)])
+def test_the_waiting_time_of_a_preset_is_as_if_it_were_set(preset: str, seconds: int) -> None:
+    """On 256 GPUs, 440 or 4 machines, the same jobs come at the same times."""
+    sizes = (
+        [{"training_gpus": 32, "days": 1 / 3}]
+        if preset == "lyra_testbed"
+        else [SMALL, {"training_gpus": 440}]
+    )
+    for size in sizes:
+        chosen = LyraTrace(preset=preset, **size).table()
+        pd.testing.assert_frame_equal(chosen, LyraTrace(preset=preset, queueing_s=seconds, **size).table())
 
 
 def test_run_times_have_the_percentiles_of_the_table() -> None:
