@@ -20,7 +20,9 @@ Differs from the paper:
 
 - Its scheduler works in short intervals; here it is called on events.
 - `fungible_on: loan` is its Opportunistic scheduling: fungible jobs wait for machines that inference leaves
-  idle, and for no others.
+  idle, and for no others, also after a preemption; elastic ones start in the training pool, fungible or not.
+  A job that needs more of these machines for longer than they are ever idle cannot finish, and the run ends
+  with `StuckError` after the series does.
 - `base: requested` starts elastic jobs with all GPUs that they ask for (Gandiva, as the paper has it); with
   `scaling: none` they are as others are.
 """
@@ -139,7 +141,7 @@ class Lyra:
     def _left(self, job: int, held: Held) -> None:
         """Track a job that has finished or stopped."""
         if self._is_elastic(held.demand):
-            self._extra.leave(job, held)
+            self._extra.leave(job)
 
     def _wait(self, view: ClusterView, job: int) -> None:
         """Queue a job."""
@@ -164,14 +166,14 @@ class Lyra:
 
     def _kind(self, demand: Demand) -> str:
         """Return the queue for a demand."""
-        if demand.fungible and self.fungible_on == "loan":
+        if demand.fungible and not demand.elastic and self.fungible_on == "loan":
             return "loan"
         return "heterogeneous" if demand.fungible and demand.mixed_types else "any"
 
     def _preferred(self, demand: Demand) -> list[int]:
         """Return the sets of machines that a job may start on, the best one first."""
-        if self._kind(demand) == "loan":
-            return [self._grounds.loaned]
+        if demand.fungible and self.fungible_on == "loan":
+            return [self._grounds.training if demand.elastic else self._grounds.loaned]
         return self._grounds.preferred(demand, elastic=self._is_elastic(demand))
 
     # --- what to do

@@ -7,6 +7,7 @@ import pytest
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, Start, Stop
+from artist.errors import StuckError
 from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
 from artist.policies.lyra import Lyra
@@ -291,6 +292,13 @@ def test_a_heterogeneous_job_does_not_grow_on_gpus_worth_more_than_its_own():
     assert run(jobs, cluster)[1] == [(0, 0, {0: 8})]
 
 
+def test_a_heterogeneous_job_with_a_base_of_both_types_grows_on_loan():
+    """X: base 6, more than 8 T4 are worth, is on the 4 V100 left and 4 T4; then two workers, 4 T4."""
+    filler = job("v", 4, 30, **V100)
+    mixed = run([filler, job("x", 6, 50, 1, min_gpus=6, max_gpus=10, **EITHER)], pools())[1]
+    assert mixed[1] == (1, 1, {0: 4, 1: 8})
+
+
 def test_only_heterogeneous_jobs_mix_types():
     """4 V100 are left and 8 T4: together worth 8. X takes them all; a fungible job waits for 8 V100."""
     filler = job("v", 4, 30, **V100)
@@ -306,6 +314,36 @@ def test_opportunistic_jobs_wait_for_loaned_machines():
     how = {"fungible_on": "loan", "order": "fifo", "skip": False, "scaling": "none"}
     _, places = run(jobs, pools(2, 1), **how)
     assert places == [(0, 0, {2: 8}), (2, 2, {0: 8}), (15, 1, {2: 2})]
+
+
+OPPORTUNISTIC = {
+    "fungible_on": "loan",
+    "order": "fifo",
+    "skip": False,
+    "scaling": "none",
+    "base": "requested",
+}
+
+
+def test_opportunistic_elastic_jobs_run_in_training_as_inelastic_ones():
+    """E, 8 of at most 16 GPUs, has the V100 to 50 s and no more; f, elastic too, waits; 16 T4 are idle.
+
+    B is fungible and not elastic: 4 T4 at once.
+    """
+    elastic = {"min_gpus": 4, "max_gpus": 16, "step": 4, **FUNGIBLE}
+    jobs = [job("e", 8, 50, **elastic), job("f", 4, 10, 1, **elastic), job("b", 2, 10, 2, **FUNGIBLE)]
+    _, places = run(jobs, pools(1, 2), **OPPORTUNISTIC)
+    assert places == [(0, 0, {0: 8}), (2, 2, {1: 4}), (50, 1, {0: 4})]
+
+
+def test_opportunistic_heterogeneous_jobs_keep_to_their_machines():
+    """V has 4 of 8 V100. X (worth 8) finds 8 T4 and may not take 4 V100 as well; e, elastic, no T4."""
+    filler = job("v", 4, 30, **V100)
+    elastic = {"min_gpus": 8, "max_gpus": 16, "step": 4}
+    _, places = run([filler, job("e", 8, 10, 1, **elastic, **EITHER)], pools(), **OPPORTUNISTIC)
+    assert places == [(0, 0, {0: 4}), (30, 1, {0: 8})]
+    with pytest.raises(StuckError):
+        run([filler, job("x", 8, 10, 1, **EITHER)], pools(), **OPPORTUNISTIC)
 
 
 # --- reduction

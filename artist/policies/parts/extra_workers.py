@@ -13,17 +13,16 @@ Source: Lyra, sections 5.2 (phase two), 5.3 and 6.
 """
 
 from bisect import insort
-from collections.abc import Iterable, Mapping
-from math import ceil
+from collections.abc import Mapping
 
 from artist.core.cluster import Cluster
 from artist.core.job import Demand
 from artist.core.view import ClusterView
+from artist.policies.parts.base_demand import counts_from, steps_on
 from artist.policies.parts.grounds import Grounds
-from artist.policies.parts.scaling import Growing, Reductions, Scaling, counts_from
+from artist.policies.parts.reductions import GpusByType, Reductions
+from artist.policies.parts.scaling import Growing, Scaling
 from artist.policies.parts.workers import Held, Workers
-
-_TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 
 class ExtraWorkers:
@@ -44,7 +43,7 @@ class ExtraWorkers:
         self._reductions = Reductions(requested=requested)
         self._jobs: dict[str, list[int]] = {kind: [] for kind in cluster.type_sets}  # by the type they are on
         self._heterogeneous: list[int] = []
-        self._own: dict[int, str] = {}  # the type of the base workers of each job
+        self._bases: dict[int, GpusByType] = {}  # of base workers, by job
         self._grows_on: dict[int, str] = {}  # the type of the flexible workers of heterogeneous jobs
         self._seen: dict[str, object] = {}  # what the rule was asked about last, by type
         self._left = 0  # how many elastic jobs have gone
@@ -54,7 +53,8 @@ class ExtraWorkers:
     def enter(self, job: int) -> None:
         """Track an elastic job that has started on its base demand."""
         held = self._workers.jobs[job]
-        own = self._own[job] = self._type_of(held.base)
+        self._bases[job] = self._by_type_of(held.base)
+        own = self._own(job)
         if _is_heterogeneous(held.demand):
             insort(self._heterogeneous, job)
             self._grows_on[job] = own
@@ -63,11 +63,11 @@ class ExtraWorkers:
         held.steps = self._steps_on(held, own)
         self._workers.version += 1
 
-    def leave(self, job: int, held: Held) -> None:
-        """Track an elastic job that has finished or stopped, and what it held."""
-        own = self._own.pop(job)
+    def leave(self, job: int) -> None:
+        """Track an elastic job that has finished or stopped."""
         heterogeneous = self._grows_on.pop(job, None) is not None
-        (self._heterogeneous if heterogeneous else self._jobs[own]).remove(job)
+        (self._heterogeneous if heterogeneous else self._jobs[self._own(job)]).remove(job)
+        del self._bases[job]
         self._left += 1
 
     def divide(self, view: ClusterView, *, pending: bool) -> None:
@@ -90,7 +90,7 @@ class ExtraWorkers:
     def _ask(self, view: ClusterView, kind: str, jobs: list[int], capacity: int, *, pending: bool) -> None:
         """Ask the rule about the jobs of a type, and do as it says."""
         held = self._workers.jobs
-        bases = [self._own[job] for job in jobs] if self._heterogeneous else None
+        bases = [self._bases[job] for job in jobs] if self._heterogeneous else None
         growing = self._reductions.growing(view, kind, jobs, [held[job].extra for job in jobs], bases)
         extra = self._scaling.extra(capacity, growing, pending=pending)
         self._change(growing, extra, self._machines_of(kind))
@@ -139,7 +139,7 @@ class ExtraWorkers:
         left
             GPUs of each type that are left for it.
         """
-        held, own, worth_of = self._workers.jobs[job], self._own[job], self._cluster.worth_of
+        held, own, worth_of = self._workers.jobs[job], self._own(job), self._cluster.worth_of
         loaned, sets = self._grounds.loaned, self._cluster.type_sets
         kinds = [kind for kind in sets if sets[kind] & loaned and worth_of[kind] <= worth_of[own]]
         steps = {kind: self._steps_on(held, kind) for kind in [*kinds, own]}
@@ -150,10 +150,17 @@ class ExtraWorkers:
             self._workers.version += 1
         self._grows_on[job], held.steps = kind, steps[kind]
 
-    def _type_of(self, machines: Iterable[int]) -> str:
-        """Return the type that is worth least on some machines."""
-        kinds = (self._cluster.machines[machine] for machine in machines)
-        return min(kinds, key=lambda machine: machine.worth).gpu_type
+    def _own(self, job: int) -> str:
+        """Return the type of the base workers of a job, of several that which is worth least."""
+        return min((kind for kind, _ in self._bases[job]), key=self._cluster.worth_of.__getitem__)
+
+    def _by_type_of(self, base: Mapping[int, int]) -> GpusByType:
+        """Return the GPUs of each type, given GPUs by machine."""
+        gpus = dict[str, int]()
+        for machine, count in base.items():
+            kind = self._cluster.machines[machine].gpu_type
+            gpus[kind] = gpus.get(kind, 0) + count
+        return tuple(sorted(gpus.items()))
 
     def _steps_on(self, held: Held, kind: str) -> tuple[int, ...]:
         """Return the GPUs of a type that 0, 1, 2, ... extra workers take, once for jobs that are alike."""
@@ -165,22 +172,6 @@ class ExtraWorkers:
             counts = counts_from(held.demand, requested=self._requested)
             steps = self._steps[key] = steps_on(held.demand, counts, base_worth, worth)
         return steps
-
-
-def steps_on(demand: Demand, counts: range, base_worth: float, worth: float) -> tuple[int, ...]:
-    """Return the GPUs of a worth that 0, 1, 2, ... extra workers of an elastic job take.
-
-    Parameters
-    ----------
-    counts
-        GPUs from the base demand up, in those that the demand is given for.
-    base_worth
-        Worth of the GPUs that the base workers hold, together.
-    """
-    if not demand.fungible:
-        return tuple(count - counts[0] for count in counts)
-    needs = (count * demand.measured_worth - base_worth for count in counts)
-    return tuple(max(0, ceil(need / worth - _TOLERANCE)) for need in needs)
 
 
 def _most_worth(job: Growing) -> int:

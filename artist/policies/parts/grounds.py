@@ -139,7 +139,7 @@ class Grounds:
                     gpus = self._fit_all(demand, machines & usable, need)
                     if gpus is not None:
                         return gpus
-        return self._mixed(demand) if demand.mixed_types and self.loaned else None
+        return self._mixed(demand, reduce(or_, preferred)) if demand.mixed_types and self.loaned else None
 
     def _fit_all(self, demand: Demand, usable: int, need: int) -> dict[int, int] | None:
         """Place all workers on some machines, on no more of them than the job may span."""
@@ -164,11 +164,11 @@ class Grounds:
                 taken[machine] = taken.get(machine, 0) + gpus
         return taken, left
 
-    def _mixed(self, demand: Demand) -> dict[int, int] | None:
-        """Return GPUs of several types for a heterogeneous job, of the training pool first."""
+    def _mixed(self, demand: Demand, machines: int) -> dict[int, int] | None:
+        """Return GPUs of several types on some machines for a heterogeneous job, training pool first."""
         cluster, taken = self._cluster, dict[int, int]()
         worth_left = demand.gpus * demand.measured_worth
-        for pool in (self.training, self.loaned):
+        for pool in (self.training & machines, self.loaned & machines):
             for kind in demand.gpu_types or cluster.type_sets:
                 need = ceil(worth_left / cluster.worth_of[kind] - _TOLERANCE)
                 if need > 0:
