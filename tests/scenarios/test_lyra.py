@@ -174,6 +174,20 @@ def test_a_worker_that_fits_nowhere_is_not_had():
     assert trained(jobs, gpus=4, machines=3)[1][2:] == [(1, 2, {2: 4})]
 
 
+@pytest.mark.parametrize("scaling", ["knapsack", "marginal_gain", "idle"])
+def test_gpus_too_scattered_for_one_job_go_to_another(scaling):
+    """From 5 s on 2 GPUs are idle on machine 0 and 2 on 1: all 4 are meant for e, whose worker has 4.
+
+    It finds no room, and so f, which came later, has them as two workers of 2, beside the one that it has.
+    """
+    jobs = [job("a", 6, 99, step=6), job("c", 2, 5), job("b", 6, 99, step=6), job("d", 2, 5)]
+    jobs.append(job("e", 4, 900, min_gpus=4, max_gpus=8, step=4))
+    jobs.append(job("f", 2, 40, min_gpus=2, max_gpus=8, step=2))
+    placed = trained(jobs, machines=3, scaling=scaling, order="fifo")[1]
+    assert [place[2] for place in placed[:6]] == [{0: 6}, {0: 2}, {1: 6}, {1: 2}, {2: 4}, {2: 4}]
+    assert placed[6] == (5, 5, {0: 2, 1: 2, 2: 4})
+
+
 def test_gandiva_grows_only_while_no_job_waits():
     """E asks for 2 and has 4 at once, as all is idle. At 1 s b wants 8: while it waits e has 2."""
     jobs = [job("e", 2, 18, min_gpus=2, max_gpus=4, step=2), job("b", 8, 5, 1)]

@@ -2,8 +2,9 @@
 
 In plain words: idle GPUs and those of flexible workers are divided among elastic jobs by a rule
 (`artist.policies.parts.scaling`), for each type of GPU by itself, since a job grows on the type that it is
-on. Flexible workers of a job that keeps as many stay where they are. The rule is asked again only when the
-GPUs to divide, or the jobs, have changed.
+on. Flexible workers of a job that keeps as many stay where they are. Where there is no room for workers that
+a job should have, in pieces that are too small, the rule is asked once more about the others. It is asked
+again only when the GPUs to divide, or the jobs, have changed.
 
 A heterogeneous job grows on loaned GPUs if all the workers that it may have fit into what is idle or flexible
 there, beside those of others that grow there; else on the type of its base workers if they fit there. Where
@@ -93,12 +94,29 @@ class ExtraWorkers:
         bases = [self._bases[job] for job in jobs] if self._heterogeneous else None
         growing = self._reductions.growing(view, kind, jobs, [held[job].extra for job in jobs], bases)
         extra = self._scaling.extra(capacity, growing, pending=pending)
-        self._change(growing, extra, self._machines_of(kind))
+        machines = self._machines_of(kind)
+        if short := self._change(growing, extra, machines):
+            self._ask_others([job for job in growing if job.job not in short], machines, pending=pending)
         if all(held[job.job].extra == _most_worth(job) for job in growing):
             self._content[kind] = self._workers.version
 
-    def _change(self, jobs: list[Growing], extra: list[int], machines: int) -> None:
-        """Shrink jobs, then let others grow: those of the largest workers first."""
+    def _ask_others(self, jobs: list[Growing], machines: int, *, pending: bool) -> None:
+        """Let jobs grow on what is idle since there was no room for workers of others; none shrinks."""
+        held = self._workers.jobs
+        jobs = [job._replace(held=held[job.job].extra) for job in jobs]
+        capacity = self._grounds.free.buckets.total(machines)
+        capacity += sum(sum(held[job.job].flexible.values()) for job in jobs)
+        extra = self._scaling.extra(capacity, jobs, pending=pending)
+        self._change(jobs, [max(job.held, count) for job, count in zip(jobs, extra, strict=True)], machines)
+
+    def _change(self, jobs: list[Growing], extra: list[int], machines: int) -> set[int]:
+        """Shrink jobs, then let others grow: those of the largest workers first.
+
+        Returns
+        -------
+        set of int
+            Jobs for whose workers there was no room.
+        """
         wanted = [(job.job, count) for job, count in zip(jobs, extra, strict=True) if count != job.held]
         held = self._workers.jobs
         for job, count in wanted:
@@ -107,6 +125,7 @@ class ExtraWorkers:
         for job, count in sorted(wanted, key=lambda each: (-held[each[0]].demand.step, each[0])):
             if count > held[job].extra:
                 self._grounds.grow(job, count, machines)
+        return {job for job, count in wanted if held[job].extra < count}
 
     # --- which type
 
