@@ -20,7 +20,9 @@ Differs from the paper:
 
 - Its scheduler works in short intervals; here it is called on events.
 - `fungible_on: loan` is its Opportunistic scheduling: fungible jobs wait for machines that inference leaves
-  idle, and for no others; elastic ones start in the training pool, fungible or not.
+  idle, and for no others, also after a preemption; elastic ones start in the training pool, fungible or not.
+  A job that needs more of these machines for longer than they are ever idle cannot finish, and the run ends
+  with `StuckError` after the series does.
 - `base: requested` starts elastic jobs with all GPUs that they ask for (Gandiva, as the paper has it); with
   `scaling: none` they are as others are.
 """

@@ -10,7 +10,8 @@ from artist.engine.belief import Belief
 from artist.performance.effects.compute import Compute
 from artist.performance.estimates import Estimates
 from artist.performance.placed import PlacedPerformance
-from artist.policies.parts.scaling import SCALINGS, Reductions
+from artist.policies.parts.reductions import Reductions
+from artist.policies.parts.scaling import SCALINGS
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from netmodels.zero import ZeroModel
 

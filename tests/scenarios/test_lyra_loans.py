@@ -6,6 +6,7 @@ import pytest
 from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, MachineEvent, Start, Stop
 from artist.engine.overheads import Overheads
+from artist.errors import StuckError
 from artist.policies.lyra import Lyra
 from artist.testing.tiny import job, run_checked, seconds
 from artist.units import seconds_to_ns
@@ -127,3 +128,16 @@ def test_without_loaning_nothing_moves():
     result, events = run_checked(jobs, pools(), policy)
     assert not [event for event in events if isinstance(event, MachineEvent)]
     assert seconds(result, "finish_ns") == [150, 50]
+
+
+def test_an_opportunistic_job_that_outlasts_every_loan_ends_the_run_with_an_error():
+    """Both machines are on loan for 300 s, from 0 s and from 1200 s on: 250 s of work fit, 350 s never do.
+
+    Two training machines are idle all the time, which a job that waits for loans does not use.
+    """
+    cluster, use = pools(2, 2), (0, 0, 1, 1, 0, 0, 1, 1)
+    how = {"fungible_on": "loan", "order": "fifo", "skip": False, "scaling": "none"}
+    result, *_ = run([job("a", 4, 250, fungible=True)], use, cluster, **how)
+    assert seconds(result, "finish_ns") == [250]
+    with pytest.raises(StuckError, match=r"(?s)1 jobs wait.*'a'.*asks for 4 GPUs"):
+        run([job("a", 4, 350, fungible=True)], use, cluster, **how)

@@ -17,8 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from artist.core.cluster import Cluster
 from artist.core.job import Demand
 from artist.core.view import ClusterView
+from artist.policies.parts.base_demand import counts_from, steps_on
 from artist.policies.parts.grounds import Grounds
-from artist.policies.parts.scaling import GpusByType, Growing, Reductions, Scaling, counts_from, steps_on
+from artist.policies.parts.reductions import GpusByType, Reductions
+from artist.policies.parts.scaling import Growing, Scaling
 from artist.policies.parts.workers import Held, Workers
 
 
