@@ -31,8 +31,8 @@ def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal
         )
         raise InputError(what, where="signals", found=", ".join(signals) or "none", allowed=allowed)
     interval_s = getattr(policy, "interval_s", None)
-    for name in names if interval_s else ():
-        if name.endswith(NEXT):
+    for name in names:
+        if interval_s is not None and name.endswith(NEXT):
             _check_interval(interval_s, name, signals[name])
 
 
