@@ -233,6 +233,9 @@ class Signal(Protocol):
     def up_to(self, time_ns: int) -> tuple[Ints, Floats]:
         """Return times (n,) and values (n,) known at a time, never ahead."""
 
+    def ended(self, time_ns: int) -> bool:
+        """Return whether no value comes after a time; what comes, and when, is not told."""
+
 
 class ClusterView(Protocol):
     """The state of the cluster at one instant."""

@@ -13,8 +13,13 @@ back:
 3. machines that `artist.policies.parts.reclaiming` chooses of the others: the jobs that have base workers
    there are preempted.
 
-Loaned machines that are not there, or take no new work, stay where they are. While samples come
+Loaned machines that are not there, or take no new work, stay where they are. Until the last sample
 the policy is called at each step, even when nothing runs and no job is there.
+
+With the oracle inference is never short, as far as machines do not fail: from one sample to the next it uses
+no more than the larger of the two, and at each sample the policy is called, so that the times of samples
+must be multiples of `interval_s` (`artist.run.followed` refuses others). An interval longer than the time
+between samples would need more than the one sample that `inference.next` tells ahead.
 
 Source: Li et al., Lyra, EuroSys 2023, sections 4, 5.3 and 7.1.
 """
@@ -83,8 +88,7 @@ class Orchestrator:
         return more < 0 and self._take_back(-more, loaned, plan, workers)
 
     def _ask_again(self, view: ClusterView, plan: PlanBuilder) -> None:
-        sampled_ns = view.signals[USE].up_to(view.now_ns)[0]
-        if not len(sampled_ns) or view.now_ns - sampled_ns[-1] < self._step_ns:
+        if not view.signals[USE].ended(view.now_ns):
             plan.wake_at(view.now_ns + self._step_ns)
 
     def kept(self, view: ClusterView, machines: int) -> int:
