@@ -61,7 +61,8 @@ class Lender:
         for event in view.news:
             if isinstance(event, Finish) or (isinstance(event, Stop) and event.reason == "evicted"):
                 workers.end(event.job)
-        if self.orchestrator.act(view, plan, workers):
+        self.orchestrator.act(view, plan, workers)
+        if workers.stopped:
             self.preempting.append(view.now_ns / 1e9)
             plan.wake_at(view.now_ns)
         for number in workers.stopped:
