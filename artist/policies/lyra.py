@@ -11,8 +11,9 @@ every event:
    shortens the rest of all jobs together as much as can be (`artist.policies.parts.extra_workers`).
 
 Where workers go: `artist.policies.parts.grounds`. A job that is preempted because its machine goes back waits
-again, and may start elsewhere at the same instant. CPU-only jobs run in the training pool. In a cluster that
-has none of these pools all machines are for training.
+again, and may start elsewhere at the same instant. CPU-only jobs run in the training pool, or on loaned
+machines with GPUs of its types. Where no pool is named `training`, all machines but those of `inference` and
+`on_loan` are for training.
 
 Paper: Li et al., Lyra: Elastic Scheduling for Deep Learning Clusters, EuroSys 2023, sections 4 to 6.
 
@@ -125,10 +126,7 @@ class Lyra:
                 queue.make_room(self._may_fit)
         self._room_made = False
         if getattr(self._order, "ages", False):
-            for queue in self._queues.values():
-                queue.clear()
-            for job in view.waiting.job.tolist():
-                self._wait(view, job)
+            self._rank_again(view)
 
     def _begin(self, view: ClusterView) -> None:
         """Set up what needs to know the cluster."""
@@ -142,6 +140,20 @@ class Lyra:
         """Track a job that has finished or stopped."""
         if self._is_elastic(held.demand):
             self._extra.leave(job, held)
+
+    def _rank_again(self, view: ClusterView) -> None:
+        """Queue all that wait by their present keys: one look at those that start with what they ask for."""
+        for queue in self._queues.values():
+            queue.clear()
+        if not view.n_waiting:
+            return
+        jobs = view.waiting
+        for job, key in zip(jobs.job.tolist(), self._order.key(jobs), strict=True):
+            demand = view.demand(job)
+            if self._base_of(demand) is demand:
+                self._queues[self._kind(demand)].push(job, float(key), demand)
+            else:
+                self._wait(view, job)
 
     def _wait(self, view: ClusterView, job: int) -> None:
         """Queue a job."""

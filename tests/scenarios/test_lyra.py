@@ -323,3 +323,31 @@ def test_an_order_that_ages_is_asked_again():
     """At 100 s b has rho = (99 + 1000) / 1000, c (50 + 10) / 10: c goes first; on arrival both had 1."""
     jobs = [job("a", 8, 100), job("b", 8, 1000, 1), job("c", 8, 10, 50)]
     assert [place[:2] for place in trained(jobs, order="ftf")[1]] == [(0, 0), (100, 2), (110, 1)]
+
+
+class Shortest:
+    """An order of one's own that may age; it remembers how many jobs it was asked about at a time."""
+
+    ages = knows_durations = True
+
+    def __init__(self):
+        self.asked = []
+
+    def key(self, jobs):
+        self.asked.append(len(jobs))
+        return jobs.ideal_ns
+
+
+def test_an_order_that_ages_ranks_all_jobs_at_once():
+    """C comes at 2 s, when b waits: the order is asked about both together, and never about none."""
+    order = Shortest()
+    jobs = [job("a", 8, 10), job("b", 8, 30, 1), job("c", 8, 20, 2)]
+    assert [place[:2] for place in trained(jobs, order=order)[1]] == [(0, 0), (10, 2), (30, 1)]
+    assert sorted(set(order.asked)) == [1, 2]
+
+
+def test_an_order_that_ages_ranks_elastic_jobs_at_base_demand():
+    """As without ages: e asks for 8 GPUs for 30 s, and would take 120 s on its least; b takes 60."""
+    elastic = {"min_gpus": 2, "max_gpus": 8, "step": 2}
+    jobs = [job("a", 8, 10), job("e", 8, 30, 1, **elastic), job("b", 8, 60, 2)]
+    assert [place[:2] for place in trained(jobs, order=Shortest())[1]] == [(0, 0), (10, 2), (70, 1)]

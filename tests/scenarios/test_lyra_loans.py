@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from artist.core.cluster import Cluster, Machine
+from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, MachineEvent, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import StuckError
@@ -128,6 +128,33 @@ def test_without_loaning_nothing_moves():
     result, events = run_checked(jobs, pools(), policy)
     assert not [event for event in events if isinstance(event, MachineEvent)]
     assert seconds(result, "finish_ns") == [150, 50]
+
+
+def sized(*machines):
+    """Return machines of one type, each of (GPUs, pool)."""
+    return Cluster([Machine(f"m{i}", 0, "box", n, pool=pool) for i, (n, pool) in enumerate(machines)])
+
+
+def test_a_worker_is_no_larger_than_the_machines_that_are_there():
+    """A (16 GPUs, one worker) is on machine 2, b wants as much; at 50 s machine 2 fails for good.
+
+    Now 8 GPUs are the largest worker: b, 10 s, starts on machines 0 and 1, then a, which lost 50 of 100 s.
+    """
+    cluster = sized((8, "training"), (8, "training"), (16, "training"))
+    jobs = [job("a", 16, 100, step=16), job("b", 16, 10, 1, step=16)]
+    events = [CapacityEvent(seconds_to_ns(50), "fail", 2)]
+    policy = Lyra(loaning=False)
+    result, _ = run_checked(jobs, cluster, policy, overheads=LOSES_ALL, capacity_events=events)
+    assert seconds(result, "first_start_ns") == [0, 50]
+    assert seconds(result, "finish_ns") == [60 + 63 + 100, 60]
+
+
+def test_a_worker_is_no_larger_than_the_machines_of_a_pool():
+    """C holds machine 0, of 16 GPUs, to the end. D ends at 51 s: b starts on the loaned ones, of 8 GPUs."""
+    cluster = sized((16, "training"), (8, "on_loan"), (8, "on_loan"))
+    jobs = [job("c", 16, 1000), job("d", 16, 50, 1, step=8), job("b", 16, 10, 2, step=16)]
+    result, _ = run_checked(jobs, cluster, Lyra(loaning=False))
+    assert seconds(result, "first_start_ns") == [0, 1, 51]
 
 
 def test_an_opportunistic_job_that_outlasts_every_loan_ends_the_run_with_an_error():

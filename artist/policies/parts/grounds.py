@@ -113,13 +113,14 @@ class Grounds:
         """Return whether there could be room, at a glance: False is certain."""
         if not demand.gpus or (demand.fungible and demand.mixed_types):
             return True
-        loose, machines = self._workers.loose, reduce(or_, preferred)
-        sets = loose.sets
+        loose, sizes = self._workers.loose, self._cluster.size_sets
+        there = reduce(or_, loose.sets)
         for usable, need in self._ways_of(demand):
-            found = usable & machines
-            worker = min(demand.step, need, largest_of(self._cluster.size_sets, found))
-            if any(there & found for there in sets[worker:]) and loose.total(found) >= need:
-                return True
+            for machines in preferred:
+                found = usable & machines & there
+                worker = min(demand.step, need, largest_of(sizes, found))
+                if any(some & found for some in loose.sets[worker:]) and loose.total(found) >= need:
+                    return True
         return False
 
     def _ways_of(self, demand: Demand) -> list[tuple[int, int]]:

@@ -115,6 +115,8 @@ def _marginal_gain(capacity: int, jobs: Sequence[Growing], pending: bool) -> lis
 
 def _gains_per_gpu(job: Growing) -> list[float]:
     """Return the throughput that each worker adds, over that at base demand, for each of its GPUs."""
+    if not job.base_ns:
+        return [0.0] * len(job.gpus)
     throughput = job.base_ns / (job.base_ns - job.reduction_ns)
     more_gpus = np.maximum(np.diff(job.gpus, prepend=0), 1)
     gains: list[float] = (np.diff(throughput, prepend=1.0) / more_gpus).tolist()
@@ -166,12 +168,12 @@ class OwnScaling:
         if len(found) != len(jobs):
             raise self._wrong(f"{len(found)} numbers for {len(jobs)} jobs")
         for job, count in zip(jobs, found, strict=True):
-            if not (isinstance(count, int) and 0 <= count <= len(job.gpus)):
+            if not (isinstance(count, int | np.integer) and 0 <= count <= len(job.gpus)):
                 raise self._wrong(f"{count!r} workers for job {job.job}, 0 to {len(job.gpus)} are allowed")
         gpus = sum(int(job.gpus[count - 1]) for job, count in zip(jobs, found, strict=True) if count)
         if gpus > capacity:
             raise self._wrong(f"workers of {gpus} GPUs, {capacity} are there")
-        return found
+        return [int(count) for count in found]
 
     def _wrong(self, what: str) -> PlanError:
         return PlanError(f"scaling {class_name(self._scaling)}: extra returned {what}")
