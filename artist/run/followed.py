@@ -35,8 +35,8 @@ def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal
         if name in getattr(policy, "shares", ()):
             _check_shares(name, signals[name])
     interval_s = getattr(policy, "interval_s", None)
-    for name in names if interval_s else ():
-        if name.endswith(NEXT):
+    for name in names:
+        if interval_s is not None and name.endswith(NEXT):
             _check_interval(interval_s, name, signals[name])
 
 
