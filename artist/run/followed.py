@@ -1,4 +1,4 @@
-"""The series that a policy follows are there, and it is called in time, or the run does not start."""
+"""The series that a policy follows are there and make sense, and it is called in time, or no run starts."""
 
 from collections.abc import Mapping
 
@@ -15,11 +15,12 @@ def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal
     """Refuse a run in which a series is missing that the policy says it `follows`, or is followed too late.
 
     A series `NAME.next` tells one value ahead: a policy that has an interval must be called at each value.
+    Those that the policy names as `shares` have values from 0 to 1.
 
     Raises
     ------
     InputError
-        Naming the series that are missing, or the interval.
+        Naming the series that are missing, the value, or the interval.
     """
     follows = getattr(policy, "follows", None)
     names = list(follows(cluster)) if callable(follows) else []
@@ -30,10 +31,22 @@ def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal
             f"{', '.join(missing)} as well: another file of the group, or signals=file signals.path=FILE"
         )
         raise InputError(what, where="signals", found=", ".join(signals) or "none", allowed=allowed)
+    for name in names:
+        if name in getattr(policy, "shares", ()):
+            _check_shares(name, signals[name])
     interval_s = getattr(policy, "interval_s", None)
     for name in names:
         if interval_s is not None and name.endswith(NEXT):
             _check_interval(interval_s, name, signals[name])
+
+
+def _check_shares(name: str, signal: Signal) -> None:
+    times_ns, values = signal.up_to(_EVER)
+    wrong = ~((values >= 0) & (values <= 1))
+    if wrong.any():
+        at = ns_to_seconds(int(times_ns[wrong][0]))
+        found = float(values[wrong][0])
+        raise InputError(f"no share at {at:g} s", where=f"signals, {name}", found=found, allowed="0 to 1")
 
 
 def _check_interval(interval_s: float, name: str, signal: Signal) -> None:

@@ -61,7 +61,8 @@ class Lender:
         for event in view.news:
             if isinstance(event, Finish) or (isinstance(event, Stop) and event.reason == "evicted"):
                 workers.end(event.job)
-        if self.orchestrator.act(view, plan, workers):
+        self.orchestrator.act(view, plan, workers)
+        if workers.stopped:
             self.preempting.append(view.now_ns / 1e9)
             plan.wake_at(view.now_ns)
         for number in workers.stopped:
@@ -312,3 +313,20 @@ def test_machines_go_back_while_no_job_is_there():
     result, moved, _, _ = run(Lender(), jobs, uses(0, 0, 0, 1))
     assert moved[10:] == [(600, m, INFERENCE) for m in range(2, 12)]
     assert seconds(result, "finish_ns") == [10, 3010]
+
+
+@pytest.mark.parametrize("value", [65, 1.001, -0.1])
+def test_a_use_that_is_no_share_is_refused_before_the_clock_starts(value):
+    """As in a file in percent; a share later than the first, at 600 s. Series of another policy may be so."""
+    told = rf"^signals, inference: no share at 600 s.*\n *found {float(value)}; allowed: 0 to 1"
+    with pytest.raises(InputError, match=told):
+        check_signals(Lyra(predictor="autoregressive"), two_pools(), uses(1, 0, value))
+    check_signals(Lyra(), two_pools(), uses(1, 0, 1))
+    check_signals(SimpleNamespace(follows=lambda cluster: ["inference"]), two_pools(), uses(1, 0, value))
+
+
+def test_what_the_oracle_reads_is_a_share_too():
+    """The series ahead may come from a file: 65 at 0 s."""
+    signals = uses(1, 1) | {"inference.next": uses(65)["inference"]}
+    with pytest.raises(InputError, match=r"^signals, inference.next: no share at 0 s"):
+        check_signals(Lyra(), two_pools(), signals)
