@@ -140,7 +140,7 @@ class Lyra:
     def _left(self, job: int, held: Held) -> None:
         """Track a job that has finished or stopped."""
         if self._is_elastic(held.demand):
-            self._extra.leave(job, held)
+            self._extra.leave(job)
 
     def _rank_again(self, view: ClusterView) -> None:
         """Queue all that wait by their present keys: one look at those that start with what they ask for."""
