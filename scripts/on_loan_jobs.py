@@ -1,7 +1,7 @@
 """Jobs that ran on loaned machines, against the same jobs under a baseline: Table 7 of the Lyra paper.
 
-    artist experiment=lyra_table5 hydra/launcher=joblib
-    python scripts/on_loan_jobs.py runs/sweeps/lyra_table5
+    artist experiment=lyra_loaning hydra/launcher=joblib
+    python scripts/on_loan_jobs.py runs/sweeps/lyra_loaning
 
 prints a row a policy that took loans: how many of its jobs were on a loaned machine at some time, and their
 queueing and completion times under the baseline and under the policy, job by job the same. A mean over

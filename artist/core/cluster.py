@@ -195,6 +195,11 @@ class Cluster:
         return sets
 
     @cached_property
+    def gpus_of(self) -> dict[str, int]:
+        """GPUs by GPU type."""
+        return {kind: int(self.gpus[there].sum()) for kind, there in self.of_type.items()}
+
+    @cached_property
     def machines_of(self) -> list[npt.NDArray[np.int64]]:
         """Machine numbers by rack."""
         return [np.flatnonzero(self.rack == rack) for rack in range(self.n_racks)]

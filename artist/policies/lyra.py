@@ -11,8 +11,9 @@ every event:
    shortens the rest of all jobs together as much as can be (`artist.policies.parts.extra_workers`).
 
 Where workers go: `artist.policies.parts.grounds`. A job that is preempted because its machine goes back waits
-again, and may start elsewhere at the same instant. CPU-only jobs run in the training pool. In a cluster that
-has none of these pools all machines are for training.
+again, and may start elsewhere at the same instant. CPU-only jobs run in the training pool, or on loaned
+machines with GPUs of its types. Where no pool is named `training`, all machines but those of `inference` and
+`on_loan` are for training.
 
 Paper: Li et al., Lyra: Elastic Scheduling for Deep Learning Clusters, EuroSys 2023, sections 4 to 6.
 
@@ -20,7 +21,9 @@ Differs from the paper:
 
 - Its scheduler works in short intervals; here it is called on events.
 - `fungible_on: loan` is its Opportunistic scheduling: fungible jobs wait for machines that inference leaves
-  idle, and for no others.
+  idle, and for no others, also after a preemption; elastic ones start in the training pool, fungible or not.
+  A job that needs more of these machines for longer than they are ever idle cannot finish, and the run ends
+  with `StuckError` after the series does.
 - `base: requested` starts elastic jobs with all GPUs that they ask for (Gandiva, as the paper has it); with
   `scaling: none` they are as others are.
 """
@@ -123,10 +126,7 @@ class Lyra:
                 queue.make_room(self._may_fit)
         self._room_made = False
         if getattr(self._order, "ages", False):
-            for queue in self._queues.values():
-                queue.clear()
-            for job in view.waiting.job.tolist():
-                self._wait(view, job)
+            self._rank_again(view)
 
     def _begin(self, view: ClusterView) -> None:
         """Set up what needs to know the cluster."""
@@ -140,6 +140,20 @@ class Lyra:
         """Track a job that has finished or stopped."""
         if self._is_elastic(held.demand):
             self._extra.leave(job, held)
+
+    def _rank_again(self, view: ClusterView) -> None:
+        """Queue all that wait by their present keys: one look at those that start with what they ask for."""
+        for queue in self._queues.values():
+            queue.clear()
+        if not view.n_waiting:
+            return
+        jobs = view.waiting
+        for job, key in zip(jobs.job.tolist(), self._order.key(jobs), strict=True):
+            demand = view.demand(job)
+            if self._base_of(demand) is demand:
+                self._queues[self._kind(demand)].push(job, float(key), demand)
+            else:
+                self._wait(view, job)
 
     def _wait(self, view: ClusterView, job: int) -> None:
         """Queue a job."""
@@ -164,14 +178,14 @@ class Lyra:
 
     def _kind(self, demand: Demand) -> str:
         """Return the queue for a demand."""
-        if demand.fungible and self.fungible_on == "loan":
+        if demand.fungible and not demand.elastic and self.fungible_on == "loan":
             return "loan"
         return "heterogeneous" if demand.fungible and demand.mixed_types else "any"
 
     def _preferred(self, demand: Demand) -> list[int]:
         """Return the sets of machines that a job may start on, the best one first."""
-        if self._kind(demand) == "loan":
-            return [self._grounds.loaned]
+        if demand.fungible and self.fungible_on == "loan":
+            return [self._grounds.training if demand.elastic else self._grounds.loaned]
         return self._grounds.preferred(demand, elastic=self._is_elastic(demand))
 
     # --- what to do

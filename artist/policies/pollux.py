@@ -27,7 +27,6 @@ Differs from the paper:
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +40,7 @@ from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
+from artist.policies.parts.base_demand import base_of
 from artist.policies.parts.genetic import Genetic
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
@@ -152,7 +152,7 @@ class Pollux:
         """Return the first GPU type of which some machines have enough for a job, free or not, or None."""
         key = (demand, among)
         if key not in self._types:
-            least, sets = base_demand(demand).gpus, cluster.type_sets
+            least, sets = base_of(demand).gpus, cluster.type_sets
             able = (
                 kind
                 for kind in demand.gpu_types or sets
@@ -196,7 +196,7 @@ class Pollux:
         for place, (each, gpus) in enumerate(zip(candidates, wanted, strict=True)):
             if each.held is not None or not gpus:
                 continue
-            demand = base_demand(now.view.demand(each.job))
+            demand = base_of(now.view.demand(each.job))
             if demand not in refused:
                 held[place] = allocation = self._placer.place(now.free, demand, now.among)
                 if allocation is None:
@@ -246,13 +246,6 @@ class Pollux:
         after = fill or held
         now.free.take(after)
         return after
-
-
-def base_demand(demand: Demand) -> Demand:
-    """Return the demand for the fewest GPUs of an elastic job, and no other number."""
-    if not demand.elastic:
-        return demand
-    return replace(demand, gpus=demand.min_gpus, min_gpus=0, max_gpus=0)
 
 
 def _gpus_of(cluster: Cluster, machines: int) -> int:

@@ -12,7 +12,8 @@ from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
 from artist.core.view import Signal
-from artist.recording.reclaims import RETURNED, Reclaims
+from artist.recording.names import RECLAIMED
+from artist.recording.reclaims import Reclaims
 from artist.units import NS_PER_S
 
 Ints = npt.NDArray[np.int64]
@@ -70,7 +71,7 @@ class Pools:
         self._counts: dict[str, list[int]] = {}  # by pool: machines, GPUs, GPUs held
         self._row_ns = array("q")
         self._rows: dict[str, tuple[array[int], array[int], array[int]]] = {}  # of these counts
-        self._reclaimed = {what: array("q") for what in RETURNED}  # totals by row
+        self._reclaimed = {what: array("q") for what in RECLAIMED}  # totals by row
         self._open_ns = self._running_before = 0
         self._changed = True
         self.on_loan_ns = array("q", bytes(8 * len(jobs)))

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from artist.core.cluster import Allocation, Cluster
+from artist.recording.names import RECLAIMED
 
-_HOW = ("idle", "flexible", "preempting")
-RETURNED = (*_HOW, "preempted_jobs")
+_HOW = RECLAIMED[:3]
 
 
 class Reclaims:
@@ -23,7 +23,7 @@ class Reclaims:
     Attributes
     ----------
     counts
-        Machines that came back so far, by how they were cleared, and preempted jobs; the keys are RETURNED.
+        Machines that came back so far, by how they were cleared, and preempted jobs; the keys are RECLAIMED.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -34,7 +34,7 @@ class Reclaims:
         self._preempted: dict[int, None] = {}
         self._pool_before: dict[int, str] = {}  # by machine that changed its pool
         self._collateral_gpus = self._returned_gpus = 0
-        self.counts = dict.fromkeys(RETURNED, 0)
+        self.counts = dict.fromkeys(RECLAIMED, 0)
         self._of_running: list[float] = []  # a number for each instant at which a machine had to be cleared
         self._flexible_met: list[float] = []
 

@@ -10,7 +10,8 @@ from artist.engine.belief import Belief
 from artist.performance.effects.compute import Compute
 from artist.performance.estimates import Estimates
 from artist.performance.placed import PlacedPerformance
-from artist.policies.parts.scaling import SCALINGS, Reductions
+from artist.policies.parts.reductions import Reductions
+from artist.policies.parts.scaling import SCALINGS
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from netmodels.zero import ZeroModel
 
@@ -161,7 +162,7 @@ def test_flexible_workers_may_be_of_another_type(efficiency, saved_s):
     elastic = job("a", 2, 100, min_gpus=2, max_gpus=4, mixed_types=True, **ON_V100)
     performance = linear(mixed_types="sum", mixed_efficiency=efficiency)
     (found,), _ = believed(
-        [elastic], Cluster(BOTH), gpu_types=("T4",), bases=[["V100"]], performance=performance
+        [elastic], Cluster(BOTH), gpu_types=("T4",), bases=[[(("V100", 2),)]], performance=performance
     )
     assert (reductions_s(found), found[0].gpus.tolist(), found[0].base_ns) == ([saved_s], [2, 4], 100e9)
     assert SCALINGS["knapsack"].extra(3, found, pending=False) == [int(efficiency == 1)]
@@ -172,11 +173,25 @@ def test_types_of_base_workers_are_told_apart():
     """100 s on 2 V100, 150 s on 4 T4, of two jobs that are alike; and the other way round asked again."""
     elastic = [job(name, 2, 100, min_gpus=2, max_gpus=3, mixed_types=True, **ON_V100) for name in "ab"]
     cluster = Cluster([BOTH[0], replace(BOTH[0], name="w"), *T4.machines])
-    bases = [["V100", "T4"], ["T4", "V100"]]
+    on_v100, on_t4 = (("V100", 2),), (("T4", 4),)
+    bases = [[on_v100, on_t4], [on_t4, on_v100]]
     performance = linear(mixed_types="sum")
     found, _ = believed(elastic, cluster, gpu_types=("T4", "T4"), bases=bases, performance=performance)
     assert [[g.base_ns / 1e9 for g in jobs] for jobs in found] == [[100, 150], [150, 100]]
     assert [reductions_s(jobs) for jobs in found] == [[[25], [50]], [[50], [25]]]  # 150 to 100 s on 6 T4
+
+
+def test_base_workers_may_be_of_two_types():
+    """100 s on 6 V100; 4 V100 and 4 T4 do as much as 4 + 4/3: 112.5 s; 2 T4 more: 100 s; 4 more: 90 s.
+
+    The base alone would be 12 T4 of 8; 4 of these are left to grow on, two workers, not four.
+    """
+    elastic = job("a", 6, 100, min_gpus=6, max_gpus=10, mixed_types=True, **ON_V100)
+    cluster = Cluster([BOTH[0], replace(T4.machines[0], gpus=8)])
+    bases, performance = [[(("T4", 4), ("V100", 4))]], linear(mixed_types="sum")
+    (found,), _ = believed([elastic], cluster, gpu_types=("T4",), bases=bases, performance=performance)
+    assert (reductions_s(found), found[0].base_ns) == ([[12.5, 22.5]], 112.5e9)
+    assert found[0].gpus.tolist() == [2, 4]
 
 
 def test_flexible_workers_of_another_type_are_on_machines_that_have_them():
@@ -187,7 +202,7 @@ def test_flexible_workers_of_another_type_are_on_machines_that_have_them():
     cluster = Cluster([BOTH[0], *(replace(T4.machines[0], name=name, gpus=2) for name in "tu")])
     elastic = [job("a", 2, 100, min_gpus=2, max_gpus=6, mixed_types=True, **ON_V100)]
     spread = PlainPerformance(lambda spec, held: len(held.slices))
-    found, _ = believed(elastic, cluster, gpu_types=("T4",), bases=[["V100"]], performance=spread)
+    found, _ = believed(elastic, cluster, gpu_types=("T4",), bases=[[(("V100", 2),)]], performance=spread)
     assert (reductions_s(found[0]), found[0][0].gpus.tolist()) == ([[0, 0]], [2, 4])
 
 

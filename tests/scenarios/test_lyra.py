@@ -7,6 +7,7 @@ import pytest
 
 from artist.core.cluster import Cluster, Machine
 from artist.core.events import Change, Start, Stop
+from artist.errors import StuckError
 from artist.performance.effects.compute import Compute
 from artist.performance.placed import PlacedPerformance
 from artist.policies.lyra import Lyra
@@ -234,6 +235,13 @@ def test_a_heterogeneous_job_has_its_base_in_training_and_grows_on_loan():
     assert run(jobs, pools(1, 2))[1] == [(0, 0, {0: 4, 1: 8})]
 
 
+def test_a_heterogeneous_job_with_a_base_of_both_types_grows_on_loan():
+    """X: base 6, more than 8 T4 are worth, is on the 4 V100 left and 4 T4; then two workers, 4 T4."""
+    filler = job("v", 4, 30, **V100)
+    mixed = run([filler, job("x", 6, 50, 1, min_gpus=6, max_gpus=10, **EITHER)], pools())[1]
+    assert mixed[1] == (1, 1, {0: 4, 1: 8})
+
+
 def test_only_heterogeneous_jobs_mix_types():
     """4 V100 are left and 8 T4: together worth 8. X takes them all; a fungible job waits for 8 V100."""
     filler = job("v", 4, 30, **V100)
@@ -249,6 +257,36 @@ def test_opportunistic_jobs_wait_for_loaned_machines():
     how = {"fungible_on": "loan", "order": "fifo", "skip": False, "scaling": "none"}
     _, places = run(jobs, pools(2, 1), **how)
     assert places == [(0, 0, {2: 8}), (2, 2, {0: 8}), (15, 1, {2: 2})]
+
+
+OPPORTUNISTIC = {
+    "fungible_on": "loan",
+    "order": "fifo",
+    "skip": False,
+    "scaling": "none",
+    "base": "requested",
+}
+
+
+def test_opportunistic_elastic_jobs_run_in_training_as_inelastic_ones():
+    """E, 8 of at most 16 GPUs, has the V100 to 50 s and no more; f, elastic too, waits; 16 T4 are idle.
+
+    B is fungible and not elastic: 4 T4 at once.
+    """
+    elastic = {"min_gpus": 4, "max_gpus": 16, "step": 4, **FUNGIBLE}
+    jobs = [job("e", 8, 50, **elastic), job("f", 4, 10, 1, **elastic), job("b", 2, 10, 2, **FUNGIBLE)]
+    _, places = run(jobs, pools(1, 2), **OPPORTUNISTIC)
+    assert places == [(0, 0, {0: 8}), (2, 2, {1: 4}), (50, 1, {0: 4})]
+
+
+def test_opportunistic_heterogeneous_jobs_keep_to_their_machines():
+    """V has 4 of 8 V100. X (worth 8) finds 8 T4 and may not take 4 V100 as well; e, elastic, no T4."""
+    filler = job("v", 4, 30, **V100)
+    elastic = {"min_gpus": 8, "max_gpus": 16, "step": 4}
+    _, places = run([filler, job("e", 8, 10, 1, **elastic, **EITHER)], pools(), **OPPORTUNISTIC)
+    assert places == [(0, 0, {0: 4}), (30, 1, {0: 8})]
+    with pytest.raises(StuckError):
+        run([filler, job("x", 8, 10, 1, **EITHER)], pools(), **OPPORTUNISTIC)
 
 
 # --- reduction
@@ -285,3 +323,31 @@ def test_an_order_that_ages_is_asked_again():
     """At 100 s b has rho = (99 + 1000) / 1000, c (50 + 10) / 10: c goes first; on arrival both had 1."""
     jobs = [job("a", 8, 100), job("b", 8, 1000, 1), job("c", 8, 10, 50)]
     assert [place[:2] for place in trained(jobs, order="ftf")[1]] == [(0, 0), (100, 2), (110, 1)]
+
+
+class Shortest:
+    """An order of one's own that may age; it remembers how many jobs it was asked about at a time."""
+
+    ages = knows_durations = True
+
+    def __init__(self):
+        self.asked = []
+
+    def key(self, jobs):
+        self.asked.append(len(jobs))
+        return jobs.ideal_ns
+
+
+def test_an_order_that_ages_ranks_all_jobs_at_once():
+    """C comes at 2 s, when b waits: the order is asked about both together, and never about none."""
+    order = Shortest()
+    jobs = [job("a", 8, 10), job("b", 8, 30, 1), job("c", 8, 20, 2)]
+    assert [place[:2] for place in trained(jobs, order=order)[1]] == [(0, 0), (10, 2), (30, 1)]
+    assert sorted(set(order.asked)) == [1, 2]
+
+
+def test_an_order_that_ages_ranks_elastic_jobs_at_base_demand():
+    """As without ages: e asks for 8 GPUs for 30 s, and would take 120 s on its least; b takes 60."""
+    elastic = {"min_gpus": 2, "max_gpus": 8, "step": 2}
+    jobs = [job("a", 8, 10), job("e", 8, 30, 1, **elastic), job("b", 8, 60, 2)]
+    assert [place[:2] for place in trained(jobs, order=Shortest())[1]] == [(0, 0), (10, 2), (70, 1)]

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from artist.core.cluster import Cluster, Machine
+from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, MachineEvent, Start, Stop
 from artist.engine.overheads import Overheads
+from artist.errors import StuckError
 from artist.policies.lyra import Lyra
 from artist.testing.tiny import job, run_checked, seconds
 from artist.units import seconds_to_ns
@@ -127,3 +128,43 @@ def test_without_loaning_nothing_moves():
     result, events = run_checked(jobs, pools(), policy)
     assert not [event for event in events if isinstance(event, MachineEvent)]
     assert seconds(result, "finish_ns") == [150, 50]
+
+
+def sized(*machines):
+    """Return machines of one type, each of (GPUs, pool)."""
+    return Cluster([Machine(f"m{i}", 0, "box", n, pool=pool) for i, (n, pool) in enumerate(machines)])
+
+
+def test_a_worker_is_no_larger_than_the_machines_that_are_there():
+    """A (16 GPUs, one worker) is on machine 2, b wants as much; at 50 s machine 2 fails for good.
+
+    Now 8 GPUs are the largest worker: b, 10 s, starts on machines 0 and 1, then a, which lost 50 of 100 s.
+    """
+    cluster = sized((8, "training"), (8, "training"), (16, "training"))
+    jobs = [job("a", 16, 100, step=16), job("b", 16, 10, 1, step=16)]
+    events = [CapacityEvent(seconds_to_ns(50), "fail", 2)]
+    policy = Lyra(loaning=False)
+    result, _ = run_checked(jobs, cluster, policy, overheads=LOSES_ALL, capacity_events=events)
+    assert seconds(result, "first_start_ns") == [0, 50]
+    assert seconds(result, "finish_ns") == [60 + 63 + 100, 60]
+
+
+def test_a_worker_is_no_larger_than_the_machines_of_a_pool():
+    """C holds machine 0, of 16 GPUs, to the end. D ends at 51 s: b starts on the loaned ones, of 8 GPUs."""
+    cluster = sized((16, "training"), (8, "on_loan"), (8, "on_loan"))
+    jobs = [job("c", 16, 1000), job("d", 16, 50, 1, step=8), job("b", 16, 10, 2, step=16)]
+    result, _ = run_checked(jobs, cluster, Lyra(loaning=False))
+    assert seconds(result, "first_start_ns") == [0, 1, 51]
+
+
+def test_an_opportunistic_job_that_outlasts_every_loan_ends_the_run_with_an_error():
+    """Both machines are on loan for 300 s, from 0 s and from 1200 s on: 250 s of work fit, 350 s never do.
+
+    Two training machines are idle all the time, which a job that waits for loans does not use.
+    """
+    cluster, use = pools(2, 2), (0, 0, 1, 1, 0, 0, 1, 1)
+    how = {"fungible_on": "loan", "order": "fifo", "skip": False, "scaling": "none"}
+    result, *_ = run([job("a", 4, 250, fungible=True)], use, cluster, **how)
+    assert seconds(result, "finish_ns") == [250]
+    with pytest.raises(StuckError, match=r"(?s)1 jobs wait.*'a'.*asks for 4 GPUs"):
+        run([job("a", 4, 350, fungible=True)], use, cluster, **how)

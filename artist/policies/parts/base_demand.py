@@ -1,6 +1,7 @@
-"""The base demand of elastic jobs, and how long their work takes on it. For Lyra."""
+"""The base demand of elastic jobs, what they may have beyond it, and how long their work takes on it."""
 
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,43 @@ import numpy.typing as npt
 
 from artist.core.job import Demand
 from artist.core.view import ClusterView
-from artist.policies.parts.scaling import counts_from
 
 Ints = npt.NDArray[np.int64]
+_TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 
-def base_of(demand: Demand, *, requested: bool) -> Demand:
+def counts_from(demand: Demand, *, requested: bool) -> range:
+    """Return the GPUs of an elastic job from its base demand up, in those that `Demand.gpus` holds for.
+
+    Parameters
+    ----------
+    requested
+        Whether the base demand is what the job asks for, the next lower count that it may have; else the
+        least that it may have.
+    """
+    counts = demand.targets()
+    if not requested:
+        return counts
+    return counts[max(0, (demand.gpus - counts.start) // counts.step) :]
+
+
+def steps_on(demand: Demand, counts: range, base_worth: float, worth: float) -> tuple[int, ...]:
+    """Return the GPUs of a worth that 0, 1, 2, ... extra workers of an elastic job take.
+
+    Parameters
+    ----------
+    counts
+        GPUs from the base demand up, in those that the demand is given for.
+    base_worth
+        Worth of the GPUs that the base workers hold, together.
+    """
+    if not demand.fungible:
+        return tuple(count - counts[0] for count in counts)
+    needs = (count * demand.measured_worth - base_worth for count in counts)
+    return tuple(max(0, ceil(need / worth - _TOLERANCE)) for need in needs)
+
+
+def base_of(demand: Demand, *, requested: bool = False) -> Demand:
     """Return the demand of the base workers alone, for as many GPUs as they need.
 
     Parameters
@@ -64,7 +96,7 @@ def _longer(view: ClusterView, job: int, base_gpus: int) -> float:
     allowed = [kind for kind in demand.gpu_types or cluster.type_sets if kind in cluster.type_sets]
     kind = cluster.own.gpu_type if cluster.own.gpu_type in allowed else allowed[0]
     counts = [demand.gpus_at(cluster.worth_of[kind], gpus) for gpus in (base_gpus, demand.gpus)]
-    if max(counts) > int(cluster.gpus[cluster.of_type[kind]].sum()):
+    if max(counts) > cluster.gpus_of[kind]:
         return demand.gpus / base_gpus
     least, all_asked = view.performance.at_gpus(job, counts, cluster.type_sets[kind]).tolist()
     return float(least / all_asked)

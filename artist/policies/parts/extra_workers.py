@@ -12,17 +12,16 @@ Source: Lyra, sections 5.2 (phase two), 5.3 and 6.
 """
 
 from bisect import insort
-from collections.abc import Iterable, Sequence
-from math import ceil
+from collections.abc import Iterable, Mapping, Sequence
 
 from artist.core.cluster import Cluster
 from artist.core.job import Demand
 from artist.core.view import ClusterView
+from artist.policies.parts.base_demand import counts_from, steps_on
 from artist.policies.parts.grounds import Grounds
-from artist.policies.parts.scaling import Growing, Reductions, Scaling, counts_from
+from artist.policies.parts.reductions import GpusByType, Reductions
+from artist.policies.parts.scaling import Growing, Scaling
 from artist.policies.parts.workers import Held, Workers
-
-_TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 
 class ExtraWorkers:
@@ -85,7 +84,7 @@ class ExtraWorkers:
     def _ask(self, view: ClusterView, kind: str, jobs: list[int], capacity: int, *, pending: bool) -> None:
         """Ask the rule about the jobs of a type, and do as it says."""
         held = self._workers.jobs
-        bases = [self._type_of(held[job].base) for job in jobs] if self._heterogeneous else None
+        bases = [self._by_type_of(held[job].base) for job in jobs] if self._heterogeneous else None
         growing = self._reductions.growing(view, kind, jobs, [held[job].extra for job in jobs], bases)
         extra = self._scaling.extra(capacity, growing, pending=pending)
         self._change(growing, extra, self._machines_of(kind))
@@ -133,6 +132,14 @@ class ExtraWorkers:
         kinds = (self._cluster.machines[machine] for machine in machines)
         return min(kinds, key=lambda machine: machine.worth).gpu_type
 
+    def _by_type_of(self, base: Mapping[int, int]) -> GpusByType:
+        """Return the GPUs of each type, given GPUs by machine."""
+        gpus = dict[str, int]()
+        for machine, count in base.items():
+            kind = self._cluster.machines[machine].gpu_type
+            gpus[kind] = gpus.get(kind, 0) + count
+        return tuple(sorted(gpus.items()))
+
     def _steps_on(self, held: Held, kind: str) -> tuple[int, ...]:
         """Return the GPUs of a type that 0, 1, 2, ... extra workers take, once for jobs that are alike."""
         machines, worth = self._cluster.machines, self._cluster.worth_of[kind]
@@ -143,22 +150,6 @@ class ExtraWorkers:
             counts = counts_from(held.demand, requested=self._requested)
             steps = self._steps[key] = steps_on(held.demand, counts, base_worth, worth)
         return steps
-
-
-def steps_on(demand: Demand, counts: range, base_worth: float, worth: float) -> tuple[int, ...]:
-    """Return the GPUs of a worth that 0, 1, 2, ... extra workers of an elastic job take.
-
-    Parameters
-    ----------
-    counts
-        GPUs from the base demand up, in those that the demand is given for.
-    base_worth
-        Worth of the GPUs that the base workers hold, together.
-    """
-    if not demand.fungible:
-        return tuple(count - counts[0] for count in counts)
-    needs = (count * demand.measured_worth - base_worth for count in counts)
-    return tuple(max(0, ceil(need / worth - _TOLERANCE)) for need in needs)
 
 
 def _most_worth(job: Growing) -> int:

@@ -113,13 +113,14 @@ class Grounds:
         """Return whether there could be room, at a glance: False is certain."""
         if not demand.gpus or (demand.fungible and demand.mixed_types):
             return True
-        loose, machines = self._workers.loose, reduce(or_, preferred)
-        sets = loose.sets
+        loose, sizes = self._workers.loose, self._cluster.size_sets
+        there = reduce(or_, loose.sets)
         for usable, need in self._ways_of(demand):
-            found = usable & machines
-            worker = min(demand.step, need, largest_of(self._cluster.size_sets, found))
-            if any(there & found for there in sets[worker:]) and loose.total(found) >= need:
-                return True
+            for machines in preferred:
+                found = usable & machines & there
+                worker = min(demand.step, need, largest_of(sizes, found))
+                if any(some & found for some in loose.sets[worker:]) and loose.total(found) >= need:
+                    return True
         return False
 
     def _ways_of(self, demand: Demand) -> list[tuple[int, int]]:
@@ -139,7 +140,7 @@ class Grounds:
                     gpus = self._fit_all(demand, machines & usable, need)
                     if gpus is not None:
                         return gpus
-        return self._mixed(demand) if demand.mixed_types and self.loaned else None
+        return self._mixed(demand, reduce(or_, preferred)) if demand.mixed_types and self.loaned else None
 
     def _fit_all(self, demand: Demand, usable: int, need: int) -> dict[int, int] | None:
         """Place all workers on some machines, on no more of them than the job may span."""
@@ -164,11 +165,11 @@ class Grounds:
                 taken[machine] = taken.get(machine, 0) + gpus
         return taken, left
 
-    def _mixed(self, demand: Demand) -> dict[int, int] | None:
-        """Return GPUs of several types for a heterogeneous job, of the training pool first."""
+    def _mixed(self, demand: Demand, machines: int) -> dict[int, int] | None:
+        """Return GPUs of several types on some machines for a heterogeneous job, training pool first."""
         cluster, taken = self._cluster, dict[int, int]()
         worth_left = demand.gpus * demand.measured_worth
-        for pool in (self.training, self.loaned):
+        for pool in (self.training & machines, self.loaned & machines):
             for kind in demand.gpu_types or cluster.type_sets:
                 need = ceil(worth_left / cluster.worth_of[kind] - _TOLERANCE)
                 if need > 0:

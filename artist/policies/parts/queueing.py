@@ -1,5 +1,6 @@
 """Waiting jobs of a policy that never preempts: each is ranked once, on arrival, or all again. Shared."""
 
+from collections.abc import Container
 from heapq import heappop, heappush
 
 from artist.core.job import Demand
@@ -50,7 +51,9 @@ class WaitingQueue:
             heap = self._heaps[demand] = []
         heappush(heap, (key, job))
 
-    def first(self, passed_over: set[Demand], most_gpus: int | None = None) -> tuple[Demand, int] | None:
+    def first(
+        self, passed_over: Container[Demand], most_gpus: int | None = None
+    ) -> tuple[Demand, int] | None:
         """Return the first job whose demand is not passed over, and its demand; it stays queued.
 
         With `most_gpus`, demands for more are passed over as well.

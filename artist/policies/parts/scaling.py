@@ -7,16 +7,12 @@ demand: on GPUs that are worth half, one of a fungible job takes twice the GPUs.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from itertools import accumulate
 from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import PlainValidator
 
-from artist.core.cluster import Allocation, Cluster, Slice
-from artist.core.job import Demand
-from artist.core.view import ClusterView, JobColumns
 from artist.errors import PlanError
 from artist.policies.parts.knapsack import multiple_choice
 from artist.policies.parts.parameters import check_part, class_name
@@ -119,6 +115,8 @@ def _marginal_gain(capacity: int, jobs: Sequence[Growing], pending: bool) -> lis
 
 def _gains_per_gpu(job: Growing) -> list[float]:
     """Return the throughput that each worker adds, over that at base demand, for each of its GPUs."""
+    if not job.base_ns:
+        return [0.0] * len(job.gpus)
     throughput = job.base_ns / (job.base_ns - job.reduction_ns)
     more_gpus = np.maximum(np.diff(job.gpus, prepend=0), 1)
     gains: list[float] = (np.diff(throughput, prepend=1.0) / more_gpus).tolist()
@@ -170,12 +168,12 @@ class OwnScaling:
         if len(found) != len(jobs):
             raise self._wrong(f"{len(found)} numbers for {len(jobs)} jobs")
         for job, count in zip(jobs, found, strict=True):
-            if not (isinstance(count, int) and 0 <= count <= len(job.gpus)):
+            if not (isinstance(count, int | np.integer) and 0 <= count <= len(job.gpus)):
                 raise self._wrong(f"{count!r} workers for job {job.job}, 0 to {len(job.gpus)} are allowed")
         gpus = sum(int(job.gpus[count - 1]) for job, count in zip(jobs, found, strict=True) if count)
         if gpus > capacity:
             raise self._wrong(f"workers of {gpus} GPUs, {capacity} are there")
-        return found
+        return [int(count) for count in found]
 
     def _wrong(self, what: str) -> PlanError:
         return PlanError(f"scaling {class_name(self._scaling)}: extra returned {what}")
@@ -184,159 +182,3 @@ class OwnScaling:
 def scaling_of(scaling: str | Scaling) -> Scaling:
     """Return a shipped rule by name, one of the user's own with its answers checked."""
     return SCALINGS[scaling] if isinstance(scaling, str) else OwnScaling(scaling)
-
-
-def counts_from(demand: Demand, *, requested: bool) -> range:
-    """Return the GPUs of an elastic job from its base demand up, in those that `Demand.gpus` holds for.
-
-    Parameters
-    ----------
-    requested
-        Whether the base demand is what the job asks for, the next lower count that it may have; else the
-        least that it may have.
-    """
-    counts = demand.targets()
-    if not requested:
-        return counts
-    return counts[max(0, (demand.gpus - counts.start) // counts.step) :]
-
-
-class _Known(NamedTuple):
-    """What is remembered of all jobs of one demand and model on GPUs of one type, or of two.
-
-    Attributes
-    ----------
-    base
-        Time of the work at base demand / time on the GPUs asked for, without communication.
-    gpus
-        As in `Growing`, shape (most,).
-    saved
-        `Growing.reduction_ns` / the believed time on the GPUs asked for, shape (most,).
-    """
-
-    base: float
-    gpus: Ints
-    saved: Floats
-
-
-class _Jobs(NamedTuple):
-    """What is remembered of jobs that were asked about together.
-
-    Attributes
-    ----------
-    jobs, bases, gpus, base
-        Jobs, types of their base workers, and what `_Known` has of them.
-    slices
-        Where what they save is in `saved`.
-    saved, owner
-        What all of them save, and whose it is as the place among `jobs`.
-    """
-
-    jobs: list[int]
-    bases: list[str]
-    gpus: list[Ints]
-    base: Floats
-    slices: list[slice]
-    saved: Floats
-    owner: Ints
-
-
-class Reductions:
-    """What workers beyond the base demand are worth to jobs.
-
-    The value of workers is the reduction of the believed time of the rest of the job's work against that at
-    base demand (Lyra, section 5.2, where it is that of the whole job). How the time of an iteration depends
-    on the GPUs, with what scaling loses, what mixed types do and the network costs, is asked for once for
-    each demand, model and types of GPU. A policy that uses it must declare to know durations, iterations,
-    models and performance.
-
-    Parameters
-    ----------
-    requested
-        Whether the base demand is what the job asks for; else the least that it may have.
-    """
-
-    def __init__(self, *, requested: bool = False) -> None:
-        self._requested = requested
-        self._known: dict[tuple[Demand, str, str, str], _Known] = {}
-        self._last: dict[str, _Jobs] = {}  # by type of GPU
-
-    def growing(
-        self,
-        view: ClusterView,
-        gpu_type: str,
-        jobs: Sequence[int],
-        held: Sequence[int],
-        bases: Sequence[str] | None = None,
-    ) -> list[Growing]:
-        """Return elastic jobs as they may grow on GPUs of a type.
-
-        Parameters
-        ----------
-        jobs, held
-            Jobs, and the workers beyond base demand that they hold now.
-        bases
-            Types of GPU that their base workers are on; None for the type that they grow on.
-        """
-        if not jobs:
-            return []
-        columns = view.columns(jobs)
-        last = self._last.get(gpu_type)
-        bases = list(bases or [gpu_type] * len(jobs))
-        if last is None or last.jobs != jobs or last.bases != bases:
-            last = self._last[gpu_type] = self._together(view, columns, gpu_type, bases)
-        left_ns = columns.remaining_ns.astype(np.float64)
-        saved = left_ns[last.owner] * last.saved
-        parts = [saved[part] for part in last.slices]
-        return list(map(Growing, jobs, held, (left_ns * last.base).tolist(), last.gpus, parts))
-
-    def _together(self, view: ClusterView, columns: JobColumns, gpu_type: str, bases: list[str]) -> _Jobs:
-        jobs, models = columns.job.tolist(), columns.model.tolist()
-        known = [
-            self._of(view, job, model, gpu_type, base)
-            for job, model, base in zip(jobs, models, bases, strict=True)
-        ]
-        sizes = [len(k.gpus) for k in known]
-        slices = [slice(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
-        base, saved = np.array([k.base for k in known]), np.concatenate([k.saved for k in known])
-        owner = np.arange(len(jobs)).repeat(sizes)
-        return _Jobs(jobs, bases, [k.gpus for k in known], base, slices, saved, owner)
-
-    def _of(self, view: ClusterView, job: int, model: str, gpu_type: str, base_type: str) -> _Known:
-        key = (view.demand(job), model, gpu_type, base_type)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._ask(view, job, gpu_type, base_type)
-        return known
-
-    def _ask(self, view: ClusterView, job: int, gpu_type: str, base_type: str) -> _Known:
-        cluster, demand, at_gpus = view.cluster, view.demand(job), view.performance.at_gpus
-        counts = counts_from(demand, requested=self._requested)
-        there = int(cluster.gpus[cluster.of_type[gpu_type]].sum())
-        gpus = [demand.gpus_at(cluster.worth_of[gpu_type], count) for count in counts]
-        if base_type == gpu_type:
-            gpus = gpus[:1] + [count for count in gpus[1:] if count <= there]
-            times = at_gpus(job, gpus, cluster.type_sets[gpu_type])
-        else:
-            gpus = [count for count in gpus if count - gpus[0] <= there]
-            base = demand.gpus_at(cluster.worth_of[base_type], counts[0])
-            alone = at_gpus(job, [base], cluster.type_sets[base_type])
-            places = [_mixed(cluster, {base_type: base, gpu_type: count - gpus[0]}) for count in gpus[1:]]
-            times = np.append(alone, view.performance.alone([job] * len(places), places))
-        column = view.columns([job])
-        ratios = times * (float(column.iterations[0]) / float(column.ideal_ns[0]))
-        more = np.array(gpus, dtype=np.int64) - gpus[0]
-        return _Known(float(ratios[0]), more[1:], ratios[0] - ratios[1:])
-
-
-def _mixed(cluster: Cluster, gpus: Mapping[str, int]) -> Allocation:
-    """Return so many GPUs of each type, on the first machines that have it."""
-    slices = []
-    for gpu_type, left in gpus.items():
-        for number in np.flatnonzero(cluster.of_type[gpu_type]).tolist():
-            machine = cluster.machines[number]
-            taken = min(left, machine.gpus)
-            if taken:
-                slices.append(Slice(number, taken, *machine.share(taken)))
-            left -= taken
-    return Allocation(tuple(sorted(slices)))

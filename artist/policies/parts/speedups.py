@@ -53,7 +53,7 @@ class SpeedupTable:
 
 def _asked(view: ClusterView, job: int, gpu_type: str) -> Speedups:
     cluster, demand = view.cluster, view.demand(job)
-    worth, there = cluster.worth_of[gpu_type], int(cluster.gpus[cluster.of_type[gpu_type]].sum())
+    worth, there = cluster.worth_of[gpu_type], cluster.gpus_of[gpu_type]
     counts = [demand.gpus_at(worth, target) for target in demand.targets()]
     counts = counts[:1] + [count for count in counts[1:] if count <= there]
     if len(counts) == 1:

@@ -18,7 +18,7 @@ class Waiting:
     def __init__(self, *, skip: bool) -> None:
         self._strict, self._overtaking = StrictQueue(), WaitingQueue()
         self._queue = self._overtaking if skip else self._strict
-        self._refused: set[Demand] = set()
+        self._refused: dict[Demand, None] = {}
 
     def clear(self) -> None:
         """Remove all jobs."""
@@ -41,9 +41,9 @@ class Waiting:
 
     def refuse(self, demand: Demand) -> None:
         """Set aside jobs of a demand until room is made."""
-        self._refused.add(demand)
+        self._refused[demand] = None
 
     def make_room(self, may_fit: Callable[[Demand], bool]) -> None:
         """Try those again that may fit now."""
         for demand in [demand for demand in self._refused if may_fit(demand)]:
-            self._refused.discard(demand)
+            del self._refused[demand]

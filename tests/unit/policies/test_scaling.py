@@ -8,7 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from artist.core.job import Demand
 from artist.errors import PlanError
-from artist.policies.parts.scaling import SCALINGS, AnyScaling, Growing, counts_from, scaling_of
+from artist.policies.parts.base_demand import counts_from
+from artist.policies.parts.scaling import SCALINGS, AnyScaling, Growing, scaling_of
 
 
 def linear(job, base, most, work, worker_gpus=1):
@@ -76,6 +77,13 @@ def test_marginal_gain_goes_worker_by_worker():
     assert extra("marginal_gain", 9, [measured(0, 1.5, 1.4), measured(1, 0.9, 2.0)]) == [1, 0]
 
 
+def test_marginal_gain_leaves_jobs_without_a_rest_alone():
+    """The rest of a job rounds to 0 in its last instant: 0 / 0 is no gain, and the other job gets all."""
+    done = linear(0, 2, 6, 0)
+    assert extra("marginal_gain", 4, [done, B]) == [0, 4]
+    assert extra("marginal_gain", 4, [done]) == [0]
+
+
 def test_idle_grows_jobs_in_order_of_arrival_when_none_waits():
     """5 GPUs: the first job takes its 4, the second 1; workers of 2 GPUs: one, since 1 GPU is no worker."""
     assert extra("idle", 5, [A2, B]) == [4, 1]
@@ -133,6 +141,13 @@ def test_a_rule_of_ones_own():
     """It is taken by `_target_`, and its answers are used as they are if they are possible."""
     own = TypeAdapter(AnyScaling, config={"arbitrary_types_allowed": True}).validate_python(Answers(2, 1))
     assert scaling_of(own).extra(4, [A2, B], pending=False) == [2, 1]
+
+
+def test_a_rule_of_ones_own_may_answer_with_an_array():
+    """Numbers of numpy are whole numbers, too; the policy gets plain ones."""
+    found = scaling_of(Answers(*np.array([2, 1]))).extra(4, [A2, B], pending=False)
+    assert found == [2, 1]
+    assert [type(count) for count in found] == [int, int]
 
 
 @pytest.mark.parametrize(
