@@ -27,8 +27,9 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -38,7 +39,8 @@ import numpy as np
 from benchmark_synergy import Timed
 from testbed import composed
 
-from artist.policies.parts.knapsack import multiple_choice
+from artist.policies.parts.knapsack import Group, multiple_choice
+from artist.recording.pools import Pools
 from artist.recording.recorder import Recorder
 
 SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
@@ -65,21 +67,33 @@ def overrides(policy: str, scale: float, jobs: int | None) -> list[str]:
     ]
 
 
+def counting(solved: Iterator[int]) -> Callable[[int, Sequence[Group]], list[int]]:
+    """Return the solver, counted; a Mock would keep all that it was called with."""
+
+    def counted(capacity: int, groups: Sequence[Group]) -> list[int]:
+        next(solved)
+        return multiple_choice(capacity, groups)
+
+    return counted
+
+
 def measured(policy: str, scale: float, jobs: int | None) -> Row:
     """Run in this process and return the figures."""
     simulation = composed(overrides(policy, scale, jobs))
     timed = Timed(simulation.policy)
     simulation = replace(simulation, policy=timed)
-    recorder = Recorder(simulation.jobs, simulation.cluster)
+    specs, cluster = simulation.jobs, simulation.cluster
+    observers = Recorder(specs, cluster), Pools(specs, cluster, simulation.signals)
+    solved = count()
     loaded_s = process_time()
-    with mock.patch(SOLVER, wraps=multiple_choice) as knapsacks:
-        result = simulation.run((recorder,))
+    with mock.patch(SOLVER, counting(solved)):
+        result = simulation.run(observers)
     ran_s = process_time()
     ms = np.array([each for each, _ in timed.decisions])
     spread = [float(each) for each in (*np.percentile(ms, [50, 99, 99.9]), ms.max())]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    counts = (len(ms), *spread, knapsacks.call_count, int(result.columns["resizes"].sum()))
-    return dict(zip(COLUMNS, (len(simulation.jobs), loaded_s, ran_s - loaded_s, peak, *counts), strict=True))
+    counts = (len(ms), *spread, next(solved), int(result.columns["resizes"].sum()))
+    return dict(zip(COLUMNS, (len(specs), loaded_s, ran_s - loaded_s, peak, *counts), strict=True))
 
 
 def in_a_process(policy: str, scale: float, jobs: int | None) -> Row:
