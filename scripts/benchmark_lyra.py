@@ -18,6 +18,7 @@ cores, for ten programs or so, which makes times half as long again (loading tak
     lyra        0.25  12626   9.5   210      34238    0.05 0.92   1.31     10.3      15209    16444
     lyra         0.5  25252  22.4   237      60655    0.05 1.22   1.75     13.5      27643    31401
     lyra           1  50390  45.8   290     110312    0.05 1.50   2.04     14.7      50298    58831
+    lyra           2 100780 119.0   391     211661    0.06 2.30   3.03     23.3      98459   117417
 
 The longest decisions are those that Python searches for garbage in.
 """
