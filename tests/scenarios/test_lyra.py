@@ -410,10 +410,13 @@ class Shortest:
 
 
 def test_an_order_that_ages_ranks_all_jobs_at_once():
-    """C comes at 2 s, when b waits: the order is asked about both together, and never about none."""
+    """C comes at 2 s, when b waits: the order is asked about both together, and never about none.
+
+    From 30 s on b has half of the machine, and when d, on the other half, ends at 35 s no job waits.
+    """
     order = Shortest()
-    jobs = [job("a", 8, 10), job("b", 8, 30, 1), job("c", 8, 20, 2)]
-    assert [place[:2] for place in trained(jobs, order=order)[1]] == [(0, 0), (10, 2), (30, 1)]
+    jobs = [job("a", 8, 10), job("b", 4, 30, 1), job("c", 8, 20, 2), job("d", 4, 5, 30)]
+    assert [place[:2] for place in trained(jobs, order=order)[1]] == [(0, 0), (10, 2), (30, 3), (30, 1)]
     assert sorted(set(order.asked)) == [1, 2]
 
 
