@@ -120,7 +120,7 @@ class Pools:
         """Return what a summary says of a closed run.
 
         `x_short` by signal x: integral of the machines by which its pool is short, and the most at a time.
-        `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are and not by worth, over the time
+        `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are, not by worth, over the time
         from the first to the last arrival (how long a run drains says nothing of its use); None without such
         time or GPUs:
 
