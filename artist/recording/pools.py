@@ -141,9 +141,7 @@ class Pools:
             "pools": {
                 "training_held": self._share(self._sum(training, "held"), self._sum(training, "gpus")),
                 "on_loan_held": self._share(self._sum(on_loan, "held"), self._sum(on_loan, "gpus")),
-                "on_loan_machines": self._share(
-                    self._sum(on_loan, "machines"), np.ones_like(self.times_ns)
-                ),
+                "on_loan_machines": self._share(self._sum(on_loan, "machines"), np.ones_like(self.times_ns)),
                 "combined": self._share(used, self._sum(self._rows, "gpus")),
             },
             "reclaims": self.reclaims.summary(),
