@@ -123,7 +123,7 @@ class Pools:
         """Return what a summary says of a closed run.
 
         `x_short` by signal x: integral of the machines by which its pool is short, and the most at a time.
-        `reclaims`: see there. `pools`: shares of GPUs, counted as they are and not by worth, over the time
+        `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are, not by worth, over the time
         from the first to the last arrival (how long a run drains says nothing of its use); None without such
         time or GPUs:
 
@@ -131,6 +131,8 @@ class Pools:
             Held, of the GPUs in pools without a signal: those on loan count while they are there.
         on_loan_held
             Held, of the GPUs in pools in which no machine begins.
+        on_loan_machines
+            Mean number of the machines in these pools.
         combined
             Held by jobs or used by what the signals stand for, of all GPUs.
         """
@@ -142,6 +144,7 @@ class Pools:
             "pools": {
                 "training_held": self._share(self._sum(training, "held"), self._sum(training, "gpus")),
                 "on_loan_held": self._share(self._sum(on_loan, "held"), self._sum(on_loan, "gpus")),
+                "on_loan_machines": self._share(self._sum(on_loan, "machines"), np.ones_like(self.times_ns)),
                 "combined": self._share(used, self._sum(self._rows, "gpus")),
             },
             "reclaims": self.reclaims.summary(),

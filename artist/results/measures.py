@@ -65,7 +65,7 @@ class Metric:
             return None
         value: Any = summary
         for key in self.path:
-            value = value[key]
+            value = value.get(key) if self.optional else value[key]
         if value is None or self.per is None:
             return None if value is None else float(value)
         return value / summary[self.per] if summary[self.per] else None
@@ -140,6 +140,7 @@ MORE_METRICS = (
             ("on_loan_usage", ("on loan", "held"), "on_loan_held"),
         )
     ),
+    Metric("on_loan_machines", ("", "on loan"), ("pools", "on_loan_machines"), "count", optional=True),
     Metric("reclaimed", ("machines", "reclaimed"), ("reclaims", "machines"), "count", optional=True),
     Metric(
         "preempted_of_submissions",

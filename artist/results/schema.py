@@ -68,10 +68,11 @@ class ShortFile(_Strict):
 
 
 class PoolsFile(_Strict):
-    """Use of GPUs by pool, from the first to the last arrival."""
+    """Use of GPUs by pool, and the mean number of machines on loan, from the first to the last arrival."""
 
     training_held: float | None
     on_loan_held: float | None
+    on_loan_machines: float | None = None  # of runs made before it was written
     combined: float | None
 
 

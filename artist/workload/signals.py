@@ -44,7 +44,7 @@ class Series:
     times_ns, values
         From when on which value holds, shape (n,), in order of time; not to be written to.
     source
-        Where each value stands, if it is of a file: the column with its file, and lines, shape (n,).
+        Where values stand, if in a file: its path, the column and the line of each, shape (n,).
     """
 
     times_ns: Ints
@@ -62,6 +62,10 @@ class Series:
         """Return times (n,) and values (n,) known at a time, the latest last."""
         n = int(np.searchsorted(self.times_ns, time_ns, side="right"))
         return self.times_ns[:n], self.values[:n]
+
+    def ended(self, time_ns: int) -> bool:
+        """Return whether no value comes after a time."""
+        return not len(self.times_ns) or time_ns >= int(self.times_ns[-1])
 
     def ahead(self) -> "Series":
         """Return the series that has each next value a step early; the last value stays."""

@@ -72,8 +72,8 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, trace, three sweeps, price, calibration, own policy, parts, mechanism, tests, effects."""
-    assert len(EXAMPLES) == 12
+    """A run, trace, three sweeps, price, calibration, own policy, parts, mechanism, Lyra, tests, effects."""
+    assert len(EXAMPLES) == 13
     names = [
         "fewest.py",
         "policy/fewest.yaml",
@@ -81,6 +81,8 @@ def test_the_page_has_examples() -> None:
         "policy/widest.yaml",
         "last_first.py",
         "policy/last_first.yaml",
+        "careful.py",
+        "policy/careful.yaml",
         "test_fewest.py",
         "waiting.py",
     ]
@@ -114,6 +116,13 @@ def test_the_parts_on_the_page_serve_all_jobs() -> None:
 
     Suite().test_finishes_every_job()
     Suite().test_finishes_jobs_of_several_gpu_types()
+
+
+def test_the_parts_of_lyra_on_the_page_matter(done: Callable[[str], Done]) -> None:
+    """Machines go back by preemption, as the part on the page picks them, and it is not Lyra's schedule."""
+    found = {policy: summary for (policy, _), summary in summaries(done, "policy=careful,lyra").items()}
+    assert found["careful"]["reclaims"]["preempting"]
+    assert found["careful"]["jct_s"] != found["lyra"]["jct_s"]
 
 
 def test_the_mechanism_on_the_page_serves_all_jobs() -> None:

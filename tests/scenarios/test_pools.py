@@ -186,11 +186,12 @@ def test_use_of_the_story(story: tuple[Pools, RunResult, Recorder]) -> None:
 
     Training and on loan: held 8 x 12 + 6 x 18 + 4 x 10 = 244 of 10 x 12 + 6 x 18 + 4 x 10 = 268. On loan:
     5 x 12 + 2 x 18 = 96 of 6 x 12 + 2 x 18 = 108. Inference uses 2 GPUs for 20 s, 6 for 10 s and 4 for 10 s,
-    140: with it 384 of 12 x 40.
+    140: with it 384 of 12 x 40. On loan are 3 machines for 12 s and 1 for 18 s: 54 machine-seconds of 40 s.
     """
     assert story[0].summary()["pools"] == {
         "training_held": 244 / 268,
         "on_loan_held": 96 / 108,
+        "on_loan_machines": 54 / 40,
         "combined": 384 / 480,
     }
 

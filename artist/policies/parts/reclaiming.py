@@ -26,10 +26,10 @@ class Loaned(NamedTuple):
     Attributes
     ----------
     machines
-        Loaned machines, in order of number.
+        Numbers of the loaned machines, in order.
     gpus
-        GPUs by machine of each job with workers on these that it cannot do without, by job, in order of
-        number; all machines of the job count, those that are not on loan, too.
+        How many GPUs each job with workers on these that it cannot do without has there, by job and
+        machine, jobs in order of number; all machines of the job count, those that are not on loan, too.
     """
 
     machines: Sequence[int]
@@ -40,7 +40,7 @@ class Reclaim(Protocol):
     """Chooses the machines that go back."""
 
     def pick(self, n: int, loaned: Loaned) -> list[int]:
-        """Return `n` of the loaned machines, in the order in which they were chosen."""
+        """Return `n` of the loaned machines by number, in the order in which they were chosen."""
 
 
 def jobs_by_machine(loaned: Loaned) -> dict[int, list[int]]:

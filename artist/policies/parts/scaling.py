@@ -29,13 +29,14 @@ class Growing(NamedTuple):
     job
         Its number.
     held
-        Workers that it holds now beyond its base demand.
+        Workers, not GPUs, that it holds now beyond its base demand.
     base_ns
-        Believed time of the rest of its work at base demand.
+        Believed time of the rest of its work at base demand, in ns.
     gpus
-        GPUs of 1, 2, ... workers more than its base demand, up to the most it may have, shape (most,).
+        GPUs that 1, 2, ... workers beyond its base demand take together, up to the most it may have, shape
+        (most,).
     reduction_ns
-        By how much these shorten `base_ns`, shape (most,).
+        By how much these shorten `base_ns`, in ns, shape (most,).
     """
 
     job: int
@@ -49,14 +50,17 @@ class Scaling(Protocol):
     """A rule that says how many workers beyond base demand jobs get."""
 
     def extra(self, capacity: int, jobs: Sequence[Growing], *, pending: bool) -> list[int]:
-        """Return the workers of each job beyond its base demand, those that it holds included.
+        """Return the workers, not GPUs, of each job beyond its base demand, those that it holds included.
+
+        A number for each of `jobs`, in their order; job j with k of them takes `j.gpus[k - 1]` GPUs.
 
         Parameters
         ----------
         capacity
-            GPUs that they may take together: idle ones, and those that they hold beyond base demand.
+            GPUs that they may take together, of one type, on machines for training and on loan: idle ones,
+            and those that jobs hold beyond base demand.
         jobs
-            On GPUs of one type, in order of arrival.
+            On GPUs of this type, in order of arrival.
         pending
             Whether a job waits for its base demand.
         """

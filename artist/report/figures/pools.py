@@ -28,7 +28,8 @@ _CAPTION = (
     "ones in pale."
 )
 _NEEDED = (
-    " What {} needs itself hangs from the top, in grey; white below it are machines of that pool that are "
+    " What {} needs itself hangs from the top, in grey: the larger of the signal's present and next value, "
+    "because use moves from one to the other meanwhile; white below it are machines of that pool that are "
     "neither needed nor on loan."
 )
 _SHORT = " Red: machines that it lacks; a bar at the top marks when."

@@ -11,6 +11,7 @@ from artist.results.names import listed
 
 _SHORT = "_short"
 _MOST_ROWS = 4  # told one by one
+_NEED = " Short: needs more than is there, by the larger of the signal's present and next value."
 
 
 def pools(digests: Sequence[Digest]) -> list[tuple[str, str]]:
@@ -85,7 +86,7 @@ def _short_of(name: str, groups: Sequence[Replicates]) -> str:
     rest = len(lacked) - len(clauses)
     clauses += [f"for less under {_count(rest, 'other')}"] * bool(rest)
     text = f"The {pool} pool was short {listed(clauses)}"
-    return text + (f"; never under {listed(few(never))}." if never else ".")
+    return text + (f"; never under {listed(few(never))}." if never else ".") + _NEED
 
 
 def _returned(groups: Sequence[Replicates]) -> str:

@@ -101,10 +101,18 @@ def test_a_use_of_machines_that_is_no_share_is_refused(
     Path("demand").write_text(f"time_s,power,inference\n0,14,0\n300,-14,1\n90000,1,{value}\n")
     given = f"policy={policy}", "topology=v100_t4_pools", "signals=file", "signals.path=demand"
     message = refused(*given, POOLS, "signals.ahead=[inference]")
-    assert message.startswith("demand, line 4, inference: not a share")
-    assert f"found '{value}'; allowed: a share of the machines of the pool, from 0 to 1" in message
+    assert message.startswith("demand, line 4, inference: no share at 90000 s")
+    assert f"found {float(value)}; allowed: 0 to 1, of the machines of the pool: divide by" in message
     Path("demand").write_text("time_s,power,inference\n0,14,0\n300,-14,1\n")
     assert artist(*given, POOLS, "signals.ahead=[inference]").code == 0
+
+
+def test_a_policy_that_misses_values_of_a_forecast_does_not_start(refused: Callable[..., str]) -> None:
+    """Values at 0, 300, 600 s, ...; a policy called every 900 s misses that at 300 s."""
+    given = "policy=lyra", "policy.interval_s=900", "topology=v100_t4_pools", POOLS, "signals=inference"
+    message = refused(*given)
+    assert message.startswith("policy.interval_s: inference.next tells one value ahead, and none of")
+    assert "found 900.0; allowed: seconds of which the time of each value is a multiple" in message
 
 
 @pytest.mark.parametrize(
