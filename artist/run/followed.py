@@ -16,7 +16,7 @@ def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal
     """Refuse a run in which a series is missing that the policy says it `follows`, or is followed too late.
 
     A series `NAME.next` tells one value ahead: a policy that has an interval must be called at each value.
-    Those that the policy names as `shares`, and any with the name of a pool, have values from 0 to 1.
+    Those that the policy names as `shares` have values from 0 to 1.
 
     Raises
     ------
@@ -30,10 +30,9 @@ def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal
         what = f"policy {type(policy).__name__} follows a series that is not there"
         allowed = f"{', '.join(missing)} as well: {_remedy(policy, missing)}"
         raise InputError(what, where="signals", found=", ".join(signals) or "none", allowed=allowed)
-    shares = set(names) & set(getattr(policy, "shares", ()))
-    for name, signal in signals.items():
-        if name in shares or name.removesuffix(NEXT) in cluster.pools:
-            _check_share(name, signal)
+    for name in names:
+        if name in getattr(policy, "shares", ()):
+            _check_share(name, signals[name])
     interval_s = getattr(policy, "interval_s", None)
     for name in names:
         if interval_s is not None and name.endswith(NEXT):

@@ -92,14 +92,13 @@ def test_a_run_without_the_series_that_its_policy_follows_does_not_start(
     assert artist(*given[:3], "signals=inference").code == 0
 
 
-@pytest.mark.parametrize("policy", ["lyra", "fifo"])
 @pytest.mark.parametrize("value", ["14", "-0.1", "1.001"])
 def test_a_use_of_machines_that_is_no_share_is_refused(
-    refused: Callable[..., str], artist: Artist, policy: str, value: str
+    refused: Callable[..., str], artist: Artist, value: str
 ) -> None:
     """Before the start, with the line: its third row; 0 and 1 are shares, and other names are free."""
     Path("demand").write_text(f"time_s,power,inference\n0,14,0\n300,-14,1\n90000,1,{value}\n")
-    given = f"policy={policy}", "topology=v100_t4_pools", "signals=file", "signals.path=demand"
+    given = "policy=lyra", "topology=v100_t4_pools", "signals=file", "signals.path=demand"
     message = refused(*given, POOLS, "signals.ahead=[inference]")
     assert message.startswith("demand, line 4, inference: no share at 90000 s")
     assert f"found {float(value)}; allowed: 0 to 1, of the machines of the pool: divide by" in message
