@@ -120,9 +120,9 @@ class Pools:
         """Return what a summary says of a closed run.
 
         `x_short` by signal x: integral of the machines by which its pool is short, and the most at a time.
-        `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are and not by worth, over the time
-        from the first to the last arrival (how long a run drains says nothing of its use); None without such
-        time or GPUs:
+        `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are and not by worth, over the
+        time from the first to the last arrival (how long a run drains says nothing of its use); None without
+        such time or GPUs:
 
         training_held
             Held, of the GPUs in pools without a signal: those on loan count while they are there.
@@ -141,9 +141,7 @@ class Pools:
             "pools": {
                 "training_held": self._share(self._sum(training, "held"), self._sum(training, "gpus")),
                 "on_loan_held": self._share(self._sum(on_loan, "held"), self._sum(on_loan, "gpus")),
-                "on_loan_machines": self._share(
-                    self._sum(on_loan, "machines"), np.ones_like(self.times_ns)
-                ),
+                "on_loan_machines": self._share(self._sum(on_loan, "machines"), np.ones_like(self.times_ns)),
                 "combined": self._share(used, self._sum(self._rows, "gpus")),
             },
             "reclaims": self.reclaims.summary(),
