@@ -233,6 +233,9 @@ class Signal(Protocol):
     def up_to(self, time_ns: int) -> tuple[Ints, Floats]:
         """Return times (n,) and values (n,) known at a time, never ahead."""
 
+    def ended(self, time_ns: int) -> bool:
+        """Return whether no value comes after a time; what comes, and when, is not told."""
+
 
 class ClusterView(Protocol):
     """The state of the cluster at one instant."""
@@ -328,7 +331,8 @@ class Policy(Protocol):
 
     A policy may also have `series`, a list of (time in ns, name, value) that it appends to, such as values of
     its timers: a run folder keeps it as policy.parquet, and the report draws it. And `follows(cluster)`, the
-    names of the signals that it needs there: a run without them does not start.
+    names of the signals that it needs there: a run without them does not start; and `shares`, names of those
+    whose values must be from 0 to 1.
     """
 
     on_events: bool = True

@@ -157,3 +157,6 @@ class _Past:
 
     def up_to(self, time_ns: int) -> tuple[Ints, Floats]:
         return self._signal.up_to(min(time_ns, self._now))
+
+    def ended(self, time_ns: int) -> bool:
+        return self._signal.ended(min(time_ns, self._now))

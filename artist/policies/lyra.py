@@ -46,7 +46,7 @@ from artist.policies.parts.loans import INFERENCE, ON_LOAN, TRAINING, Orchestrat
 from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.pools import machines_in
-from artist.policies.parts.predictors import AnyPredictor, predictor_of
+from artist.policies.parts.predictors import NEXT_USE, USE, AnyPredictor, predictor_of
 from artist.policies.parts.reclaiming import AnyReclaim, reclaim_of
 from artist.policies.parts.scaling import AnyScaling, scaling_of
 from artist.policies.parts.waiting import Waiting
@@ -58,6 +58,7 @@ class Lyra:
     """Loans, two-phase allocation, elastic jobs."""
 
     on_events = True
+    shares = (USE, NEXT_USE)
 
     order: AnyOrder = "sjf"
     skip: bool = True
@@ -139,7 +140,7 @@ class Lyra:
     def _left(self, job: int, held: Held) -> None:
         """Track a job that has finished or stopped."""
         if self._is_elastic(held.demand):
-            self._extra.leave(job, held)
+            self._extra.leave(job)
 
     def _rank_again(self, view: ClusterView) -> None:
         """Queue all that wait by their present keys: one look at those that start with what they ask for."""

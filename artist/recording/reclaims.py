@@ -81,7 +81,9 @@ class Reclaims:
 
         `of_running` and `flexible_met` are means over the instants at which a machine had to be cleared: of
         the preempted jobs / jobs that ran before, and of the flexible / all machines that had to be cleared.
-        `collateral` is the collateral GPUs / the GPUs of all machines that came back.
+        A machine whose jobs would have shrunk counts as preempting if one of them was preempted for another
+        machine, so `flexible_met` is no more than what the flexible group met. `collateral` is the
+        collateral GPUs / the GPUs of all machines that came back, the idle ones too.
         """
         return {
             "machines": sum(self.counts[how] for how in _HOW),

@@ -1,25 +1,59 @@
-"""The series that a policy follows are there, or the run does not start."""
+"""The series that a policy follows are there and make sense, and it is called in time, or no run starts."""
 
 from collections.abc import Mapping
 
 from artist.core.cluster import Cluster
 from artist.core.view import Signal
 from artist.errors import InputError
+from artist.units import ns_to_seconds, seconds_to_ns
+from artist.workload.signals import NEXT
+
+_EVER = 2**62
 
 
 def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal]) -> None:
-    """Refuse a run in which a series is missing that the policy says it `follows`.
+    """Refuse a run in which a series is missing that the policy says it `follows`, or is followed too late.
+
+    A series `NAME.next` tells one value ahead: a policy that has an interval must be called at each value.
+    Those that the policy names as `shares` have values from 0 to 1.
 
     Raises
     ------
     InputError
-        Naming the series that are missing.
+        Naming the series that are missing, the value, or the interval.
     """
     follows = getattr(policy, "follows", None)
-    missing = [name for name in follows(cluster) if name not in signals] if callable(follows) else []
+    names = list(follows(cluster)) if callable(follows) else []
+    missing = [name for name in names if name not in signals]
     if missing:
         what = f"policy {type(policy).__name__} follows a series that is not there"
         allowed = (
             f"{', '.join(missing)} as well: another file of the group, or signals=file signals.path=FILE"
         )
         raise InputError(what, where="signals", found=", ".join(signals) or "none", allowed=allowed)
+    for name in names:
+        if name in getattr(policy, "shares", ()):
+            _check_shares(name, signals[name])
+    interval_s = getattr(policy, "interval_s", None)
+    for name in names:
+        if interval_s is not None and name.endswith(NEXT):
+            _check_interval(interval_s, name, signals[name])
+
+
+def _check_shares(name: str, signal: Signal) -> None:
+    times_ns, values = signal.up_to(_EVER)
+    wrong = ~((values >= 0) & (values <= 1))
+    if wrong.any():
+        at = ns_to_seconds(int(times_ns[wrong][0]))
+        found = float(values[wrong][0])
+        raise InputError(f"no share at {at:g} s", where=f"signals, {name}", found=found, allowed="0 to 1")
+
+
+def _check_interval(interval_s: float, name: str, signal: Signal) -> None:
+    times_ns = signal.up_to(_EVER)[0]
+    between = times_ns % seconds_to_ns(interval_s) != 0
+    if between.any():
+        at = ns_to_seconds(int(times_ns[between][0]))
+        what = f"{name} tells one value ahead, and none of the policy's calls is at {at:g} s when one comes"
+        allowed = "seconds of which the time of each value is a multiple, such as the time between values"
+        raise InputError(what, where="policy.interval_s", found=interval_s, allowed=allowed)

@@ -52,6 +52,10 @@ class Series:
         n = int(np.searchsorted(self.times_ns, time_ns, side="right"))
         return self.times_ns[:n], self.values[:n]
 
+    def ended(self, time_ns: int) -> bool:
+        """Return whether no value comes after a time."""
+        return not len(self.times_ns) or time_ns >= int(self.times_ns[-1])
+
     def ahead(self) -> "Series":
         """Return the series that has each next value a step early; the last value stays."""
         values = np.append(self.values[1:], self.values[-1:])

@@ -1,14 +1,17 @@
-"""What must hold of every run under Lyra, with two pools and jobs of all kinds, recounted all the time."""
+"""Whatever inference uses and whatever runs, Lyra's book adds up and it keeps to the pools."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import ceil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
-from artist.core.events import Change, Event, MachineEvent, Stop
+from artist.core.events import Change, Event, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
 from artist.core.view import ClusterView
@@ -22,7 +25,9 @@ from artist.units import seconds_to_ns
 from artist.workload.signals import Series
 from netmodels.zero import ZeroModel
 
-STEP_S = 5.0
+STEP_NS = seconds_to_ns(300)
+STEPS = 10
+V100S = 3  # machines of the training pool, the first ones
 KINDS = {
     "lyra": {},
     "ungrouped": {"grouped": False},
@@ -33,46 +38,55 @@ KINDS = {
     "predicted": {"predictor": "autoregressive", "order": "srtf"},
     "aging": {"order": "ftf", "reclaim": "optimum"},
 }
-COSTS = Overheads(resume_s=2, restart_s=2, on_stop="lose_all")
+COSTS = Overheads(on_stop="lose_all", resume_s=63, restart_s=63)
+COME_AND_GO = [  # machine 1 and 2 have V100, machine 3 is of inference
+    CapacityEvent(seconds_to_ns(310), "fail", 1),
+    CapacityEvent(seconds_to_ns(630), "fail", 3),
+    CapacityEvent(seconds_to_ns(900), "join", 1),
+    CapacityEvent(seconds_to_ns(1120), "leave", 2, seconds_to_ns(1400)),
+    CapacityEvent(seconds_to_ns(1510), "join", 3),
+    CapacityEvent(seconds_to_ns(1700), "join", 2),
+]
 
 
-def pools() -> Cluster:
-    """Return 3 training machines of 8 GPUs, 5 of inference with GPUs worth half, in racks of 4."""
-    training = [Machine(f"v{i}", 0, "big", 8, "V100", 1.0, 40, pool=TRAINING) for i in range(3)]
-    inference = [
-        Machine(f"t{i}", 1 + i // 4, "small", 8, "T4", 1 / 3, 40, pool=INFERENCE, worth=0.5) for i in range(5)
+def pools(inference: int) -> Cluster:
+    """Return three V100 machines for training, and T4 machines of inference, in racks of three."""
+    training = [Machine(f"v{i}", 0, "big", 4, "V100", 1.0, 40, pool=TRAINING) for i in range(V100S)]
+    others = [
+        Machine(f"t{i}", 1 + i // 3, "small", 4, "T4", 1 / 3, 40, pool=INFERENCE, worth=0.5)
+        for i in range(inference)
     ]
-    return Cluster([*training, *inference])
+    return Cluster([*training, *others])
 
 
-def use(seed: int, n: int = 400) -> Series:
-    """Return a share of the inference machines every 5 s, a random walk that ends low."""
-    steps = np.random.default_rng([seed, 1]).normal(0, 0.12, n)
-    values = 0.5 + 0.45 * np.sin(np.cumsum(steps))
-    values[-1] = 0.1
-    return Series(np.arange(n) * seconds_to_ns(STEP_S), values)
-
-
-def jobs_of_all_kinds(seed: int, n: int = 60) -> list[JobSpec]:
-    """Return jobs of 1 to 8 GPUs: for V100, fungible, elastic, heterogeneous, or both."""
-    rng = np.random.default_rng([seed, 2])
+@st.composite
+def workloads(draw: st.DrawFn) -> list[JobSpec]:
+    """Return jobs of all kinds, in bursts or far apart: there may be none for some time."""
     jobs = []
-    for i, at in enumerate(np.cumsum(rng.exponential(4, n)).tolist()):
-        gpus, kind = int(rng.choice([1, 2, 4, 8])), int(rng.integers(0, 6))
-        asks: dict[str, object] = {"step": max(1, gpus // int(rng.choice([1, 2])))}
-        if kind == 0:
-            asks["gpu_types"] = ("V100",)
-        else:
-            asks["fungible"] = kind != 5
-            asks["mixed_types"] = kind in (3, 4)
-        if kind in (2, 4, 5):
-            asks |= {"min_gpus": gpus, "max_gpus": gpus * int(rng.integers(1, 4))}
-        if i % 9 == 0:
-            asks["max_machines"] = 2
-        if i % 11 == 0:
-            asks |= {"cpus": gpus}
-        jobs.append(replace(job(f"j{i}", gpus, float(rng.exponential(25)) + 1, at, **asks), model="any"))
-    return jobs
+    for n in range(draw(st.integers(1, 15))):
+        workers, step = draw(st.integers(1, 3)), draw(st.sampled_from([1, 2]))
+        asks: dict[str, object] = {"step": step} | draw(
+            st.sampled_from(
+                [
+                    {},
+                    {"gpu_types": ("V100",)},
+                    {"fungible": True},
+                    {"fungible": True, "mixed_types": True},
+                ]
+            )
+        )
+        if draw(st.booleans()):
+            asks |= {"min_gpus": workers * step, "max_gpus": draw(st.integers(1, 3)) * workers * step}
+        if draw(st.integers(0, 8)) == 0:
+            asks |= {"max_machines": 2, "cpus": workers}
+        at, lasts = draw(st.integers(0, STEPS * 300)), draw(st.integers(1, 120))
+        jobs.append(
+            replace(job(f"j{n}", workers * step, lasts * 10, at, iteration_s=10, **asks), model="any")
+        )
+    return sorted(jobs, key=lambda spec: spec.submit_ns)
+
+
+shares = st.lists(st.integers(0, 20).map(lambda n: n / 20), min_size=STEPS + 1, max_size=STEPS + 1)
 
 
 class Checked(Lyra):
@@ -105,36 +119,64 @@ class Checked(Lyra):
         return plan
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_keeps_the_rules(kind: str, seed: int) -> None:
-    """Books add up; jobs stop only at a step; none migrates; with the oracle inference is never short."""
-    series, cluster = use(seed), pools()
-    policy = Checked(**KINDS[kind], interval_s=STEP_S, seed=seed)
-    events = [
-        CapacityEvent(seconds_to_ns(31), "fail", 1),
-        CapacityEvent(seconds_to_ns(63), "fail", 5),
-        CapacityEvent(seconds_to_ns(90), "join", 1),
-        CapacityEvent(seconds_to_ns(112), "leave", 2, seconds_to_ns(140)),
-        CapacityEvent(seconds_to_ns(151), "join", 5),
-        CapacityEvent(seconds_to_ns(170), "join", 2),
-    ] * (seed % 2)
-    jobs = jobs_of_all_kinds(seed)
-    result, log = run_checked(
+@settings(max_examples=60, deadline=None)
+@given(jobs=workloads(), use=shares, inference=st.integers(1, 9), changes=st.booleans())
+def test_a_run_keeps_the_rules(
+    kind: str, jobs: list[JobSpec], use: list[float], inference: int, changes: bool
+) -> None:
+    """Books add up and all jobs finish; with the oracle inference has ceil(N x max(now, next)) machines.
+
+    Also while no job is there: jobs of 10 to 1200 s arrive in 3000 s, as long as the series is.
+    """
+    series, cluster = Series(np.arange(len(use)) * STEP_NS, np.array(use)), pools(inference)
+    policy = Checked(**{"headroom": 0.0} | KINDS[kind])
+    result, events = run_checked(
         jobs,
         cluster,
         policy,
         performance(),
         signals={"inference": series, "inference.next": series.ahead()},
         overheads=COSTS,
-        capacity_events=events,
+        capacity_events=COME_AND_GO if changes else [],
     )
     assert (result.columns["finish_ns"] >= 0).all()
-    assert [e for e in log if isinstance(e, Change) and e.how == "migrate"] == []
-    stops = [e.time_ns for e in log if isinstance(e, Stop) and e.reason == "preempted"]
-    assert not [t for t in stops if t % seconds_to_ns(STEP_S)]
-    if not events and kind != "predicted":
-        assert short_s(log, cluster, series) == 0
+    for event, owners in owners_after(events, cluster):
+        check(event, owners, jobs)
+        if kind != "predicted" and not changes:
+            step = min(event.time_ns // STEP_NS, STEPS)
+            assert owners.count(INFERENCE) >= ceil(inference * max(use[step : step + 2]) - 1e-9)
+
+
+def check(event: Event, owners: Sequence[str], jobs: Sequence[JobSpec]) -> None:
+    """Check an event, given the pool of each machine.
+
+    Machines move and jobs are preempted at multiples of 300 s; none migrates. No job is on a machine of the
+    inference pool, on V100 and T4 at once unless it may, or on less than its base, in GPUs x worth.
+    """
+    moves = isinstance(event, MachineEvent) and event.how == "assign"
+    if moves or (isinstance(event, Stop) and event.reason == "preempted"):
+        assert event.time_ns % STEP_NS == 0
+    elif isinstance(event, Start | Change):
+        assert isinstance(event, Start) or event.how != "migrate"
+        demand, slices = jobs[event.job].demand, event.allocation.slices
+        assert all(owners[piece.machine] != INFERENCE for piece in slices)
+        on_t4 = [piece.machine >= V100S for piece in slices]
+        assert demand.mixed_types or len(set(on_t4)) == 1
+        worths = [0.5 if small and demand.fungible else 1 for small in on_t4]
+        held = sum(piece.gpus * worth for piece, worth in zip(slices, worths, strict=True))
+        assert held >= (demand.min_gpus or demand.gpus)
+
+
+def owners_after(events: Sequence[Event], cluster: Cluster) -> Iterator[tuple[Event, list[str]]]:
+    """Yield each event with the pool of each machine after the moves of its instant."""
+    owners = [machine.pool for machine in cluster.machines]
+    moves = [event for event in events if isinstance(event, MachineEvent) and event.how == "assign"]
+    for event in events:
+        while moves and moves[0].time_ns <= event.time_ns:
+            move = moves.pop(0)
+            owners[move.machine] = move.pool
+        yield event, owners
 
 
 def no_profile(model: str) -> SimpleNamespace:
@@ -145,18 +187,3 @@ def no_profile(model: str) -> SimpleNamespace:
 def performance() -> PlacedPerformance:
     """Return compute alone, jobs on several types at the sum of their speeds."""
     return PlacedPerformance(ZeroModel(), None, None, no_profile, compute=Compute("sum", 0.7))
-
-
-def short_s(log: Sequence[Event], cluster: Cluster, series: Series) -> float:
-    """Return for how many seconds x machines inference had less than it used, in any step."""
-    owner = [m.pool for m in cluster.machines]
-    n, moves = owner.count(INFERENCE), [e for e in log if isinstance(e, MachineEvent) and e.how == "assign"]
-    short, end = 0.0, log[-1].time_ns
-    for at, now, then in zip(series.times_ns, series.values, series.ahead().values, strict=True):
-        if at > end:
-            break
-        while moves and moves[0].time_ns <= at:
-            move = moves.pop(0)
-            owner[move.machine] = move.pool
-        short += max(0, int(np.ceil(n * max(now, then) - 1e-9)) - owner.count(INFERENCE)) * STEP_S
-    return short

@@ -9,6 +9,7 @@ from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Finish, MachineEvent, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.errors import InputError, PlanError, StuckError
+from artist.policies.lyra import Lyra
 from artist.policies.parts.loans import INFERENCE, ON_LOAN, TRAINING, Orchestrator
 from artist.policies.parts.predictors import predictor_of
 from artist.policies.parts.reclaiming import reclaim_of
@@ -60,7 +61,8 @@ class Lender:
         for event in view.news:
             if isinstance(event, Finish) or (isinstance(event, Stop) and event.reason == "evicted"):
                 workers.end(event.job)
-        if self.orchestrator.act(view, plan, workers):
+        self.orchestrator.act(view, plan, workers)
+        if workers.stopped:
             self.preempting.append(view.now_ns / 1e9)
             plan.wake_at(view.now_ns)
         for number in workers.stopped:
@@ -253,6 +255,38 @@ def test_a_job_that_waits_for_loans_is_not_stuck():
         run(Lender({0: {2: 2}}), [job("a", 2, 10, at=50)], uses(1, 1, 1))
 
 
+@pytest.mark.parametrize("samples_s", [(0, 900, 1800, 2700), (0, 300, 600, 2700), (2700,)])
+def test_a_job_that_waits_for_loans_is_not_stuck_between_rare_samples(samples_s):
+    """All is in use until the last sample, at 2700 s: a starts then, however long no sample came before.
+
+    If all is in use then, too, no more samples come: after one more call, at 3000 s, it is stuck.
+    """
+    policy, jobs = Lender({0: {2: 2}}, predictor="autoregressive"), [job("a", 2, 10, at=50)]
+    times_ns = np.array([seconds_to_ns(each) for each in samples_s])
+    values = np.array([1.0] * (len(times_ns) - 1) + [0.5])
+    assert seconds(run(policy, jobs, {"inference": Series(times_ns, values)})[0], "finish_ns") == [2710]
+    policy = Lender({0: {2: 2}}, predictor="autoregressive")
+    with pytest.raises(StuckError, match=r"^stuck at 3000.0 s"):
+        run(policy, jobs, {"inference": Series(times_ns, np.ones(len(times_ns)))})
+
+
+def test_an_interval_that_misses_samples_is_refused_with_the_oracle():
+    """Samples every 300 s: multiples of 300 and of 100. 900 s misses 300; so does 200, of 200, 400 and 600.
+
+    Use 0, 0, 1: with 900 s nothing would go back before 900 s though all is needed from 300 s on, where use
+    begins to rise. A predictor that does not look ahead may be late anyway.
+    """
+    cases = {300: "oracle", 100: "oracle", 900: "autoregressive", 200: "autoregressive"}
+    for interval_s, predictor in cases.items():
+        policy = Lyra(interval_s=interval_s, predictor=predictor)
+        check_signals(policy, two_pools(), uses(0, 0, 1))
+    check_signals(Lyra(interval_s=900), two_pools(inference=0), {})
+    told = r"^policy.interval_s: inference.next tells one value.* at 300 s when.*\n *found {}.0; allowed: sec"
+    for interval_s in (900, 200):
+        with pytest.raises(InputError, match=told.format(interval_s)):
+            check_signals(Lyra(interval_s=interval_s), two_pools(), uses(0, 0, 1))
+
+
 def test_the_series_needed_are_known_before_the_clock_starts():
     """The oracle needs two series, the autoregressive predictor one; without an inference pool none."""
     own = SimpleNamespace(next_use=lambda view: 0.5, follows=("mine",))
@@ -279,3 +313,20 @@ def test_machines_go_back_while_no_job_is_there():
     result, moved, _, _ = run(Lender(), jobs, uses(0, 0, 0, 1))
     assert moved[10:] == [(600, m, INFERENCE) for m in range(2, 12)]
     assert seconds(result, "finish_ns") == [10, 3010]
+
+
+@pytest.mark.parametrize("value", [65, 1.001, -0.1])
+def test_a_use_that_is_no_share_is_refused_before_the_clock_starts(value):
+    """As in a file in percent; a share later than the first, at 600 s. Series of another policy may be so."""
+    told = rf"^signals, inference: no share at 600 s.*\n *found {float(value)}; allowed: 0 to 1"
+    with pytest.raises(InputError, match=told):
+        check_signals(Lyra(predictor="autoregressive"), two_pools(), uses(1, 0, value))
+    check_signals(Lyra(), two_pools(), uses(1, 0, 1))
+    check_signals(SimpleNamespace(follows=lambda cluster: ["inference"]), two_pools(), uses(1, 0, value))
+
+
+def test_what_the_oracle_reads_is_a_share_too():
+    """The series ahead may come from a file: 65 at 0 s."""
+    signals = uses(1, 1) | {"inference.next": uses(65)["inference"]}
+    with pytest.raises(InputError, match=r"^signals, inference.next: no share at 0 s"):
+        check_signals(Lyra(), two_pools(), signals)

@@ -174,6 +174,20 @@ def test_a_worker_that_fits_nowhere_is_not_had():
     assert trained(jobs, gpus=4, machines=3)[1][2:] == [(1, 2, {2: 4})]
 
 
+@pytest.mark.parametrize("scaling", ["knapsack", "marginal_gain", "idle"])
+def test_gpus_too_scattered_for_one_job_go_to_another(scaling):
+    """From 5 s on 2 GPUs are idle on machine 0 and 2 on 1: all 4 are meant for e, whose worker has 4.
+
+    It finds no room, and so f, which came later, has them as two workers of 2, beside the one that it has.
+    """
+    jobs = [job("a", 6, 99, step=6), job("c", 2, 5), job("b", 6, 99, step=6), job("d", 2, 5)]
+    jobs.append(job("e", 4, 900, min_gpus=4, max_gpus=8, step=4))
+    jobs.append(job("f", 2, 40, min_gpus=2, max_gpus=8, step=2))
+    placed = trained(jobs, machines=3, scaling=scaling, order="fifo")[1]
+    assert [place[2] for place in placed[:6]] == [{0: 6}, {0: 2}, {1: 6}, {1: 2}, {2: 4}, {2: 4}]
+    assert placed[6] == (5, 5, {0: 2, 1: 2, 2: 4})
+
+
 def test_gandiva_grows_only_while_no_job_waits():
     """E asks for 2 and has 4 at once, as all is idle. At 1 s b wants 8: while it waits e has 2."""
     jobs = [job("e", 2, 18, min_gpus=2, max_gpus=4, step=2), job("b", 8, 5, 1)]
@@ -233,6 +247,63 @@ def test_a_heterogeneous_job_has_its_base_in_training_and_grows_on_loan():
     """X: 4 V100 of base, 8 T4 for four flexible GPUs, although 4 V100 are idle, too."""
     jobs = [job("x", 4, 50, min_gpus=4, max_gpus=8, step=4, **EITHER)]
     assert run(jobs, pools(1, 2))[1] == [(0, 0, {0: 4, 1: 8})]
+
+
+def test_heterogeneous_jobs_grow_on_loan_as_far_as_all_they_may_have_fits_there():
+    """X and y, 4 V100 and up to 8: the 8 T4 are all that x may have, and y takes 4 of the idle V100."""
+    jobs = [job(name, 4, 50, min_gpus=4, max_gpus=8, step=2, **EITHER) for name in "xy"]
+    assert run(jobs, pools(2, 1))[1] == [(0, 0, {0: 4, 2: 8}), (0, 1, {0: 4, 1: 4})]
+
+
+def test_elastic_jobs_of_one_type_count_among_those_that_grow_on_loan():
+    """E, 4 T4 of base, may have the other 12: so x takes 4 of the idle V100."""
+    elastic = job("e", 2, 50, min_gpus=2, max_gpus=8, step=2, **FUNGIBLE)
+    jobs = [elastic, job("x", 4, 50, min_gpus=4, max_gpus=8, step=2, **EITHER)]
+    assert sorted(run(jobs, pools(1, 2))[1][:2]) == [(0, 0, {1: 8, 2: 8}), (0, 1, {0: 8})]
+
+
+def test_a_heterogeneous_job_whose_most_fits_nowhere_grows_where_one_worker_fits():
+    """X may have 4 + 12 GPUs, and has them in training if v is not there, though 8 T4 are idle.
+
+    Of 8 T4 and 4 V100 it takes the T4, of 4 T4, less than a worker, the V100.
+    """
+    v, x = job("v", 8, 99, **V100), job("x", 4, 50, min_gpus=4, max_gpus=16, step=4, **EITHER)
+    assert run([x], pools(2, 1))[1] == [(0, 0, {0: 8, 1: 8})]
+    assert run([v, x], pools(2, 1))[1][1] == (0, 1, {1: 4, 2: 8})
+    t = job("t", 4, 99, gpu_types=("T4",))
+    assert run([v, t, x], pools(2, 1))[1][2] == (0, 2, {1: 8})
+
+
+def test_jobs_that_grow_on_loan_come_before_others_that_would():
+    """X grows in training, as t has the T4 to 6 s; y has them from 7 s on. V takes what x has: y keeps its 8.
+
+    X, which came first, has its workers in training again when v has ended.
+    """
+    elastic = {"min_gpus": 4, "max_gpus": 8, "step": 2, **EITHER}
+    t, x, y = job("t", 8, 2, gpu_types=("T4",)), job("x", 4, 90, 1, **elastic), job("y", 4, 90, 7, **elastic)
+    places = run([t, x, y, job("v", 8, 5, 8, **V100)], pools(2, 1))[1]
+    assert places[1:5] == [(1, 1, {0: 8}), (7, 2, {1: 4, 2: 8}), (8, 3, {0: 4, 1: 4}), (8, 1, {0: 4})]
+    assert places[5] == (13, 1, {0: 8})
+
+
+def test_a_heterogeneous_job_turns_to_its_own_type_though_no_more_is_idle_there():
+    """3 T4 are idle on each of 3 machines: x waits for a worker of 8 T4, in fours. D takes 2 at 5 s.
+
+    A worker does not fit into 7, and so x takes 4 V100, which were idle all along; e has all it may have.
+    """
+    e = job("e", 2, 99, min_gpus=2, max_gpus=4, step=2, **V100)
+    t4 = [job(f"t{i}", 5, 99, step=5, gpu_types=("T4",)) for i in range(3)]
+    x, d = job("x", 4, 30, 1, min_gpus=4, max_gpus=8, step=4, **EITHER), job("d", 2, 1, 5, gpu_types=("T4",))
+    places = run([e, *t4, x, d], pools(2, 3))[1]
+    assert places[4:] == [(1, 4, {0: 4}), (5, 5, {2: 2}), (5, 4, {0: 4, 1: 4})]
+
+
+def test_a_heterogeneous_job_does_not_grow_on_gpus_worth_more_than_its_own():
+    """X has 4 T4 of base in training, and 4 more for a worker, though 8 V100 are on loan."""
+    t4 = Machine("t0", 0, "small", 8, "T4", 1 / 3, pool="training", worth=0.5)
+    cluster = Cluster([t4, Machine("v0", 1, "big", 8, "V100", pool="inference")])
+    jobs = [job("x", 2, 50, min_gpus=2, max_gpus=4, step=2, **EITHER)]
+    assert run(jobs, cluster)[1] == [(0, 0, {0: 8})]
 
 
 def test_a_heterogeneous_job_with_a_base_of_both_types_grows_on_loan():
@@ -339,10 +410,13 @@ class Shortest:
 
 
 def test_an_order_that_ages_ranks_all_jobs_at_once():
-    """C comes at 2 s, when b waits: the order is asked about both together, and never about none."""
+    """C comes at 2 s, when b waits: the order is asked about both together, and never about none.
+
+    From 30 s on b has half of the machine, and when d, on the other half, ends at 35 s no job waits.
+    """
     order = Shortest()
-    jobs = [job("a", 8, 10), job("b", 8, 30, 1), job("c", 8, 20, 2)]
-    assert [place[:2] for place in trained(jobs, order=order)[1]] == [(0, 0), (10, 2), (30, 1)]
+    jobs = [job("a", 8, 10), job("b", 4, 30, 1), job("c", 8, 20, 2), job("d", 4, 5, 30)]
+    assert [place[:2] for place in trained(jobs, order=order)[1]] == [(0, 0), (10, 2), (30, 3), (30, 1)]
     assert sorted(set(order.asked)) == [1, 2]
 
 

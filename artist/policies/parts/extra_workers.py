@@ -2,17 +2,19 @@
 
 In plain words: idle GPUs and those of flexible workers are divided among elastic jobs by a rule
 (`artist.policies.parts.scaling`), for each type of GPU by itself, since a job grows on the type that it is
-on. Flexible workers of a job that keeps as many stay where they are. The rule is asked again only when the
-GPUs to divide, or the jobs, have changed.
+on. Flexible workers of a job that keeps as many stay where they are. Where there is no room for workers that
+a job should have, in pieces that are too small, the rule is asked once more about the others. It is asked
+again only when the GPUs to divide, or the jobs, have changed.
 
-A heterogeneous job grows on loaned GPUs if some are idle or flexible there, else on the type of its base
-workers, and stays with that type as long as it has flexible workers.
+A heterogeneous job grows on loaned GPUs if all the workers that it may have fit into what is idle or flexible
+there, beside those of others that grow there; else on the type of its base workers if they fit there. Where
+they do not either, one worker suffices. It stays with its type as long as it has flexible workers.
 
 Source: Lyra, sections 5.2 (phase two), 5.3 and 6.
 """
 
 from bisect import insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from artist.core.cluster import Cluster
 from artist.core.job import Demand
@@ -42,6 +44,8 @@ class ExtraWorkers:
         self._reductions = Reductions(requested=requested)
         self._jobs: dict[str, list[int]] = {kind: [] for kind in cluster.type_sets}  # by the type they are on
         self._heterogeneous: list[int] = []
+        self._bases: dict[int, GpusByType] = {}  # of base workers, by job
+        self._grows_on: dict[int, str] = {}  # the type of the flexible workers of heterogeneous jobs
         self._seen: dict[str, object] = {}  # what the rule was asked about last, by type
         self._left = 0  # how many elastic jobs have gone
         self._content: dict[str, int] = {}  # version of the workers when all jobs of a type had all they want
@@ -50,18 +54,21 @@ class ExtraWorkers:
     def enter(self, job: int) -> None:
         """Track an elastic job that has started on its base demand."""
         held = self._workers.jobs[job]
+        self._bases[job] = self._by_type_of(held.base)
+        own = self._own(job)
         if _is_heterogeneous(held.demand):
             insort(self._heterogeneous, job)
+            self._grows_on[job] = own
         else:
-            kind = self._type_of(held.base)
-            insort(self._jobs[kind], job)
-            held.steps = self._steps_on(held, kind)
+            insort(self._jobs[own], job)
+        held.steps = self._steps_on(held, own)
         self._workers.version += 1
 
-    def leave(self, job: int, held: Held) -> None:
-        """Track an elastic job that has finished or stopped, and what it held."""
-        heterogeneous = _is_heterogeneous(held.demand)
-        (self._heterogeneous if heterogeneous else self._jobs[self._type_of(held.base)]).remove(job)
+    def leave(self, job: int) -> None:
+        """Track an elastic job that has finished or stopped."""
+        heterogeneous = self._grows_on.pop(job, None) is not None
+        (self._heterogeneous if heterogeneous else self._jobs[self._own(job)]).remove(job)
+        del self._bases[job]
         self._left += 1
 
     def divide(self, view: ClusterView, *, pending: bool) -> None:
@@ -84,15 +91,32 @@ class ExtraWorkers:
     def _ask(self, view: ClusterView, kind: str, jobs: list[int], capacity: int, *, pending: bool) -> None:
         """Ask the rule about the jobs of a type, and do as it says."""
         held = self._workers.jobs
-        bases = [self._by_type_of(held[job].base) for job in jobs] if self._heterogeneous else None
+        bases = [self._bases[job] for job in jobs] if self._heterogeneous else None
         growing = self._reductions.growing(view, kind, jobs, [held[job].extra for job in jobs], bases)
         extra = self._scaling.extra(capacity, growing, pending=pending)
-        self._change(growing, extra, self._machines_of(kind))
+        machines = self._machines_of(kind)
+        if short := self._change(growing, extra, machines):
+            self._ask_others([job for job in growing if job.job not in short], machines, pending=pending)
         if all(held[job.job].extra == _most_worth(job) for job in growing):
             self._content[kind] = self._workers.version
 
-    def _change(self, jobs: list[Growing], extra: list[int], machines: int) -> None:
-        """Shrink jobs, then let others grow: those of the largest workers first."""
+    def _ask_others(self, jobs: list[Growing], machines: int, *, pending: bool) -> None:
+        """Let jobs grow on what is idle since there was no room for workers of others; none shrinks."""
+        held = self._workers.jobs
+        jobs = [job._replace(held=held[job.job].extra) for job in jobs]
+        capacity = self._grounds.free.buckets.total(machines)
+        capacity += sum(sum(held[job.job].flexible.values()) for job in jobs)
+        extra = self._scaling.extra(capacity, jobs, pending=pending)
+        self._change(jobs, [max(job.held, count) for job, count in zip(jobs, extra, strict=True)], machines)
+
+    def _change(self, jobs: list[Growing], extra: list[int], machines: int) -> set[int]:
+        """Shrink jobs, then let others grow: those of the largest workers first.
+
+        Returns
+        -------
+        set of int
+            Jobs for whose workers there was no room.
+        """
         wanted = [(job.job, count) for job, count in zip(jobs, extra, strict=True) if count != job.held]
         held = self._workers.jobs
         for job, count in wanted:
@@ -101,6 +125,7 @@ class ExtraWorkers:
         for job, count in sorted(wanted, key=lambda each: (-held[each[0]].demand.step, each[0])):
             if count > held[job].extra:
                 self._grounds.grow(job, count, machines)
+        return {job for job, count in wanted if held[job].extra < count}
 
     # --- which type
 
@@ -111,26 +136,42 @@ class ExtraWorkers:
         """Return the elastic jobs by the type that they grow on, in order of number."""
         if not self._heterogeneous:
             return self._jobs
-        jobs = {kind: list(of_kind) for kind, of_kind in self._jobs.items()}
-        loose, loaned = self._workers.loose, self._grounds.loaned
-        on_loan = [kind for kind, there in self._cluster.type_sets.items() if loose.total(there & loaned)]
-        for job in self._heterogeneous:
-            held = self._workers.jobs[job]
-            kind = self._type_of(held.flexible) if held.flexible else self._grows_on(held, on_loan)
-            if not held.flexible:
-                held.steps = self._steps_on(held, kind)
+        held, jobs = self._workers.jobs, {kind: list(of_kind) for kind, of_kind in self._jobs.items()}
+        left = {
+            kind: self._workers.loose.total(self._machines_of(kind))
+            - sum(held[job].steps[-1] for job in of_kind)
+            for kind, of_kind in jobs.items()
+        }
+        for job in sorted(self._heterogeneous, key=lambda job: not held[job].flexible):
+            if not held[job].flexible:
+                self._choose_type(job, left)
+            kind = self._grows_on[job]
+            left[kind] -= held[job].steps[-1]
             jobs[kind].append(job)
         return {kind: sorted(of_kind) for kind, of_kind in jobs.items()}
 
-    def _grows_on(self, held: Held, on_loan: Sequence[str]) -> str:
-        """Return the type on which a heterogeneous job grows: worth no more than any that it is on."""
-        own, worth_of = self._type_of(held.base), self._cluster.worth_of
-        return next((kind for kind in on_loan if worth_of[kind] <= worth_of[own]), own)
+    def _choose_type(self, job: int, left: Mapping[str, int]) -> None:
+        """Choose the type on which a heterogeneous job grows: worth no more than any that it is on.
 
-    def _type_of(self, machines: Iterable[int]) -> str:
-        """Return the type that is worth least on some machines."""
-        kinds = (self._cluster.machines[machine] for machine in machines)
-        return min(kinds, key=lambda machine: machine.worth).gpu_type
+        Parameters
+        ----------
+        left
+            GPUs of each type that are left for it.
+        """
+        held, own, worth_of = self._workers.jobs[job], self._own(job), self._cluster.worth_of
+        loaned, sets = self._grounds.loaned, self._cluster.type_sets
+        kinds = [kind for kind in sets if sets[kind] & loaned and worth_of[kind] <= worth_of[own]]
+        steps = {kind: self._steps_on(held, kind) for kind in [*kinds, own]}
+        all_fit = [kind for kind in steps if steps[kind][-1] <= left[kind]]
+        one_fits = [kind for kind in steps if steps[kind][:2][-1] <= left[kind]]
+        kind = [*all_fit, *one_fits, own][0]
+        if kind != self._grows_on[job]:
+            self._workers.version += 1
+        self._grows_on[job], held.steps = kind, steps[kind]
+
+    def _own(self, job: int) -> str:
+        """Return the type of the base workers of a job, of several that which is worth least."""
+        return min((kind for kind, _ in self._bases[job]), key=self._cluster.worth_of.__getitem__)
 
     def _by_type_of(self, base: Mapping[int, int]) -> GpusByType:
         """Return the GPUs of each type, given GPUs by machine."""

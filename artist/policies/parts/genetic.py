@@ -40,7 +40,7 @@ class Genetic:
 
     population: int = Field(default=100, ge=2, le=10_000)
     generations: int = Field(default=250, ge=0, le=100_000)
-    patience: int = Field(default=20, ge=1, le=100_000)
+    patience: int = Field(default=10, ge=1, le=100_000)
 
     def best(
         self,

@@ -13,8 +13,13 @@ back:
 3. machines that `artist.policies.parts.reclaiming` chooses of the others: the jobs that have base workers
    there are preempted.
 
-Loaned machines that are not there, or take no new work, stay where they are. While samples come
+Loaned machines that are not there, or take no new work, stay where they are. Until the last sample
 the policy is called at each step, even when nothing runs and no job is there.
+
+With the oracle inference is never short, as far as machines do not fail: from one sample to the next it uses
+no more than the larger of the two, and at each sample the policy is called, so that the times of samples
+must be multiples of `interval_s` (`artist.run.followed` refuses others). An interval longer than the time
+between samples would need more than the one sample that `inference.next` tells ahead.
 
 Source: Li et al., Lyra, EuroSys 2023, sections 4, 5.3 and 7.1.
 """
@@ -65,14 +70,14 @@ class Orchestrator:
         lends = any(machine.pool in (INFERENCE, ON_LOAN) for machine in cluster.machines)
         return (USE, *getattr(self._predictor, "follows", ())) if lends else ()
 
-    def act(self, view: ClusterView, plan: PlanBuilder, workers: Workers) -> bool:
-        """Plan loans or returns; return whether jobs are preempted, which `workers` then knows as stopped."""
+    def act(self, view: ClusterView, plan: PlanBuilder, workers: Workers) -> None:
+        """Plan loans or returns; `workers` then knows the jobs that are preempted for it as stopped."""
         if view.now_ns % self._step_ns:
-            return False
+            return
         inference, on_loan = view.in_pool(INFERENCE), view.in_pool(ON_LOAN)
         machines = inference | on_loan
         if not machines:
-            return False
+            return
         self._ask_again(view, plan)
         there = _accepting(view)
         loaned = on_loan & there
@@ -80,11 +85,11 @@ class Orchestrator:
         more = max(spare, 0) - loaned.bit_count()
         if more > 0:
             _assign(plan, members_of(inference & there)[:more], ON_LOAN)
-        return more < 0 and self._take_back(-more, loaned, plan, workers)
+        elif more < 0:
+            self._take_back(-more, loaned, plan, workers)
 
     def _ask_again(self, view: ClusterView, plan: PlanBuilder) -> None:
-        sampled_ns = view.signals[USE].up_to(view.now_ns)[0]
-        if not len(sampled_ns) or view.now_ns - sampled_ns[-1] < self._step_ns:
+        if not view.signals[USE].ended(view.now_ns):
             plan.wake_at(view.now_ns + self._step_ns)
 
     def kept(self, view: ClusterView, machines: int) -> int:
@@ -92,12 +97,12 @@ class Orchestrator:
         use = max(share_now(view, USE), self._predictor.next_use(view))
         return machines - max(0, floor(machines * (1 - use - self._headroom) + _ROUNDING))
 
-    def _take_back(self, n: int, loaned: int, plan: PlanBuilder, workers: Workers) -> bool:
-        """Return `n` of the loaned machines; return whether jobs are preempted for it."""
+    def _take_back(self, n: int, loaned: int, plan: PlanBuilder, workers: Workers) -> None:
+        """Return `n` of the loaned machines, and preempt jobs for it where these must be cleared."""
         without = list(_without_base(n, loaned, workers))
         _assign(plan, without, INFERENCE)
         if len(without) == n:
-            return False
+            return
         left = described(loaned, workers)
         picked = self._reclaim.pick(n - len(without), left)
         for job in stopped(left, picked):
@@ -105,7 +110,6 @@ class Orchestrator:
         for machine in picked:
             workers.vacate(machine)
         _assign(plan, picked, INFERENCE)
-        return True
 
 
 def described(loaned: int, workers: Workers) -> Loaned:

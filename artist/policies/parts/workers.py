@@ -63,7 +63,8 @@ class Workers:
     stopped
         Jobs that were preempted since this was last emptied, and what they held.
     version
-        Changes whenever an elastic job comes or goes (those who track them see to it), grows or shrinks.
+        Changes whenever an elastic job grows or shrinks, starts, or is to grow on another type of GPU (those
+        who track them see to the last two).
     """
 
     def __init__(self, cluster: Cluster, free: Free) -> None:

@@ -84,6 +84,14 @@ def test_a_run_without_the_series_that_its_policy_follows_does_not_start(
     assert "found 'inference'; allowed: inference.next as well" in refused(*given)
 
 
+def test_a_policy_that_misses_values_of_a_forecast_does_not_start(refused: Callable[..., str]) -> None:
+    """Values at 0, 300, 600 s, ...; a policy called every 900 s misses that at 300 s."""
+    given = "policy=lyra", "policy.interval_s=900", "topology=v100_t4_pools", POOLS, "signals=inference"
+    message = refused(*given)
+    assert message.startswith("policy.interval_s: inference.next tells one value ahead, and none of")
+    assert "found 900.0; allowed: seconds of which the time of each value is a multiple" in message
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
