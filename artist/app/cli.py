@@ -145,11 +145,13 @@ def _print_result(text: str) -> None:
 
 
 def _print_notes(outcomes: Sequence["Outcome"]) -> None:
-    """Print what the user should know, once for all points."""
-    notes = list(dict.fromkeys(note for each in outcomes for note in each.notes))
-    if notes:
-        more = f" (and {len(notes) - 1} like it; artist.log has them)" if len(notes) > 1 else ""
-        print(notes[0] + more, file=sys.stderr)
+    """Print what the user should know: all of the first point that has notes, once."""
+    notes = dict.fromkeys(note for each in outcomes for note in each.notes)
+    first = dict.fromkeys(next((each.notes for each in outcomes if each.notes), ()))
+    if first:
+        rest = len(notes) - len(first)
+        more = f" (and {rest} of other points; artist.log has them)" if rest else ""
+        print("\n".join(first) + more, file=sys.stderr)
 
 
 def _silence(stream: TextIO) -> None:

@@ -19,6 +19,8 @@ MODES: tuple[GroupMode, ...] = ("packed", "interleaved")
 Ordering = Literal["best", "worst"]
 ORDERINGS: tuple[Ordering, ...] = ("best", "worst")
 
+DEFAULT_POOL = "default"  # owner of machines for which none is named
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -45,7 +47,7 @@ class Machine:
     cpus: int = 0
     memory_bytes: int = 0
     memory_bandwidth_bytes_per_s: int = 0
-    pool: str = "default"
+    pool: str = DEFAULT_POOL
     present: bool = True
     worth: float = 0.0
 

@@ -45,7 +45,7 @@ from artist.policies.parts.grounds import Grounds
 from artist.policies.parts.loans import INFERENCE, ON_LOAN, TRAINING, Orchestrator
 from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.pools import machines_in
+from artist.policies.parts.pools import machines_in, notes_on_others
 from artist.policies.parts.predictors import NEXT_USE, USE, AnyPredictor, predictor_of
 from artist.policies.parts.reclaiming import AnyReclaim, reclaim_of
 from artist.policies.parts.scaling import AnyScaling, scaling_of
@@ -88,6 +88,13 @@ class Lyra:
     def follows(self, cluster: Cluster) -> Sequence[str]:
         """Return the names of the series that are needed on a cluster."""
         return self._orchestrator.follows(cluster) if self._orchestrator else ()
+
+    def notes(self, cluster: Cluster) -> Sequence[str]:
+        """Return what a user should know of the pools of a cluster."""
+        notes = notes_on_others(cluster, TRAINING, (TRAINING, INFERENCE, ON_LOAN))
+        if self._orchestrator is not None and not self.follows(cluster):
+            notes.append(f"no machine is in pool {INFERENCE!r}, so none is loaned")
+        return notes
 
     def decide(self, view: ClusterView) -> Plan:
         """Move machines and ask to be called again at once, or start jobs and let others grow or shrink."""

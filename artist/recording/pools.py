@@ -121,7 +121,7 @@ class Pools:
 
         `x_short` by signal x: `server_s`, the integral over time of the machines by which its pool is short,
         in machine-seconds, and `worst_servers`, the most machines at a time.
-        `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are and not by worth, over the
+        `reclaims`: see `Reclaims`. `pools`: shares of GPUs, counted as they are, not by worth, over the
         time from the first to the last arrival (how long a run drains says nothing of its use); None without
         such time or GPUs:
 

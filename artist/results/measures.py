@@ -140,9 +140,7 @@ MORE_METRICS = (
             ("on_loan_usage", ("on loan", "held"), "on_loan_held"),
         )
     ),
-    Metric(
-        "on_loan_machines", ("machines", "on loan"), ("pools", "on_loan_machines"), "count", optional=True
-    ),
+    Metric("on_loan_machines", ("", "on loan"), ("pools", "on_loan_machines"), "count", optional=True),
     Metric("reclaimed", ("machines", "reclaimed"), ("reclaims", "machines"), "count", optional=True),
     Metric(
         "preempted_of_submissions",

@@ -43,6 +43,7 @@ from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
+from artist.run.pools import check_pools
 from artist.run.sensitivity import read_sensitivities, sensitivity_file
 from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
@@ -143,6 +144,7 @@ def build(config: Config) -> Simulation:
     overheads = part(config.overheads, "overheads", ("delay_ns",))
     estimates = part(config.estimates, "estimates", ("factors", "performance", "first_delays_ns"))
     warn_without_needs(config.performance, policy, estimates)
+    check_pools(policy, cluster)
     source = part(config.workload, "workload", ("table",))
     compute, stall = build_compute(config.performance)
     arrivals = part(config.arrivals, "arrivals", ("apply",))

@@ -1,6 +1,6 @@
 """The series that a policy follows are there and make sense, and it is called in time, or no run starts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from artist.core.cluster import Cluster
 from artist.core.view import Signal
@@ -9,6 +9,7 @@ from artist.units import ns_to_seconds, seconds_to_ns
 from artist.workload.signals import NEXT
 
 _EVER = 2**62
+_GENERATED = "inference"  # conf/signals/inference.yaml draws it, and what comes next
 
 
 def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal]) -> None:
@@ -27,9 +28,7 @@ def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal
     missing = [name for name in names if name not in signals]
     if missing:
         what = f"policy {type(policy).__name__} follows a series that is not there"
-        allowed = (
-            f"{', '.join(missing)} as well: another file of the group, or signals=file signals.path=FILE"
-        )
+        allowed = f"{', '.join(missing)} as well: {_remedy(policy, missing)}"
         raise InputError(what, where="signals", found=", ".join(signals) or "none", allowed=allowed)
     for name in names:
         if name in getattr(policy, "shares", ()):
@@ -57,3 +56,16 @@ def _check_interval(interval_s: float, name: str, signal: Signal) -> None:
         what = f"{name} tells one value ahead, and none of the policy's calls is at {at:g} s when one comes"
         allowed = "seconds of which the time of each value is a multiple, such as the time between values"
         raise InputError(what, where="policy.interval_s", found=interval_s, allowed=allowed)
+
+
+def _remedy(policy: object, missing: Sequence[str]) -> str:
+    """Return the settings that give series, or with which the policy does without them."""
+    ahead = [name.removesuffix(NEXT) for name in missing if name.endswith(NEXT)]
+    alone = len(ahead) == len(missing)
+    setting = f"signals.ahead=[{', '.join(ahead)}]" if ahead else ""
+    ways = [setting if alone else " ".join(["signals=file signals.path=FILE", *filter(None, [setting])])]
+    if _GENERATED in missing:
+        ways.insert(0, f"signals={_GENERATED}")
+    if alone and getattr(policy, "predictor", None) == "oracle":
+        ways.append("policy.predictor=autoregressive")
+    return ", or ".join(ways)

@@ -302,6 +302,10 @@ def test_the_series_needed_are_known_before_the_clock_starts():
     told = r"^signals: .*\n *found 'inference'; allowed: inference.next as well"
     with pytest.raises(InputError, match=told):
         check_signals(policy, two_pools(), uses(0.5, ahead=False))
+    mine = SimpleNamespace(follows=lambda cluster: ("power",))
+    told = r"allowed: power as well: signals=file signals.path=FILE$"
+    with pytest.raises(InputError, match=told):
+        check_signals(mine, two_pools(), uses(0.5))
 
 
 def test_machines_go_back_while_no_job_is_there():

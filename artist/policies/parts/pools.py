@@ -1,6 +1,9 @@
 """Pools: the machines of an owner. Shared by the policies."""
 
+from collections.abc import Collection
+
 from artist.core.buckets import ALL
+from artist.core.cluster import DEFAULT_POOL, Cluster
 from artist.core.view import ClusterView
 
 
@@ -10,3 +13,21 @@ def machines_in(view: ClusterView, pool: str) -> int:
     All, where no pool is named or the cluster has none of that name.
     """
     return view.in_pool(pool) if pool and pool in view.cluster.pools else ALL
+
+
+def notes_on_others(cluster: Cluster, own: str, known: Collection[str]) -> list[str]:
+    """Return what becomes of machines in pools that a policy does not know, for the user.
+
+    Parameters
+    ----------
+    own
+        The pool of the machines for training; where no machine is in it, unknown ones are for training too.
+    known
+        The pools that the policy knows.
+    """
+    there = own in cluster.pools
+    others = cluster.pools - set(known) - (set() if there else {DEFAULT_POOL})
+    becomes = "are not used" if there else "are for training"
+    return [
+        f"machines in pool {pool!r} {becomes}; it knows pools {', '.join(known)}" for pool in sorted(others)
+    ]

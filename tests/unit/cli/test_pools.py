@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from artist.results.folder import read_run
 
@@ -40,3 +41,55 @@ def test_runs_of_one_pool_are_as_they_were(artist: Artist) -> None:
     assert not {"inference_short", "pools", "reclaims"} & set(json.loads(path.read_text()))
     columns = set(pd.read_parquet(path.parent / "jobs.parquet").columns)
     assert not {"on_loan_s", "min_gpus", "max_gpus"} & columns
+
+
+def machines(training: str, inference: str) -> str:
+    """Return the setting for a machine in each of two pools."""
+    kinds = (("v100_8gpu", training), ("t4_8gpu", inference))
+    listed = ", ".join(f"{{type: {kind}, count: 1, pool: {pool}}}" for kind, pool in kinds)
+    return f"cluster.machines=[{listed}]"
+
+
+@pytest.mark.parametrize("policy", ["fifo", "pollux"])
+def test_a_pool_that_no_machine_is_in_is_refused(refused: Callable[..., str], policy: str) -> None:
+    """All machines would serve: with a misspelt `pool`, or where the cluster spells its pools otherwise."""
+    given = f"policy={policy}", "topology=v100_t4_pools"
+    message = refused(*given, machines("training", "inference"), "policy.pool=trainning")
+    assert message.startswith("policy.pool: no machine is in this pool")
+    assert "found 'trainning'; allowed: inference, training" in message
+    message = refused(*given, machines("Training", "inference"), "policy.pool=training")
+    assert "found 'training'; allowed: Training, inference" in message
+
+
+def test_a_cluster_without_pools_needs_none(artist: Artist) -> None:
+    """All machines serve, whatever the policy calls its pool."""
+    assert artist("policy=lyra_fifo").code == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "pools", "told"),
+    [
+        ("lyra", ("training", "inference"), []),
+        ("lyra_no_loans", ("training", "inference"), []),
+        ("lyra_no_loans", ("training", "training"), []),
+        ("lyra", ("training", "training"), ["no machine is in pool 'inference', so none is loaned"]),
+        (
+            "lyra",
+            ("training", "Inference"),
+            ["'Inference' are not used; it knows pools training, inference, on_loan", "none is loaned"],
+        ),
+        ("lyra", ("Training", "inference"), ["machines in pool 'Training' are for training"]),
+        ("lyra", ("default", "inference"), []),
+        ("lyra", ("training", "default"), ["machines in pool 'default' are not used", "none is loaned"]),
+    ],
+)
+def test_lyra_says_what_it_does_with_pools_it_does_not_know(
+    artist: Artist, policy: str, pools: tuple[str, str], told: list[str]
+) -> None:
+    """One line for each such pool, and one where nothing can be loaned; none for pools as it knows them."""
+    given = "topology=v100_t4_pools", "signals=inference"
+    result = artist(f"policy={policy}", *given, machines(*pools))
+    assert result.code == 0
+    assert result.err.count("policy Lyra: ") == len(told)
+    for words in told:
+        assert words in result.err

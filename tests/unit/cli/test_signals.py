@@ -73,15 +73,23 @@ POOLS = "cluster.machines=[{type: v100_8gpu, count: 1}, {type: t4_8gpu, count: 1
 
 
 def test_a_run_without_the_series_that_its_policy_follows_does_not_start(
-    refused: Callable[..., str],
+    artist: Artist, refused: Callable[..., str]
 ) -> None:
-    """The oracle needs `inference` and what comes next: none is there, or one of the two."""
+    """The oracle needs `inference` and what comes next: none is there, or one of the two.
+
+    What is told can be done as it stands: each way the run starts.
+    """
     message = refused("policy=lyra", "topology=v100_t4_pools", POOLS)
     assert message.startswith("signals: policy Lyra follows a series that is not there")
-    assert "found 'none'; allowed: inference, inference.next as well: another file of the group" in message
+    assert "found 'none'; allowed: inference, inference.next as well: signals=inference, or " in message
+    assert "or signals=file signals.path=FILE signals.ahead=[inference]" in message
     Path("demand").write_text("time_s,inference\n0,0.9\n")
     given = "policy=lyra", "topology=v100_t4_pools", POOLS, "signals=file", "signals.path=demand"
-    assert "found 'inference'; allowed: inference.next as well" in refused(*given)
+    told = "signals.ahead=[inference], or policy.predictor=autoregressive"
+    assert f"found 'inference'; allowed: inference.next as well: {told}\n" in refused(*given)
+    for way in ("signals.ahead=[inference]", "policy.predictor=autoregressive"):
+        assert artist(*given, way).code == 0
+    assert artist(*given[:3], "signals=inference").code == 0
 
 
 def test_a_policy_that_misses_values_of_a_forecast_does_not_start(refused: Callable[..., str]) -> None:
