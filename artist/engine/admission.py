@@ -81,6 +81,8 @@ def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
         return f"what machines have beside the GPUs, up to {cpus} CPUs and {memory} bytes of memory each"
     types = f" of type {' or '.join(demand.gpu_types)}" if demand.gpu_types else ""
     limit = f" on {demand.max_machines} machines" if demand.max_machines else ""
+    if not most and any(mark in types for mark in ",;"):
+        return f"no job: there are no GPUs{types}; separate several types with | (V100|T4)"
     room = f"1..{int(most + 1e-9)} GPUs{types}{limit}" if most else f"no job: there are no GPUs{types}"
     return f"{room}; enlarge the cluster (cluster.machines) or leave such jobs out (workload.max_gpus)"
 

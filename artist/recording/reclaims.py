@@ -79,6 +79,7 @@ class Reclaims:
     def summary(self) -> Mapping[str, Any]:
         """Return the counts; means are None if no machine came back, or none had to be cleared.
 
+        `machines` that came back were `idle`, `flexible` or `preempting`; `preempted_jobs` were on these.
         `of_running` and `flexible_met` are means over the instants at which a machine had to be cleared: of
         the preempted jobs / jobs that ran before, and of the flexible / all machines that had to be cleared.
         A machine whose jobs would have shrunk counts as preempting if one of them was preempted for another

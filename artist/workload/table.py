@@ -227,6 +227,9 @@ def _check_sense(table: pd.DataFrame, where: str, fields: Mapping[str, str]) -> 
     )
     least, most = table["min_gpus"].to_numpy(), table["max_gpus"].to_numpy()
     elastic = (least > 0) | (most > 0)
+    for name, bound in (("min_gpus", least), ("max_gpus", most)):
+        field, allowed = fields.get(name, name), "1 <= min_gpus <= gpus <= max_gpus, or neither of the two"
+        refuse(table, elastic & (bound == 0), where, field, "is missing", allowed, found=name)
     wrong = elastic & ~((least >= 1) & (least <= gpus) & (gpus <= most))
     refuse(
         table, wrong, where, "min_gpus", "does not fit", "1 <= min_gpus <= gpus <= max_gpus", found="min_gpus"

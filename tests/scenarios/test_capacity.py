@@ -294,7 +294,8 @@ def test_a_machine_that_joins_later_counts_for_what_can_fit():
     ("demand", "allowed"),
     [
         ({"gpus": 3, "max_machines": 1}, "1..2 GPUs on 1 machines"),
-        ({"gpus": 1, "gpu_types": ("H100",)}, "GPUs of type H100"),
+        ({"gpus": 1, "gpu_types": ("H100",)}, "GPUs of type H100; enlarge the cluster"),
+        ({"gpus": 1, "gpu_types": ("V100;T4",)}, "GPUs of type V100;T4; separate several types with | "),
         ({"gpus": 0, "cpus": 9}, "1..8 CPUs"),
         ({"gpus": 4, "min_gpus": 5, "max_gpus": 6}, "min_gpus <= gpus"),
     ],

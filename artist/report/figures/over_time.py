@@ -13,6 +13,7 @@ from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, lab
 from artist.report.figures.time_axis import time_unit
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
+from artist.results.pools import have_pools
 from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ _CAPTIONS = {
         "the time that the rest of their iterations computes. 0 if nobody waits. Lower is better."
     ),
 }
+_ALL_POOLS = " All pools count: also machines that serve something else, such as inference."
 _BAND = "; the light band shows the least and the greatest number"
 _LOG_ABOVE_1 = " The vertical scale is logarithmic above 1."
 _AXES_DIFFER = " The vertical axes of the panels differ."
@@ -51,7 +53,8 @@ _AXES_DIFFER = " The vertical axes of the panels differ."
 
 def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
     """Return the figure of a gauge."""
-    caption = _CAPTIONS[gauge] + _of_gauge(digests, gauge, contest) + first(digests)
+    own = gauge == "busy_gpus" and any(have_pools(each.group.runs[0]) for each in digests)
+    caption = _CAPTIONS[gauge] + _ALL_POOLS * own + _of_gauge(digests, gauge, contest) + first(digests)
     return Drawing(gauge, _TITLES[gauge], caption, partial(over_time, digests, gauge, contest))
 
 

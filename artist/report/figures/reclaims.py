@@ -14,6 +14,7 @@ from artist.report.figures.looks import style
 from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, label_rows, legend, panels, title
 from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
+from artist.results.measures import number_texts
 from artist.results.pools import Returns, has_returns, read_returns
 from artist.results.run import Run
 from artist.results.scenarios import Contest
@@ -35,7 +36,7 @@ _SPANS = (
 )  # fmt: skip
 _MOST_BARS = 32
 _DOTS: Any = {
-    "color": "black", "linestyle": "none", "marker": "o", "markersize": 4.5, "markeredgecolor": "white",
+    "color": "white", "linestyle": "none", "marker": "o", "markersize": 4.5, "markeredgecolor": "black",
 }  # fmt: skip
 
 
@@ -88,10 +89,9 @@ def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDT
         totals = (counts[:, :3].sum(axis=1), counts[:, 3])
         labels = ("machines returned", "jobs preempted for it")
         for axes, total, label in zip(places, totals, labels, strict=True):
-            for at, count in zip(y, total, strict=True):
-                axes.annotate(
-                    f"{count:.0f}", (count, at), (4, 0), textcoords="offset points", va="center", fontsize=8
-                )
+            texts = number_texts([(count, None) for count in total], 1.0, "count")
+            for at, count, (text, _) in zip(y, total, texts, strict=True):
+                axes.annotate(text, (count, at), (4, 0), textcoords="offset points", va="center", fontsize=8)
             axes.set_xlim(0, 1.15 * total.max() or 1.0)
             axes.set_xlabel(label)
             axes.locator_params(axis="x", nbins=5)

@@ -11,6 +11,10 @@ from artist.results.names import listed
 
 _SHORT = "_short"
 _MOST_ROWS = 4  # told one by one
+_MAY_USE = (
+    " On GPUs of a type that training has not, Lyra runs only jobs that are fungible or name that type "
+    "(columns fungible and gpu_types of a trace)."
+)
 _NEED = " Short: needs more than is there, by the larger of the signal's present and next value."
 
 
@@ -19,6 +23,7 @@ def pools(digests: Sequence[Digest]) -> list[tuple[str, str]]:
     groups = [each.group for each in digests]
     said = (
         ("Use of pools", _use(groups)),
+        ("Unused loans", _unused(groups)),
         ("Short pools", _short(groups)),
         ("Machines returned", _returned(groups)),
     )
@@ -27,16 +32,35 @@ def pools(digests: Sequence[Digest]) -> list[tuple[str, str]]:
 
 def _use(groups: Sequence[Replicates]) -> str:
     """Return which part of all GPUs, and of those on loan, was in use while jobs arrived."""
-    users = listed(["jobs", *(_spoken(name) for name in _short_names(groups))])
+    names = _short_names(groups)
+    with_all = [group for group in groups if all(_all(group, name) for name in names)]
+    users = listed(["jobs", *map(_spoken, names)])
     clauses = [
         f"{who} {listed(shares)}"
-        for who, key, whose in (
-            (f"{users} used", "combined", "all GPUs"),
-            ("jobs held", "on_loan_held", "GPUs on loan"),
+        for who, of, key, whose in (
+            (f"{users} used", with_all, "combined", "all GPUs"),
+            ("jobs held", groups, "on_loan_held", "GPUs on loan"),
         )
-        if (shares := _shares(groups, key, whose))
+        if (shares := _shares(of, key, whose))
     ]
-    return f"While jobs arrived, {'; '.join(clauses)}." if clauses else ""
+    said = f"While jobs arrived, {'; '.join(clauses)}." if clauses else ""
+    others = [group.name for group in groups if group not in with_all and _all(group, "pools")]
+    if not others:
+        return said
+    series = listed([_spoken(name) for name in names])
+    return (
+        f"{said} The use of all GPUs is not compared with {listed(few(others))}: without the series {series}."
+    )
+
+
+def _unused(groups: Sequence[Replicates]) -> str:
+    """Return under which policies machines were on loan, and no job held GPUs there."""
+    unused = [
+        group.name
+        for group in groups
+        if (found := _all(group, "pools")) and all(each["on_loan_held"] == 0 for each in found)
+    ]
+    return f"No job used the machines on loan under {listed(few(unused))}.{_MAY_USE}" if unused else ""
 
 
 def _shares(groups: Sequence[Replicates], key: str, whose: str) -> list[str]:
@@ -118,7 +142,7 @@ def _how(found: Sequence[dict[str, Any]]) -> str:
 
 
 def _count(value: float, word: str) -> str:
-    return f"{value:,.0f} {word}{'s' * (round(value) != 1)}"
+    return f"{value:,.{0 if value == round(value) else 1}f} {word}{'s' * (value != 1)}"
 
 
 def _all(group: Replicates, key: str) -> list[dict[str, Any]]:

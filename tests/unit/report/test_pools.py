@@ -80,7 +80,9 @@ def _edges(vertices: Any, x: float) -> list[tuple[float, float]]:
 def test_without_pools_nothing_is_drawn_or_said(make: Make) -> None:
     """No figure, no finding."""
     run = make("fifo", pooled=False)
-    assert not set(NAMES) & set(drawn(compare([run])))
+    made = drawn(compare([run]))
+    assert not set(NAMES) & set(made)
+    assert "pools" not in made["busy_gpus"].caption
     assert said([run]) == {}
 
 
@@ -90,7 +92,9 @@ def test_pools_lie_above_each_other(make: Make) -> None:
     Needed are 4 GPUs, so from 6 on, and 2 from 15 s on, so from 8 on. From 10 to 15 s, where the pool begins
     at 8, the need begins at 6: 2 GPUs are missing.
     """
-    drawing = drawn(compare([make("lyra")]))["pools"]
+    made = drawn(compare([make("lyra")]))
+    assert "All pools count" in made["busy_gpus"].caption
+    drawing = made["pools"]
     (axes,) = drawing.draw(WIDTH_IN).axes
     found = areas(axes)
     assert found[BLUE] == [(0, 0, 4), (5, 0, 2), (10, 0, 4), (15, 0, 4)]
@@ -211,6 +215,37 @@ def test_use_is_said_from_the_greatest_down(make: Make) -> None:
     assert said([*runs[:1], *more])["Use of pools"] == (
         "While jobs arrived, jobs and inference used 70 % of all GPUs under p4 and 10 % under p1."
     )
+
+
+def test_use_without_the_series_is_not_compared(make: Make) -> None:
+    """Fifo knows nothing of inference, so its 57 % leave out what inference uses; lyra's 60 % do not."""
+    fifo = make("fifo", pools={"training_held": 0.6, "on_loan_held": None, "combined": 0.57})
+    summary = {key: value for key, value in fifo.summary.items() if key != "inference_short"}
+    assert said([replace(fifo, summary=summary), make("lyra")])["Use of pools"] == (
+        "While jobs arrived, jobs and inference used 60 % of all GPUs under lyra; jobs held 75 % of GPUs on "
+        "loan under lyra. The use of all GPUs is not compared with fifo: without the series inference."
+    )
+
+
+def test_loans_that_no_job_uses_are_said(make: Make) -> None:
+    """Machines were on loan under both, and jobs on them under lyra only; fifo never had any."""
+    use = {"training_held": 0.5, "combined": 0.5}
+    runs = [make("fifo", pools=use | {"on_loan_held": None}), make("lyra")]
+    assert "Unused loans" not in said(runs)
+    text = said([*runs, make("mine", pools=use | {"on_loan_held": 0.0})])["Unused loans"]
+    assert text.startswith("No job used the machines on loan under mine. On GPUs of a type")
+
+
+def test_means_of_counts_have_a_decimal(make: Make) -> None:
+    """Of 2 and 3 machines 2.5, in words and on the bar; 1 job of each seed is 1 job."""
+    more = {"machines": 3, "idle": 2, "flexible": 0, "preempting": 1, "preempted_jobs": 1}
+    runs = [make("lyra"), make("lyra", seed=2, reclaims=more)]
+    text = said(runs)["Machines returned"]
+    assert text.startswith("lyra returned 2.5 machines: ")
+    assert text.endswith("by preempting 1 job.")
+    machines, jobs = drawn(compare(runs))["reclaims"].draw(WIDTH_IN).axes
+    assert [text.get_text() for text in machines.texts] == ["2.5"]
+    assert [text.get_text() for text in jobs.texts] == ["1"]
 
 
 def test_of_many_rows_the_ends_are_told(make: Make) -> None:

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from artist.errors import InputError
+from artist.results.measures import BY_NAME
 from artist.results.pools import has_returns, have_pools, read_pools, read_returns
 from artist.results.run import Run
 
@@ -71,3 +72,11 @@ def test_columns_that_are_missing_are_named(paper_run: Run) -> None:
     pq.write_table(pa.table({"time_s": [0.0], "x_machines": [1]}), paper_run.folder / "pools.parquet")
     with pytest.raises(InputError, match="x_gpus"):
         read_pools(paper_run, 100)
+
+
+def test_runs_made_before_loans_were_counted_have_no_number(paper_run: Run, with_pools: Give) -> None:
+    """54 machine-seconds in 40 s are 1.35 machines; a summary without the key has none, and no error."""
+    summary = with_pools(paper_run).summary
+    metric = BY_NAME["on_loan_machines"]
+    assert metric.of(summary) is None
+    assert metric.of(summary | {"pools": summary["pools"] | {"on_loan_machines": 54 / 40}}) == 1.35

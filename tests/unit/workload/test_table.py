@@ -60,7 +60,6 @@ def test_a_checked_table_passes_again() -> None:
         ("compute_s", -0.1, "is negative"),
         ("cpus", -1, "is negative"),
         ("memory_bytes", "1 GB", "is not a number"),
-        ("min_gpus", 2, "does not fit"),
         ("gpu_utilization", 0, "is zero"),
         ("gpu_utilization", 40, "is too large"),
         ("guaranteed", 0.5, "is not a whole number"),
@@ -110,6 +109,21 @@ def test_a_cpu_only_job_needs_cpus() -> None:
 def test_an_elastic_job_keeps_its_bounds() -> None:
     """1 <= min_gpus 1 <= gpus 1 <= max_gpus 8."""
     assert check(row(min_gpus=1, max_gpus=8), "t.csv")["max_gpus"].tolist() == [0, 8]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ({"min_gpus": 1}, "max_gpus is missing"),
+        ({"max_gpus": 4}, "min_gpus is missing"),
+        ({"min_gpus": 2, "max_gpus": 4}, "min_gpus does not fit"),
+    ],
+)
+def test_bounds_that_do_not_fit_are_named(bounds: dict[str, int], words: str) -> None:
+    """The one that is missing, if only one is there; else at least 2 do not fit a job that asks for 1 GPU."""
+    with pytest.raises(InputError, match=words) as caught:
+        check(row(**bounds), "t.csv")
+    assert "1 <= min_gpus <= gpus <= max_gpus" in caught.value.allowed
 
 
 def test_work_is_iterations_times_compute_or_else_the_duration() -> None:
