@@ -53,8 +53,9 @@ class Pools:
         Machines that came back to the pools that they began in.
     times_ns, columns
         Of a closed run: step functions, shape (n,), the last row at its end. By pool x `x_machines` and
-        `x_gpus` that are there, and `x_held`, GPUs held by jobs; by signal x `x_needed`, machines; and
-        `reclaimed_x`, the counts of `reclaims` up to then.
+        `x_gpus` that are there, and `x_held`, GPUs held by jobs; by signal x `x_needed`, machines,
+        and `x_taken`, those of the pool with jobs, if there ever are any; and `reclaimed_x`, the counts of
+        `reclaims` up to then.
     """
 
     def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, signals: Mapping[str, Signal]) -> None:
@@ -115,7 +116,9 @@ class Pools:
                 self.columns[f"{pool}_{what}"] = np.array(column)[row]
         for what, totals in self._reclaimed.items():
             self.columns[f"reclaimed_{what}"] = np.array(totals)[row]
-        self._taken_then = {name: np.array(rows)[row] for name, rows in self._taken_rows.items()}
+        for name, counts in self._taken_rows.items():
+            if any(counts):
+                self.columns[f"{name}_taken"] = np.array(counts)[row]
         for name, signal in self._signals.items():
             self._follow(name, *signal.up_to(_EVER))
 
@@ -255,7 +258,7 @@ class Pools:
         self._own_use[name] = np.minimum(gpus * np.append([0.0], values)[at], idle)
 
     def _short(self, name: str) -> dict[str, Any]:
-        available = self.columns[f"{name}_machines"] - self._taken_then[name]
+        available = self.columns[f"{name}_machines"] - self.columns.get(f"{name}_taken", 0)
         short = (self.columns[f"{name}_needed"] - available)[:-1].clip(0)
         spans_ns = np.diff(self.times_ns)
         product = zip(short[short > 0].tolist(), spans_ns[short > 0].tolist(), strict=True)  # may pass 2^63

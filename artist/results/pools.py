@@ -1,5 +1,6 @@
 """The pools of a run over time: their GPUs, those that jobs hold, and what a signal says is needed."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from artist.results.steps import Floats, thin_steps
 _TABLE = POOLS_FILE.removesuffix(".parquet")
 _SO_FAR = tuple(f"reclaimed_{name}" for name in RECLAIMED)  # totals up to a time
 _MACHINES, _GPUS, _HELD, _NEEDED = "_machines", "_gpus", "_held", "_needed"
+_TAKEN = "_taken"  # machines of a pool with jobs, which is short of them; only where there are any
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def read_pools(run: Run, bins: int) -> Pools:
     columns = run.columns(_TABLE)
     names = [name.removesuffix(_MACHINES) for name in columns if name.endswith(_MACHINES)]
     (times_s,) = run.numbers(_TABLE, ["time_s"])
-    pools = [_pool(run, name, f"{name}{_NEEDED}" in columns) for name in names]
+    pools = [_pool(run, name, columns) for name in names]
     ordered = tuple(sorted(pools, key=lambda pool: pool.needed is not None))
     if len(times_s) <= 2 * bins:
         return Pools(times_s, ordered)
@@ -75,12 +77,14 @@ def read_pools(run: Run, bins: int) -> Pools:
     return Pools(edges, tuple(_thinned(times_s, pool, edges) for pool in ordered), True)
 
 
-def _pool(run: Run, name: str, has_need: bool) -> Pool:
+def _pool(run: Run, name: str, columns: Collection[str]) -> Pool:
     gpus, held, machines = run.numbers(_TABLE, [f"{name}{kind}" for kind in (_GPUS, _HELD, _MACHINES)])
-    if not has_need:
+    if f"{name}{_NEEDED}" not in columns:
         return Pool(name, gpus, held)
     (needed,) = run.numbers(_TABLE, [f"{name}{_NEEDED}"])
     each = np.divide(gpus, machines, out=np.zeros_like(gpus), where=machines > 0).max(initial=0.0)
+    if f"{name}{_TAKEN}" in columns:
+        machines = machines - run.numbers(_TABLE, [f"{name}{_TAKEN}"])[0]
     short = np.maximum(needed - machines, 0.0) * each
     return Pool(name, gpus, held, needed * each, short, short)
 

@@ -344,6 +344,10 @@ def test_machines_with_jobs_are_not_there_for_the_pool_that_they_are_in() -> Non
     }
     pools, _, _ = observed(jobs, script, use(0.5, 0.5, 1.0))
     assert pools.summary()["inference_short"] == {"server_s": 46, "worst_servers": 3}
+    taken = dict(
+        zip((pools.times_ns // NS_PER_S).tolist(), pools.columns["inference_taken"].tolist(), strict=True)
+    )
+    assert {at: taken[at] for at in (0, 5, 12, 15, 18, 30)} == {0: 2, 5: 2, 12: 3, 15: 3, 18: 2, 30: 0}
 
 
 def test_a_machine_with_a_job_that_fails_or_is_lent_is_lacking_once() -> None:

@@ -29,6 +29,17 @@ def test_gpus_held_and_needed(paper_run: Run, with_pools: Give) -> None:
     assert not pools.thinned
 
 
+def test_a_pool_is_short_of_machines_with_jobs(paper_run: Run, with_pools: Give) -> None:
+    """Jobs on 1, 0, 1, 3, 0 of 3, 2, 1, 3, 3 machines leave 2, 2, 0, 0, 3: 2 short from 10 s, 1 from 15 s."""
+    run = with_pools(paper_run)
+    path = run.folder / "pools.parquet"
+    pq.write_table(pq.read_table(path).append_column("inference_taken", pa.array([1, 0, 1, 3, 0])), path)
+    inference = read_pools(run, 100).pools[-1]
+    assert inference.name == "inference"
+    assert inference.short is not None
+    assert inference.short.tolist() == [0, 0, 4, 2, 0]
+
+
 def test_long_runs_are_averaged_but_keep_the_worst(paper_run: Run, with_pools: Give) -> None:
     """Two halves of 11.25 s: 2 GPUs short for 1.25 and 3.75 s are 2/9 and 2/3 in the mean, 2 at worst."""
     pools = read_pools(with_pools(paper_run), 2)
