@@ -14,17 +14,23 @@ PRICED = {"model": {"_target_": "netmodels.analytical.AnalyticalModel"}}
 
 
 def run(
-    at: Path, policy: str, seed: int, jct_s: list[float | None], loss: float = 0.0, fabric: str = ""
+    at: Path,
+    policy: str,
+    seed: int,
+    jct_s: list[float | None],
+    loss: float = 0.0,
+    fabric: str = "",
+    elastic: float | None = None,
 ) -> Run:
     """Return a run of two jobs; on a fabric if there is one."""
-    folder = at / f"{policy}-{seed}-{loss}-{fabric}"
+    folder = at / f"{policy}-{seed}-{loss}-{fabric}-{elastic}"
     folder.mkdir()
     pd.DataFrame({"jct_s": pd.array(jct_s, dtype="Float64")}).to_parquet(folder / "jobs.parquet")
     config = {
         "network": PRICED if fabric else LINES,
         "topology": {"name": fabric or "v100_t4_pools"},
         "performance": {"scaling_loss": loss},
-        "workload": {"elastic": None, "heterogeneous": 0, "fungible": 0.21},
+        "workload": {"elastic": elastic, "heterogeneous": 0, "fungible": 0.21},
     }
     return Run(folder, {"seed": seed, "policy": policy}, config)
 
@@ -46,6 +52,18 @@ def test_gains_are_taken_seed_by_seed_on_the_same_fabric(tmp_path: Path) -> None
     found = priced_scaling.gains(runs)[("basic", "lyra")]
     cloud = FABRICS["v100_t4_cloud"]
     assert {at: each.mean for at, each in found.items()} == {LINEAR: 2.5, LOSSY: 1.5, cloud: 1.0}
+
+
+def test_fifo_of_the_basic_scenario_is_the_baseline_of_all(tmp_path: Path) -> None:
+    """60 / 20 = 3 in Basic and 60 / 10 = 6 in Ideal, whose own FIFO (40) does not count."""
+    runs = [
+        run(tmp_path, "lyra_fifo", 1, [40, 20]),
+        run(tmp_path, "lyra", 1, [10, 10]),
+        run(tmp_path, "lyra", 1, [5, 5], elastic=1),
+        run(tmp_path, "lyra_fifo", 1, [20, 20], elastic=1),
+    ]
+    found = priced_scaling.gains(runs)
+    assert [found[row, "lyra"][LINEAR].mean for row in ("basic", "ideal")] == [3.0, 6.0]
 
 
 def test_a_run_whose_jobs_have_not_all_finished_says_nothing(tmp_path: Path) -> None:
