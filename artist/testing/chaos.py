@@ -130,7 +130,7 @@ class Chaos:
         machines = view.cluster.machines
         capacity = [(m.gpus, m.cpus, m.memory_bytes) for m in machines]
         after = dict(before)
-        for _ in range(rng.randint(0, 6)):
+        for _ in range(rng.randint(0, 6) if jobs else 0):  # a wake-up may come between jobs
             j = rng.choice(jobs)
             trial = dict(after)
             if j in after and rng.random() < 0.3:
