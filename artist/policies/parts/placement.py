@@ -9,7 +9,7 @@ the user's own.
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from heapq import heapify, heapreplace
 from operator import or_
 from typing import Annotated, Literal, Protocol
@@ -274,9 +274,15 @@ def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:
         return demand.gpus
     most = 0.0
     for usable, worth in _by_type(free.cluster, demand, among):
-        sizes = np.sort(free.sizes[members_of(usable)])[::-1][: demand.max_machines or None]
+        sizes = np.sort(free.sizes[_members(usable)])[::-1][: demand.max_machines or None]
         most = max(most, float(sizes.sum()) * (worth / demand.measured_worth if demand.fungible else 1.0))
     return max((t for t in demand.targets() if t <= min(demand.gpus, most + 1e-9)), default=demand.gpus)
+
+
+@lru_cache(maxsize=64)
+def _members(machines: int) -> Ints:
+    """Return the machines of a set, lowest first; pools and types are asked about again and again."""
+    return np.array(members_of(machines), dtype=np.int64)
 
 
 def _wrong(gpus: object, free: Free, among: int) -> str:
