@@ -9,6 +9,15 @@ OnStop = Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"]
 _TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 
+def gpus_worth(total: float, worth: float) -> int:
+    """Return the fewest GPUs of a worth that are worth so much together.
+
+    >>> gpus_worth(8, 1 / 2)
+    16
+    """
+    return ceil(total / worth - _TOLERANCE)
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """What a job asks for; hashing costs nothing.
@@ -85,7 +94,7 @@ class Demand:
     def gpus_at(self, worth: float, target: int | None = None) -> int:
         """Return how many GPUs of a worth the job takes: for one of `targets`, by default for `gpus`."""
         asked = self.gpus if target is None else target
-        return ceil(asked * self.measured_worth / worth - _TOLERANCE) if self.fungible else asked
+        return gpus_worth(asked * self.measured_worth, worth) if self.fungible else asked
 
     def allows(self, worths: Iterable[tuple[int, float]]) -> bool:
         """Return whether GPUs given as (count, worth) satisfy the demand.

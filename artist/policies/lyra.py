@@ -116,15 +116,15 @@ class Lyra:
         """Track arrivals, jobs that came to an end, and machines."""
         if not hasattr(self, "_workers"):
             self._begin(view)
-        room = self._room_made
+        machines = any(isinstance(event, MachineEvent) for event in view.news)
+        room = self._room_made or machines
         for event in view.news:
             if isinstance(event, Finish | Stop):
                 self._left(event.job, self._workers.end(event.job))
                 room = True
             if isinstance(event, Arrival | Stop):
                 self._wait(view, event.job)
-            room |= isinstance(event, MachineEvent)
-        if any(isinstance(event, MachineEvent) for event in view.news):
+        if machines:
             self._workers.recount(view.free())
         on_loan = view.in_pool(ON_LOAN)
         own = machines_in(view, TRAINING)

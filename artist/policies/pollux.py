@@ -123,7 +123,7 @@ class Pollux:
         self._types: dict[tuple[Demand, int], str | None] = {}
 
     def decide(self, view: ClusterView) -> Plan:
-        """Divide the GPUs anew if jobs or machines have come or gone."""
+        """Divide the GPUs again if jobs or machines have come or gone."""
         plan = view.plan()
         if any(isinstance(event, Arrival | Finish | Stop | MachineEvent) for event in view.news):
             now = Round(view, plan, view.free(), machines_in(view, self.pool))

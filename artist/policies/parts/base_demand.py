@@ -1,17 +1,15 @@
 """The base demand of elastic jobs, what they may have beyond it, and how long their work takes on it."""
 
 from dataclasses import replace
-from math import ceil
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.core.job import Demand
+from artist.core.job import Demand, gpus_worth
 from artist.core.view import ClusterView
 
 Ints = npt.NDArray[np.int64]
-_TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 
 def counts_from(demand: Demand, *, requested: bool) -> range:
@@ -42,7 +40,7 @@ def steps_on(demand: Demand, counts: range, base_worth: float, worth: float) -> 
     if not demand.fungible:
         return tuple(count - counts[0] for count in counts)
     needs = (count * demand.measured_worth - base_worth for count in counts)
-    return tuple(max(0, ceil(need / worth - _TOLERANCE)) for need in needs)
+    return tuple(max(0, gpus_worth(need, worth)) for need in needs)
 
 
 def base_of(demand: Demand, *, requested: bool = False) -> Demand:

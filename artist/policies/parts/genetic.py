@@ -2,7 +2,7 @@
 
 In plain words: a solution is an option a job. Solutions that are drawn at random or given are parents; two
 tournaments of two choose a pair, whose child takes each job's option from one of them; some options of the
-child are then drawn anew. A child that needs more than there is keeps its options in a random order of jobs
+child are then drawn again. A child that needs more than there is keeps its options in a random order of jobs
 as long as they fit; the job that no longer fits gets the largest option that does, those after it none. The
 best of parents and children are the next parents. It ends after so many generations, or once the best has not
 become better for some.

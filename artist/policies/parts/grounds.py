@@ -17,20 +17,17 @@ Source: Lyra, sections 5.2, 5.3 and 6.
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from math import ceil
 from operator import or_
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.free import Free
-from artist.core.job import Demand
+from artist.core.job import Demand, gpus_worth
 from artist.core.view import ClusterView
 from artist.policies.parts.fill import Proportional
 from artist.policies.parts.placement import BestFitWorkers
 from artist.policies.parts.placer import Placer
 from artist.policies.parts.worker_fit import fit_workers, largest_of
 from artist.policies.parts.workers import Workers
-
-_TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
 
 class Grounds:
@@ -171,7 +168,7 @@ class Grounds:
         worth_left = demand.gpus * demand.measured_worth
         for pool in (self.training & machines, self.loaned & machines):
             for kind in demand.gpu_types or cluster.type_sets:
-                need = ceil(worth_left / cluster.worth_of[kind] - _TOLERANCE)
+                need = gpus_worth(worth_left, cluster.worth_of[kind])
                 if need > 0:
                     some, left = self._fit(cluster.type_sets[kind] & pool, need, demand.step)
                     taken.update(some)
