@@ -39,7 +39,7 @@ def test_names_choose_columns(write: Write) -> None:
 
 
 def test_the_next_value_is_a_series_of_its_own(write: Write) -> None:
-    """Of 0.42, 0.5, -1 the next are 0.5, -1, and -1 from then on: an oracle sees a step ahead, and no further."""
+    """Of 0.42, 0.5, -1 the next are 0.5, -1, and -1 from then on: an oracle sees one step ahead."""
     path = write(GOOD)
     source = FileSignals(path=path, names=["inference"], ahead=["inference"])
     assert known(source, "inference.next", 600.5) == [(0, 0.5), (300, -1), (600.5, -1)]
