@@ -1,8 +1,8 @@
 """Jobs like those of the CODA paper's production trace, which is not public (sections III and VI).
 
 - GPU jobs are of a few classes by what they ask for: GPUs, models and CPUs. Most ask for too few CPUs, some
-  for many more than they use; run times hold for the CPUs asked (`performance.measured_with=request`). Jobs of
-  up to 4 GPUs are on one machine, larger ones on as few as hold 4 each.
+  for many more than they use; run times hold for the CPUs asked (`performance.measured_with=request`). Jobs
+  of up to 4 GPUs are on one machine, larger ones on as few as hold 4 each.
 - CPU jobs come in bursts, at the hours of their tenant, and are on one machine. A share of them, the hungry
   ones, does the same work on as many CPUs as a socket has, and draws most of a machine's memory bandwidth.
 - Every hour of arrivals has its share of each class and of short and long jobs, and jobs arrive in even steps
@@ -90,8 +90,6 @@ class CodaTable(Strict):
         Jobs of both kinds in so many days on so many GPUs.
     gpu_run_times, cpu_run_times
         Of GPU jobs, on the CPUs that they ask for, and of CPU jobs.
-    gpu_utilization
-        Share of its compute time in which a GPU is busy if CPUs keep up, by model.
     requests
         Classes of GPU jobs.
     cpu_cpus
@@ -113,7 +111,6 @@ class CodaTable(Strict):
     cpu_jobs: PositiveInt
     gpu_run_times: RunTimes
     cpu_run_times: RunTimes
-    gpu_utilization: dict[str, PositiveFloat]
     requests: tuple[RequestClass, ...] = Field(min_length=1)
     cpu_cpus: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
     hungry_cpus: PositiveInt
@@ -130,8 +127,8 @@ class CodaTable(Strict):
             if user.cpu_jobs and user.tenant not in self.cpu_hour_rate:
                 raise ValueError(f"user {name} has CPU jobs, their tenant {user.tenant} no cpu_hour_rate")
         for model in (model for part in self.requests for model in part.models):
-            if model not in self.gpu_utilization or not self.users_of(model):
-                raise ValueError(f"model {model} needs a gpu_utilization and a user with GPU jobs")
+            if not self.users_of(model):
+                raise ValueError(f"model {model} needs a user with GPU jobs")
         return self
 
     def users_of(self, model: str) -> dict[str, float]:
@@ -166,7 +163,8 @@ class CodaTrace:
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, "workload")
-        self.input_files: tuple[Path, ...] = (data_path("traces", "generator_coda.yaml"),)
+        names = ("generator_coda.yaml", "measured/cpu_side_coda.yaml")
+        self.input_files: tuple[Path, ...] = tuple(data_path("traces", name) for name in names)
         self.trace_gpu = "GTX1080Ti"
 
     def table(self) -> pd.DataFrame:
@@ -176,6 +174,7 @@ class CodaTrace:
         kinds = [draw_gpu_jobs(known, chosen), draw_cpu_jobs(known, chosen)]
         table = pd.concat(kinds).sort_values("submit_s", kind="stable", ignore_index=True)
         table["vc"] = table["user"].map({name: user.tenant for name, user in known.users.items()})
+        table["gpu_utilization"] = table["model"].map(read_gpu_utilization(self.input_files[1])).fillna(1.0)
         width = len(str(len(table)))
         table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, len(table) + 1)])
         return check(table, "workload=coda")
@@ -184,6 +183,12 @@ class CodaTrace:
 def read_coda_table(path: Path) -> CodaTable:
     """Read and check a table of distributions."""
     return validated(CodaTable, yaml.safe_load(read_text(path)), str(path))
+
+
+def read_gpu_utilization(path: Path) -> dict[str, float]:
+    """Return the share of its compute time in which a GPU is busy if CPUs keep up, by model."""
+    models = yaml.safe_load(read_text(path))["models"]
+    return {name: model["gpu_utilization"] for name, model in models.items()}
 
 
 def draw_gpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFrame:
@@ -198,7 +203,7 @@ def draw_gpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFram
         inside = np.flatnonzero(part == number)
         gpus[inside], model[inside], cpus[inside] = _asked(each, len(inside), random)
     user = np.full(n_jobs, "", dtype=object)
-    for name in known.gpu_utilization:
+    for name in dict.fromkeys(model.tolist()):
         inside = np.flatnonzero(model == name)
         user[inside] = picked(known.users_of(name), even(len(inside), random))
     at = _spread(part, gpus * run_time_s, chosen, random)
@@ -209,7 +214,6 @@ def draw_gpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFram
             "cpus": cpus,
             "duration_s": run_time_s,
             "model": model,
-            "gpu_utilization": pd.Series(model).map(known.gpu_utilization),
             "user": user,
             "max_machines": -(-gpus // _ON_ONE_MACHINE),
             "memory_bandwidth_bytes_per_s": 0.0,
@@ -240,7 +244,6 @@ def draw_cpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFram
             "cpus": np.where(hungry, known.hungry_cpus, cpus),
             "duration_s": np.where(hungry, as_hungry_s, run_time_s),
             "model": "",
-            "gpu_utilization": 1.0,
             "user": user,
             "max_machines": 1,
             "memory_bandwidth_bytes_per_s": hungry * known.hungry_cpus * known.hungry_gb_s * _BYTES_PER_GB,
@@ -275,8 +278,6 @@ def _spread(
     return spread
 
 
-def _arrivals_s(
-    hour_rate: tuple[float, ...], chosen: CodaTrace.Parameters, at: np.ndarray
-) -> np.ndarray:
+def _arrivals_s(hour_rate: tuple[float, ...], chosen: CodaTrace.Parameters, at: np.ndarray) -> np.ndarray:
     """Return arrivals in seconds, (n_jobs,); all days are alike."""
     return at_rates(hour_rate, [1.0] * int(np.ceil(chosen.days)), chosen.days, at)
