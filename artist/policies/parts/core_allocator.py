@@ -56,21 +56,15 @@ class Traits(NamedTuple):
 
 _IMAGES, _TEXT, _SOUND = Traits("cv"), Traits("nlp"), Traits("speech")
 _PREPARED = Traits("nlp", pipelined=True, many_weights=True)
-TRAITS: Mapping[str, Traits] = (
-    MappingProxyType(  # ASSUMPTION: those not in the paper, by likeness
-        {
-            **dict.fromkeys(("AlexNet", "VGG16", "InceptionV3", "ResNet50"), _IMAGES),
-            **dict.fromkeys(
-                ("VGG11", "VGG19", "ResNet18", "MobileNetV2", "MobileNetV3", "ShuffleNet"), _IMAGES
-            ),
-            **dict.fromkeys(("BAT",), _TEXT),
-            **dict.fromkeys(
-                ("Transformer", "Transformer-XL", "BERT-large", "GPT-2", "GNMT", "LSTM"), _PREPARED
-            ),
-            **dict.fromkeys(("Llama-2-7B", "Llama-2-70B"), _PREPARED),
-            **dict.fromkeys(("WaveNet", "DeepSpeech", "M5"), _SOUND),
-        }  # of A2C and DQN the owners tell nothing
-    )
+TRAITS: Mapping[str, Traits] = MappingProxyType(  # ASSUMPTION: those not in the paper, by likeness
+    {
+        **dict.fromkeys(("AlexNet", "VGG16", "InceptionV3", "ResNet50"), _IMAGES),
+        **dict.fromkeys(("VGG11", "VGG19", "ResNet18", "MobileNetV2", "MobileNetV3", "ShuffleNet"), _IMAGES),
+        **dict.fromkeys(("BAT",), _TEXT),
+        **dict.fromkeys(("Transformer", "Transformer-XL", "BERT-large", "GPT-2", "GNMT", "LSTM"), _PREPARED),
+        **dict.fromkeys(("Llama-2-7B", "Llama-2-70B"), _PREPARED),
+        **dict.fromkeys(("WaveNet", "DeepSpeech", "M5"), _SOUND),
+    }  # of A2C and DQN the owners tell nothing
 )
 STARTS: Mapping[str, int] = MappingProxyType({"cv": 3, "nlp": 5, "speech": 5})  # section V-B
 

@@ -97,8 +97,8 @@ class Claim(_Part):
     metric
         A column of table.csv, `jct_job_by_job_s` (the change of each job's JCT, median over jobs, CPU-only
         ones aside: below 0 if most complete sooner), `jct_of_best_job_s` (the least of these changes),
-        `rack_timer_mean_h` (of Dally: mean over time and demands) or `queue_length_mean` (waiting jobs, mean over the time in which
-        the measured jobs arrive). Or a number:
+        `rack_timer_mean_h` (of Dally: mean over time and demands) or `queue_length_mean` (waiting jobs, mean
+        over the time in which the measured jobs arrive). Or a number:
         `overhead`, exposed communication over compute of the jobs of a `model` that were mostly on a `tier`;
         `normalised_throughput`, of the jobs of a `model` or summed over all; a column that is a share, where
         it is compared with nothing. Where the paper's words allow several metrics, the first decides.

@@ -80,7 +80,7 @@ def test_jobs_without_gpus_are_not_compared_job_by_job(runs: Maker, held: Holder
 
 
 def test_a_share_is_a_number_where_it_is_compared_with_nothing(runs: Maker, held: Holder) -> None:
-    """75 % of the GPUs held is near 70 % (15 % of it are 10.5 points), and off 60 %; it may be a change, too."""
+    """75 % of the GPUs held is near 70 % (15 % of it are 10.5 points), and off 60 %; a change, too."""
     made = runs({("old", 2): 1.0, ("new", 2): 1.0})
     for run in made:
         run.summary["gpu_allocated"] = 0.75
