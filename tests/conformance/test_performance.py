@@ -88,6 +88,18 @@ class TestWithInputStall(PerformanceConformance):
         return PlacedPerformance(Network(), None, None, profile, compute=compute, input_stall=stall)
 
 
+class TestWithCpusBeyondAndAcross(PerformanceConformance):
+    """Models that lose by many CPUs, and need few on each of several machines."""
+
+    models = ("", "AlexNet", "Transformer", "BAT", "WaveNet")
+
+    def make_performance(self) -> Performance:
+        compute = Compute()
+        stall = InputStall(read_sensitivities(Path("coda")), compute)
+        profile = lambda model: Profile()  # noqa: E731
+        return PlacedPerformance(Network(), None, None, profile, compute=compute, input_stall=stall)
+
+
 def test_suite_catches_a_grid_that_forgets_memory() -> None:
     """Or a new effect would be wrong in `at_resources` only, where no run shows it."""
 
