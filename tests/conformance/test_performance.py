@@ -88,10 +88,10 @@ class TestWithInputStall(PerformanceConformance):
         return PlacedPerformance(Network(), None, None, profile, compute=compute, input_stall=stall)
 
 
-class TestWithCpusBeyondAndAcross(PerformanceConformance):
-    """Models that lose by many CPUs, and need few on each of several machines."""
+class TestOnSharedMachines(PerformanceConformance):
+    """Jobs that mind the memory bandwidth that others draw, that crowd PCIe, that do both and neither."""
 
-    models = ("", "AlexNet", "Transformer", "BAT", "WaveNet")
+    models = ("", "AlexNet", "BAT", "ResNet50", "DeepSpeech", "Transformer")
 
     def make_performance(self) -> Performance:
         compute = Compute()
