@@ -6,13 +6,11 @@ the allocator are longer than the runs, and a job that is stopped starts over.
 
 import pytest
 
-from artist.core.cluster import CapacityEvent
 from artist.core.events import Change, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.policies.coda import Coda
 from artist.testing.conformance import cpu_job
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
-from artist.units import seconds_to_ns
 
 START_OVER = Overheads(on_stop="lose_all")
 REQUESTED = {"allocator": "requested", "eliminator": "off"}
@@ -88,7 +86,7 @@ def test_a_job_is_spread_only_if_no_sub_array_has_it_on_one_machine():
 
 
 def test_a_large_job_takes_back_what_small_ones_borrow():
-    """Small ones fill machine 1, c borrows from 0. At 10 s b is done; at 11 s c moves there, l has all of 0."""
+    """Machine 1 is full, c borrows from 0. B is done at 10 s; at 11 s c moves to 1, and l has all of 0."""
     jobs = [gpu("a", 3), gpu("b", 1, 10, 0.5), gpu("c", 1, 30, 1), gpu("l", 4, 20, 11)]
     result, told = run(jobs, large_machines=1)
     assert of(told, "c") == [(1, {0: (1, 1)}), (11, {1: (1, 1)}, "migrate")]
@@ -114,7 +112,7 @@ def test_nothing_moves_where_there_is_no_room_for_it():
     ],
 )
 def test_the_fewest_small_jobs_move(gpus, need, moved):
-    """Small jobs borrow from machine 0 while others fill machine 1, of 5 GPUs; there 2 or 3 are idle from 10 s."""
+    """Small jobs borrow from machine 0. On machine 1, full at first, 3 or 2 of 5 GPUs are idle from 10 s."""
     jobs = [gpu("stays", 2), gpu("goes", 2, 10), gpu("other", 1, 10 if need == 4 else 100)]
     jobs += [gpu(f"s{i}", count, 50, 1 + i / 10) for i, count in enumerate(gpus)]
     _, told = run([*jobs, gpu("l", need, 20, 11)], gpus=5, large_machines=1, large_gpus=need)
@@ -185,8 +183,8 @@ def test_no_cpu_job_borrows_while_a_gpu_job_waits():
 
 
 def test_the_fewest_borrowers_are_aborted_of_these_the_last():
-    """B, c, d and e borrow 2, 4, 4 and 2 of 16 CPUs, 4 are free. G needs 8: d alone goes, not c, nor b and e."""
-    jobs = [cpu(name, cpus, 90, at) for at, (name, cpus) in enumerate(zip("bcde", (2, 4, 4, 2), strict=True))]
+    """B to e borrow 2, 4, 4 and 2 of 16 CPUs, 4 are free. G needs 8: d alone goes, not c, nor b and e."""
+    jobs = [cpu("b", 2, 90), cpu("c", 4, 90, 1), cpu("d", 4, 90, 2), cpu("e", 2, 90, 3)]
     _, told = run([*jobs, gpu("g", 4, 20, 10, cpus=8)], machines=1, reserve_per_gpu=4)
     assert [each for each in told if each[-1] == "preempted"] == [(10, "d", "preempted")]
 
