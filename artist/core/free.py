@@ -94,6 +94,14 @@ class Free:
         gpus, buckets = self._gpus[:], self.buckets.copy()
         return Free(self.cluster, gpus, *columns, self.accepts, buckets=buckets, sizes=self._sizes)
 
+    def with_gpus(self, gpus: Ints, sizes: Ints) -> "Free":
+        """Return the same CPUs and memory with as many GPUs or fewer, and `sizes`, shape (n_machines,)."""
+        buckets = self.buckets.copy()
+        for m in np.flatnonzero(gpus != self.gpus).tolist():
+            buckets.move(m, self._gpus[m], int(gpus[m]))
+        columns = array("q", gpus.tobytes()), self._cpus[:], self._memory[:]
+        return Free(self.cluster, *columns, self.accepts, buckets=buckets, sizes=sizes)
+
     def take(self, allocation: Allocation) -> None:
         """Use up what an allocation with GPUs of its own holds.
 
