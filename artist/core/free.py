@@ -1,7 +1,7 @@
 """What is free, as a scratch copy that placements can be tried on."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -94,12 +94,17 @@ class Free:
         gpus, buckets = self._gpus[:], self.buckets.copy()
         return Free(self.cluster, gpus, *columns, self.accepts, buckets=buckets, sizes=self._sizes)
 
-    def with_gpus(self, gpus: Ints, sizes: Ints) -> "Free":
-        """Return the same CPUs and memory with as many GPUs or fewer, and `sizes`, shape (n_machines,)."""
+    def with_fewer_gpus(self, gpus: Mapping[int, int], sizes: Ints | None = None) -> "Free":
+        """Return the same with so many free GPUs on some machines, open ones that have more.
+
+        With `sizes`, so many GPUs of each machine count, shape (n_machines,).
+        """
+        columns = self._gpus[:], self._cpus[:], self._memory[:]
         buckets = self.buckets.copy()
-        for m in np.flatnonzero(gpus != self.gpus).tolist():
-            buckets.move(m, self._gpus[m], int(gpus[m]))
-        columns = array("q", gpus.tobytes()), self._cpus[:], self._memory[:]
+        for machine, count in gpus.items():
+            buckets.move(machine, self._gpus[machine], count)
+            columns[0][machine] = count
+        sizes = self._sizes if sizes is None else sizes
         return Free(self.cluster, *columns, self.accepts, buckets=buckets, sizes=sizes)
 
     def take(self, allocation: Allocation) -> None:

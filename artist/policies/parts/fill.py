@@ -130,8 +130,8 @@ class AsAsked(Fill):
         machines = sorted(gpus)
         counts = [gpus[m] for m in machines]
         given = _PROPORTIONAL.fill(free, demand, gpus)
-        cpus = _divided(demand.cpus, counts) if demand.cpus else [s.cpus for s in given.slices]
-        memory = _divided(demand.memory_bytes, counts)
+        cpus = divided(demand.cpus, counts) if demand.cpus else [s.cpus for s in given.slices]
+        memory = divided(demand.memory_bytes, counts)
         if not demand.memory_bytes:
             memory = [s.memory_bytes for s in given.slices]
         allocation = Allocation(tuple(map(Slice, machines, counts, cpus, memory)))
@@ -152,7 +152,10 @@ class AsAsked(Fill):
             if amount:
                 gpus = np.minimum(gpus, left * of_job // amount)
                 sizes = np.minimum(sizes, there * of_job // amount)
-        return free.with_gpus(gpus, sizes) if gpus.sum() >= demand.least_gpus else None
+        if gpus.sum() < demand.least_gpus:
+            return None
+        fewer = np.flatnonzero(gpus != free.gpus)
+        return free.with_fewer_gpus(dict(zip(fewer.tolist(), gpus[fewer].tolist(), strict=True)), sizes)
 
 
 class _KnowsBestCases:
@@ -306,10 +309,10 @@ def adapter_of(policy: object, fill: str | Fill) -> Adapter:
     return part.adapter()
 
 
-def _divided(amount: int, counts: Iterable[int]) -> list[int]:
+def divided(amount: int, counts: Iterable[int]) -> list[int]:
     """Divide an amount by GPUs, exactly: each part is rounded down or up.
 
-    >>> _divided(10, [2, 1, 1])
+    >>> divided(10, [2, 1, 1])
     [5, 2, 3]
     """
     ends = np.cumsum([0, *counts]).tolist()
