@@ -1,6 +1,7 @@
 """Conversions between the integers inside and the seconds at the edges."""
 
 NS_PER_S = 1_000_000_000
+BYTES_PER_GB = 10**9
 BYTES_PER_GIB = 2**30
 
 

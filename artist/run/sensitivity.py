@@ -1,10 +1,10 @@
-"""What CPUs and memory do for jobs, by model: the table that ships, and the user's own.
+"""What CPUs and memory do for jobs, by model: the tables that ship, and the user's own.
 
     gpu_speed: 0.25
     models:
       ResNet18: {throughput: {1: 0.37, 3: 1, 9: 2.4}, dataset_gib: 140, uncached: 1.6715}
 
-is enough. Models that a file does not name are as shipped.
+is enough. Models that a file does not name are as in `synergy`.
 """
 
 import os
@@ -12,23 +12,24 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import Field, StrictStr, ValidationError, model_validator
+from pydantic import Field, StrictBool, StrictStr, ValidationError, model_validator
 
 from artist.bad_input.records import Strict
 from artist.data import data_path
 from artist.errors import InputError
 from artist.performance.formulas.input_rate import Sensitivity
-from artist.units import BYTES_PER_GIB
+from artist.units import BYTES_PER_GB, BYTES_PER_GIB
 from netmodels.naming import allowed_names
 from netmodels.profile import get_profile
 from netmodels.schema import first_problem, read_yaml
 
-_SHIPPED = "synergy"
-
+_SHIPPED = {"coda": "cpu_side_coda.yaml", "synergy": "input_sensitivity.yaml"}
+_BASE = Path("synergy")  # of models that a file of the user's own does not name
 
 Number = Annotated[float, Field(strict=True)]
 Positive = Annotated[Number, Field(gt=0, le=1e6)]
 Gib = Annotated[Number, Field(ge=0, le=2.0**20)]
+Loss = Annotated[Number, Field(ge=0, lt=1)]
 
 
 class ProcessMemory(Strict):
@@ -50,6 +51,16 @@ class ModelSensitivity(Strict):
     iteration_s
         Iteration time where the throughput is 1, on one GPU: for `workload=synergy`, which reads the table
         that ships.
+    beyond, most_beyond, across
+        As for `artist.performance.formulas.input_rate.Sensitivity`.
+    memory_bandwidth_gb_s
+        Memory bandwidth that the input of one GPU draws on its machine, in 10^9 bytes/s.
+    bandwidth_loss
+        Share of its speed that a job loses on a machine whose memory bandwidth is used up.
+    pcie_greedy
+        Whether it crowds the PCIe of its machine.
+    gpu_utilization
+        Of its GPUs where they never wait for input: for `workload=coda`, which reads the table that ships.
     source
         Who says so.
     """
@@ -59,6 +70,13 @@ class ModelSensitivity(Strict):
     uncached: Positive | None = None
     process_gib: ProcessMemory = ProcessMemory()
     iteration_s: Positive | None = None
+    beyond: Loss = 0.0
+    most_beyond: Loss = 0.0
+    across: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = 0
+    memory_bandwidth_gb_s: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
+    bandwidth_loss: Loss = 0.0
+    pcie_greedy: StrictBool = False
+    gpu_utilization: Annotated[Number, Field(gt=0, le=1)] | None = None
     source: StrictStr = ""
 
     @model_validator(mode="after")
@@ -75,7 +93,15 @@ class ModelSensitivity(Strict):
         cpus, throughput = zip(*sorted(self.throughput.items()), strict=True)
         sizes = (self.dataset_gib, self.process_gib.machine, self.process_gib.gpu)
         dataset, machine, gpu = (round(size * BYTES_PER_GIB) for size in sizes)
-        return Sensitivity(cpus, throughput, speed, dataset, self.uncached, machine, gpu)
+        return Sensitivity(
+            *(cpus, throughput, speed, dataset, self.uncached, machine, gpu),
+            beyond=self.beyond,
+            most_beyond=self.most_beyond,
+            across=self.across,
+            memory_bandwidth_bytes_per_s=round(self.memory_bandwidth_gb_s * BYTES_PER_GB),
+            bandwidth_loss=self.bandwidth_loss,
+            pcie_greedy=self.pcie_greedy,
+        )
 
 
 class SensitivityFile(Strict):
@@ -102,9 +128,9 @@ class Sensitivities(dict[str, Sensitivity]):
 
 
 def sensitivity_file(path: Path) -> Path:
-    """Return the file of sensitivities: the one named, or the one that ships."""
-    shipped = str(path) == _SHIPPED
-    return data_path("traces", "measured/input_sensitivity.yaml") if shipped else path
+    """Return the file of sensitivities: the one named, or one that ships."""
+    shipped = _SHIPPED.get(str(path))
+    return data_path("traces", f"measured/{shipped}") if shipped else path
 
 
 def read_sensitivities(path: Path) -> Sensitivities:
@@ -115,11 +141,12 @@ def read_sensitivities(path: Path) -> Sensitivities:
     InputError
         With file, field, the value found and what is allowed.
     """
-    if len(path.parts) == 1 and not path.suffix and str(path) != _SHIPPED and not os.path.exists(path):
-        allowed = f"{allowed_names(path, [_SHIPPED])}; or a file"
+    if str(path) in _SHIPPED:
+        return _read(sensitivity_file(path))
+    if len(path.parts) == 1 and not path.suffix and not os.path.exists(path):
+        allowed = f"{allowed_names(path, _SHIPPED)}; or a file"
         raise InputError("no such table", where="performance.sensitivity", found=str(path), allowed=allowed)
-    models = _read(sensitivity_file(Path(_SHIPPED)))
-    return models if str(path) == _SHIPPED else Sensitivities(models | _read(sensitivity_file(path)))
+    return Sensitivities(_read(sensitivity_file(_BASE)) | _read(path))
 
 
 def _read(path: Path) -> Sensitivities:

@@ -41,6 +41,19 @@ class Sensitivity:
         What the processes of a job need on each of its machines, and for each GPU.
     full
         Throughput of a GPU that never waits; 0 for the last one measured.
+    beyond
+        Share of its speed that a job loses by each CPU a GPU above those that its GPUs need.
+    most_beyond
+        Most that it loses so.
+    across
+        Most CPUs that a job of several machines needs on each of them, however many GPUs are there; 0: as
+        many as on one machine.
+    memory_bandwidth_bytes_per_s
+        Memory bandwidth that the input of one GPU draws on its machine; 0: not known.
+    bandwidth_loss
+        Share of its speed that a job loses where the memory bandwidth of its machine is used up.
+    pcie_greedy
+        Whether it crowds the PCIe of its machine.
     """
 
     cpus: tuple[float, ...]
@@ -51,6 +64,12 @@ class Sensitivity:
     machine_bytes: int = 0
     gpu_bytes: int = 0
     full: float = 0.0
+    beyond: float = 0.0
+    most_beyond: float = 0.0
+    across: int = 0
+    memory_bandwidth_bytes_per_s: int = 0
+    bandwidth_loss: float = 0.0
+    pcie_greedy: bool = False
 
     def prepared(self, cpus: float) -> float:
         """Return the rate at which so many CPUs a GPU prepare samples."""

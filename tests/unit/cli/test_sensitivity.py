@@ -16,10 +16,15 @@ SETTING = "performance.sensitivity=own.yaml"
 Refused = Callable[..., str]
 
 
-def test_every_model_that_ships_has_a_sensitivity() -> None:
-    """Under any name that traces use for it; a job of any of them may run."""
+@pytest.mark.parametrize("table", ["synergy", "coda"])
+def test_every_model_that_ships_has_a_sensitivity(table: str) -> None:
+    """A job of any of them may run, whichever table is chosen."""
+    assert sorted(read_sensitivities(Path(table))) == sorted(profile_names())
+
+
+def test_a_model_is_known_by_every_name_that_traces_use() -> None:
+    """`res18` is ResNet18, whose data set is ImageNet's 140 GiB."""
     models = read_sensitivities(Path("synergy"))
-    assert sorted(models) == sorted(profile_names())
     assert models["res18"] is models["ResNet18"]
     assert models["res18"].dataset_bytes == 140 * GIB
 
@@ -35,6 +40,30 @@ def test_a_file_changes_the_models_that_it_names() -> None:
     assert models["GNMT"] == Sensitivity((1, 4), (0.5, 2), 0.5, 3 * GIB, 0.1, GIB, GIB // 2)
     assert models["M5"] == shipped["M5"]
     assert shipped["GNMT"] == Sensitivity((0.25,), (1,), 0.25, 0, None, 10 * GIB, 10 * GIB)
+
+
+def test_the_machine_side_of_a_model_is_read_in_bytes() -> None:
+    """2.5 GB/s are 2.5e9 bytes/s for each GPU; what `synergy` does not say is nothing at all."""
+    path = Path("own.yaml")
+    path.write_text(
+        "gpu_speed: 1\nmodels:\n  GNMT:\n    throughput: {2: 1}\n    beyond: 0.02\n    most_beyond: 0.1\n"
+        "    across: 3\n    memory_bandwidth_gb_s: 2.5\n    bandwidth_loss: 0.4\n    pcie_greedy: true\n"
+        "    gpu_utilization: 0.9\n    process_gib: {machine: 0, gpu: 0}\n"
+    )
+    models = read_sensitivities(path)
+    assert models["GNMT"] == Sensitivity(
+        (2,),
+        (1,),
+        beyond=0.02,
+        most_beyond=0.1,
+        across=3,
+        memory_bandwidth_bytes_per_s=2_500_000_000,
+        bandwidth_loss=0.4,
+        pcie_greedy=True,
+    )
+    m5 = models["M5"]
+    assert (m5.beyond, m5.across, m5.memory_bandwidth_bytes_per_s, m5.bandwidth_loss) == (0, 0, 0, 0)
+    assert not m5.pcie_greedy
 
 
 @pytest.mark.parametrize(
@@ -58,6 +87,15 @@ def test_a_file_changes_the_models_that_it_names() -> None:
         (
             "gpu_speed: 1\nmodels: {GNMT: {throughput: {1: 1}, process_gib: {machine: -1}}}",
             ["GNMT.process_gib.machine", "-1", "greater than or equal to 0"],
+        ),
+        (
+            "gpu_speed: 1\nmodels: {GNMT: {throughput: {1: 1}, beyond: 1}}",
+            ["GNMT.beyond", "less than 1"],
+        ),
+        ("gpu_speed: 1\nmodels: {GNMT: {throughput: {1: 1}, across: 1.5}}", ["GNMT.across", "integer"]),
+        (
+            "gpu_speed: 1\nmodels: {GNMT: {throughput: {1: 1}, pcie_greedy: 1}}",
+            ["GNMT.pcie_greedy", "boolean"],
         ),
         (
             "gpu_speed: 1\nmodels: {res18: {throughput: {1: 1}}, ResNet18: {throughput: {1: 1}}}",

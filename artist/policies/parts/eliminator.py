@@ -1,0 +1,298 @@
+"""Keeps CPU-only jobs from using up the memory bandwidth of machines that train (CODA, section V-D).
+
+A machine is crowded if GPU jobs hold something there and what all its jobs draw passes a share of its memory
+bandwidth. Then its CPU-only jobs are throttled, in one of two ways; GPU jobs never are. The draws are those
+that the view observes, of each machine and of each job (Intel's Memory Bandwidth Monitoring). A policy of any
+kind calls `throttle` last in `decide`.
+
+Differs from the paper, which also waits until a GPU job's utilisation drops: the machine's total decides.
+Intel's Memory Bandwidth Allocation knows caps in steps of a tenth; here they are finer.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import floor, inf
+from typing import Annotated, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import PlainValidator
+
+from artist.core.cluster import Allocation, Slice
+from artist.core.plan import PlanBuilder
+from artist.core.view import ClusterView
+from artist.policies.parts.parameters import check_part
+
+THRESHOLD = 0.75
+"""Share of a machine's memory bandwidth from which on GPU jobs notice (section IV-C)."""
+LEAST_CAP = 0.05  # ASSUMPTION
+_CAPS_PER_UNIT = (
+    1000  # caps are rounded down, so that the total stays below; and are the same when reckoned anew
+)
+_SLACK = 1e-6
+
+
+_Seen = tuple[float, Sequence[int]]  # what is drawn on a machine, and the jobs there
+
+
+class _Found(NamedTuple):
+    """The cap of the CPU-only jobs of a machine, and what it was found for."""
+
+    seen: _Seen
+    cap: float
+
+
+_NOTHING = _Found((-1.0, ()), 1.0)
+
+
+class Eliminator(Protocol):
+    """Throttles CPU-only jobs whose memory bandwidth GPU jobs beside them need."""
+
+    def throttle(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Add to a plan, as it is at the end of `decide`, what has to change on crowded machines.
+
+        It may ask to be called again at this instant (`plan.wake_at`), to see what a job draws that the plan
+        starts, or for cores that it freed. A policy with a timer of its own says it in every plan.
+        """
+
+
+class Capping:
+    """Caps the memory bandwidth of the CPU-only jobs of a crowded machine: its total falls to the threshold.
+
+    All of them that draw any have the same cap, 0.05 or more; one on several machines the lowest of those.
+    A cap is lifted, or raised, as soon as it may be.
+
+    Parameters
+    ----------
+    threshold
+        Share of a machine's memory bandwidth that makes it crowded.
+    """
+
+    def __init__(self, threshold: float = THRESHOLD) -> None:
+        self._limits = _Limits(threshold)
+        self._capped: dict[int, None] = {}  # jobs
+        self._found: dict[int, _Found] = {}  # by machine: crowded ones, and those of capped jobs
+
+    def throttle(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Cap, or lift caps; see `Eliminator`."""
+        drawn = view.observed_bandwidth_bytes_per_s
+        crowded = self._limits.passed(view, drawn)
+        machines = dict.fromkeys([*crowded, *self._found])
+        if machines:
+            changing = _machines_of(view, plan)
+            seen = {m: (float(drawn[m]), view.jobs_on(m)) for m in machines}
+            new = [m for m in machines if m in changing or seen[m] != self._found.get(m, _NOTHING).seen]
+            if new:
+                self._cap(view, plan, new, seen)
+                there = {s.machine for job in self._capped for s in _slices(planned(view, plan, job))}
+                there.update(crowded)
+                self._found = {m: found for m, found in self._found.items() if m in there}
+        look_again(view, plan)
+
+    def _cap(
+        self, view: ClusterView, plan: PlanBuilder, machines: Iterable[int], seen: Mapping[int, _Seen]
+    ) -> None:
+        jobs = dict.fromkeys(self._capped)
+        for m in machines:
+            here = drawn_on(view, plan, m)
+            self._found[m] = _Found(seen[m], _cap_of(here, self._limits.of(m)))
+            jobs.update((cpu_job.job, None) for cpu_job in here.cpu_jobs)
+        self._capped = {}
+        for job in jobs:
+            allocation = planned(view, plan, job)
+            if allocation is None:
+                continue
+            cap = min(self._found.get(s.machine, _NOTHING).cap for s in allocation.slices)
+            if cap != allocation.bandwidth_cap:
+                plan.place(job, replace(allocation, bandwidth_cap=cap))
+            if cap < 1:
+                self._capped[job] = None
+
+
+class Halving:
+    """Halves the cores of the CPU-only job that draws most on a crowded machine, until it is not crowded.
+
+    A job keeps one core at least, and is not given back what it lost. Draws are taken to go by cores.
+
+    Parameters
+    ----------
+    threshold
+        As for `Capping`.
+    """
+
+    def __init__(self, threshold: float = THRESHOLD) -> None:
+        self._limits = _Limits(threshold)
+
+    def throttle(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Halve cores; see `Eliminator`."""
+        for machine in self._limits.passed(view, view.observed_bandwidth_bytes_per_s):
+            here = drawn_on(view, plan, machine)
+            while (
+                here.gpu_jobs
+                and here.total > self._limits.of(machine)
+                and halve(plan, here.cpu_jobs, machine)
+            ):
+                here = drawn_on(view, plan, machine)
+                if view.n_waiting:
+                    plan.wake_at(view.now_ns)  # the cores that it frees are for jobs that wait
+        look_again(view, plan)
+
+
+class Off:
+    """Throttles no job."""
+
+    def throttle(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Change nothing."""
+
+
+ELIMINATORS: Mapping[str, Callable[[], Eliminator]] = {"mba": Capping, "halve": Halving, "off": Off}
+AnyEliminator = Annotated[
+    str | Eliminator, PlainValidator(lambda value: check_part(value, ELIMINATORS, "throttle"))
+]
+
+
+def eliminator_of(eliminator: str | Eliminator) -> Eliminator:
+    """Return a shipped eliminator by name, one of the user's own as it is."""
+    return ELIMINATORS[eliminator]() if isinstance(eliminator, str) else eliminator
+
+
+class CpuJob(NamedTuple):
+    """A CPU-only job that draws memory bandwidth on a machine.
+
+    Attributes
+    ----------
+    allocation
+        What it holds after the plan.
+    uncapped
+        What it draws there with that and no cap, in bytes/s.
+    """
+
+    job: int
+    allocation: Allocation
+    uncapped: float
+
+
+class Drawn(NamedTuple):
+    """What the jobs that stay on a machine draw there, in bytes/s.
+
+    Attributes
+    ----------
+    gpu_jobs
+        Whether a GPU job holds something there after the plan.
+    others
+        What all but `cpu_jobs` draw together.
+    """
+
+    gpu_jobs: bool
+    cpu_jobs: list[CpuJob]
+    others: float
+
+    @property
+    def total(self) -> float:
+        """What all of them draw together, with their caps."""
+        return self.others + sum(each.uncapped * each.allocation.bandwidth_cap for each in self.cpu_jobs)
+
+
+def drawn_on(view: ClusterView, plan: PlanBuilder, machine: int) -> Drawn:
+    """Return what is drawn on a machine after the plan, by jobs that are there now."""
+    observed = view.observed_bandwidth_on(machine)
+    gpu_jobs, cpu_jobs, others = False, [], 0.0
+    for job in dict.fromkeys([*view.jobs_on(machine), *plan.changes]):
+        now, after = view.allocation(job), planned(view, plan, job)
+        there = after is not None and any(s.machine == machine for s in after.slices)
+        if after is None or not there:
+            continue
+        gpu_jobs = gpu_jobs or view.demand(job).gpus > 0
+        if now is None or not observed.get(job):
+            continue
+        draw = observed[job] / now.bandwidth_cap * _held(after, machine) / _held(now, machine)
+        if view.demand(job).gpus:
+            others += draw * after.bandwidth_cap
+        else:
+            cpu_jobs.append(CpuJob(job, after, draw))
+    return Drawn(gpu_jobs, cpu_jobs, others)
+
+
+def halve(plan: PlanBuilder, cpu_jobs: Iterable[CpuJob], machine: int) -> bool:
+    """Halve the cores that the job that draws most has on a machine; return whether one has two or more."""
+    may = [each for each in cpu_jobs if _held(each.allocation, machine) > 1]
+    if not may:
+        return False
+    most = min(may, key=lambda each: (-each.uncapped * each.allocation.bandwidth_cap, each.job))
+    slices = (s._replace(cpus=s.cpus // 2) if s.machine == machine else s for s in most.allocation.slices)
+    plan.place(most.job, replace(most.allocation, slices=tuple(slices)))
+    return True
+
+
+def look_again(view: ClusterView, plan: PlanBuilder) -> None:
+    """Ask to be called again at this instant, if the plan starts jobs that crowd a machine, or mind it.
+
+    These are CPU-only jobs that say that they draw memory bandwidth, and GPU jobs beside any that do. What
+    they draw is observed once they run.
+    """
+    for job, after in plan.changes.items():
+        before = view.allocation(job)
+        if after is None or (before is not None and before.gpu_map() == after.gpu_map()):
+            continue
+        demand = view.demand(job)
+        if demand.gpus:
+            again = any(_cpu_jobs_draw(view, s.machine) for s in after.slices)
+        else:
+            again = demand.memory_bandwidth_bytes_per_s > 0
+        if again:
+            plan.wake_at(view.now_ns)
+            return
+
+
+def planned(view: ClusterView, plan: PlanBuilder, job: int) -> Allocation | None:
+    """Return what a job holds after a plan."""
+    changes = plan.changes
+    return changes[job] if job in changes else view.allocation(job)
+
+
+class _Limits:
+    """The memory bandwidth in bytes/s from which on each machine is crowded; infinite where not known."""
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._by_machine: npt.NDArray[np.float64] | None = None
+
+    def of(self, machine: int) -> float:
+        assert self._by_machine is not None
+        return float(self._by_machine[machine])
+
+    def passed(self, view: ClusterView, drawn: npt.NDArray[np.float64]) -> list[int]:
+        """Return the machines whose jobs draw more than that."""
+        if self._by_machine is None:
+            capacities = [m.memory_bandwidth_bytes_per_s for m in view.cluster.machines]
+            self._by_machine = np.array([c * self._threshold if c else inf for c in capacities])
+        return np.flatnonzero(drawn > self._by_machine).tolist()
+
+
+def _cap_of(here: Drawn, limit: float) -> float:
+    """Return the cap of the CPU-only jobs of a machine."""
+    uncapped = sum(each.uncapped for each in here.cpu_jobs)
+    if not here.gpu_jobs or here.others + uncapped <= limit:
+        return 1.0
+    fits = floor((limit - here.others) / uncapped * _CAPS_PER_UNIT + _SLACK) / _CAPS_PER_UNIT
+    return max(LEAST_CAP, fits)
+
+
+def _machines_of(view: ClusterView, plan: PlanBuilder) -> set[int]:
+    """Return the machines of the jobs that a plan changes, before and after."""
+    held = (each for job, after in plan.changes.items() for each in (view.allocation(job), after))
+    return {s.machine for allocation in held for s in _slices(allocation)}
+
+
+def _cpu_jobs_draw(view: ClusterView, machine: int) -> bool:
+    return any(not view.demand(job).gpus for job in view.observed_bandwidth_on(machine))
+
+
+def _slices(allocation: Allocation | None) -> tuple[Slice, ...]:
+    return () if allocation is None else allocation.slices
+
+
+def _held(allocation: Allocation, machine: int) -> int:
+    """Return the GPUs, or else the CPUs, that a job has on a machine; 0 if it has nothing there."""
+    here = next((s for s in allocation.slices if s.machine == machine), None)
+    return 0 if here is None else here.gpus or here.cpus
