@@ -129,8 +129,8 @@ def digest(group: Replicates) -> Digest:
     gauges, end_s = _gauges(group.runs[0])
     return Digest(
         group=group,
-        jct=_distribution(jct, sum(int(jobs.measured.sum()) for jobs in tables), 0.0),
-        queueing=_distribution(queueing, len(queueing), LEAST_WAIT_S),
+        jct=distribution(jct, sum(int(jobs.measured.sum()) for jobs in tables), 0.0),
+        queueing=distribution(queueing, len(queueing), LEAST_WAIT_S),
         parts_s=_mean_parts(measured),
         by_demand=_by_demand(jct, demand),
         placements=np.mean(
@@ -149,7 +149,8 @@ def digest(group: Replicates) -> Digest:
     )
 
 
-def _distribution(times_s: Floats, total: int, least_s: float) -> Distribution:
+def distribution(times_s: Floats, total: int, least_s: float) -> Distribution:
+    """Return the distribution of times above `least_s`, as fractions of so many jobs."""
     above = times_s[times_s > least_s]
     if not len(above):
         return Distribution(np.empty(0), np.empty(0), len(times_s) / total if total else 0.0)

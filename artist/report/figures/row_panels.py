@@ -45,6 +45,7 @@ def row_panels(
     label: str,
     limits: tuple[float, float],
     width_in: float,
+    same_x: bool = True,
     same_y: bool = True,
     most_columns: int | None = None,
     said: Mapping[int, str] | None = None,
@@ -59,8 +60,8 @@ def row_panels(
         Of one panel.
     label, limits
         Of the horizontal axes.
-    same_y
-        Whether the panels have the same vertical axis, which then begins at 0.
+    same_x, same_y
+        Whether the panels have the same axes; a vertical one then begins at 0.
     most_columns
         Panels beside each other in a wide figure; see `panels`.
     said
@@ -69,8 +70,9 @@ def row_panels(
     texts = key_texts([digests[row].group for row in read])
     with style():
         figure, places = panels(
-            len(read), height_in, texts, same_y=same_y, width_in=width_in, most_columns=most_columns
-        )
+            len(read), height_in, texts,
+            shared=same_x, same_y=same_y, width_in=width_in, most_columns=most_columns,
+        )  # fmt: skip
         for axes, (row, each) in zip(places, read.items(), strict=True):
             draw(axes, each)
             name = title(digests[row].group)
