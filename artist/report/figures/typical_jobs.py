@@ -30,7 +30,7 @@ _CAPTION = (
 _MOST = 12
 _WIDTH = 0.4  # of a bar, in steps between jobs
 _PARTS = ("in the queue", "the rest")
-_COLOURS = (pale("#555555"), "#555555", pale(SHADES[1]), SHADES[1])  # of both under the baseline, then own
+COLOURS = (pale("#555555"), "#555555", pale(SHADES[1]), SHADES[1])  # of both under the baseline, then own
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
@@ -72,9 +72,7 @@ def draw(
         digests,
         jobs,
         lambda axes, each: _bars(axes, each, scale),
-        Key(
-            [Patch(facecolor=colour, label=name) for colour, name in zip(_COLOURS, names, strict=True)], 2, 1
-        ),
+        Key([Patch(facecolor=colour, label=name) for colour, name in zip(COLOURS, names, strict=True)], 2, 1),
         height_in=2.4,
         label="",
         limits=(-0.7, max(map(len, jobs.values())) - 0.3),
@@ -89,7 +87,7 @@ def _bars(axes: "Axes", jobs: Sequence[Typical], scale: float) -> None:
     x = np.arange(len(jobs))
     for side, times_s in enumerate(([job.other_s for job in jobs], [job.own_s for job in jobs])):
         bottom = np.zeros(len(jobs))
-        for part, colour in zip(np.array(times_s).T / scale, _COLOURS[2 * side :], strict=False):
+        for part, colour in zip(np.array(times_s).T / scale, COLOURS[2 * side :], strict=False):
             axes.bar(x + (side - 0.5) * _WIDTH, part, _WIDTH, bottom, color=colour, linewidth=0)
             bottom += part
     labels = [f"{clip(job.model, 16)} x {job.gpus}" for job in jobs]

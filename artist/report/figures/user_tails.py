@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 Tails = Mapping[int, Mapping[str, tuple[float, bool]]]  # by row and user: seconds, has GPU jobs
 
 _CAPTION = (
-    "The 99th percentile of the queueing times of each user's finished jobs; at the lower edge: 1 s or less. "
-    "Left are users with GPU jobs, right those with CPU jobs only. Lower is better."
+    "The 99th percentile of the queueing times of each user's finished jobs: at the left of users with GPU "
+    "jobs, at the right of those with CPU jobs only. Lower is better."
 )
+_AT_EDGE = " At the lower edge: 1 s or less."
 _MEANS = " Means over replicates."
 _MOST_USERS = 40
 _SIDES = ("users with GPU jobs", "CPU jobs only")
@@ -50,7 +51,8 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     if not count:
         return []
     left_out = len({user for each in tails.values() for user in each}) - count
-    caption = _CAPTION + _MEANS * several(digests) + of_scenario(rows, contest)
+    caption = _CAPTION + _AT_EDGE * (min(_seconds(tails)) <= LEAST_WAIT_S) + _MEANS * several(digests)
+    caption += of_scenario(rows, contest)
     caption += f" The last {left_out} users by name are left out." * bool(left_out)
     draw = partial(tails_by_user, digests, contest, tails, sides)
     return [Drawing("user_tails", "Queueing times by user", caption, draw)]
@@ -77,6 +79,10 @@ def _users(tails: Tails) -> tuple[list[str], list[str]]:
     return [user for user in users if user in with_gpus], [user for user in users if user not in with_gpus]
 
 
+def _seconds(tails: Tails) -> list[float]:
+    return [seconds for each in tails.values() for seconds, _ in each.values()]
+
+
 def tails_by_user(
     digests: Sequence[Digest],
     contest: Contest,
@@ -88,16 +94,14 @@ def tails_by_user(
     layout = facets([each.group for each in digests], contest)
     texts = group_texts([digests[row].group for row in tails])
     users = [*sides[0], *sides[1]]
-    gap = len(sides[0]) + 0.0 if all(sides) else None
-    x = np.arange(len(users)) + np.repeat([0.0, 1.0 if gap else 0.0], [len(side) for side in sides])
+    x = np.arange(len(users)) + np.repeat([0.0, float(all(sides))], [len(side) for side in sides])
     with style():
         figure, (axes,) = panels(1, 3.2, texts, width_in=width_in)
         for number, (row, found) in enumerate(tails.items()):
             aside = _ASIDE * ((number + 0.5) / len(tails) - 0.5)
             y = [max(found[user][0], LEAST_WAIT_S) if user in found else np.nan for user in users]
             axes.plot(x + aside, y, clip_on=False, zorder=3, **layout.points[row])
-        most_s = max(seconds for each in tails.values() for seconds, _ in each.values())
-        log_time_axis(axes, LEAST_WAIT_S, max(most_s, 60.0), along="y")
+        log_time_axis(axes, max(min(_seconds(tails)), LEAST_WAIT_S), max(*_seconds(tails), 60.0), along="y")
         axes.set_xticks(x, [clip(user, 12) for user in users], rotation=60, ha="right", fontsize=7.5)
         axes.set(xlim=(-0.7, x[-1] + 0.7), ylabel="99th percentile of queueing")
         _name_sides(axes, sides)
@@ -112,6 +116,6 @@ def _name_sides(axes: "Axes", sides: Sequence[Sequence[str]]) -> None:
         if users:
             middle = begin + (len(users) - 1) / 2
             axes.annotate(name, (middle, 1.02), xycoords=axes.get_xaxis_transform(), ha="center", fontsize=9)
-        begin += len(users) + 1
+            begin += len(users) + 1
     if all(sides):
         axes.axvline(len(sides[0]), color="#555555", linewidth=0.8)

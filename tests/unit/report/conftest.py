@@ -30,7 +30,14 @@ from artist.results.run import Run
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, tiny_cluster
 
 BEST = 8
-KINDS = {"more_cpus": 0.5, "fewer_cpus": 0.5}
+KINDS = {  # what a summary says of the jobs of kinds_run, and of their run
+    "gpu": {"jobs": 2, "at_once": 0.5, "over_10min": 0.4},
+    "cpu": {"jobs": 2, "within_3min": 0.9, "queueing_s": {"mean": 60.0}},
+    "starved": 0.25,
+    "more_cpus": 0.5,
+    "fewer_cpus": 0.5,
+    "aborted": 0,
+}
 
 
 class Fed(PlainPerformance):
