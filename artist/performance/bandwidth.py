@@ -1,24 +1,61 @@
-"""Memory bandwidth that jobs draw: what they ask for, up to their caps, in proportion to what they hold."""
+"""Memory bandwidth that jobs draw: what they or their models ask for, up to their caps."""
 
+from collections.abc import Mapping
+
+from artist.core.cluster import Allocation, Slice
+from artist.core.job import JobSpec
 from artist.performance.api import Running
+from artist.performance.formulas.input_rate import Sensitivity
+
+Models = Mapping[str, Sensitivity]
 
 
-def drawn_bandwidth(machine: int, running: Running) -> dict[int, float]:
+def drawn_bandwidth(machine: int, running: Running, models: Models | None = None) -> dict[int, float]:
     """Return the memory bandwidth in bytes/s that each job on a machine draws there.
 
-    A job draws its demand x its cap, on each machine the share of the GPUs asked for (fungible jobs: held,
-    CPU-only jobs: of the CPUs asked for) that it has there; one without a known demand is left out.
+    One without a known demand is left out.
+
+    Parameters
+    ----------
+    models
+        What a GPU of a job draws that does not say it itself, by the name of its model; None for nothing.
     """
     drawn: dict[int, float] = {}
     for job in running.jobs_on(machine):
-        demand = running.spec(job).demand
-        if not demand.memory_bandwidth_bytes_per_s:
-            continue
-        allocation = running.allocation(job)
-        here = next(s for s in allocation.slices if s.machine == machine)
-        if demand.gpus:
-            share = here.gpus / (allocation.gpus if demand.fungible else demand.gpus)
-        else:
-            share = here.cpus / max(demand.cpus, 1)
-        drawn[job] = demand.memory_bandwidth_bytes_per_s * allocation.bandwidth_cap * share
+        spec = running.spec(job)
+        if spec.demand.memory_bandwidth_bytes_per_s or (models and spec.demand.gpus and spec.model):
+            allocation = running.allocation(job)
+            rate = drawn_by(spec, allocation, slice_on(allocation, machine), models)
+            if rate:
+                drawn[job] = rate
     return drawn
+
+
+def drawn_by(spec: JobSpec, allocation: Allocation, here: Slice, models: Models | None) -> float:
+    """Return the memory bandwidth in bytes/s that a job draws on one of its machines.
+
+    Its demand x its cap, on each machine the share of the GPUs asked for (fungible jobs: held, CPU-only jobs:
+    of the CPUs asked for) that it has there. Without a demand of its own, what its model says x cap x GPUs
+    there, whatever their speed and the CPUs beside them (ASSUMPTION).
+
+    Parameters
+    ----------
+    here
+        What it holds there.
+    """
+    demand = spec.demand
+    whole = demand.memory_bandwidth_bytes_per_s
+    if not whole:
+        per_gpu = models[spec.model].memory_bandwidth_bytes_per_s if models and spec.model else 0
+        return here.gpus * per_gpu * allocation.bandwidth_cap
+    if demand.gpus:
+        share = here.gpus / (allocation.gpus if demand.fungible else demand.gpus)
+    else:
+        share = here.cpus / max(demand.cpus, 1)
+    return whole * allocation.bandwidth_cap * share
+
+
+def slice_on(allocation: Allocation, machine: int) -> Slice:
+    """Return what an allocation holds on one of its machines."""
+    slices = allocation.slices
+    return slices[0] if len(slices) == 1 else next(s for s in slices if s.machine == machine)

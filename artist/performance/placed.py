@@ -11,10 +11,11 @@ from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
 from artist.performance.api import Changed, Floats, Ints, Running
-from artist.performance.bandwidth import drawn_bandwidth
+from artist.performance.bandwidth import Models, drawn_bandwidth
 from artist.performance.couplings.api import Coupling
 from artist.performance.couplings.groups import Groups
 from artist.performance.couplings.interleaved import Interleaved
+from artist.performance.couplings.machine import Machines
 from artist.performance.couplings.packed import Packed
 from artist.performance.effects.api import ByResources, Effect
 from artist.performance.effects.bandwidth_cap import BandwidthCap
@@ -30,7 +31,8 @@ _FIELDS = IterationParts._fields
 class PlacedPerformance:
     """A chain: compute, then effects of one job, then couplings.
 
-    A job that no coupling touches takes the straight path: compute and effects, nothing else.
+    A job that no coupling touches takes the straight path: compute and effects, nothing else. What jobs of a
+    machine take from each other comes before what members of a group do, which share what is left of it.
 
     Parameters
     ----------
@@ -89,7 +91,9 @@ class PlacedPerformance:
         self._effects = [(_FIELDS.index(effect.part), effect.ns) for effect in chain]
         self._uncapped = self._effects[1:]  # of most jobs: a call a price less
         groups = self._groups(None if input_stall is None else input_stall.input_ns)
-        self._couplings: tuple[Coupling, ...] = (groups, *self._own_couplings)
+        self._drawing = None if input_stall is None else _those_that_draw(input_stall.models)
+        machines = () if self._drawing is None else (Machines(self._drawing),)
+        self._couplings: tuple[Coupling, ...] = (*machines, groups, *self._own_couplings)
 
     def believing(self, input_stall: InputStall | None) -> Self:
         """Return the same but for what CPUs and memory do, as a policy may believe it."""
@@ -107,7 +111,7 @@ class PlacedPerformance:
 
     def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
         """Return the memory bandwidth in bytes/s that each job on a machine draws there."""
-        return drawn_bandwidth(machine, running)
+        return drawn_bandwidth(machine, running, self._drawing)
 
     def at_resources(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints
@@ -126,8 +130,8 @@ class PlacedPerformance:
             times += on_grid(spec, allocation, cluster, compute_ns, cpus, memory_bytes)
         return times
 
-    def at_share(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
-        """Return time at the proportional share / compute time; see `artist.performance.api.AtShare`."""
+    def as_measured(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
+        """Return time / compute time as run times have it; see `artist.performance.api.AsMeasured`."""
         stall, machine = self.input_stall, cluster.own
         if stall is None or machine is None:
             return None
@@ -135,8 +139,9 @@ class PlacedPerformance:
         for spec in specs:
             key = (spec.model, spec.demand)
             if key not in known:
-                speed = spec.demand.measured_speed
-                known[key] = stall.at_share(spec.model, spec.demand.gpus, speed, machine)
+                demand = spec.demand
+                asked = demand.cpus, demand.memory_bytes
+                known[key] = stall.as_measured(spec.model, demand.gpus, demand.measured_speed, machine, asked)
         return np.array([known[spec.model, spec.demand] for spec in specs])
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
@@ -175,6 +180,15 @@ class PlacedPerformance:
         for field, ns in self._uncapped if allocation.bandwidth_cap == 1.0 else self._effects:
             parts[field] += ns(spec, allocation, cluster, compute_ns)
         return IterationParts._make(parts)
+
+
+def _those_that_draw(models: Models) -> Models | None:
+    """Return models of which any draws memory bandwidth, minds it or crowds PCIe; None if none does."""
+    any_does = any(
+        model.memory_bandwidth_bytes_per_s or model.bandwidth_loss or model.pcie_greedy
+        for model in models.values()
+    )
+    return models if any_does else None
 
 
 def _as_changed(jobs: Iterable[int], known: Set[int], running: Running) -> list[Changed]:

@@ -116,16 +116,20 @@ class PerformanceConformance:
 
 
 def _cluster() -> Cluster:
-    return tiny_cluster(3, 4, per_rack=2, cpus=64)
+    return tiny_cluster(3, 4, per_rack=2, cpus=64, memory_bandwidth_bytes_per_s=100 * 10**9)
 
 
 class _History:
-    """Jobs that start, stop, change caps and form groups of both modes at random, where there is room."""
+    """Jobs that start, stop, change caps and form groups of both modes at random, where there is room.
+
+    A CPU-only job draws 60 % of the memory bandwidth of its machine, or half of that on half of its CPUs.
+    """
 
     def __init__(self, seed: int, models: tuple[str, ...]) -> None:
         self._rng = random.Random(seed)
         self._cluster = _cluster()
-        kinds = (Demand(1), Demand(2), Demand(4), Demand(2), Demand(0, cpus=2, max_machines=1))
+        cpu_job = Demand(0, cpus=2, max_machines=1, memory_bandwidth_bytes_per_s=60 * 10**9)
+        kinds = (Demand(1), Demand(2), Demand(4), Demand(2), cpu_job)
         self._specs = [
             JobSpec(f"j{i}", 0, kinds[i % 5], 10, 1_000_000 + 7919 * i, model=models[i % len(models)])
             for i in range(10)
@@ -154,7 +158,8 @@ class _History:
         self.held.pop(job, None)
         cap = rng.choice((1.0, 0.5))
         if not demand.gpus:
-            self.held[job] = Allocation((Slice(rng.randrange(3), 0, demand.cpus),), cap)
+            cpus = rng.choice((demand.cpus, demand.cpus // 2))
+            self.held[job] = Allocation((Slice(rng.randrange(3), 0, cpus),), cap)
             return
         free = self._free()
         groups = [a.group for a in self.held.values() if a.group and a.gpus == demand.gpus]

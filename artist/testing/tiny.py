@@ -30,13 +30,15 @@ def tiny_cluster(
     per_rack: int = 8,
     cpus: int = 0,
     memory_bytes: int = 0,
+    memory_bandwidth_bytes_per_s: int = 0,
     pools: Sequence[str] = (),
 ) -> Cluster:
     """Return machines m0, m1, ... of one type; in these pools, a machine each, and one if none is named."""
     pools = pools or ["default"] * machines
+    has = (cpus, memory_bytes, memory_bandwidth_bytes_per_s)
     return Cluster(
         [
-            Machine(f"m{i}", i // per_rack, "box", gpus, cpus=cpus, memory_bytes=memory_bytes, pool=pool)
+            Machine(f"m{i}", i // per_rack, "box", gpus, "gpu", 1.0, *has, pool)
             for i, pool in zip(range(machines), pools, strict=True)
         ]
     )

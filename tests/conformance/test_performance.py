@@ -88,6 +88,18 @@ class TestWithInputStall(PerformanceConformance):
         return PlacedPerformance(Network(), None, None, profile, compute=compute, input_stall=stall)
 
 
+class TestOnSharedMachines(PerformanceConformance):
+    """Jobs that mind the memory bandwidth that others draw, that crowd PCIe, that do both and neither."""
+
+    models = ("", "AlexNet", "BAT", "ResNet50", "DeepSpeech", "Transformer")
+
+    def make_performance(self) -> Performance:
+        compute = Compute()
+        stall = InputStall(read_sensitivities(Path("coda")), compute)
+        profile = lambda model: Profile()  # noqa: E731
+        return PlacedPerformance(Network(), None, None, profile, compute=compute, input_stall=stall)
+
+
 def test_suite_catches_a_grid_that_forgets_memory() -> None:
     """Or a new effect would be wrong in `at_resources` only, where no run shows it."""
 
