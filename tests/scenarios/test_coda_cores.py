@@ -152,6 +152,19 @@ def test_a_job_on_several_machines_has_two_cpus_on_each():
     assert g[3:] == []
 
 
+def test_a_job_on_several_machines_needs_no_cpu_a_gpu():
+    """2 of 16 CPUs are left on each of two machines: 8 GPUs start, with 2 CPUs on each.
+
+    4 GPUs, which need 4 CPUs on one machine, are 3 + 1.
+    """
+    taken = [cpu("a", 14, 90), cpu("b", 14, 90)]
+    options = {"machines": 2, "reserve_per_gpu": 0, "step_s": 1000}
+    told, _ = run([*taken, job("g", 8, 20, 1)], **options)
+    assert told[2] == (1, "g", {0: 2, 1: 2}, "start")
+    told, _ = run([*taken, job("g", 4, 20, 1)], **options)
+    assert told[2] == (1, "g", {0: 2, 1: 2}, "start")
+
+
 def test_a_job_that_is_moved_walks_again():
     """C walks on machine 0 from 1 s to 31 s: 4, 3, 5, 4. At 61 s it is moved, and walks again from 4."""
     jobs = [job("a", 3, 900), job("b", 1, 30), job("c", 1, 900, 1), job("l", 4, 900, 61)]
