@@ -129,7 +129,7 @@ def test_models_draw_for_the_gpus_that_are_there_up_to_a_cap():
 def test_the_worst_machine_of_a_job_decides():
     """Beside 65 and 90 GB/s, and 10 of its own on each machine: 1000 and 2000, in either order.
 
-    A CPU job with a CPU on each of two machines draws 20 on each; beside 20 and 130 it takes 1.5 times as long.
+    A CPU job with a CPU on each of two machines draws 20 on each; beside 20 and 130 it takes 1500 ns.
     """
     spread = (gpu_job("half", 2), on((0, 1, 1), (1, 1, 1)))
     for first, second in ((65, 90), (90, 65)):
