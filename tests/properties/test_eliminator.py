@@ -1,4 +1,4 @@
-"""Whatever starts and stops: machines that train keep their memory bandwidth, at the least cost to CPU jobs."""
+"""Whatever starts and stops: machines that train keep their memory bandwidth, at least cost to CPU jobs."""
 
 import random
 from collections.abc import Sequence
@@ -49,8 +49,8 @@ NAMES = ["", "AlexNet", "BAT", "WaveNet", "ResNet50"]  # 12, 1, 8 and 6 GB/s a G
 def workloads(draw: st.DrawFn, gb_s: Sequence[int] = (0, 0, 5, 30, 90)) -> list[JobSpec]:
     """Return GPU jobs, and CPU-only jobs, some on several machines, that draw 0 to 90 GB/s."""
     jobs = []
-    for n in range(draw(st.integers(2, 14))):
-        second, seconds = draw(st.integers(0, 120)), draw(st.integers(1, 60))
+    for n in range(draw(st.integers(5, 20))):
+        second, seconds = draw(st.integers(0, 90)), draw(st.integers(5, 90))
         if draw(st.booleans()):
             gpus, model = draw(st.integers(1, 6)), draw(st.sampled_from(NAMES))
             demand = Demand(gpus, measured_speed=0.14)

@@ -58,9 +58,7 @@ class _Load(NamedTuple):
             return False
         own = next((each for each in self.holders if each[0] == job), None)
         return own is not None and any(
-            (own[2] or greedy) and (own[1] > 1 or gpus > 1)
-            for other, gpus, greedy in self.holders
-            if other != job
+            (own[2] or greedy) and (own[1] > 1 or gpus > 1) for _, gpus, greedy in self.holders
         )
 
 
@@ -170,7 +168,7 @@ def _slower(load: _Load, job: int, loss: float | None) -> float:
     """
     together, alone = load.used, load.own.get(job, 0.0)
     if loss is None:
-        return max(1.0, together) / max(1.0, alone) if alone else 1.0
+        return max(1.0, together) / max(1.0, alone)
     return (1 - loss * _pressure(alone)) / (1 - loss * _pressure(together))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from artist.core.cluster import Group
 from artist.core.iteration import IterationParts
-from artist.core.job import Demand, JobSpec
+from artist.core.job import Demand, JobSpec, Stages
 from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
 from artist.performance.effects.compute import Compute
@@ -102,12 +102,14 @@ def test_what_a_job_does_to_itself_is_in_its_measured_time():
 def test_half_of_the_cpus_draw_half_and_a_cap_what_it_says():
     """160 GB/s asked beside 10. On half of its CPUs 80: 90 %, p = 0.6, 1000 / 0.7; the CPU job takes 2000.
 
-    Capped at 1 / 2 likewise. Both: 40, so 50 %, and 4000.
+    Capped at 1 / 2 likewise. Both: 40, so 50 %, and 4000. Beside 50 more, capped: 10 + 80 + 50 = 140 %, which
+    makes 1.4 x 2000.
     """
     gpu, cpu = (gpu_job("half"), ONE_GPU), cpu_job(160)
     assert times(gpu, (cpu, on((0, 0, 1)))) == [1429, 2000]
     assert times(gpu, (cpu, on((0, 0, 2), cap=0.5))) == [1429, 2000]
     assert times(gpu, (cpu, on((0, 0, 1), cap=0.5))) == [1000, 4000]
+    assert times(gpu, (cpu, on((0, 0, 2), cap=0.5)), (cpu_job(50), TWO_CPUS))[1] == 2800
 
 
 def test_a_job_s_own_demand_goes_before_that_of_its_model():
@@ -170,13 +172,17 @@ def test_two_gpu_jobs_crowd_pcie(one, other, slower):
 
 
 def test_pcie_counts_gpus_of_the_machine_and_once():
-    """A greedy job with one GPU on each of two machines is 1N1G on both; beside two others still 7.5 %.
+    """A greedy job with one GPU on each of two machines is 1N1G on both; with two on each it is not.
+
+    One neighbour, on one of its machines, is enough; beside two others it still takes 7.5 % longer.
 
     `quiet` beside a greedy job of one GPU, and a third of two that is not greedy: only the greedy one and the
     third crowd PCIe; the two that are not greedy do not, nor those of one GPU.
     """
     spread = (gpu_job("greedy", 2), on((0, 1, 1), (1, 1, 1)))
     assert times(spread, (gpu_job("quiet"), ONE_GPU)) == [1000, 1000]
+    more = (gpu_job("greedy", 4), on((0, 2, 1), (1, 2, 1)))
+    assert times(more, (gpu_job("quiet"), ONE_GPU)) == [1075, 1075]
     three = (gpu_job("greedy", 2), on((0, 2, 1))), (gpu_job("quiet"), ONE_GPU), (gpu_job("greedy"), ONE_GPU)
     assert times(*three) == [1075, 1075, 1075]
     some = (gpu_job("quiet"), ONE_GPU), (gpu_job("greedy"), ONE_GPU), (gpu_job("quiet", 2), on((0, 2, 1)))
@@ -186,6 +192,13 @@ def test_pcie_counts_gpus_of_the_machine_and_once():
 def test_cpu_jobs_do_not_crowd_pcie():
     """A job without GPUs is none of the other GPU jobs, however many CPUs it has."""
     assert times((gpu_job("greedy", 2), on((0, 2, 1))), (cpu_job(1), TWO_CPUS)) == [1000, 1000]
+
+
+def test_only_compute_is_slower_and_not_the_wait_for_input():
+    """With half of the CPUs it needs a job waits for 1000 ns; all bandwidth drawn, it computes for 2000."""
+    models = {"half": replace(MODELS["half"], cpus=(2.0,))}
+    gpu, _ = parts((gpu_job("half"), ONE_GPU), (cpu_job(90), TWO_CPUS), models=models)
+    assert gpu == IterationParts(1000, input_stall_ns=1000, interference_ns=1000)
 
 
 def test_bandwidth_and_pcie_add_up():
@@ -210,9 +223,12 @@ def test_a_job_in_its_delay_draws():
 
 
 def test_members_of_a_group_share_what_is_left_of_their_machine():
-    """Interleaved, one minds bandwidth: beside 90 GB/s it takes 2000 ns, so both do, and the other waits."""
+    """Two members interleave in 1000 ns. Beside 90 GB/s one takes 2000 ns: both do, and the other waits."""
+    stages = Stages(0, 500, 500, 0)
     group = Group("g", ((0, 1),), mode="interleaved")
-    members = [(gpu_job(model), on((0, 1, 1), group=group)) for model in ("half", "quiet")]
+    members = [
+        (replace(gpu_job(model), stages=stages), on((0, 1, 1), group=group)) for model in ("half", "quiet")
+    ]
     half, quiet, _ = parts(*members, (cpu_job(90), TWO_CPUS))
     assert (half.interference_ns, quiet.interference_ns, quiet.sharing_ns) == (1000, 0, 1000)
 

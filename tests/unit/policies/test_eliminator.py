@@ -138,6 +138,20 @@ def test_caps_are_rounded_down():
     assert sum(isinstance(event, Change) for event in log) == 1  # the cap, at 0 s
 
 
+def test_caps_that_come_out_even_stay_even():
+    """57 of 100 are left beside 18: 0.57 x 1000 is 569.99... in binary, and the cap 0.57."""
+    jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=18), cpu_job("a", 100)]
+    policy, _ = throttled(Capping(), jobs, {0: placing(GPU, EIGHT), 1: look})
+    assert policy.held[1] == {1: (0.57, 8)}
+
+
+def test_a_gpu_job_that_moves_beside_a_job_that_draws_is_seen_at_once():
+    """G comes from m1 at 2 s to a, which draws 70: 85 in a second call then, so 60 / 70."""
+    script = {0: placing(on((1, 1)), EIGHT), 2: lambda view, plan: plan.place(0, GPU), 3: look}
+    policy, _ = throttled(Capping(), [G, cpu_job("a", 70)], script, M0_M1)
+    assert (policy.drawn[2], policy.drawn[3]) == ([85, 0], [74.99, 0])
+
+
 @pytest.mark.parametrize("eliminator", [Capping(), Halving()])
 def test_gpu_jobs_are_never_throttled(eliminator):
     """Two GPU jobs draw 90 of 100 together; beside them a draws 1, and is throttled alone."""
