@@ -1,7 +1,7 @@
 """What is free, as a scratch copy that placements can be tried on."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +93,15 @@ class Free:
         columns = array("q", cpus.tobytes()), array("q", memory_bytes.tobytes())
         gpus, buckets = self._gpus[:], self.buckets.copy()
         return Free(self.cluster, gpus, *columns, self.accepts, buckets=buckets, sizes=self._sizes)
+
+    def with_fewer_gpus(self, gpus: Mapping[int, int]) -> "Free":
+        """Return the same with so many free GPUs on some machines, open ones that have more."""
+        columns = self._gpus[:], self._cpus[:], self._memory[:]
+        buckets = self.buckets.copy()
+        for machine, count in gpus.items():
+            buckets.move(machine, self._gpus[machine], count)
+            columns[0][machine] = count
+        return Free(self.cluster, *columns, self.accepts, buckets=buckets, sizes=self._sizes)
 
     def take(self, allocation: Allocation) -> None:
         """Use up what an allocation with GPUs of its own holds.

@@ -332,7 +332,9 @@ class Policy(Protocol):
     A policy may also have `series`, a list of (time in ns, name, value) that it appends to, such as values of
     its timers: a run folder keeps it as policy.parquet, and the report draws it. And `follows(cluster)`, the
     names of the signals that it needs there: a run without them does not start; and `shares`, names of those
-    whose values must be from 0 to 1.
+    whose values must be from 0 to 1. And `least_cpus_per_gpu`, where it decides itself how many CPUs a job
+    gets: with so many a GPU any job can start, and GPUs count as starved (`artist.recording.starved`) only
+    where there are fewer.
     """
 
     on_events: bool = True

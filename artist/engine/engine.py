@@ -36,7 +36,7 @@ from artist.engine.story import stuck_error
 from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
 from artist.errors import InputError, PlanError
-from artist.performance.api import AtShare, Performance
+from artist.performance.api import AsMeasured, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
@@ -105,7 +105,7 @@ class Engine:
         profiled = Profiled(specs, cluster, believed, consolidated)
         belief = Belief(specs, self.jobs.held, self.running, believed, factors, consolidated)
         best_cases = BestCases(specs, cluster, belief, consolidated)
-        share = believed.at_share(specs, cluster) if isinstance(believed, AtShare) else None
+        share = believed.as_measured(specs, cluster) if isinstance(believed, AsMeasured) else None
         known = Known(policy, specs, believed, factors, profiled, best_cases, share)
         meter = BandwidthMeter(self.machines, performance, self.running)
         self._state = State(self.jobs, self.machines, known, belief, meter, signals or {})

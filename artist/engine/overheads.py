@@ -21,7 +21,8 @@ class OverheadParameters(BaseModel):
     """Delays in seconds, during which a job holds its GPUs without progress.
 
     `table` is a CSV file with columns model, gpus and any of the delays; its rows replace the
-    constants for that model and number of GPUs. `on_stop` holds for jobs that do not say their own.
+    constants for that model and number of GPUs. `on_stop` holds for jobs that do not say their own;
+    `cpu_on_stop`, if given, for the CPU-only ones among them.
     With `notice_s` a scheduler that looks at its jobs only so often notices a finish at the next multiple.
     """
 
@@ -34,6 +35,7 @@ class OverheadParameters(BaseModel):
     resize_s: float = Field(0, ge=0, le=_MOST_S)
     retune_s: float = Field(0, ge=0, le=_MOST_S)
     on_stop: OnStop = "lose_iteration"
+    cpu_on_stop: OnStop | None = None
     checkpoint_every_s: float = Field(3600, gt=0, le=_MOST_S)
     notice_s: float = Field(0, ge=0, le=_MOST_S)
     table: Path | None = None
@@ -68,7 +70,7 @@ class Overheads:
 
     def keeps_open_iteration(self, spec: JobSpec) -> bool:
         """Return whether a stopped or moved job goes on inside its iteration (suspend-resume)."""
-        return (spec.on_stop or self.parameters.on_stop) == "keep"
+        return self._on_stop(spec) == "keep"
 
     def unnoticed_ns(self, finish_ns: int) -> int:
         """Return how long after it a finish is noticed: until the next multiple of `notice_s`."""
@@ -79,12 +81,17 @@ class Overheads:
 
         A checkpoint every `checkpoint_every_s` of ideal time, at least one iteration apart.
         """
-        mode = spec.on_stop or self.parameters.on_stop
+        mode = self._on_stop(spec)
         if mode == "lose_all":
             return 0
         if mode == "lose_since_checkpoint":
             return max(1, round(seconds_to_ns(self.parameters.checkpoint_every_s) / spec.compute_ns))
         return 1
+
+    def _on_stop(self, spec: JobSpec) -> OnStop:
+        """Return what a stop loses: as the job says, else the setting for its kind, else that for all."""
+        of_kind = None if spec.demand.gpus else self.parameters.cpu_on_stop
+        return spec.on_stop or of_kind or self.parameters.on_stop
 
 
 def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeKind:

@@ -91,12 +91,12 @@ class OnGrid(Protocol):
 
 
 @runtime_checkable
-class AtShare(Protocol):
-    """A performance whose jobs may need CPUs and memory, so that run times hold for a share of them."""
+class AsMeasured(Protocol):
+    """A performance whose jobs may need CPUs and memory, so that run times hold for some of them."""
 
-    def at_share(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
-        """Return time / compute time of jobs that hold their share of CPUs and memory, without communication.
+    def as_measured(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
+        """Return time / compute time of jobs with what their run times hold for, without communication.
 
-        The share is what the machines of the cluster's own kind give in proportion to GPUs. Shape (n_jobs,);
-        None where no job needs any.
+        That is the share that the machines of the cluster's own kind give in proportion to GPUs, or what the
+        jobs ask for (`performance.measured_with`). Shape (n_jobs,); None where no job needs any.
         """

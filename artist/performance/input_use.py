@@ -8,7 +8,7 @@ from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import Demand, JobSpec
 from artist.performance.api import Ints
 from artist.performance.effects.compute import scaled
-from artist.performance.effects.input_stall import InputStall
+from artist.performance.effects.input_stall import InputStall, cpu_counts
 from artist.performance.formulas.best_case import best_case, points, share_of
 
 
@@ -43,9 +43,10 @@ class InputUse:
         model = self._stall.models[spec.model]
         full_ns = spec.compute_ns * demand.gpus * demand.measured_speed / (allocation.gpus * model.speed)
         parts = self._stall.compute.parts(allocation, cluster) or [1.0] * len(slices)
+        counts = cpu_counts(model, slices) or [1.0] * len(slices)
         cpus, processes, spare = 0.0, 0, 0
-        for s, part in zip(slices, parts, strict=True):
-            cpus += min(s.cpus, s.gpus * model.preparing(part * full_ns / iteration_ns))
+        for s, part, count in zip(slices, parts, counts, strict=True):
+            cpus += min(s.cpus, s.gpus * model.preparing(part * full_ns / iteration_ns) / count)
             needed = min(s.memory_bytes, model.needs(s.gpus))
             processes, spare = processes + needed, spare + s.memory_bytes - needed
         return cpus, float(processes + min(spare, model.dataset_bytes))

@@ -130,8 +130,8 @@ class PlacedPerformance:
             times += on_grid(spec, allocation, cluster, compute_ns, cpus, memory_bytes)
         return times
 
-    def at_share(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
-        """Return time at the proportional share / compute time; see `artist.performance.api.AtShare`."""
+    def as_measured(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
+        """Return time / compute time as run times have it; see `artist.performance.api.AsMeasured`."""
         stall, machine = self.input_stall, cluster.own
         if stall is None or machine is None:
             return None
@@ -139,8 +139,9 @@ class PlacedPerformance:
         for spec in specs:
             key = (spec.model, spec.demand)
             if key not in known:
-                speed = spec.demand.measured_speed
-                known[key] = stall.at_share(spec.model, spec.demand.gpus, speed, machine)
+                demand = spec.demand
+                asked = demand.cpus, demand.memory_bytes
+                known[key] = stall.as_measured(spec.model, demand.gpus, demand.measured_speed, machine, asked)
         return np.array([known[spec.model, spec.demand] for spec in specs])
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:

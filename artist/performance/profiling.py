@@ -115,7 +115,7 @@ class ProfiledStall(InputStall):
     def __init__(
         self, truth: PlacedPerformance, input_stall: InputStall, parameters: ProfilingParameters
     ) -> None:
-        super().__init__(input_stall.models, input_stall.compute)
+        super().__init__(input_stall.models, input_stall.compute, input_stall.measured_with)
         self._truth = truth
         self._fed = truth.believing(None)
         self._parameters = parameters

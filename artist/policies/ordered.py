@@ -2,7 +2,8 @@
 
 In plain words: waiting jobs are ranked by an order (`artist.policies.parts.orders`). Without preemption the
 first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may
-overtake one that does not fit, without it they wait behind it. With preemption the first jobs that
+overtake one that does not fit, without it they wait behind it; with `queues` of kinds GPU jobs and CPU-only
+jobs wait in a queue each, and behind jobs of their own kind only. With preemption the first jobs that
 together fit the cluster run, and running jobs beyond them are stopped; one of these that finds other GPUs
 at once moves there. CPU-only jobs start where CPUs are free and are never stopped. With `pool` only machines
 that are in it serve, without preemption; all do in a cluster without that pool.
@@ -13,6 +14,8 @@ Differs from the paper: continuous LAS and 2D-LAS change places at every instant
 on events (unless `on_events` is false) and every `interval_s`; an interval shorter than an iteration and its
 delays lets no job progress.
 """
+
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -29,7 +32,7 @@ from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of
 from artist.policies.parts.pools import machines_in
 from artist.policies.parts.preemption import run_first
-from artist.policies.parts.queueing import StrictQueue, WaitingQueue
+from artist.policies.parts.queueing import WaitingQueue, by_demand, by_kind, in_one
 
 _ONLY = np.zeros(1, dtype=np.int64)
 
@@ -41,6 +44,7 @@ class Ordered:
     order: AnyOrder
     preemptive: bool = False
     backfill: bool = False
+    queues: Literal["one", "kinds"] = "one"
     placement: AnyChooser = "consolidate"
     on_events: bool = True
     interval_s: float | None = Field(default=None, ge=0.001, le=4e9)
@@ -51,13 +55,16 @@ class Ordered:
     def __post_init__(self) -> None:
         if self.pool and self.preemptive:
             raise ValueError("pool needs preemptive=false: a preemptive order takes all machines")
+        if self.queues == "kinds" and (self.preemptive or self.backfill):
+            raise ValueError(
+                "queues=kinds needs preemptive=false and backfill=false: there jobs overtake others"
+            )
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
         self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
-        self._strict = StrictQueue()
-        self._overtaking = WaitingQueue() if self.backfill else None
-        self._queue: StrictQueue | WaitingQueue = self._overtaking or self._strict
+        strict = by_kind if self.queues == "kinds" else in_one
+        self._queue = WaitingQueue(by_demand if self.backfill else strict)
 
     def decide(self, view: ClusterView) -> Plan:
         """Start, and with preemption stop, jobs by the order."""
@@ -96,22 +103,13 @@ class Ordered:
         packing: Packing | None = None
         among = machines_in(view, self.pool)
         free_gpus = view.free_gpus
-        while (first := self._first(passed_over, free_gpus)) is not None:
+        while (first := self._queue.first(passed_over, free_gpus)) is not None:
             demand, job = first
-            allocation = None
-            if demand.least_gpus <= free_gpus:
-                packing = packing or Packing(view.free(), among)
-                allocation = packing.place(demand, self._placer)
-            if allocation is not None:
-                self._queue.pop(demand)
-                plan.place(job, allocation)
-                free_gpus -= allocation.gpus
-            elif self._overtaking is not None:
+            packing = packing or Packing(view.free(), among)
+            allocation = packing.place(demand, self._placer)
+            if allocation is None:
                 passed_over.add(demand)
-            else:
-                return
-
-    def _first(self, passed_over: set[Demand], free_gpus: int) -> tuple[Demand, int] | None:
-        if self._overtaking is not None:
-            return self._overtaking.first(passed_over, free_gpus)
-        return self._strict.first()
+                continue
+            self._queue.pop(demand)
+            plan.place(job, allocation)
+            free_gpus -= allocation.gpus

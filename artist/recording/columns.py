@@ -13,6 +13,7 @@ import pyarrow as pa
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
 from artist.core.result import JOB_COLUMNS, RunResult
+from artist.recording.kinds import Kinds
 from artist.recording.pools import Pools
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
 from artist.recording.resources import Resources
@@ -75,6 +76,13 @@ def pool_tables(pools: Pools, rows: int = PIECE_ROWS) -> Iterator[Any]:
     for part in _parts(len(pools.times_ns), rows):
         named = {name: pa.array(column[part]) for name, column in pools.columns.items()}
         yield pa.table({"time_s": _seconds(pools.times_ns[part]), **named})
+
+
+def core_tables(kinds: Kinds, rows: int = PIECE_ROWS) -> Iterator[Any]:
+    """Yield cores.parquet of a closed run: step functions, the last row at the end of the run."""
+    for part in _parts(len(kinds.times_ns), rows):
+        named = {name: pa.array(column[part]) for name, column in kinds.columns.items()}
+        yield pa.table({"time_s": _seconds(kinds.times_ns[part]), **named})
 
 
 def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, _Ints]:

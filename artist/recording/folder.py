@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from artist.core.result import RunResult
 from artist.recording.inputs import Inputs, input_columns
-from artist.recording.names import ON_LOAN, POOLS_FILE, RESOURCES_FILE, SUMMARY
+from artist.recording.kind_numbers import kind_columns
+from artist.recording.kinds import Kinds
+from artist.recording.names import CORES_FILE, ON_LOAN, POOLS_FILE, RESOURCES_FILE, SUMMARY
 from artist.recording.pools import Pools
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
@@ -27,13 +29,14 @@ def write_run(
     resources: Resources | None = None,
     inputs: Inputs | None = None,
     pools: Pools | None = None,
+    kinds: Kinds | None = None,
 ) -> None:
     """Write the tables and the summary of a run into an existing folder.
 
     Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
     what the policy noted of itself; `resources` is what was in use, closed, if that was recorded; `inputs`
     is what jobs need to prepare their input, if anything; `pools` is who had which machines, closed, if there
-    are several pools.
+    are several pools; `kinds` is what GPU and CPU jobs held, closed, if there are both.
     """
     from artist.recording import columns
 
@@ -42,6 +45,8 @@ def write_run(
         more.update(input_columns(result, recorder, inputs))
     if pools is not None:
         more[ON_LOAN] = np.array(pools.on_loan_ns) / NS_PER_S
+    if kinds is not None:
+        more.update(kind_columns(result, kinds))
     _write_table(folder / "jobs.parquet", columns.job_tables(result, more=more))
     if recorder is not None:
         _write_table(folder / "events.parquet", columns.event_tables(recorder))
@@ -50,6 +55,8 @@ def write_run(
         _write_table(folder / RESOURCES_FILE, columns.resource_tables(resources))
     if pools is not None:
         _write_table(folder / POOLS_FILE, columns.pool_tables(pools))
+    if kinds is not None:
+        _write_table(folder / CORES_FILE, columns.core_tables(kinds))
     write_series(folder, series)
     text = json.dumps(summary, indent=2, allow_nan=False)
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")

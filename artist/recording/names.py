@@ -7,6 +7,7 @@ LOG = "artist.log"
 SERIES = "policy.parquet"
 RESOURCES_FILE = "resources.parquet"
 POOLS_FILE = "pools.parquet"
+CORES_FILE = "cores.parquet"  # where jobs are CPU-only
 
 RESOURCES = {"storage": "storage", "cpu": "CPU", "gpu": "GPU", "network": "network"}  # as in Stages: title
 BLOCKING = "blocking_index"
@@ -19,6 +20,7 @@ SHARES = {  # of the cluster, where jobs need CPUs and memory: title
     "memory_used": "memory used",
 }
 INPUT_COLUMNS = ("cpus_held", "cpus_best", "memory_bytes_held", "memory_bytes_best")  # of jobs.parquet, there
+CPU_COLUMNS = ("cpus", "cpus_last")  # of jobs.parquet, where jobs are CPU-only
 ON_LOAN = "on_loan_s"  # of jobs.parquet, where machines begin in several pools
 RECLAIMED = ("idle", "flexible", "preempting", "preempted_jobs")  # of `reclaims` in the summary, and, as
 # reclaimed_idle ..., totals up to a time in pools.parquet

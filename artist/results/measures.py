@@ -105,6 +105,43 @@ def _times(key: str, title: str, statistics: Sequence[str], *, optional: bool = 
     )
 
 
+def _of_kind(kind: str, title: str) -> tuple[Metric, ...]:
+    """Return how jobs of a kind waited."""
+    shares = (
+        ("at_once", "at once", False),
+        ("within_10s", "<= 10 s", False),
+        ("within_3min", "<= 3 min", False),
+        ("over_10min", "> 10 min", True),
+        ("over_1h", "> 1 h", True),
+    )
+    return (
+        Metric(f"{kind}_jobs", ("", title), ("kinds", kind, "jobs"), "count", optional=True),
+        *(
+            Metric(f"{kind}_jobs_{key}", (title, words), ("kinds", kind, key), "fraction", low, optional=True)
+            for key, words, low in shares
+        ),
+        *(
+            Metric(
+                f"{kind}_queueing_{key}_s",
+                (f"{kind.upper()} queue", key),
+                ("kinds", kind, "queueing_s", key),
+                "time",
+                True,
+                optional=True,
+            )
+            for key in ("mean", "median", "p95", "p99")
+        ),
+        Metric(
+            f"{kind}_jobs_waiting",
+            (title, "waiting"),
+            ("kinds", kind, "waiting"),
+            "count",
+            True,
+            optional=True,
+        ),
+    )
+
+
 # What table.csv and the page show besides.
 MORE_METRICS = (
     Metric("measured_jobs", ("measured", "jobs"), ("measured", "jobs"), "count", optional=True),
@@ -170,6 +207,41 @@ MORE_METRICS = (
     ),
     *_times("jct_short", "JCT short", ("mean", "p95", "p99"), optional=True),
     *_times("jct_long", "JCT long", ("mean", "p95", "p99"), optional=True),
+    *(
+        metric
+        for kind, title in (("gpu", "GPU jobs"), ("cpu", "CPU jobs"))
+        for metric in _of_kind(kind, title)
+    ),
+    *(
+        Metric(name, title, ("kinds", key), "fraction", low, optional=True)
+        for name, title, key, low in (
+            ("gpu_active_queued", ("GPUs held", "in queues"), "gpu_active_queued", False),
+            ("gpu_utilization_active", ("held GPUs", "used"), "gpu_utilization_active", False),
+            ("gpu_utilization_queued", ("held, used", "in queues"), "gpu_utilization_queued", False),
+            ("starved_gpus", ("GPUs", "starved"), "starved", True),
+            ("cpus_of_gpu_jobs", ("CPUs of", "GPU jobs"), "cpus_of_gpu_jobs", False),
+            ("cpus_of_cpu_jobs", ("CPUs of", "CPU jobs"), "cpus_of_cpu_jobs", False),
+            ("bandwidth_drawn", ("memory", "bandwidth"), "bandwidth", False),
+            ("bandwidth_over_threshold", ("bandwidth", "> 75 %"), "over_threshold", True),
+            ("more_cpus", ("got more", "CPUs"), "more_cpus", False),
+            ("fewer_cpus", ("got fewer", "CPUs"), "fewer_cpus", False),
+        )
+    ),
+    Metric("cpu_jobs_aborted", ("CPU jobs", "aborted"), ("kinds", "aborted"), "count", True, optional=True),
+    *(
+        Metric(name, title, ("kinds", name), "time", True, optional=True)
+        for name, title in (
+            ("user_p99_gpu_s", ("users' p99", "GPU")),
+            ("user_p99_cpu_only_s", ("users' p99", "CPU only")),
+        )
+    ),
+    Metric(
+        "retunes_per_gpu_job",
+        ("retunes", "per GPU job"),
+        ("kinds", "retunes_per_gpu_job"),
+        "ratio",
+        optional=True,
+    ),
     Metric("migrations", ("", "moves"), ("migrations",), "count"),
     Metric("moves_per_job", ("moves", "per job"), ("migrations",), "ratio", per="jobs"),
     Metric("placed_machine", ("placed in", "machine"), ("placements", "machine"), "count"),

@@ -90,6 +90,41 @@ class ReclaimsFile(_Strict):
     collateral: float | None
 
 
+class JobsOfKindFile(_Strict):
+    """Jobs of a kind, shares of them by how long they waited in all, and their mean number that waits."""
+
+    jobs: int
+    finished: int
+    at_once: float | None
+    within_10s: float | None
+    within_3min: float | None
+    over_10min: float | None
+    over_1h: float | None
+    queueing_s: DistributionFile
+    waiting: float | None
+
+
+class KindsFile(_Strict):
+    """GPU jobs and CPU jobs side by side (`artist.recording.kind_numbers`)."""
+
+    gpu: JobsOfKindFile
+    cpu: JobsOfKindFile
+    gpu_active_queued: float | None
+    gpu_utilization_active: float | None
+    gpu_utilization_queued: float | None
+    starved: float | None
+    cpus_of_gpu_jobs: float | None
+    cpus_of_cpu_jobs: float | None
+    bandwidth: float | None
+    over_threshold: float | None
+    more_cpus: float | None
+    fewer_cpus: float | None
+    aborted: int
+    user_p99_gpu_s: float | None
+    user_p99_cpu_only_s: float | None
+    retunes_per_gpu_job: float | None
+
+
 class SummaryFile(_Strict):
     """The whole file; further keys are let through."""
 
@@ -114,6 +149,7 @@ class SummaryFile(_Strict):
     relative_throughput: float | None = None
     jct_short_s: DistributionFile | None = None
     jct_long_s: DistributionFile | None = None
+    kinds: KindsFile | None = None
     preemptions: int
     migrations: int
     placements: PlacementsFile

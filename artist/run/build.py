@@ -48,6 +48,7 @@ from artist.run.sensitivity import read_sensitivities, sensitivity_file
 from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
 from artist.workload.load import load_jobs
+from artist.workload.measured import Stretch, tell_of_requests
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import Fabric, NetworkModel
 from netmodels.cache import CachedModel
@@ -152,8 +153,10 @@ def build(config: Config) -> Simulation:
         *(source, arrivals, cluster.own_gpus),
         lambda model: get_profile(model).compute_ns,
         gpus_of(cluster, topology),
-        partial(stall.at_share, machine=cluster.own) if stall and cluster.own else None,
+        _stretch(stall, cluster),
     )
+    if config.performance.measured_with == "request":
+        tell_of_requests(jobs)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)
@@ -318,7 +321,15 @@ def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None
     if config.sensitivity is None:
         return compute, None
     kind = SteppedStall if config.stall == "step" else InputStall
-    return compute, kind(read_sensitivities(config.sensitivity), compute)
+    return compute, kind(read_sensitivities(config.sensitivity), compute, config.measured_with)
+
+
+def _stretch(stall: InputStall | None, cluster: Cluster) -> Stretch | None:
+    """Return how much longer run times of a trace are than their compute; None where jobs need no input."""
+    machine = cluster.own
+    if stall is None or machine is None:
+        return None
+    return lambda model, gpus, speed, asked: stall.as_measured(model, gpus, speed, machine, asked)
 
 
 def build_performance(

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from artist.bad_input.records import Strict
 from artist.datacenter.config import ClusterConfig
 from artist.performance.effects.compute import MixedTypes
+from artist.performance.effects.input_stall import MeasuredWith
 from artist.performance.effects.stages import NetworkStage
 from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Loading
 
@@ -83,8 +84,11 @@ class PerformanceConfig(Strict):
         Whether elastic jobs train with the batch size that suits their workers
         (`artist.performance.effects.tuned`).
     sensitivity
-        What CPUs and memory do for the models: synergy, or a file like its
-        traces/measured/input_sensitivity.yaml; None where jobs need none.
+        What CPUs and memory do for the models: synergy, coda, or a file like their
+        traces/measured/input_sensitivity.yaml and cpu_side_coda.yaml; None where jobs need none.
+    measured_with
+        Whether run times of a trace hold for the share of CPUs and memory that goes with a job's GPUs, or for
+        those that the job asks for (if it asks for none: for the share).
     stall
         Whether CPUs and memory below the best case count by the curve, or as the proportional share.
     whole_iterations_s
@@ -103,18 +107,21 @@ class PerformanceConfig(Strict):
     scaling_loss: float = Field(0.0, ge=0, lt=1)
     tuned_jobs: bool = Field(default=False, strict=True)
     sensitivity: Path | None = None
+    measured_with: MeasuredWith = "share"
     stall: Literal["curve", "step"] = "curve"
     whole_iterations_s: float | None = Field(default=None, gt=0, le=MOST_S)
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()
 
     @model_validator(mode="after")
-    def _step_of_a_curve(self) -> Self:
-        if self.stall == "step" and self.sensitivity is None:
-            raise ValueError(
-                "stall=step does nothing without a sensitivity; "
-                "performance.sensitivity=synergy, or performance.stall=curve"
-            )
+    def _needs_a_curve(self) -> Self:
+        for field, usual in (("stall", "curve"), ("measured_with", "share")):
+            found = getattr(self, field)
+            if found != usual and self.sensitivity is None:
+                raise ValueError(
+                    f"{field}={found} does nothing without a sensitivity; "
+                    f"performance.sensitivity=synergy, or performance.{field}={usual}"
+                )
         return self
 
 

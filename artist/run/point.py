@@ -22,6 +22,8 @@ from artist.errors import InputError, PlanError, StuckError
 from artist.performance.input_use import InputUse
 from artist.recording.folder import write_run
 from artist.recording.inputs import summarise_inputs
+from artist.recording.kind_numbers import summarise_kinds
+from artist.recording.kinds import Kinds, has_cpu_jobs
 from artist.recording.metrics import summarise
 from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
 from artist.recording.pools import Pools, has_pools
@@ -165,17 +167,20 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
     )
     cluster = simulation.cluster
     pools = Pools(jobs, cluster, simulation.signals) if has_pools(cluster) else None
+    least = getattr(simulation.policy, "least_cpus_per_gpu", None)
+    kinds = Kinds(jobs, cluster, simulation.performance.bandwidth, least) if has_cpu_jobs(jobs) else None
     with ExitStack() as stack:
         observers: list[Observer] = [recorder]
-        observers += [each for each in (resources, pools) if each is not None]
+        observers += [each for each in (resources, pools, kinds) if each is not None]
         if shown:
             observers.append(stack.enter_context(ProgressBar(len(jobs))))
         result = simulation.run(observers)
-    for observer in (resources, pools):
+    for observer in (resources, pools, kinds):
         if observer is not None:
             observer.close(result.end_ns)
     wall_s = perf_counter() - started
     log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
+    more = {} if inputs is None else summarise_inputs(result)
     summary = summarise(
         result,
         policy=request.policy,
@@ -185,7 +190,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         network_carried=network.carried,
         resources=resources,
         pools=pools,
-        more=None if inputs is None else summarise_inputs(result),
+        more=more if kinds is None else more | summarise_kinds(result, kinds),
         run={
             "wall_s": round(wall_s, 3),
             "network": f"{type(network.model).__name__} {network.version}",
@@ -197,7 +202,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         },
     )
     series = getattr(simulation.policy, "series", ())
-    write_run(scratch, result, recorder, summary, series, resources, inputs, pools)
+    write_run(scratch, result, recorder, summary, series, resources, inputs, pools, kinds)
     return summary
 
 

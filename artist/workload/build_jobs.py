@@ -27,8 +27,8 @@ def to_jobs(
     iterations = max(1, round(duration x speed / profile compute)) and compute_ns = round(duration_ns /
     iterations), the speed being that of the GPUs that the duration holds for: the duration is kept, the
     profile sets the grain, and communication comes on top. With a duration and one of the two, the known one
-    takes the place of the profile's. Where input stalls jobs, these times are those at the proportional share
-    of CPUs and memory, and compute_ns is what they are without the stall.
+    takes the place of the profile's. Where input stalls jobs, these times are those with some CPUs and memory
+    (`performance.measured_with`), and compute_ns is what they are without the stall.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def to_jobs(
     profile_compute_ns
         Compute time in ns of one iteration of a named model on the reference GPU.
     stretch
-        Time at the proportional share / compute time, by model, GPUs and their speed; None for 1.
+        Time as measured / compute time (`artist.workload.measured.Stretch`); None for 1.
 
     Raises
     ------

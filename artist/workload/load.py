@@ -55,7 +55,7 @@ def load_table(
     cluster_gpus
         How many of its own GPUs compute as much as all of the cluster, for arrivals that aim at a load.
     stretch
-        Time at the proportional share / compute time, by model, GPUs and their speed; None for 1.
+        Time as measured / compute time (`artist.workload.measured.Stretch`); None for 1.
 
     Raises
     ------

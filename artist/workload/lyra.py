@@ -27,6 +27,7 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
+from artist.workload.draws import DAY_S, at_rates, dealt, even, picked
 from artist.workload.files import read_text
 from artist.workload.kinds import TRAINING_GPU, bounds_of, draw, draw_elastic
 from artist.workload.models import ModelRule
@@ -38,9 +39,6 @@ _MODELS = (
     *("ResNet18", "ResNet50", "VGG11", "VGG16", "MobileNetV2"),
     *("BERT-large", "Transformer", "GNMT", "LSTM", "DeepSpeech"),
 )
-_HOUR_S = 3600.0
-_DAY_S = 24 * _HOUR_S
-_ALIKE = 200  # jobs of similar run time whose GPUs are drawn evenly
 _MOST_SHARPNESS = 4.0
 _WIDEST = 16  # no job asks for more than this part of a cluster, or a machine
 _FAR = 0.1  # a mean waiting time this far from the one asked for is another
@@ -216,7 +214,7 @@ def draw_jobs(known: LyraTable, chosen: LyraTrace.Parameters) -> Drawn:
     n_jobs = chosen.jobs or round(
         known.jobs * chosen.training_gpus / known.training_gpus * chosen.days / known.days
     )
-    at = _even(n_jobs, child_generator(chosen.seed, "lyra.run_times"), shuffled=False)
+    at = even(n_jobs, child_generator(chosen.seed, "lyra.run_times"), shuffled=False)
     logs = np.interp(at, known.quantiles, np.log(known.run_time_s))
     random = child_generator(chosen.seed, "lyra.gpus")
     elastic, gpus = np.zeros(n_jobs, dtype=bool), np.zeros(n_jobs, dtype=np.int64)
@@ -224,31 +222,10 @@ def draw_jobs(known: LyraTable, chosen: LyraTrace.Parameters) -> Drawn:
     kind = np.searchsorted([part.until for part in known.classes], at, side="right")
     for number, part in enumerate(known.classes):
         inside = np.flatnonzero(kind == number)
-        elastic[inside[_even(len(inside), random) < part.elastic]] = True
+        elastic[inside[even(len(inside), random) < part.elastic]] = True
         for of, shares in ((elastic[inside], known.elastic_gpus), (~elastic[inside], part.gpus)):
-            gpus[inside[of]] = _picked(shares, _even(int(of.sum()), random), most)
+            gpus[inside[of]] = np.minimum(picked(shares, even(int(of.sum()), random)), most)
     return Drawn(np.round(np.exp(logs), 3), gpus, kind == 0, elastic)
-
-
-def _even(count: int, random: np.random.Generator, shuffled: bool = True) -> np.ndarray:
-    """Draw numbers from 0 to 1, (count,), one from each equal part of that range.
-
-    Shuffled, they are even among any `_ALIKE` in a row; else they rise.
-    """
-    if not shuffled:
-        drawn: np.ndarray = (np.arange(count) + random.random(count)) / count
-        return drawn
-    parts = [min(_ALIKE, count - begin) for begin in range(0, count, _ALIKE)]
-    rows = [(random.permutation(size) + random.random(size)) / size for size in parts]
-    return np.concatenate(rows) if rows else np.empty(0)
-
-
-def _picked(shares: dict[int, float], draws: np.ndarray, most: int) -> np.ndarray:
-    """Return what has a share at each quantile of `draws`; numbers above `most` are as good as it."""
-    edges = np.cumsum(list(shares.values()))
-    at = np.searchsorted(edges[:-1] / edges[-1], draws, side="right")
-    picked: np.ndarray = np.minimum(np.array(list(shares))[at], most)
-    return picked
 
 
 def draw_arrivals_s(
@@ -261,11 +238,11 @@ def draw_arrivals_s(
     rank = dealt(work, max(1, round(24 * chosen.days)), random)
     at = np.sort(random.random(len(rank)))[rank]
     submit_s = np.empty(len(short))
-    rates = (np.array(known.short_hour_rate), np.array(known.long_hour_rate))
-    submit_s[short] = _at_rates(known, chosen.days, rates[0], random.random(int(short.sum())))
+    rates, days = np.array(known.long_hour_rate), _day_rates(known, chosen.days)
+    submit_s[short] = at_rates(known.short_hour_rate, days, chosen.days, random.random(int(short.sum())))
 
     def sharpened(sharpness: float) -> np.ndarray:
-        submit_s[~short] = _at_rates(known, chosen.days, rates[1] ** sharpness, at)
+        submit_s[~short] = at_rates(rates**sharpness, days, chosen.days, at)
         return submit_s
 
     def mean_s(sharpness: float) -> float:
@@ -300,34 +277,9 @@ def _tell_of_queueing(chosen: LyraTrace.Parameters, wanted_s: float, found_s: fl
     _log.info(note, found_s, wanted_s, chosen.preset, extra={"note": True})
 
 
-def dealt(work: np.ndarray, hands: int, random: np.random.Generator) -> np.ndarray:
-    """Return the place of each job in an order that spreads the work evenly, (n_jobs,).
-
-    Of each `hands` jobs with similar work, each of as many stretches of the order gets one, at random.
-
-    Parameters
-    ----------
-    work
-        Of each job, (n_jobs,), in any unit.
-    """
-    hand_of, rank = np.empty(len(work), dtype=np.int64), np.empty(len(work), dtype=np.int64)
-    by_work = np.argsort(-work, kind="stable")
-    for begin in range(0, len(work), hands):
-        alike = by_work[begin : begin + hands]
-        hand_of[alike] = random.permutation(hands)[: len(alike)]
-    rank[np.lexsort((random.random(len(work)), hand_of))] = np.arange(len(work))
-    return rank
-
-
-def _at_rates(known: LyraTable, days: float, hour_rate: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return arrivals at quantiles `at` of their number, (n_jobs,), in seconds; the last day may be cut."""
-    whole = int(np.ceil(days))
-    weekdays = [known.weekday_rate[(known.start_weekday + day) % 7] for day in range(whole)]
-    expected = np.concatenate([[0.0], np.cumsum(np.outer(weekdays, hour_rate))])
-    edges_s = np.arange(len(expected)) * _HOUR_S
-    last = np.interp(days * _DAY_S, edges_s, expected)
-    arrivals_s: np.ndarray = np.round(np.interp(at * last, expected, edges_s), 3)
-    return arrivals_s
+def _day_rates(known: LyraTable, days: float) -> list[float]:
+    """Return the relative rate of each day, (ceil(days),)."""
+    return [known.weekday_rate[(known.start_weekday + day) % 7] for day in range(int(np.ceil(days)))]
 
 
 def _with_kinds(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) -> pd.DataFrame:
@@ -372,9 +324,9 @@ def days_of(table: pd.DataFrame, days: Sequence[int]) -> pd.DataFrame:
     days
         Numbers from 0 of days of the table.
     """
-    day_of = table["submit_s"] // _DAY_S
+    day_of = table["submit_s"] // DAY_S
     parts = []
     for number, day in enumerate(days):
         part = table[day_of == day]
-        parts.append(part.assign(submit_s=np.round(part["submit_s"] + (number - day) * _DAY_S, 3)))
+        parts.append(part.assign(submit_s=np.round(part["submit_s"] + (number - day) * DAY_S, 3)))
     return pd.concat(parts, ignore_index=True)

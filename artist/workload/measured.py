@@ -1,13 +1,14 @@
 """The GPUs that the times of a workload hold for, and what they are on the cluster's own."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from artist.core.gpus import Gpu, Gpus
+from artist.core.job import JobSpec
 from artist.errors import InputError
 from artist.workload.api import SPEEDS, JobSource, is_speed
 from artist.workload.fields import MAX_S
@@ -15,8 +16,9 @@ from artist.workload.table import refuse, row_name, work_s
 
 _log = logging.getLogger(__name__)
 
-Stretch = Callable[[str, int, float], float]
-"""Time at the proportional share of CPUs and memory / compute time, by model, GPUs and their speed."""
+Stretch = Callable[[str, int, float, tuple[int, int]], float]
+"""Time with the CPUs and memory that run times hold for / compute time: by model, GPUs, their speed, and the
+CPUs and bytes of memory that a job asks for."""
 
 _FIELD = "workload.measured_on"
 _SCALED = ("duration_s", "compute_s", "storage_s", "cpu_s", "gpu_s")  # the network is no faster beside a GPU
@@ -76,8 +78,8 @@ def on_own_share(table: pd.DataFrame, stretch: Stretch | None) -> pd.DataFrame:
     """Return the table of `on_own_gpus`, models assigned, with input as fast as before beside other GPUs.
 
     A run time on other GPUs is the longer of computing there and being fed by CPUs and memory; other GPUs
-    change the former. The share that it holds for is that of the cluster's own machines, GPU for GPU
-    (ASSUMPTION: traces name GPUs, not machines).
+    change the former. The share that it holds for, if not for what the job asks for, is that of the cluster's
+    own machines, GPU for GPU (ASSUMPTION: traces name GPUs, not machines).
 
     Parameters
     ----------
@@ -95,10 +97,19 @@ def on_own_share(table: pd.DataFrame, stretch: Stretch | None) -> pd.DataFrame:
 
 
 def stretched(table: pd.DataFrame, speed: pd.Series, stretch: Stretch) -> np.ndarray:
-    """Return time at the proportional share / compute time on GPUs of some speed, (n_jobs,)."""
-    keys = list(zip(table["model"].tolist(), table["gpus"].tolist(), speed.tolist(), strict=True))
+    """Return time as run times have it / compute time, on GPUs of some speed, (n_jobs,)."""
+    asked = zip(table["cpus"].tolist(), table["memory_bytes"].tolist(), strict=True)
+    keys = list(zip(table["model"].tolist(), table["gpus"].tolist(), speed.tolist(), asked, strict=True))
     known = {key: stretch(*key) for key in dict.fromkeys(keys)}
     return np.array([known[key] for key in keys])
+
+
+def tell_of_requests(jobs: Sequence[JobSpec]) -> None:
+    """Note how many jobs ask for no CPUs, where run times hold for the CPUs that jobs ask for."""
+    asked = [spec.demand.cpus for spec in jobs if spec.demand.gpus]
+    if 0 in asked:
+        note = "%d of %d GPU jobs ask for no CPUs: their run times hold for those that go with their GPUs"
+        _log.info(note, asked.count(0), len(asked), extra={"note": True})
 
 
 def usual_gpu(source: JobSource, gpus: Gpus) -> Gpu:

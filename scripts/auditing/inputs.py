@@ -167,6 +167,8 @@ def asked(run: RunFiles) -> dict[str, Asked]:
         if run.costs is not None:
             constants |= _measured(run.costs, model, gpus)
         on_stop = run.config["overheads"]["on_stop"]
+        if not gpus:
+            on_stop = run.config["overheads"].get("cpu_on_stop") or on_stop
         if job in rows:
             one = _of_row(rows[job], int(gpus), constants, on_stop)
             made[job] = one if plenty else replace(one, work_ns=None)

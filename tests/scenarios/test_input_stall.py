@@ -38,7 +38,7 @@ def stalling():
 
 def measured(model, gpus, share_s, iterations=100, at=0, name="j"):
     """Return a job that takes share_s per iteration at the share of a server."""
-    known = stalling().input_stall.at_share(model, gpus, 0.25, SERVERS.machines[0])
+    known = stalling().input_stall.as_measured(model, gpus, 0.25, SERVERS.machines[0])
     spec = job(name, gpus, iterations, at, measured_speed=0.25)
     return replace(spec, model=model, compute_ns=round(share_s * NS_PER_S / known))
 
@@ -168,7 +168,7 @@ def test_jobs_that_need_nothing_are_believed_as_ever():
     """Without a sensitivity no factor is asked for, and the view answers in whole nanoseconds of the spec."""
     plain = PlacedPerformance(ZeroModel(), None, None, None)
     assert plain.input_stall is None
-    assert plain.at_share([measured("ResNet18", 1, 0.64)], SERVERS) is None
+    assert plain.as_measured([measured("ResNet18", 1, 0.64)], SERVERS) is None
 
 
 JOBS = """job_id,submit_s,gpus,duration_s,model,cpus
@@ -305,3 +305,50 @@ def test_jobs_without_overhead_tie_in_dally_s_order():
     policy.knows_iterations = True
     run_checked(jobs, SERVERS, policy, stalling())
     assert seen == [[1.0, 1.0]]
+
+
+REQUESTS = """job_id,submit_s,gpus,duration_s,model,cpus
+few,0,1,6400,AlexNet,1
+many,0,4,6400,BAT,28
+none,0,5,6400,VGG16,0
+apart,0,8,6400,ResNet50,8
+cores,0,0,1000,,3
+"""
+
+
+@pytest.mark.parametrize(
+    ("fill", "few", "many", "apart"),
+    [
+        ("as_asked", 6400, 6400, 6400),
+        ("proportional", 6400 / 3.9 / 0.989, 6400 * 0.986 * 5.6 / 5.5, 6400 * 0.994 / 0.95),
+    ],
+)
+def test_run_times_hold_for_the_cpus_that_jobs_ask_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fill: str, few: float, many: float, apart: float
+) -> None:
+    """With these all jobs take what the trace says, with their share those that asked for too few take less.
+
+    AlexNet asks for 1 CPU of 3.9: it computes for 6,400 / 3.9 s, and loses 1.1 % of its speed to a fifth CPU.
+    BAT asks for 7 a GPU of 5.6, which is 1.4 % slower, and has 22 for 4 GPUs as its share. ResNet50 asks for
+    5 on a machine with 5 GPUs and 3 on one with 3, where 2 do: 0.6 and 0.33 a GPU are too many; of the share
+    5.2. VGG16 asks for none: its time holds for its share.
+    """
+    caplog.set_level("INFO", logger="artist.workload.measured")
+    trace = tmp_path / "requests.csv"
+    trace.write_text(REQUESTS)
+    run = simulation(
+        *(tmp_path / "jobs.csv", "topology=pcie_10g", "cluster.machines=6", f"workload.path={trace}"),
+        *("performance.sensitivity=coda", "performance.measured_with=request", f"policy.fill={fill}"),
+    )
+    columns = run.run(()).columns
+    assert columns["running_ns"] / 1e9 == close([few, many, 6400, apart, 1000])
+    assert columns["compute_ns"][0] / 1e9 == close(6400 / 3.9)
+    assert caplog.messages == [
+        "1 of 4 GPU jobs ask for no CPUs: their run times hold for those that go with their GPUs"
+    ]
+
+
+def test_requests_without_needs_are_refused(tmp_path: Path) -> None:
+    """Where no job depends on CPUs the setting would do nothing, so it is a slip."""
+    with pytest.raises(InputError, match="measured_with=request does nothing without a sensitivity"):
+        simulation(tmp_path / "jobs.csv", "performance.sensitivity=null", "performance.measured_with=request")

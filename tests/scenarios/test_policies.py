@@ -33,6 +33,42 @@ def test_backfilling_fifo_lets_later_jobs_overtake():
     assert finishes(BLOCKED, tiny_cluster(), Ordered(order="fifo", backfill=True)) == [10, 15, 3]
 
 
+BY_KIND = [
+    job("g1", 2, 10, cpus=2),
+    job("g2", 2, 5, cpus=2),
+    job("c1", 0, 4, cpus=2, at=1),
+    job("c2", 0, 3, cpus=2, at=2),
+    job("c3", 0, 9, cpus=1, at=2),
+]  # on 2 GPUs and 5 CPUs
+
+
+@pytest.mark.parametrize(("queues", "finish"), [("one", [10, 15, 14, 17, 23]), ("kinds", [10, 15, 5, 8, 14])])
+def test_jobs_wait_behind_their_own_kind_only(queues, finish):
+    """Behind g2, which waits for g1's GPUs, c1 starts at 1 with kinds, at 10 with one queue.
+
+    Kinds: g1 and c1 leave 1 CPU, so c2 waits for c1's end at 5, and c3, which would fit, behind c2 (5-8,
+    5-14); at 10 c3 leaves 4 CPUs to g2. One: at 10 g2 and c1 leave 1 CPU, so c2 waits for 14, c3 behind it.
+    """
+    policy = Ordered(order="fifo", queues=queues, fill="as_asked")
+    assert finishes(BY_KIND, tiny_cluster(1, 2, cpus=5), policy) == finish
+
+
+@pytest.mark.parametrize("first", ["gpu", "cpu"])
+def test_of_two_kinds_the_first_to_come_takes_the_cpus(first):
+    """Both want 2 of 3 CPUs when x, which holds all, ends at 10: the first has 10-15, the other 15-20."""
+    kinds = [job("g", 1, 5, cpus=2), job("c", 0, 5, cpus=2)]
+    jobs = [job("x", 1, 10, cpus=3), *(kinds if first == "gpu" else kinds[::-1])]
+    policy = Ordered(order="fifo", queues="kinds", fill="as_asked")
+    assert finishes(jobs, tiny_cluster(1, 2, cpus=3), policy) == [10, 15, 20]
+
+
+@pytest.mark.parametrize("field", ["preemptive", "backfill"])
+def test_queues_by_kind_are_for_strict_orders(field):
+    """With preemption, or where jobs may overtake, there is no queue to be first in."""
+    with pytest.raises(ValidationError, match="queues=kinds needs preemptive=false and backfill=false"):
+        Ordered(order="fifo", queues="kinds", **{field: True})
+
+
 def test_sjf_does_not_preempt():
     """A (10 s) runs already when b (1 s) comes: b waits, but overtakes c (5 s)."""
     jobs = [job("a", 1, 10), job("c", 1, 5, at=1), job("b", 1, 1, at=2)]

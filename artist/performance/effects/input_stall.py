@@ -1,6 +1,12 @@
-"""Input stall: GPUs wait for samples that CPUs prepare and storage delivers (Synergy, sections 2.1, 3.1)."""
+"""Input stall: GPUs wait for samples that CPUs prepare and storage delivers (Synergy, sections 2.1, 3.1).
+
+A model may also say that CPUs beyond those that its GPUs need slow it down, and that it needs few on each of
+several machines (CODA, section IV-B).
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +19,7 @@ from artist.performance.formulas.input_rate import Floats, Sensitivity
 from artist.units import BYTES_PER_GIB
 
 Parts = Sequence[float] | None
+MeasuredWith = Literal["share", "request"]
 
 LEAST_RATE = 0.01
 """Rate of a job that pages, its processes having too little memory, and of one without CPUs (ASSUMPTION)."""
@@ -32,22 +39,37 @@ class InputStall:
         What CPUs and memory do, by the name of the model.
     compute
         How compute scales.
+    measured_with
+        Whether run times hold for the share of CPUs and memory that goes with a job's GPUs, or for those that
+        the job asks for.
     """
 
     part = "input_stall_ns"
 
-    def __init__(self, models: Mapping[str, Sensitivity], compute: Compute) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, Sensitivity],
+        compute: Compute,
+        measured_with: MeasuredWith = "share",
+    ) -> None:
         self.models = models
         self.compute = compute
+        self.measured_with = measured_with
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
         """Return how long an iteration waits for input, in ns; 0 for a CPU-only job.
 
         Also 0 for a member of a group: its members are fed together (`artist.performance.couplings.feeding`).
         """
-        if allocation.group is not None:
+        if allocation.group is not None or not spec.model or not spec.demand.gpus:
             return 0
-        return max(0, self.input_ns(spec, allocation, cluster) - compute_ns)
+        waits_ns = max(0, self.input_ns(spec, allocation, cluster) - compute_ns)
+        known = self.models[spec.model]
+        if not known.beyond:
+            return waits_ns
+        eaten, parts = _eaten(known, spec, allocation, compute_ns), self.compute.parts(allocation, cluster)
+        times = known.dragged(_spare(known, allocation.slices, parts, eaten))
+        return max(waits_ns, round(compute_ns * times) - compute_ns)
 
     def input_ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
         """Return how long it takes to prepare and fetch the samples of an iteration; 0 for a CPU-only job."""
@@ -74,7 +96,14 @@ class InputStall:
         rate = self.rate_on_grid(spec.model, allocation, cluster, cpus, memory_bytes)
         factor = demand.gpus * demand.measured_speed / (allocation.gpus * rate)
         input_ns = np.rint(spec.compute_ns * factor).astype(np.int64)
-        stall_ns: Ints = np.maximum(0, input_ns - compute_ns)
+        waits_ns: Ints = np.maximum(0, input_ns - compute_ns)
+        known = self.models[spec.model]
+        if not known.beyond:
+            return waits_ns
+        eaten, parts = _eaten(known, spec, allocation, compute_ns), self.compute.parts(allocation, cluster)
+        times = known.dragged_on_grid(_spare_on_grid(known, allocation, parts, eaten, cpus))
+        dragged_ns = np.rint(compute_ns * times).astype(np.int64) - compute_ns
+        stall_ns: Ints = np.maximum(waits_ns, dragged_ns)
         return stall_ns
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
@@ -89,8 +118,10 @@ class InputStall:
         known, parts = self.models[model], self.compute.parts(allocation, cluster)
         return known.speed * _rate_on_grid(known, allocation, parts, cpus, memory_bytes)
 
-    def at_share(self, model: str, gpus: int, measured_speed: float, machine: Machine) -> float:
-        """Return time with what machines give in proportion to GPUs / compute time, for a job of a model.
+    def as_measured(
+        self, model: str, gpus: int, measured_speed: float, machine: Machine, asked: tuple[int, int] = (0, 0)
+    ) -> float:
+        """Return time with the CPUs and memory that run times hold for / compute time, for a job of a model.
 
         Parameters
         ----------
@@ -100,35 +131,73 @@ class InputStall:
             Of these GPUs.
         machine
             Each of these machines.
+        asked
+            CPUs and bytes of memory that the job asks for, 0 for those that go with its GPUs; they matter
+            if run times hold for them.
 
         Raises
         ------
         InputError
-            If they do not give a job a CPU on each, or the memory that its processes need.
+            If these are not a CPU on each machine, or less memory than its processes need.
         """
         if not model or not gpus:
             return 1.0
         known = self.models[model]
-        counts = machine.fewest(gpus)
-        rate = _rate(known, [Slice(0, n, *machine.share(n)) for n in counts], None)
+        if self.measured_with == "share":
+            asked = (0, 0)
+        slices = _held(gpus, machine, *asked)
+        rate = _rate(known, slices, None)
         if rate <= LEAST_RATE:
-            raise _too_little(known, model, counts[-1], machine)
-        return max(1.0, measured_speed / (known.speed * rate))
+            raise _too_little(known, model, gpus, machine, asked, slices)
+        spare = _spare(known, slices, None, measured_speed / known.speed) if known.beyond else 0.0
+        return max(known.dragged(spare), measured_speed / (known.speed * rate))
 
 
-def _too_little(known: Sensitivity, model: str, gpus: int, machine: Machine) -> InputError:
-    """Return the error for machines whose share starves a job."""
-    cpus, memory_bytes = machine.share(gpus)
-    has, needs = (each / BYTES_PER_GIB for each in (memory_bytes, known.needs(gpus)))
-    found = f"{cpus} CPUs and {has:g} GiB go with {gpus} GPUs of a job of {model}"
-    allowed = f"at least a CPU for each GPU, and {needs:g} GiB for these; or null, so that jobs need none"
-    what = f"machines of type {machine.type} starve jobs of input"
-    return InputError(what, where="performance.sensitivity", found=found, allowed=allowed)
+def _held(gpus: int, machine: Machine, cpus: int, memory_bytes: int) -> list[Slice]:
+    """Return what a job holds that asks for so much, 0 for its share, on as few machines as can be."""
+    pairs = (cpus, machine.cpus), (memory_bytes, machine.memory_bytes)
+    beside = [max(has * gpus // asked, 1) for asked, has in pairs if asked]
+    counts = replace(machine, gpus=min([machine.gpus, *beside])).fewest(gpus)
+    spread = Allocation(tuple(Slice(0, n) for n in counts)).with_resources(cpus, memory_bytes).slices
+    shares = [machine.share(n) for n in counts]
+    return [
+        Slice(0, s.gpus, s.cpus if cpus else share[0], s.memory_bytes if memory_bytes else share[1])
+        for s, share in zip(spread, shares, strict=True)
+    ]
+
+
+def _too_little(
+    known: Sensitivity,
+    model: str,
+    gpus: int,
+    machine: Machine,
+    asked: tuple[int, int],
+    slices: Sequence[Slice],
+) -> InputError:
+    """Return the error for a job that starves of input with what its run time holds for."""
+    least = min(slices, key=lambda s: (s.memory_bytes >= known.needs(s.gpus), s.cpus / s.gpus))
+    has, needs = (each / BYTES_PER_GIB for each in (least.memory_bytes, known.needs(least.gpus)))
+    found = f"{least.cpus} CPUs and {has:g} GiB go with {least.gpus} GPUs of a job of {model}"
+    if any(asked):
+        what, where = "a job asks for too little input", "performance.measured_with"
+        found += f", which asks for {asked[0]} CPUs and {asked[1]} bytes of memory for {gpus} GPUs"
+        allowed = f"at least a CPU on each machine, and {needs:g} GiB for these; or share"
+    else:
+        what, where = f"machines of type {machine.type} starve jobs of input", "performance.sensitivity"
+        allowed = f"at least a CPU for each GPU, and {needs:g} GiB for these; or null, so that jobs need none"
+    return InputError(what, where=where, found=found, allowed=allowed)
+
+
+def cpu_counts(model: Sensitivity, slices: Sequence[Slice]) -> Parts:
+    """Return how many CPUs each of those of a slice counts for; None for one (`Sensitivity.counts`)."""
+    if not model.across or len(slices) < 2 or sum(s.gpus > 0 for s in slices) < 2:
+        return None
+    return [model.counts(s.gpus) for s in slices]
 
 
 def _rate(model: Sensitivity, slices: Sequence[Slice], parts: Parts) -> float:
     """Return the rate at which the GPUs of a job are fed, for the slowest fed of them."""
-    cache_bytes, most, rate = 0, 1.0, float("inf")
+    cache_bytes, most, rate, counts = 0, 1.0, float("inf"), cpu_counts(model, slices)
     for place, s in enumerate(slices):
         if not s.gpus:
             continue
@@ -136,7 +205,10 @@ def _rate(model: Sensitivity, slices: Sequence[Slice], parts: Parts) -> float:
         if spare < 0:
             return LEAST_RATE
         cache_bytes += spare
-        prepared = model.prepared(s.cpus / s.gpus)
+        cpus = s.cpus / s.gpus
+        if counts is not None:
+            cpus *= counts[place]
+        prepared = model.prepared(cpus)
         if parts is not None:
             prepared /= parts[place]
             most = max(most, parts[place])
@@ -148,7 +220,7 @@ def _rate_on_grid(
     model: Sensitivity, allocation: Allocation, parts: Parts, cpus: Ints, memory_bytes: Ints
 ) -> Floats:
     """Return `_rate` of each of many CPUs and bytes in all, spread as `Allocation.with_resources` does."""
-    total, before, most = allocation.gpus, 0, 1.0
+    total, before, most, counts = allocation.gpus, 0, 1.0, cpu_counts(model, allocation.slices)
     cache_bytes, paging = np.zeros_like(memory_bytes), np.zeros(memory_bytes.shape, dtype=np.bool_)
     rate: Floats = np.full(cpus.shape, np.inf)
     for place, s in enumerate(allocation.slices):
@@ -159,7 +231,10 @@ def _rate_on_grid(
         spare = memory - model.needs(s.gpus)
         paging |= spare < 0
         cache_bytes = cache_bytes + spare
-        prepared = model.prepared_on_grid(here / s.gpus)
+        each = here / s.gpus
+        if counts is not None:
+            each = each * counts[place]
+        prepared = model.prepared_on_grid(each)
         if parts is not None:
             prepared = prepared / parts[place]
             most = max(most, parts[place])
@@ -168,3 +243,41 @@ def _rate_on_grid(
     fed = np.minimum(rate, model.fetched_on_grid(np.maximum(cache_bytes, 0)) / most)
     fed = np.maximum(LEAST_RATE, np.where(paging, LEAST_RATE, fed))
     return fed
+
+
+def _eaten(model: Sensitivity, spec: JobSpec, allocation: Allocation, compute_ns: int) -> float:
+    """Return what each GPU eats, relative to one of the measurements, if an iteration computes so long."""
+    demand = spec.demand
+    work_ns = spec.compute_ns * (demand.gpus * demand.measured_speed / (allocation.gpus * model.speed))
+    return work_ns / compute_ns
+
+
+def _spare(model: Sensitivity, slices: Sequence[Slice], parts: Parts, eaten: float) -> float:
+    """Return the CPUs a GPU beyond those that the GPUs need, on the machine with most of them."""
+    needed = _needed(model, slices, parts, eaten)
+    return max(s.cpus / s.gpus - each for s, each in zip(slices, needed, strict=True) if s.gpus)
+
+
+def _spare_on_grid(
+    model: Sensitivity, allocation: Allocation, parts: Parts, eaten: float, cpus: Ints
+) -> Floats:
+    """Return `_spare` of each of many CPUs in all, spread as `Allocation.with_resources` does."""
+    total, before = allocation.gpus, 0
+    spare: Floats = np.full(cpus.shape, -np.inf)
+    needed = _needed(model, allocation.slices, parts, eaten)
+    for s, each in zip(allocation.slices, needed, strict=True):
+        if s.gpus:
+            upto = before + s.gpus
+            held = (cpus * upto // total - cpus * before // total) / s.gpus
+            spare = np.maximum(spare, held - each)
+            before = upto
+    return spare
+
+
+def _needed(model: Sensitivity, slices: Sequence[Slice], parts: Parts, eaten: float) -> list[float]:
+    """Return the CPUs a GPU that the GPUs of each slice need."""
+    counts = cpu_counts(model, slices)
+    if parts is None:
+        parts = [1.0] * len(slices)
+    needed = [model.preparing(eaten * part) for part in parts]
+    return needed if counts is None else [n / count for n, count in zip(needed, counts, strict=True)]

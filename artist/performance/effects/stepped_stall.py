@@ -9,7 +9,7 @@ import numpy as np
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.performance.api import Ints
 from artist.performance.effects.compute import Compute
-from artist.performance.effects.input_stall import InputStall
+from artist.performance.effects.input_stall import InputStall, MeasuredWith
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, TOLERANCE
 from artist.performance.formulas.input_rate import Floats, Sensitivity
 from artist.units import BYTES_PER_GIB
@@ -42,12 +42,17 @@ class SteppedStall(InputStall):
 
     Parameters
     ----------
-    models, compute
+    models, compute, measured_with
         As for `InputStall`.
     """
 
-    def __init__(self, models: Mapping[str, Sensitivity], compute: Compute) -> None:
-        super().__init__(models, compute)
+    def __init__(
+        self,
+        models: Mapping[str, Sensitivity],
+        compute: Compute,
+        measured_with: MeasuredWith = "share",
+    ) -> None:
+        super().__init__(models, compute, measured_with)
         self._known: dict[tuple[object, ...], Steps] = {}
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:

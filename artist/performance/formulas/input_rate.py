@@ -2,7 +2,8 @@
 
 Preparing goes by the CPUs of each GPU, along a measured curve. Fetching goes by memory: what the processes
 leave of it is a cache that holds the same samples in every epoch (MinIO), so that hits = cache / data set,
-and storage delivers the rest. The slower of the two feeds the GPUs.
+and storage delivers the rest. The slower of the two feeds the GPUs. More CPUs than the GPUs need may slow a
+job down a little, and across machines it may need few (CODA, section IV-B).
 """
 
 from bisect import bisect_left, bisect_right
@@ -84,6 +85,19 @@ class Sensitivity:
         rates: Floats = bases[piece] + (cpus - begins[piece]) * slopes[piece]
         return rates
 
+    def counts(self, gpus: int) -> float:
+        """Return how many CPUs each of those beside some GPUs of one of several machines counts for."""
+        return max(1.0, gpus * self._enough / self.across) if self.across else 1.0
+
+    def dragged(self, spare_cpus: float) -> float:
+        """Return the time of a job over that without so many CPUs a GPU beyond those that it needs."""
+        return 1 / (1 - min(self.most_beyond, self.beyond * spare_cpus)) if spare_cpus > 0 else 1.0
+
+    def dragged_on_grid(self, spare_cpus: Floats) -> Floats:
+        """Return `dragged` of each of many."""
+        times: Floats = 1 / (1 - np.minimum(self.most_beyond, self.beyond * np.maximum(spare_cpus, 0)))
+        return times
+
     def needs(self, gpus: int) -> int:
         """Return the memory that the processes of a job need on a machine, in bytes."""
         return self.machine_bytes + self.gpu_bytes * gpus
@@ -118,6 +132,11 @@ class Sensitivity:
     @cached_property
     def _arrays(self) -> tuple[Floats, ...]:
         return tuple(np.array(each) for each in self._pieces)
+
+    @cached_property
+    def _enough(self) -> float:
+        """CPUs a GPU with which a GPU of the measurements never waits."""
+        return self.preparing(1.0)
 
     @property
     def _full(self) -> float:

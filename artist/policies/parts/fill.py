@@ -127,8 +127,8 @@ class AsAsked(Fill):
         machines = sorted(gpus)
         counts = [gpus[m] for m in machines]
         given = _PROPORTIONAL.fill(free, demand, gpus)
-        cpus = _divided(demand.cpus, counts) if demand.cpus else [s.cpus for s in given.slices]
-        memory = _divided(demand.memory_bytes, counts)
+        cpus = divided(demand.cpus, counts) if demand.cpus else [s.cpus for s in given.slices]
+        memory = divided(demand.memory_bytes, counts)
         if not demand.memory_bytes:
             memory = [s.memory_bytes for s in given.slices]
         allocation = Allocation(tuple(map(Slice, machines, counts, cpus, memory)))
@@ -303,10 +303,10 @@ def adapter_of(policy: object, fill: str | Fill) -> Adapter:
     return part.adapter()
 
 
-def _divided(amount: int, counts: Iterable[int]) -> list[int]:
+def divided(amount: int, counts: Iterable[int]) -> list[int]:
     """Divide an amount by GPUs, exactly: each part is rounded down or up.
 
-    >>> _divided(10, [2, 1, 1])
+    >>> divided(10, [2, 1, 1])
     [5, 2, 3]
     """
     ends = np.cumsum([0, *counts]).tolist()

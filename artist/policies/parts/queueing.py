@@ -1,75 +1,74 @@
 """Waiting jobs of a policy that never preempts: each is ranked once, on arrival, or all again. Shared."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from heapq import heappop, heappush
 
 from artist.core.job import Demand
 
-_Entry = tuple[float, int]
+Lane = Callable[[Demand], object]
+_Entry = tuple[float, int, Demand]
 
 
-class StrictQueue:
-    """Jobs by key, then number; no job overtakes."""
+def in_one(demand: Demand) -> object:
+    """Keep all jobs in one lane: no job overtakes."""
+    return None
 
-    def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Demand]] = []
 
-    def clear(self) -> None:
-        """Remove all jobs."""
-        self._heap.clear()
+def by_kind(demand: Demand) -> object:
+    """Keep jobs with GPUs in one lane, CPU-only jobs in another: no job overtakes another of its kind."""
+    return demand.gpus > 0
 
-    def push(self, job: int, key: float, demand: Demand) -> None:
-        """Add a job; no two have the same number."""
-        heappush(self._heap, (key, job, demand))
 
-    def first(self) -> tuple[Demand, int] | None:
-        """Return the first job and its demand; it stays queued."""
-        if not self._heap:
-            return None
-        _, job, demand = self._heap[0]
-        return demand, job
-
-    def pop(self, demand: Demand) -> None:
-        """Remove the first job, which has this demand."""
-        heappop(self._heap)
+def by_demand(demand: Demand) -> object:
+    """Keep jobs of equal demands in a lane: what one of them cannot have, none can."""
+    return demand
 
 
 class WaitingQueue:
-    """Jobs by key, then number. One heap per distinct demand: what one of them cannot have, none can."""
+    """Jobs by key, then number; within a lane no job overtakes another.
 
-    def __init__(self) -> None:
-        self._heaps: dict[Demand, list[_Entry]] = {}
+    Parameters
+    ----------
+    lane
+        The lane of a demand: `in_one`, `by_kind` or `by_demand`.
+    """
+
+    def __init__(self, lane: Lane = by_demand) -> None:
+        self._lane = lane
+        self._heaps: dict[object, list[_Entry]] = {}
 
     def clear(self) -> None:
         """Remove all jobs."""
         self._heaps.clear()
 
     def push(self, job: int, key: float, demand: Demand) -> None:
-        """Add a job."""
-        heap = self._heaps.get(demand)
+        """Add a job; no two have the same number."""
+        lane = self._lane(demand)
+        heap = self._heaps.get(lane)
         if heap is None:
-            heap = self._heaps[demand] = []
-        heappush(heap, (key, job))
+            heap = self._heaps[lane] = []
+        heappush(heap, (key, job, demand))
 
     def first(
-        self, passed_over: Container[Demand], most_gpus: int | None = None
+        self, passed_over: Container[Demand] = (), most_gpus: int | None = None
     ) -> tuple[Demand, int] | None:
-        """Return the first job whose demand is not passed over, and its demand; it stays queued.
+        """Return the first job of the lanes whose first demand is not passed over; it stays queued.
 
         With `most_gpus`, demands for more are passed over as well.
         """
         best: _Entry | None = None
-        found: Demand | None = None
-        for demand, heap in self._heaps.items():
-            if best is not None and heap[0] > best:
+        for heap in self._heaps.values():
+            first = heap[0]
+            if best is not None and first > best:
                 continue
-            if (most_gpus is None or demand.least_gpus <= most_gpus) and demand not in passed_over:
-                best, found = heap[0], demand
-        return None if best is None or found is None else (found, best[1])
+            if (most_gpus is None or first[2].least_gpus <= most_gpus) and first[2] not in passed_over:
+                best = first
+        return None if best is None else (best[2], best[1])
 
     def pop(self, demand: Demand) -> None:
-        """Remove the first job of a demand."""
-        heap = self._heaps[demand]
+        """Remove the first job of the lane of a demand."""
+        lane = self._lane(demand)
+        heap = self._heaps[lane]
         heappop(heap)
         if not heap:
-            del self._heaps[demand]
+            del self._heaps[lane]

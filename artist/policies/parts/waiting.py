@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from artist.core.job import Demand
-from artist.policies.parts.queueing import StrictQueue, WaitingQueue
+from artist.policies.parts.queueing import WaitingQueue, by_demand, in_one
 
 
 class Waiting:
@@ -16,8 +16,7 @@ class Waiting:
     """
 
     def __init__(self, *, skip: bool) -> None:
-        self._strict, self._overtaking = StrictQueue(), WaitingQueue()
-        self._queue = self._overtaking if skip else self._strict
+        self._queue = WaitingQueue(by_demand if skip else in_one)
         self._refused: dict[Demand, None] = {}
 
     def clear(self) -> None:
@@ -30,10 +29,7 @@ class Waiting:
 
     def first(self) -> tuple[Demand, int] | None:
         """Return the job to try next and its demand, None if there is none; it stays queued."""
-        if self._queue is self._overtaking:
-            return self._overtaking.first(self._refused)
-        first = self._strict.first()
-        return None if first is None or first[0] in self._refused else first
+        return self._queue.first(self._refused)
 
     def pop(self, demand: Demand) -> None:
         """Remove the first job of a demand."""

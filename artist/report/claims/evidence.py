@@ -80,7 +80,7 @@ class Evidence:
         if metric == QUEUE_LENGTH:
             return mean_queue_length(self.run)
         if metric in (JOB_BY_JOB, BEST_JOB):
-            jct_s = self._jobs.jct_s[self._jobs.measured]
+            jct_s = self._jobs.jct_s[self._jobs.measured & (self._jobs.gpus > 0)]
             return tuple(math.inf if math.isnan(jct) else float(jct) for jct in jct_s)
         if metric in BY_NAME:
             return BY_NAME[metric].of(self.run.summary)

@@ -17,13 +17,14 @@ from pydantic import (
 )
 
 from artist.errors import InputError
-from artist.results.measures import BY_NAME
+from artist.results.measures import ALL_METRICS, BY_NAME
 
 # What claims may be about besides the columns of table.csv.
 OVERHEAD, THROUGHPUT = "overhead", "normalised_throughput"  # numbers
 JOB_BY_JOB, BEST_JOB = "jct_job_by_job_s", "jct_of_best_job_s"  # to be compared
 RACK_TIMER, QUEUE_LENGTH = "rack_timer_mean_h", "queue_length_mean"
 NUMBERS = (OVERHEAD, THROUGHPUT)
+SHARES = tuple(metric.name for metric in ALL_METRICS if metric.kind == "fraction")  # numbers, too
 _OWN_CHANGES = (JOB_BY_JOB, BEST_JOB, RACK_TIMER, QUEUE_LENGTH)
 CHANGES = (*_OWN_CHANGES, *BY_NAME)
 
@@ -94,13 +95,13 @@ class Claim(_Part):
     against_where
         Which runs of those, if not the ones of `where`; then `along` is about `policy` only.
     metric
-        A column of table.csv, `jct_job_by_job_s` (the change of each job's JCT, median over jobs: below 0 if
-        most jobs complete sooner), `jct_of_best_job_s` (the least of these changes), `rack_timer_mean_h` (of
-        Dally: mean over time and demands) or `queue_length_mean` (waiting jobs, mean over the time in which
-        the measured jobs arrive). Or a number:
+        A column of table.csv, `jct_job_by_job_s` (the change of each job's JCT, median over jobs, CPU-only
+        ones aside: below 0 if most complete sooner), `jct_of_best_job_s` (the least of these changes),
+        `rack_timer_mean_h` (of Dally: mean over time and demands) or `queue_length_mean` (waiting jobs, mean
+        over the time in which the measured jobs arrive). Or a number:
         `overhead`, exposed communication over compute of the jobs of a `model` that were mostly on a `tier`;
-        `normalised_throughput`, of the jobs of a `model` or summed over all. Where the paper's words allow
-        several metrics, the first decides.
+        `normalised_throughput`, of the jobs of a `model` or summed over all; a column that is a share, where
+        it is compared with nothing. Where the paper's words allow several metrics, the first decides.
     than_where
         Runs whose change this one is compared with: -0.1 means that ours relative to the others is 10 % less
         here than there. Jobs are the same within a change; here and there they may be others.
@@ -184,7 +185,8 @@ class Claim(_Part):
             if metric not in NUMBERS and metric not in CHANGES:
                 known = ", ".join((*NUMBERS, *_OWN_CHANGES))
                 raise ValueError(f"metric {metric!r} is neither one of {known} nor a column of table.csv")
-        numbers = {metric in NUMBERS for metric in self.metric}
+        alone = SHARES if not self.against and self.against_where is None else ()
+        numbers = {metric in NUMBERS or metric in alone for metric in self.metric}
         if len(numbers) > 1:
             raise ValueError("a claim is about a number or a change, not both")
         self._check_number() if True in numbers else self._check_change()
@@ -203,10 +205,15 @@ class Claim(_Part):
             raise ValueError("a number is one number, compared with nothing and swept over nothing")
         if OVERHEAD in self.metric and (self.model is None or self.tier is None):
             raise ValueError(f"metric {OVERHEAD} has a model and a tier")
+        if not set(self.metric).issubset(NUMBERS):
+            self._check_of_all_jobs()
 
-    def _check_change(self) -> None:
+    def _check_of_all_jobs(self) -> None:
         if self.model is not None or self.tier is not None:
             raise ValueError(f"only {' and '.join(NUMBERS)} have a model or a tier")
+
+    def _check_change(self) -> None:
+        self._check_of_all_jobs()
         with_itself = self.policy in self.against and self.against_where is None
         if self.policy is None or not self.against or with_itself:
             raise ValueError("a change is a policy's, against other policies, or where something else holds")

@@ -137,7 +137,9 @@ def _needs(config: Mapping[str, Any]) -> str:
     if not section.get("sensitivity"):
         return ""
     table = str(section["sensitivity"]).rsplit("/", 1)[-1]
-    text = f"run times hold for CPUs and memory in proportion to GPUs (performance.sensitivity={table})"
+    asked = section.get("measured_with") == "request"
+    held = "the CPUs and memory asked for" if asked else "CPUs and memory in proportion to GPUs"
+    text = f"run times hold for {held} (performance.sensitivity={table})"
     return text + ", and change at the best case only" * (section.get("stall") == "step")
 
 
@@ -253,7 +255,9 @@ def _notice(config: Mapping[str, Any]) -> str:
 
 
 def _stops(config: Mapping[str, Any]) -> str:
-    return _ON_STOP.get(str(_section(config, "overheads").get("on_stop")), "")
+    section = _section(config, "overheads")
+    of_all, of_cpus = (_ON_STOP.get(str(section.get(name)), "") for name in ("on_stop", "cpu_on_stop"))
+    return ", ".join(filter(None, (of_all, of_cpus.replace("job", "CPU-only job"))))
 
 
 def _estimates(config: Mapping[str, Any]) -> str:

@@ -37,7 +37,7 @@ def stalling(**parts):
 
 def member(model, share_ms, held, gpus=1, **spec):
     """Return a job that takes share_ms at the share, and what it holds: CPUs, GiB."""
-    compute_ns = round(share_ms * MS / STALL.at_share(model, gpus, V100, SERVER))
+    compute_ns = round(share_ms * MS / STALL.as_measured(model, gpus, V100, SERVER))
     demand = Demand(gpus, measured_speed=V100)
     cpus, gib = held
     return JobSpec("j", 0, demand, 1, compute_ns, model=model, **spec), on((0, gpus, cpus, round(gib * GIB)))

@@ -33,7 +33,7 @@ def iteration_ms(model, share_ms, *slices, gpus=1, compute=None, **demand):
     """
     compute = compute or Compute()
     stall = InputStall(MODELS, compute)
-    compute_ns = round(share_ms * MS / stall.at_share(model, gpus, V100, CLUSTER.machines[0]))
+    compute_ns = round(share_ms * MS / stall.as_measured(model, gpus, V100, CLUSTER.machines[0]))
     spec = JobSpec("j", 0, Demand(gpus, measured_speed=V100, **demand), 1, compute_ns, model=model)
     place = on(*((m, n, cpus, round(gib * GIB)) for m, n, cpus, gib in slices))
     here_ns = compute.ns(spec, place, CLUSTER)
@@ -168,20 +168,20 @@ def test_a_cpu_only_job_waits_for_nothing():
 def test_the_share_does_not_depend_on_the_number_of_gpus(gpus):
     """3 CPUs a GPU on every machine: 2.4 of ResNet18; 12 GPUs are a full server and half of one."""
     stall = InputStall(MODELS, Compute())
-    assert stall.at_share("ResNet18", gpus, V100, server()) == pytest.approx(2.4)
-    assert stall.at_share("GNMT", gpus, V100, server()) == 1
+    assert stall.as_measured("ResNet18", gpus, V100, server()) == pytest.approx(2.4)
+    assert stall.as_measured("GNMT", gpus, V100, server()) == 1
 
 
 def test_the_share_is_what_machines_give_in_whole_cpus():
     """5 GPUs, 28 CPUs: 5 with a GPU, 11 with two: 1.53 and 1.64. Of 7 GPUs the last two have 11, too."""
     stall, machine = InputStall(MODELS, Compute()), server(cpus=28, gpus=5)
-    shares = [stall.at_share("ResNet18", gpus, V100, machine) for gpus in (1, 2, 7)]
+    shares = [stall.as_measured("ResNet18", gpus, V100, machine) for gpus in (1, 2, 7)]
     assert shares == [pytest.approx(2.4 / 1.53), pytest.approx(2.4 / 1.64), pytest.approx(2.4 / 1.64)]
 
 
 def test_the_share_of_faster_gpus():
     """14 CPUs prepare for 14 / 9 of a V100, and the H100 eats for 4."""
-    share = InputStall(MODELS, Compute()).at_share("ResNet18", 1, H100, server(H100, "H100", 112, 2048))
+    share = InputStall(MODELS, Compute()).as_measured("ResNet18", 1, H100, server(H100, "H100", 112, 2048))
     assert share == pytest.approx(4 / (14 / 9))
 
 
@@ -189,7 +189,7 @@ def test_the_share_of_faster_gpus():
 def test_machines_whose_share_starves_jobs_are_refused(cpus, memory_gib):
     """No CPU for one GPU of 8, or 12.5 GiB for processes of 20: times measured there mean nothing."""
     with pytest.raises(InputError) as error:
-        InputStall(MODELS, Compute()).at_share("GNMT", 1, V100, server(cpus=cpus, memory_gib=memory_gib))
+        InputStall(MODELS, Compute()).as_measured("GNMT", 1, V100, server(cpus=cpus, memory_gib=memory_gib))
     assert error.value.found == f"{cpus // 8} CPUs and {memory_gib / 8:g} GiB go with 1 GPUs of a job of GNMT"
     assert error.value.allowed == (
         "at least a CPU for each GPU, and 20 GiB for these; or null, so that jobs need none"

@@ -55,19 +55,20 @@ def test_a_duration_with_one_of_the_two() -> None:
 def test_times_of_stalled_jobs_are_those_at_their_share() -> None:
     """Stalled to twice its compute, an iteration of the profile takes 0.6 s: 10 s are 17, each half compute.
 
-    7 x 0.25 s, as a trace may say, compute for 0.125 s each. Input depends on model, GPUs and their speed.
+    7 x 0.25 s, as a trace may say, compute for 0.125 s each. Input depends on model, GPUs, their speed, and
+    the CPUs and memory asked for.
     """
     asked = []
 
-    def stretch(model: str, gpus: int, speed: float) -> float:
-        asked.append((model, gpus, speed))
+    def stretch(model: str, gpus: int, speed: float, amounts: tuple[int, int]) -> float:
+        asked.append((model, gpus, speed, amounts))
         return 2.0
 
     (alone,) = to_jobs(table(duration_s=[10.0]), compute_ns, stretch)
     assert (alone.iterations, alone.compute_ns) == (17, round(10 * S / 17 / 2))
     (known,) = to_jobs(table(iterations=[7], compute_s=[0.25]), compute_ns, stretch)
     assert (known.iterations, known.compute_ns) == (7, S // 8)
-    assert asked == [("M", 2, 1.0)] * 2
+    assert asked == [("M", 2, 1.0, (0, 0))] * 2
 
 
 def test_stages_become_nanoseconds() -> None:

@@ -15,7 +15,6 @@ from artist.workload.lyra import (
     LyraTable,
     LyraTrace,
     days_of,
-    dealt,
     draw_arrivals_s,
     draw_jobs,
     read_lyra_table,
@@ -131,15 +130,6 @@ def test_no_job_asks_for_half_a_small_cluster() -> None:
     """Up to 128 GPUs on 3544; a sixteenth of 888, 55, is 6 machines; on 4 machines, one of them."""
     wide = [made(training_gpus=gpus, queueing_s=None)["gpus"].max() for gpus in (3544, 888, 32)]
     assert wide == [128, 48, 8]
-
-
-def test_work_is_dealt_evenly() -> None:
-    """Work 1 to 12 to 3 stretches of 4: each gets one of 12, 11, 10, one of 9, 8, 7 and so on."""
-    work = np.arange(1, 13)
-    rank = dealt(work, 3, np.random.default_rng(0))
-    assert sorted(rank) == list(range(12))
-    stretches = [sorted((work[rank // 4 == number] - 1) // 3) for number in range(3)]
-    assert stretches == [[0, 1, 2, 3]] * 3
 
 
 def test_arrivals_follow_the_rates() -> None:

@@ -69,6 +69,27 @@ def test_jobs_are_compared_one_by_one(
     assert result.decisive.ours.mean == pytest.approx(ours)
 
 
+def test_jobs_without_gpus_are_not_compared_job_by_job(runs: Maker, held: Holder) -> None:
+    """Two of the three hold CPUs only and are as fast as ever; one takes 43 s, not 21.5: +100 %."""
+    made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})
+    for run in made:
+        rewrite(run, "gpus", [0, 1, 0])
+    rewrite(made[1], "jct_s", [10.0, 43.0, 4.0])
+    result = held(made, metric="jct_job_by_job_s", paper="higher")
+    assert result.decisive.ours.mean == pytest.approx(1.0)
+
+
+def test_a_share_is_a_number_where_it_is_compared_with_nothing(runs: Maker, held: Holder) -> None:
+    """75 % of the GPUs held is near 70 % (15 % of it are 10.5 points), and off 60 %; a change, too."""
+    made = runs({("old", 2): 1.0, ("new", 2): 1.0})
+    for run in made:
+        run.summary["gpu_allocated"] = 0.75
+    alone = {"metric": "gpu_allocated", "against": []}
+    assert held(made, **alone, paper=0.7).verdict == "near"
+    assert held(made, **alone, paper=0.6).verdict == "off"
+    assert held(made, metric="gpu_allocated", paper="same").verdict == "shown"
+
+
 def test_the_job_that_gains_most(runs: Maker, held: Holder) -> None:
     """Under old they take 10, 21.5 and 4 s, under new 8, 43 and 1: -20, +100 and -75 %."""
     made = runs({("old", 2): (1.0,), ("new", 2): (1.0,)})

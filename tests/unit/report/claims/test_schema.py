@@ -40,6 +40,12 @@ NUMBER = {"says": "much", "source": "1", "metric": "overhead", "model": "m", "ti
         (NUMBER | {"policy": None, "against": [], "tier": None}, "has a model and a tier"),
         (NUMBER | {"against": "old"}, "compared with nothing"),
         (NUMBER | {"against": [], "paper": "higher"}, "compared with nothing"),
+        ({"against": [], "metric": "gpu_allocated", "paper": "higher"}, "compared with nothing"),
+        (
+            {"against": [], "metric": "gpu_allocated", "paper": 0.5, "model": "m"},
+            "have a model or a tier",
+        ),
+        ({"against": [], "metric": "gpu_allocated", "against_where": {"a": 1}}, "against other policies"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(

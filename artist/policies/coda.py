@@ -1,0 +1,260 @@
+"""CODA: CPUs of GPU jobs tuned by what they gain, beside CPU-only jobs in an array of their own.
+
+In plain words: GPU jobs and CPU-only jobs wait apart. Each waits in the queue of its user; next is the first
+job of the user who holds the fewest GPUs, or CPUs; one that does not fit lets other users go on.
+
+1. Arrays: on each machine CPUs are reserved for GPU jobs, and machines are divided into a sub-array for jobs
+   of `large_gpus` or more and one for the others, as history says (`artist.policies.parts.arrays`). A GPU
+   job starts in its own sub-array, else in the other; a large one takes its own back by moving small jobs
+   (`artist.policies.parts.gpu_array`). A CPU-only job takes CPUs that are not reserved, on one machine. If
+   there are too few and no GPU job waits, it borrows reserved ones; when a GPU job needs them it is aborted,
+   and is first in the queue of its user again (`artist.policies.parts.borrowed`).
+2. Cores: a GPU job starts with as many CPUs as `allocator` says, or with those that there are, at least one a
+   GPU. Every `step_s` it tries fewer, or more, and keeps what its GPUs are busiest with.
+3. Contention: `eliminator` throttles CPU-only jobs of machines that are short of memory bandwidth.
+
+Without `arrays` GPU jobs of all sizes share all machines, nothing is reserved and no job is aborted.
+
+Paper: Zhao et al., CODA: Improving Resource Utilization by Slimming and Co-locating DNN and CPU Jobs, ICDCS
+2020, section V.
+
+Differs from the paper, or is not said there:
+
+- History is that of this run: the first day has no 4-GPU sub-array, and a reserve of four CPUs a GPU.
+- Starts and steps are per GPU. A job that ends its walk below the start gives CPUs back step by step; a walk
+  begins again only if the job is moved.
+- GPU jobs take any free CPU, also those of the CPU array, which are not taken back.
+- Which jobs are aborted or moved: the fewest, of these those that started last. Memory is not taken back.
+- A job spans more machines than it needs only if neither sub-array has a place on fewer.
+- What an aborted job loses: `overheads`.
+"""
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from artist.core.cluster import Allocation
+from artist.core.events import Arrival, Finish, MachineEvent, Stop
+from artist.core.job import Demand
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView
+from artist.policies.parts.arrays import Arrays
+from artist.policies.parts.borrowed import CpuArray, CpuHeld
+from artist.policies.parts.core_allocator import AnyAllocator, GpuJob, allocator_of
+from artist.policies.parts.eliminator import AnyEliminator, eliminator_of
+from artist.policies.parts.gpu_array import GpuArray
+from artist.policies.parts.gpu_places import GpuPlaces
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import AnyChooser, chooser_of
+from artist.policies.parts.user_queues import First, Holdings, UserQueues
+from artist.policies.parts.walks import Walks
+from artist.units import seconds_to_ns
+
+
+@dataclass(config=STRICT)
+class Coda:
+    """Multi-array scheduling, adaptive CPUs, less contention."""
+
+    on_events = True
+    knows_models = True
+
+    allocator: AnyAllocator = "tuned"
+    arrays: bool = True
+    eliminator: AnyEliminator = "mba"
+    large_gpus: int = Field(default=4, ge=1)
+    large_machines: int | None = Field(default=None, ge=0)
+    reserve_per_gpu: float | None = Field(default=None, ge=0)
+    review_s: float = Field(default=86400, ge=0.001, le=4e9)
+    step_s: float = Field(default=90, ge=0.001, le=4e9)
+    placement: AnyChooser = "consolidate"
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        self._allocator = allocator_of(self.allocator)
+        self._eliminator = eliminator_of(self.eliminator)
+        self._holds_gpus = Holdings(lambda gpus, cpus: (gpus,))
+        self._holds_cpus = Holdings(lambda gpus, cpus: (cpus,))
+        self._gpu_queue, self._cpu_queue = UserQueues(self._holds_gpus), UserQueues(self._holds_cpus)
+        self._infos: dict[int, GpuJob] = {}  # of unfinished GPU jobs
+        self._refused: set[tuple[Demand, tuple[float, ...]]] = set()
+        self.series: list[tuple[int, str, float]] = []
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Take the steps of walks that are due, start what has room, and throttle."""
+        if not hasattr(self, "_gpus"):
+            self._begin(view)
+        self._arrays.history.advance(view.now_ns)
+        self._look(view)
+        plan = view.plan()
+        self._tune(view, plan)
+        self._start_gpu_jobs(view, plan)
+        self._start_cpu_jobs(view, plan)
+        self._throttle(view, plan)
+        next_step = self._walks.next_time()
+        if next_step is not None:
+            plan.wake_at(next_step)
+        return plan.done()
+
+    def _begin(self, view: ClusterView) -> None:
+        """Set up what needs to know the cluster."""
+        cluster = view.cluster
+        review_ns = seconds_to_ns(self.review_s)
+        self._arrays = Arrays(cluster, self.large_machines, self.reserve_per_gpu, review_ns, self.arrays)
+        self._cpus = CpuArray(cluster, view.free(), self._arrays.reserve)
+        self._places = GpuPlaces(cluster, chooser_of(self.placement, self.seed), self._allocator)
+        self._gpus = GpuArray(cluster, self._places, self._arrays, self._cpus)
+        self._walks = Walks(self._gpus, seconds_to_ns(self.step_s))
+        self._arrays.series = self._walks.series = self.series
+        self._aborted: dict[int, CpuHeld] = {}  # in this call
+        self._gpu_job_waits = False
+
+    # --- what happened
+
+    def _look(self, view: ClusterView) -> None:
+        """Track arrivals, jobs that came to an end, and machines."""
+        arrived: list[int] = []
+        stopped: list[int] = []
+        machines = False
+        for event in view.news:
+            if isinstance(event, Arrival):
+                arrived.append(event.job)
+            elif isinstance(event, Finish):
+                self._end(event.job, finished=True)
+            elif isinstance(event, Stop):
+                stopped.append(event.job)
+            elif isinstance(event, MachineEvent):
+                machines = True
+        for job in sorted(stopped, reverse=True):
+            self._end(job, finished=False)
+        if machines:
+            self._cpus.recount(view.free())
+            self._gpus.recount()
+        if self._arrays.review(view.now_ns):
+            self._cpus.reserved(self._arrays.reserve)
+            machines = True
+        if machines:
+            self._make_room(gpus=True)
+        if arrived:
+            self._wait(view, arrived)
+
+    def _wait(self, view: ClusterView, jobs: list[int]) -> None:
+        """Queue jobs that arrived."""
+        columns = view.columns(jobs)
+        users = columns.user.tolist()
+        models: list[str] | None = None
+        for place, (job, user) in enumerate(zip(jobs, users, strict=True)):
+            demand = view.demand(job)
+            if not demand.gpus:
+                self._cpu_queue.push(job, user, demand)
+                continue
+            models = models or columns.model.tolist()
+            self._infos[job] = GpuJob(job, user, models[place], demand.gpus, demand.cpus)
+            self._gpu_queue.push(job, user, demand)
+
+    def _end(self, job: int, *, finished: bool) -> None:
+        """Track a job that finished, or was evicted and waits at the head of the queue of its user."""
+        held = self._cpus.jobs.get(job)
+        if held is not None:
+            borrows = held.borrows
+            self._cpus.end(job)
+            self._holds_cpus.give(held.user, 0, held.cpus)
+            self._make_room(gpus=not borrows)
+            if not finished:
+                self._cpu_queue.push_front(job, held.user, held.demand)
+            return
+        gone = self._gpus.end(job)
+        info, allocation = gone.wish.info, gone.allocation
+        self._holds_gpus.give(info.user, allocation.gpus, 0)
+        self._make_room(gpus=True)
+        if finished:
+            best = gone.walk.best if gone.walk is not None else gone.cpus
+            self._allocator.finished(info, best, len(allocation.slices))
+            del self._infos[job]
+        else:
+            self._gpu_queue.push_front(job, info.user, gone.wish.demand)
+
+    def _make_room(self, *, gpus: bool) -> None:
+        """Consider jobs again that were refused: CPU-only ones, and GPU jobs as well."""
+        self._cpu_queue.look_again()
+        if gpus:
+            self._gpu_queue.look_again()
+            self._refused.clear()
+
+    # --- what to do
+
+    def _tune(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Take the steps of walks that are due."""
+        for job, held in self._walks.step(view):
+            plan.place(job, held.allocation)
+            self._abort(plan, held.allocation)
+        if self._gpus.released:
+            self._gpus.released = False
+            self._make_room(gpus=True)
+
+    def _start_gpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Start GPU jobs by what their users hold, as far as there is room."""
+        while (first := self._gpu_queue.next()) is not None:
+            if self._start_gpu_job(view, plan, first):
+                self._gpu_queue.take(first.user)
+                self._holds_gpus.hold(first.user, self._gpus.jobs[first.job].allocation.gpus, 0)
+            else:
+                self._gpu_queue.pass_over(first.user)
+        waits = len(self._gpu_queue) > 0
+        if self._gpu_job_waits and not waits:
+            self._cpu_queue.look_again()  # jobs may borrow now
+        self._gpu_job_waits = waits
+
+    def _start_gpu_job(self, view: ClusterView, plan: PlanBuilder, first: First) -> bool:
+        """Start a job if there is a place, move others for it, and abort borrowers that are in the way."""
+        wish = self._places.wish(self._infos[first.job], first.demand)
+        if (wish.demand, wish.cpus) in self._refused:
+            return False
+        changed = self._gpus.start(first.job, wish, large=wish.demand.gpus >= self.large_gpus)
+        if not changed:
+            self._refused.add((wish.demand, wish.cpus))
+        for job in changed:
+            plan.place(job, self._gpus.jobs[job].allocation)
+            self._abort(plan, self._gpus.jobs[job].allocation)
+            self._walks.begin(job, view.now_ns)
+        return bool(changed)
+
+    def _abort(self, plan: PlanBuilder, allocation: Allocation) -> None:
+        """Stop the borrowers that a GPU job makes no room for."""
+        for job, held in self._cpus.abort(s.machine for s in allocation.slices):
+            plan.stop(job)
+            self._aborted[job] = held
+            self._holds_cpus.give(held.user, 0, held.cpus)
+
+    def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Start CPU-only jobs by what their users hold, in their array, or as borrowers."""
+        if self._aborted:
+            for job, held in sorted(self._aborted.items(), reverse=True):
+                self._cpu_queue.push_front(job, held.user, held.demand)
+            self._aborted.clear()
+            plan.wake_at(view.now_ns)  # in this plan one that starts elsewhere would be a migration
+            return
+        if self._cpu_queue.next() is None:
+            return
+        room, may_borrow = self._cpus.room(), self.arrays and not self._gpu_job_waits
+        while (first := self._cpu_queue.next()) is not None:
+            allocation, borrows = room.find(first.demand, borrow=False), False
+            if allocation is None and may_borrow:
+                allocation, borrows = room.find(first.demand, borrow=True), True
+            if allocation is None:
+                self._cpu_queue.pass_over(first.user)
+                continue
+            self._cpu_queue.take(first.user)
+            room.take(allocation, borrows=borrows)
+            self._cpus.start(first.job, first.user, first.demand, allocation, borrows=borrows)
+            self._holds_cpus.hold(first.user, 0, first.demand.cpus)
+            plan.place(first.job, allocation)
+
+    def _throttle(self, view: ClusterView, plan: PlanBuilder) -> None:
+        """Throttle CPU-only jobs; track those that hold other CPUs, or another cap, by it."""
+        self._eliminator.throttle(view, plan)
+        for job, after in plan.changes.items():
+            held = self._cpus.jobs.get(job)
+            if held is not None and after is not None and after is not held.allocation:
+                fewer = self._cpus.change(job, after)
+                if fewer:
+                    self._holds_cpus.give(held.user, 0, fewer)
+                    self._make_room(gpus=True)

@@ -1,0 +1,258 @@
+"""CPU-only jobs by machine, and which of them borrow CPUs that are reserved for GPU jobs. For Coda.
+
+A machine's part of the CPU array is what it has beyond the reserve. A job starts there on the machine with
+the most room, which is that part, less what other such jobs hold of it, and never more than is free. Where
+none has room it may borrow: it takes free CPUs of the reserve, on the machine with the most. A borrower
+counts as a job of the array as soon as that has room for it. When a GPU job needs CPUs that borrowers hold,
+the fewest of these are aborted that are enough, of equally many those that started last.
+
+Source: Zhao et al., CODA, ICDCS 2020, section V-C.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.cpu_search import find_cpus
+from artist.core.free import Free
+from artist.core.job import Demand
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class CpuHeld:
+    """What a CPU-only job holds, whose it is, and whether it borrows; `started` counts starts."""
+
+    user: str
+    demand: Demand
+    allocation: Allocation
+    borrows: bool
+    started: int
+
+    @property
+    def cpus(self) -> int:
+        """CPUs on all machines together."""
+        return sum(s.cpus for s in self.allocation.slices)
+
+
+class CpuArray:
+    """The CPU-only jobs that run.
+
+    Parameters
+    ----------
+    free
+        What is free while no job runs.
+    reserve : ndarray of int64, shape (n_machines,)
+        CPUs reserved for GPU jobs.
+
+    Attributes
+    ----------
+    avail
+        What a GPU job may take: what is free, and the CPUs of borrowers.
+    jobs
+        What is held, by job.
+    """
+
+    def __init__(self, cluster: Cluster, free: Free, reserve: Ints) -> None:
+        self.avail = free
+        self.jobs: dict[int, CpuHeld] = {}
+        self._cpus = cluster.cpus
+        self._left = cluster.cpus - reserve  # of the array, by machine
+        self._reserve = reserve
+        self._borrowed = np.zeros(len(cluster), dtype=np.int64)
+        self._borrowers: dict[int, dict[int, int]] = {}  # CPUs by job, by machine
+        self._starts = 0
+        self._largest = int(self._cpus.max(initial=0))
+
+    def reserved(self, reserve: Ints) -> None:
+        """Reserve other numbers of CPUs; no job becomes a borrower by it."""
+        self._left += self._reserve - reserve
+        self._reserve = reserve
+        self._stop_borrowing(list(self._borrowers))
+
+    def recount(self, free: Free) -> None:
+        """Start again from what is free now: machines came, went, or take new work or no more."""
+        self.avail = free
+        for held in self.jobs.values():
+            if held.borrows:
+                free.give(_cpus_of(held.allocation))
+
+    # --- where CPU-only jobs go
+
+    def room(self) -> "Room":
+        """Return the CPUs that jobs may have now, by machine."""
+        return Room(self._left.copy(), self.avail.cpus - self._borrowed, self.avail, self._largest)
+
+    def start(self, job: int, user: str, demand: Demand, allocation: Allocation, *, borrows: bool) -> None:
+        """Track a job that starts."""
+        self._starts += 1
+        self._hold(job, CpuHeld(user, demand, allocation, borrows, self._starts))
+
+    def end(self, job: int) -> CpuHeld:
+        """Track a job that finished, stopped or is aborted; borrowers on its machines may take its place."""
+        held = self._let_go(job)
+        if not held.borrows:
+            self._stop_borrowing(s.machine for s in held.allocation.slices)
+        return held
+
+    def change(self, job: int, allocation: Allocation) -> int:
+        """Track that a job holds other CPUs, or another cap; return how many CPUs fewer."""
+        held = self.jobs[job]
+        before = held.cpus
+        if allocation.slices == held.allocation.slices:
+            held.allocation = allocation
+            return 0
+        self._let_go(job)
+        held.allocation = allocation
+        self._hold(job, held)
+        self._stop_borrowing(s.machine for s in allocation.slices)
+        return before - held.cpus
+
+    # --- GPU jobs take what they need
+
+    def abort(self, machines: Iterable[int]) -> list[tuple[int, CpuHeld]]:
+        """Return the borrowers that must go, so that no machine has given away more than it has."""
+        aborted = []
+        for machine in machines:
+            if machine not in self._borrowers:
+                continue
+            short = int(self._borrowed[machine]) - self.avail.cpus_and_memory(machine)[0]
+            if short > 0:
+                there = [(job, self._borrowers[machine][job]) for job in self._in_order(machine)]
+                aborted += [(job, self._let_go(job)) for job in fewest_latest(there, short)]
+        return aborted
+
+    # --- accounts
+
+    def _in_order(self, machine: int) -> list[int]:
+        """Return the borrowers on a machine in order of start."""
+        return sorted(self._borrowers.get(machine, ()), key=lambda job: self.jobs[job].started)
+
+    def _hold(self, job: int, held: CpuHeld) -> None:
+        self.jobs[job] = held
+        if not held.borrows:
+            self.avail.take(held.allocation)
+            for s in held.allocation.slices:
+                self._left[s.machine] -= s.cpus
+            return
+        self.avail.take(_memory_of(held.allocation))
+        for s in held.allocation.slices:
+            self._borrowed[s.machine] += s.cpus
+            self._borrowers.setdefault(s.machine, {})[job] = s.cpus
+
+    def _let_go(self, job: int) -> CpuHeld:
+        held = self.jobs.pop(job)
+        if not held.borrows:
+            self.avail.give(held.allocation)
+            for s in held.allocation.slices:
+                self._left[s.machine] += s.cpus
+            return held
+        self.avail.give(_memory_of(held.allocation))
+        self._return(job, held)
+        return held
+
+    def _return(self, job: int, held: CpuHeld) -> None:
+        for s in held.allocation.slices:
+            self._borrowed[s.machine] -= s.cpus
+            there = self._borrowers[s.machine]
+            del there[job]
+            if not there:
+                del self._borrowers[s.machine]
+
+    def _stop_borrowing(self, machines: Iterable[int]) -> None:
+        """Count borrowers as jobs of the array where it has room for them, in order of start."""
+        for machine in machines:
+            for job in self._in_order(machine):
+                held = self.jobs[job]
+                if all(self._left[s.machine] >= s.cpus for s in held.allocation.slices):
+                    self._return(job, held)
+                    held.borrows = False
+                    self.avail.take(_cpus_of(held.allocation))
+                    for s in held.allocation.slices:
+                        self._left[s.machine] -= s.cpus
+
+
+class Room:
+    """CPUs that jobs may have, by machine: one job after another takes some.
+
+    Parameters
+    ----------
+    left, cpus : ndarray of int64, shape (n_machines,)
+        CPUs of the array that are left, and those that are free.
+    free
+        For its memory.
+    largest
+        CPUs of the largest machine.
+    """
+
+    def __init__(self, left: Ints, cpus: Ints, free: Free, largest: int) -> None:
+        self._left, self._free, self._largest = left, cpus, largest
+        self._own = np.minimum(left, cpus)
+        self._memory = free.memory_bytes
+        self._most = {False: int(self._own.max(initial=0)), True: int(cpus.max(initial=0))}
+
+    def find(self, demand: Demand, *, borrow: bool) -> Allocation | None:
+        """Return where a job goes: one machine, and several only if none is large enough, free or not.
+
+        Parameters
+        ----------
+        borrow
+            Whether it may have CPUs that are reserved.
+        """
+        if demand.cpus <= self._largest and demand.cpus > self._most[borrow]:
+            return None
+        cpus = self._free if borrow else self._own
+        if demand.cpus > self._largest:
+            return find_cpus(np.maximum(cpus, 0), self._memory, demand)
+        if demand.memory_bytes:
+            cpus = np.where(self._memory >= demand.memory_bytes, cpus, -1)
+        machine = int(cpus.argmax())
+        if cpus[machine] < demand.cpus:
+            return None
+        return Allocation((Slice(machine, 0, demand.cpus, demand.memory_bytes),))
+
+    def take(self, allocation: Allocation, *, borrows: bool) -> None:
+        """Use up the CPUs that a job gets."""
+        for s in allocation.slices:
+            self._free[s.machine] -= s.cpus
+            if not borrows:
+                self._left[s.machine] -= s.cpus
+            self._own[s.machine] = min(self._left[s.machine], self._free[s.machine])
+        self._most = {False: int(self._own.max(initial=0)), True: int(self._free.max(initial=0))}
+
+
+def fewest_latest(there: list[tuple[int, int]], need: int) -> list[int]:
+    """Return the fewest jobs that hold so many CPUs, of equally many those that started last.
+
+    Parameters
+    ----------
+    there
+        (job, CPUs) in order of start.
+
+    >>> fewest_latest([(1, 4), (2, 2), (3, 4), (4, 1)], 4)
+    [3]
+    """
+    sizes = sorted((cpus for _, cpus in there), reverse=True)
+    count = next(n for n in range(1, len(sizes) + 1) if sum(sizes[:n]) >= need)
+    chosen: list[int] = []
+    for place in range(len(there) - 1, -1, -1):
+        job, cpus = there[place]
+        others = sorted((cpus for _, cpus in there[:place]), reverse=True)[: count - len(chosen) - 1]
+        if cpus + sum(others) >= need:
+            chosen.append(job)
+            need -= cpus
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _cpus_of(allocation: Allocation) -> Allocation:
+    return Allocation(tuple(Slice(s.machine, 0, s.cpus) for s in allocation.slices))
+
+
+def _memory_of(allocation: Allocation) -> Allocation:
+    return Allocation(tuple(Slice(s.machine, 0, 0, s.memory_bytes) for s in allocation.slices))

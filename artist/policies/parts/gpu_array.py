@@ -1,0 +1,249 @@
+"""GPU jobs that run, where they start, and which move to make room for a large one. For Coda.
+
+A job starts in its own sub-array, else in the other (`artist.policies.parts.gpu_places`). A large job that
+finds no machine, although small ones are in its sub-array, takes back what they borrow: the fewest of them
+move to the 1-GPU sub-array, if there is a place for each. Only then is a job spread over more machines than
+it needs.
+
+CPUs that a job gives up for a try stay its own until it goes on with fewer, so that it can go back.
+
+Source: Zhao et al., CODA, ICDCS 2020, section V-C.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import le, sub
+
+from artist.core.buckets import members_of
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.policies.parts.arrays import Arrays
+from artist.policies.parts.borrowed import CpuArray
+from artist.policies.parts.core_allocator import Walk
+from artist.policies.parts.gpu_places import Found, GpuPlaces, Wish
+
+
+@dataclass(slots=True)
+class GpuHeld:
+    """What a GPU job holds.
+
+    Attributes
+    ----------
+    allocation
+        With the CPUs that it uses.
+    owned
+        CPUs by slice that are its own: more than it uses while it tries fewer.
+    cpus
+        CPUs a GPU (or on each of several machines) that it is to have.
+    started
+        Counts starts.
+    walk
+        What it tries; None if it keeps what it has.
+    """
+
+    wish: Wish
+    large: bool
+    allocation: Allocation
+    owned: list[int]
+    cpus: float
+    started: int
+    walk: Walk | None = None
+
+    @property
+    def used(self) -> int:
+        """CPUs on all machines together."""
+        return sum(s.cpus for s in self.allocation.slices)
+
+
+class GpuArray:
+    """The GPU jobs that run.
+
+    Attributes
+    ----------
+    jobs
+        What is held, by job.
+    released
+        Whether a running job gave CPUs back since this was last set to False.
+    """
+
+    def __init__(self, cluster: Cluster, places: GpuPlaces, arrays: Arrays, cpus: CpuArray) -> None:
+        self.jobs: dict[int, GpuHeld] = {}
+        self.released = False
+        self._cluster = cluster
+        self._places = places
+        self._arrays = arrays
+        self._cpus = cpus
+        self._small_on: dict[int, dict[int, None]] = {}  # small jobs that are on one machine only, by it
+        self._starts = 0
+
+    def recount(self) -> None:
+        """Take what jobs own beyond what they use from what is free now."""
+        for held in self.jobs.values():
+            if held.used != sum(held.owned):
+                more = (owned - s.cpus for owned, s in zip(held.owned, held.allocation.slices, strict=True))
+                self._cpus.avail.take(cpus_on(held.allocation, list(more)))
+
+    # --- jobs come and go
+
+    def start(self, job: int, wish: Wish, *, large: bool) -> list[int]:
+        """Start a job if it finds a place; return it, after jobs that move for it, or nothing."""
+        preferred = self._arrays.preferred(large=large)
+        free = self._cpus.avail
+        found = self._places.near(free, wish, preferred)
+        if found is not None:
+            self._hold(job, wish, found, large=large)
+            return [job]
+        moved = self._take_back(job, wish) if large and self._arrays.large else []
+        if moved:
+            return [*moved, job]
+        found = self._places.anywhere(free, wish, preferred)
+        if found is not None:
+            self._hold(job, wish, found, large=large)
+            return [job]
+        return []
+
+    def end(self, job: int) -> GpuHeld:
+        """Track a job that finished or stopped."""
+        held = self.jobs.pop(job)
+        self._cpus.avail.give(_owned(held))
+        self._count(held, -1)
+        there = self._small_on.get(held.allocation.slices[0].machine)
+        if there is not None:
+            there.pop(job, None)
+        return held
+
+    def _hold(self, job: int, wish: Wish, found: Found, *, large: bool) -> None:
+        allocation, cpus = found
+        self._starts += 1
+        owned = [s.cpus for s in allocation.slices]
+        held = GpuHeld(wish, large, allocation, owned, cpus, self._starts)
+        if held.used:
+            held.walk = self._places.allocator.walk(wish.info, cpus, len(allocation.slices))
+        self._cpus.avail.take(allocation)
+        self._count(held, 1)
+        self.jobs[job] = held
+        if not large and len(allocation.slices) == 1:
+            self._small_on.setdefault(allocation.slices[0].machine, {})[job] = None
+
+    def _count(self, held: GpuHeld, sign: int) -> None:
+        self._arrays.history.hold(sign * held.allocation.gpus, sign * held.used, large=held.large)
+
+    # --- other CPUs
+
+    def may_have(self, held: GpuHeld, cpus: float) -> bool:
+        """Return whether a running job could have so many CPUs, those of borrowers included."""
+        return all(map(le, self._wanted(held, cpus), self._left(held)))
+
+    def give(self, held: GpuHeld, cpus: float, *, keep: float) -> None:
+        """Let a job use so many CPUs, as far as they are there, and keep so many of those that it owns."""
+        before, used = held.used, list(map(min, self._wanted(held, cpus), self._left(held)))
+        kept = map(min, self._wanted(held, keep), held.owned)
+        owned = list(map(max, used, kept))
+        change = list(map(sub, owned, held.owned))
+        self._cpus.avail.take(cpus_on(held.allocation, change))
+        self.released = self.released or min(change) < 0
+        slices = zip(held.allocation.slices, used, strict=True)
+        held.allocation = replace(held.allocation, slices=tuple(s._replace(cpus=n) for s, n in slices))
+        held.owned, held.cpus = owned, cpus
+        self._arrays.history.hold(0, held.used - before, large=False)
+
+    def _wanted(self, held: GpuHeld, cpus: float) -> list[int]:
+        return self._places.allocator.on_machines(cpus, [s.gpus for s in held.allocation.slices])
+
+    def _left(self, held: GpuHeld) -> list[int]:
+        """Return the CPUs that a job could have on each of its machines; no more on one that closes."""
+        avail, left = self._cpus.avail, []
+        for owned, s in zip(held.owned, held.allocation.slices, strict=True):
+            closed = avail.accepts is not None and not avail.accepts[s.machine]
+            left.append(s.cpus if closed else owned + max(0, avail.cpus_and_memory(s.machine)[0]))
+        return left
+
+    # --- taking back
+
+    def _take_back(self, job: int, wish: Wish) -> list[int]:
+        """Move small jobs out of the 4-GPU sub-array and start a large one; return them, or nothing."""
+        if not self._cpus.avail.buckets.total(self._arrays.small):
+            return []
+        for machines, moving in sorted(self._candidates(wish), key=lambda each: (len(each[1]), each[0])):
+            before = [self.end(other) for other in moving]
+            found = self._moved(wish, machines, before)
+            if found is None:
+                for other, held in zip(moving, before, strict=True):
+                    self._put_back(other, held)
+                continue
+            for other, held, place in zip(moving, before, found[1:], strict=True):
+                self._hold(other, self._again(held), place, large=False)
+            self._hold(job, wish, found[0], large=True)
+            return moving
+        return []
+
+    def _candidates(self, wish: Wish) -> Iterator[tuple[list[int], list[int]]]:
+        """Yield machines of the 4-GPU sub-array for a job, and the fewest small jobs there that must go."""
+        free, need = self._cpus.avail, wish.demand.gpus
+        least = bisect_left(self._cluster.gpus_of_largest, need) + 1
+        there: list[tuple[int, int, int]] = []  # GPUs that could be free, those that are, machine
+        for count, machines in enumerate(free.buckets.sets):
+            for m in members_of(machines & self._arrays.large):
+                small = self._small_on.get(m, ())
+                there.append((count + sum(self.jobs[other].allocation.gpus for other in small), count, m))
+        if least == 1:
+            sets = [[each] for each in there]
+        else:
+            sets = [sorted(there, key=lambda each: (-each[0], -each[1], each[2]))[:least]]
+        for each in sets:
+            lacking = need - sum(count for _, count, _ in each)
+            if lacking > 0 and sum(could for could, _, _ in each) >= need:
+                yield [m for _, _, m in each], self._fewest([m for _, _, m in each], lacking)
+
+    def _fewest(self, machines: Sequence[int], gpus: int) -> list[int]:
+        """Return the fewest small jobs on some machines that hold so many GPUs: the largest first.
+
+        Of equally many and equally large ones those that started last; the last one is no larger than needed.
+        """
+        held = {job: self.jobs[job].allocation.gpus for m in machines for job in self._small_on.get(m, ())}
+        jobs = sorted(held, key=lambda job: (-held[job], -self.jobs[job].started))
+        count = 0
+        while gpus > held[jobs[count]]:
+            gpus -= held[jobs[count]]
+            count += 1
+        last = max((place for place in range(count, len(jobs)) if held[jobs[place]] >= gpus), default=count)
+        first = next(place for place in range(count, last + 1) if held[jobs[place]] == held[jobs[last]])
+        return [*jobs[:count], jobs[first]]
+
+    def _moved(self, wish: Wish, machines: Sequence[int], moving: Sequence[GpuHeld]) -> list[Found] | None:
+        """Return places for a large job and for those that move for it, None if one finds none."""
+        free, places = self._cpus.avail, self._places
+        taken: list[Found] = []
+        asked = [(wish, sum(1 << m for m in machines))]
+        asked += [(self._again(held), self._arrays.small) for held in moving]
+        for each, among in asked:
+            found = places.near(free, each, [among])
+            if found is None:
+                break
+            free.take(found.allocation)
+            taken.append(found)
+        for found in taken:
+            free.give(found.allocation)
+        return taken if len(taken) == len(asked) else None
+
+    def _again(self, held: GpuHeld) -> Wish:
+        """Return what a job is to have elsewhere: the best CPUs that it knows of."""
+        cpus = held.cpus if held.walk is None else held.walk.best
+        return self._places.wish(held.wish.info, held.wish.demand, cpus)
+
+    def _put_back(self, job: int, held: GpuHeld) -> None:
+        self._cpus.avail.take(_owned(held))
+        self._count(held, 1)
+        self.jobs[job] = held
+        self._small_on.setdefault(held.allocation.slices[0].machine, {})[job] = None
+
+
+def _owned(held: GpuHeld) -> Allocation:
+    slices = zip(held.allocation.slices, held.owned, strict=True)
+    return Allocation(tuple(s._replace(cpus=owned) for s, owned in slices))
+
+
+def cpus_on(allocation: Allocation, cpus: Sequence[int]) -> Allocation:
+    """Return CPUs on the machines of an allocation, and nothing else."""
+    slices = zip(allocation.slices, cpus, strict=True)
+    return Allocation(tuple(Slice(s.machine, 0, count) for s, count in slices))

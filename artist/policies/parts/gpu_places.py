@@ -1,0 +1,160 @@
+"""Where a GPU job finds GPUs, and as many CPUs as can be of those that it is to start with. For Coda.
+
+First with all its CPUs on as few machines as it can do with, in the sub-array that it prefers, then in the
+other; then with one CPU a GPU fewer, and so on, down to one a GPU (or its machine's share, if that is less).
+Wider placements come after that. A job whose allocator never changes its CPUs waits for all of them.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from artist.core.buckets import ALL, members_of
+from artist.core.cluster import Allocation, Cluster, Slice
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.policies.parts.core_allocator import CoreAllocator, GpuJob
+from artist.policies.parts.fill import divided
+from artist.policies.parts.placement import Chooser
+
+_ROUNDING = 1e-9
+
+
+class Wish(NamedTuple):
+    """What a GPU job is to start with.
+
+    Attributes
+    ----------
+    cpus
+        CPUs a GPU that will do, the best first.
+    fixed
+        Whether it waits for just these.
+    """
+
+    info: GpuJob
+    demand: Demand
+    cpus: tuple[float, ...]
+    fixed: bool
+
+
+class Found(NamedTuple):
+    """A place for a GPU job, and the CPUs a GPU that it has there."""
+
+    allocation: Allocation
+    cpus: float
+
+
+@dataclass(slots=True)
+class GpuPlaces:
+    """Looks for GPUs and CPUs."""
+
+    cluster: Cluster
+    chooser: Chooser
+    allocator: CoreAllocator
+
+    def wish(self, info: GpuJob, demand: Demand, cpus: float | None = None) -> Wish:
+        """Return what a job is to start with: so many CPUs a GPU, or what the allocator says."""
+        start = self.allocator.start(info) if cpus is None else cpus
+        if info.cpus and self.allocator.walk(info, start, 1) is None:
+            return Wish(info, demand, (start,), fixed=True)
+        return Wish(info, demand, (start, *range(ceil(start) - 1, 0, -1)), fixed=False)
+
+    def near(self, free: Free, wish: Wish, preferred: Sequence[int]) -> Found | None:
+        """Return a place on as few machines as can be; `free` is left as it is.
+
+        Parameters
+        ----------
+        preferred
+            Sets of machines (`artist.core.buckets`), the best first.
+        """
+        if wish.demand.least_gpus > free.total_gpus:
+            return None
+        least = bisect_left(self.cluster.gpus_of_largest, wish.demand.gpus) + 1
+        for place, cpus in enumerate(wish.cpus):
+            for among in preferred:
+                found = self._find(free, wish, cpus, among, across=least > 1)
+                if found is not None and len(found.allocation.slices) <= least:
+                    return found
+            if not place and not self._fits(free, wish):
+                return None
+        return None
+
+    def anywhere(self, free: Free, wish: Wish, preferred: Sequence[int]) -> Found | None:
+        """Return a place on any number of machines, if need be of all sets together."""
+        if wish.demand.least_gpus > free.total_gpus or not self._fits(free, wish):
+            return None
+        together = [*preferred, ALL] if len(preferred) > 1 else preferred
+        for among in together:
+            for cpus in wish.cpus:
+                found = self._find(free, wish, cpus, among, across=True)
+                if found is not None:
+                    return found
+        return None
+
+    def _fits(self, free: Free, wish: Wish) -> bool:
+        """Return whether the job could start anywhere, with the fewest CPUs that will do."""
+        return self._find(free, wish, wish.cpus[-1], ALL, across=True) is not None
+
+    def _find(self, free: Free, wish: Wish, cpus: float, among: int, *, across: bool) -> Found | None:
+        room = self._room(free, wish, cpus, among, across=across)
+        gpus = self.chooser.choose(room, wish.demand, among)
+        if gpus is None:
+            return None
+        allocation = self._filled(free, wish, cpus, gpus)
+        return None if allocation is None else Found(allocation, cpus)
+
+    def _room(self, free: Free, wish: Wish, cpus: float, among: int, *, across: bool) -> Free:
+        """Return what is free with as many GPUs of each machine as CPUs and memory are there for."""
+        fewer: dict[int, int] = {}
+        need, memory_bytes = wish.demand.gpus, wish.demand.memory_bytes
+        machines = self.cluster.machines
+        for count, there in enumerate(free.buckets.sets):
+            if not count:
+                continue
+            for m in members_of(there & among):
+                left, memory = free.cpus_and_memory(m)
+                may = count
+                if left < cpus * count and machines[m].cpus:
+                    may = self._may(wish, cpus, left, count, m, across=across)
+                if memory_bytes:
+                    may = min(may, memory * need // memory_bytes)
+                if may < count:
+                    fewer[m] = may
+        return free.with_fewer_gpus(fewer) if fewer else free
+
+    def _may(self, wish: Wish, cpus: float, left: int, count: int, m: int, *, across: bool) -> int:
+        """Return how many of `count` GPUs of a machine a job may have with so many CPUs left there."""
+        may = min(count, int(left / self._each(wish, cpus, m) + _ROUNDING))
+        if across and may < count:
+            pair = self.allocator.on_machines(cpus, [count, count])[0]
+            if pair < int(cpus * count) and pair <= left:
+                may = count if count < wish.demand.gpus else max(may, wish.demand.gpus - 1)
+        return may
+
+    def _each(self, wish: Wish, cpus: float, m: int) -> float:
+        """Return the CPUs that each GPU of a machine must have."""
+        machine = self.cluster.machines[m]
+        return cpus if wish.fixed or cpus > 1 else min(cpus, machine.cpus / machine.gpus)
+
+    def _filled(self, free: Free, wish: Wish, cpus: float, gpus: dict[int, int]) -> Allocation | None:
+        """Return an allocation of these GPUs, or None if a machine has too few CPUs or too little memory."""
+        numbers = sorted(gpus)
+        counts = [gpus[m] for m in numbers]
+        wanted = self.allocator.on_machines(cpus, counts)
+        asked = wish.demand.memory_bytes
+        memory = divided(asked, counts) if asked else [0] * len(counts)
+        slices = []
+        for m, count, want, bytes_ in zip(numbers, counts, wanted, memory, strict=True):
+            left, left_bytes = free.cpus_and_memory(m)
+            if want > left:
+                if self.cluster.machines[m].cpus and (wish.fixed or cpus > 1):
+                    return None
+                want = left
+            if not asked:
+                bytes_ = min(self.cluster.machines[m].share(count)[1], left_bytes)
+            elif bytes_ > left_bytes:
+                return None
+            slices.append(Slice(m, count, want, bytes_))
+        return Allocation(tuple(slices))

@@ -1,0 +1,361 @@
+"""GPU jobs and CPU jobs side by side over time: who waits, and who holds which CPUs, seen from events alone.
+
+CPU jobs are those that ask for no GPUs (CODA, ICDCS 2020).
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.cluster import Allocation, Cluster, Group, crosses_racks
+from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
+from artist.core.job import JobSpec
+from artist.recording.starved import Starved
+
+GPU, CPU = 0, 1  # kinds of jobs
+BANDWIDTH_THRESHOLD = 0.75  # of a machine's memory bandwidth (CODA, section V-D)
+
+Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
+_ONE = 1 << 40  # parts of a GPU: whole numbers, so that sums come back to 0 exactly
+_ROUNDING = 1e-9  # of the threshold: jobs that are capped to draw just as much as that do not pass it
+_ROW = (  # columns of a row, and those that are not written
+    "gpu_jobs_waiting",
+    "cpu_jobs_waiting",
+    "cpus_of_gpu_jobs",
+    "cpus_of_cpu_jobs",
+    "capacity_cpus",
+    "starved_gpus",
+    "gpus_used",
+    "bandwidth_bytes_per_s",
+    "capacity_bytes_per_s",
+    "busy_gpus",
+    "capacity_gpus",
+    "crowded",
+    "machines",
+)
+_INNER = _ROW[-4:]
+_WORKS = {"fail": False, "left": False, "leave": False, "join": True}
+_THERE = {"fail": False, "left": False, "join": True}
+
+
+def has_cpu_jobs(jobs: Sequence[JobSpec]) -> bool:
+    """Return whether any job asks for no GPUs."""
+    return any(not spec.demand.gpus for spec in jobs)
+
+
+class Kinds:
+    """Observer of jobs by kind, CPUs and memory bandwidth; close it when the run has ended.
+
+    Parameters
+    ----------
+    jobs, cluster
+        The engine's; an event's job is an index into them.
+    bandwidth
+        What performance says that each job on a machine draws there (`Performance.bandwidth`). It is asked
+        about one job at a time.
+    least_cpus_per_gpu
+        See `Starved`.
+
+    Attributes
+    ----------
+    times_ns, columns
+        Of a closed run: step functions, shape (n,), the last row at its end.
+
+        gpu_jobs_waiting, cpu_jobs_waiting
+            Jobs that were submitted, are not finished and hold nothing.
+        cpus_of_gpu_jobs, cpus_of_cpu_jobs, capacity_cpus
+            CPUs held, and those of the machines that are there.
+        starved_gpus
+            Idle GPUs for lack of CPUs while a GPU job waits (`Starved`).
+        gpus_used
+            Sum over jobs of GPUs held x compute / iteration time x the share of its compute time in which
+            a job keeps GPUs busy; nothing while a delay lasts. Its integral is the run's GPU utilisation.
+        bandwidth_bytes_per_s, capacity_bytes_per_s
+            Memory bandwidth that jobs draw, in delays too, and that of the machines that are there. Jobs
+            may want more than there is.
+    inner
+        Likewise, what is not written: `busy_gpus` that jobs hold; `capacity_gpus` that are there; `machines`
+        that are there, of known memory bandwidth; and those `crowded`, whose jobs draw more than
+        BANDWIDTH_THRESHOLD of it.
+    cpus_last : array
+        By job: CPUs that it held last, or holds; -1 if it never held anything.
+    retunes
+        How often GPU jobs got other CPUs on the same GPUs.
+    """
+
+    rates = True  # asks the engine for changes of iteration time
+
+    def __init__(
+        self,
+        jobs: Sequence[JobSpec],
+        cluster: Cluster,
+        bandwidth: Callable[[int, "Alone"], Mapping[int, float]],
+        least_cpus_per_gpu: float | None = None,
+    ) -> None:
+        self.times_ns = np.zeros(0, dtype=np.int64)
+        self.columns: dict[str, Numbers] = {}
+        self.inner: dict[str, Numbers] = {}
+        self.cpus_last = array("q", [-1]) * len(jobs)
+        self.retunes = 0
+        self._jobs = jobs
+        self._kind = bytes(CPU if not spec.demand.gpus else GPU for spec in jobs)
+        self._asked_bandwidth = bandwidth
+        self._machines = cluster.machines
+        self._alone = Alone(cluster, jobs)
+        self._starved = Starved(cluster, least_cpus_per_gpu)
+        self._held: dict[int, Allocation] = {}  # and all that follows: now
+        self._groups: dict[Group, int] = {}  # members
+        self._waiting, self._cpus = [0, 0], [0, 0]  # by kind
+        self._uses: dict[int, int] = {}  # by GPU job: parts of GPUs that it keeps busy when no delay lasts
+        self._delayed: dict[int, int] = {}  # jobs in delays -> until when
+        self._delays: list[tuple[int, int]] = []  # a heap of (end, job); some no longer hold
+        self._used = 0  # parts of GPUs
+        self._draws: dict[int, list[tuple[int, int]]] = {}  # by job that draws: machine, bytes/s
+        self._drawn = [0] * len(cluster)
+        self._all_drawn = self._crowded = 0
+        self._there = [False] * len(cluster)
+        self._capacity = [0, 0, 0]  # CPUs, bytes/s, machines with a known bandwidth
+        limit = BANDWIDTH_THRESHOLD * (1 + _ROUNDING)
+        self._limits = [int(limit * m.memory_bandwidth_bytes_per_s) for m in cluster.machines]
+        for machine, facts in enumerate(cluster.machines):
+            self._come_or_go(machine, facts.present)
+        self._gauges = Gauges(0, cluster.total_gpus, 0, 0)
+        self._open_ns = 0
+        self._row_ns, self._rows = array("q"), array("q")
+        self._last: tuple[int, ...] = ()
+        self._note = {
+            Arrival: self._arrive,
+            Start: self._start,
+            Change: self._change,
+            Reprice: self._price,
+            Stop: self._stop,
+            Finish: self._finish,
+            MachineEvent: self._machine,
+        }
+
+    def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
+        """Follow the events of one instant, in order."""
+        if time_ns != self._open_ns:
+            self._close_instants(time_ns)
+        for event in events:
+            note = self._note.get(type(event))
+            if note is not None:
+                note(event)  # type: ignore[operator]
+        self._gauges = gauges
+
+    def close(self, end_ns: int) -> None:
+        """End the run, and make the columns."""
+        self._close_instants(end_ns)
+        self._close_instant()
+        if self._row_ns[-1] != end_ns:
+            self._row_ns.append(end_ns)
+            self._rows.extend(self._last)
+        self.times_ns = np.array(self._row_ns)
+        table = np.array(self._rows).reshape(len(self._row_ns), -1).T
+        named: dict[str, Numbers] = dict(zip(_ROW, table, strict=True))
+        named["gpus_used"] = named["gpus_used"] / _ONE
+        self.inner = {name: named.pop(name) for name in _INNER}
+        self.columns = named
+
+    # --- what happens to a job
+
+    def _arrive(self, event: Arrival) -> None:
+        self._wait(event.job)
+
+    def _start(self, event: Start) -> None:
+        self._waiting[self._kind[event.job]] -= 1
+        if self._kind[event.job] == GPU:
+            self._starved.go(self._jobs[event.job].demand)
+        self._hold(event)
+
+    def _change(self, event: Change) -> None:
+        job = event.job
+        self._let_go(job)
+        if event.how == "retune" and self._kind[job] == GPU:
+            self.retunes += 1
+        self._hold(event)
+
+    def _stop(self, event: Stop) -> None:
+        self._finish(event)
+        self._wait(event.job)
+
+    def _finish(self, event: Finish | Stop) -> None:
+        job = event.job
+        self._let_go(job)
+        self._use(job, 0)
+        self._delayed.pop(job, None)
+
+    def _wait(self, job: int) -> None:
+        self._waiting[self._kind[job]] += 1
+        if self._kind[job] == GPU:
+            self._starved.wait(self._jobs[job].demand)
+
+    def _hold(self, event: Start | Change) -> None:
+        """Give a job what it holds; its iteration time, which says how much it uses, is told after this."""
+        job, allocation = event.job, event.allocation
+        self._held[job] = allocation
+        self.cpus_last[job] = self._take(job, allocation, 1)
+        if event.delay_ns:
+            self._delay(job, event.time_ns + int(event.delay_ns))
+        self._draw(job, allocation)
+
+    def _let_go(self, job: int) -> None:
+        self._take(job, self._held.pop(job), -1)
+        for machine, amount in self._draws.pop(job, ()):
+            self._add_drawn(machine, -amount)
+
+    def _take(self, job: int, allocation: Allocation, sign: int) -> int:
+        """Give a job what an allocation says, or take it back; return the CPUs of it."""
+        group, total = allocation.group, 0
+        for machine, gpus, cpus, _ in allocation.slices:
+            self._starved.take(machine, 0 if group else sign * gpus, sign * cpus)
+            total += int(cpus)
+        self._cpus[self._kind[job]] += sign * total
+        if group is not None:
+            members = self._groups.pop(group, 0)
+            if members + sign:
+                self._groups[group] = members + sign
+            if not members or not members + sign:
+                for machine, gpus in group.gpus:
+                    self._starved.take(machine, sign * gpus, 0)
+        return total
+
+    # --- what jobs use and draw
+
+    def _price(self, event: Reprice) -> None:
+        job = event.job
+        if self._kind[job] == GPU:
+            parts, spec = event.parts, self._jobs[job]
+            gpus = int(int(self._held[job].gpus) * spec.gpu_utilization * _ONE)
+            self._use(job, gpus * int(parts.compute_ns) // sum(parts))
+
+    def _use(self, job: int, parts: int) -> None:
+        """Let a job use parts of GPUs from now on, or when its delay ends."""
+        before = self._uses.pop(job, 0)
+        if parts:
+            self._uses[job] = parts
+        if job not in self._delayed:
+            self._used += parts - before
+
+    def _delay(self, job: int, until_ns: int) -> None:
+        """Let a job use nothing until a delay ends."""
+        known_ns = self._delayed.get(job)
+        if known_ns is None:
+            self._used -= self._uses.get(job, 0)
+        if known_ns is None or until_ns > known_ns:
+            self._delayed[job] = until_ns
+            heappush(self._delays, (until_ns, job))
+
+    def _draw(self, job: int, allocation: Allocation) -> None:
+        """Note what a job that draws nothing yet draws on its machines."""
+        alone, drawn = self._alone, []
+        alone.job, alone.held = job, allocation
+        for each in allocation.slices:
+            amount = round(self._asked_bandwidth(each.machine, alone).get(job, 0.0))
+            if amount:
+                drawn.append((each.machine, amount))
+                self._add_drawn(each.machine, amount)
+        if drawn:
+            self._draws[job] = drawn
+
+    def _add_drawn(self, machine: int, amount: int) -> None:
+        before, limit = self._drawn[machine], self._limits[machine]
+        after = self._drawn[machine] = before + amount
+        self._all_drawn += amount
+        if limit:
+            self._crowded += (after > limit) - (before > limit)
+
+    # --- machines
+
+    def _machine(self, event: MachineEvent) -> None:
+        works, there = _WORKS.get(event.how), _THERE.get(event.how)
+        if works is not None:
+            self._starved.open(event.machine, works)
+        if there is not None:
+            self._come_or_go(event.machine, there)
+
+    def _come_or_go(self, machine: int, there: bool) -> None:
+        if there != self._there[machine]:
+            self._there[machine] = there
+            facts, sign = self._machines[machine], 1 if there else -1
+            speed = int(facts.memory_bandwidth_bytes_per_s)
+            for i, amount in enumerate((int(facts.cpus), speed, int(speed > 0))):
+                self._capacity[i] += sign * amount
+
+    # --- rows
+
+    def _close_instants(self, now: int) -> None:
+        """Write the row of the instant that is open, and those of delays that end before another."""
+        while True:
+            self._close_instant()
+            if not self._delays or self._delays[0][0] > now:
+                break
+            self._open_ns = self._delays[0][0]
+            while self._delays and self._delays[0][0] == self._open_ns:
+                _, job = heappop(self._delays)
+                if self._delayed.get(job) == self._open_ns:
+                    del self._delayed[job]
+                    self._used += self._uses.get(job, 0)
+        self._open_ns = now
+
+    def _close_instant(self) -> None:
+        cpus_there, speed_there, machines = self._capacity
+        row = (
+            *self._waiting,
+            *self._cpus,
+            cpus_there,
+            self._starved.count(),
+            self._used,
+            self._all_drawn,
+            speed_there,
+            self._gauges.busy_gpus,
+            self._gauges.capacity_gpus,
+            self._crowded,
+            machines,
+        )
+        if row != self._last:
+            self._row_ns.append(self._open_ns)
+            self._rows.extend(row)
+            self._last = row
+
+
+class Alone:
+    """A job as if it ran alone, each in its turn; see `artist.performance.api.Running`."""
+
+    def __init__(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> None:
+        self.cluster = cluster
+        self.job = 0
+        self.held = Allocation(())
+        self._jobs = jobs
+
+    def spec(self, job: int) -> JobSpec:
+        """Return what is known of a job."""
+        return self._jobs[job]
+
+    def allocation(self, job: int) -> Allocation:
+        """Return what the job holds."""
+        return self.held
+
+    def ready_ns(self, job: int) -> int:
+        """Return when its delay ends: it has none."""
+        return 0
+
+    def jobs_on(self, machine: int) -> Iterable[int]:
+        """Return the job."""
+        return (self.job,)
+
+    def crossing_machine(self, machine: int) -> Sequence[int]:
+        """Return the job, if it is on several machines."""
+        return (self.job,) if len(self.held.slices) > 1 else ()
+
+    def crossing_rack(self, rack: int) -> Sequence[int]:
+        """Return the job, if it is in several racks."""
+        return (self.job,) if crosses_racks(self.held, self.cluster) else ()
+
+    def members(self, group: str) -> Iterable[int]:
+        """Return the job."""
+        return (self.job,)

@@ -1,0 +1,156 @@
+"""Who is next among users: the one who holds least; a user's own jobs keep their order."""
+
+import random
+
+import pytest
+
+from artist.core.job import Demand
+from artist.policies.parts.user_queues import Holdings, UserQueues
+
+ONE = Demand(1)
+
+
+def by_gpus(gpus, cpus):
+    return (gpus,)
+
+
+@pytest.fixture
+def holdings():
+    """Holdings by which users rank by their GPUs."""
+    return Holdings(by_gpus)
+
+
+def queues_of(holdings, *jobs):
+    """Return queues with jobs 0, 1, ... of these users."""
+    queues = UserQueues(holdings)
+    for number, user in enumerate(jobs):
+        queues.push(number, user, ONE)
+    return queues
+
+
+def served(queues, holdings, n, gpus=1):
+    """Start the next n jobs, of so many GPUs each, and return their numbers."""
+    order = []
+    for _ in range(n):
+        first = queues.next()
+        order.append(first.job)
+        queues.take(first.user)
+        holdings.hold(first.user, gpus, 0)
+    return order
+
+
+def test_the_user_who_holds_least_is_next(holdings):
+    """U has jobs 0 to 2, v 3 and 4. 0 (tie, first job), 3 (u holds 1, v 0), 1 (tie at 1), 4, 2."""
+    queues = queues_of(holdings, "u", "u", "u", "v", "v")
+    assert served(queues, holdings, 5) == [0, 3, 1, 4, 2]
+    assert queues.next() is None
+
+
+def test_one_user_is_served_in_order_of_arrival(holdings):
+    """Whatever the user holds: 0, 1, 2, as FIFO."""
+    assert served(queues_of(holdings, "u", "u", "u"), holdings, 3) == [0, 1, 2]
+
+
+def test_equal_users_come_by_their_first_job(holdings):
+    """V's first job is 0, u's 1, though u < v by name."""
+    assert queues_of(holdings, "v", "u").next().user == "v"
+
+
+def test_what_is_given_back_counts_at_once(holdings):
+    """U holds 2, v 1: v is next; when u gives 2 back, it holds 0 and is."""
+    queues = queues_of(holdings, "u", "v")
+    holdings.hold("u", 2, 0)
+    holdings.hold("v", 1, 0)
+    assert queues.next().user == "v"
+    holdings.give("u", 2, 0)
+    assert queues.next().user == "u"
+
+
+def test_rank_is_what_the_policy_says():
+    """U holds 1 GPU and 9 CPUs, v 2 GPUs and 1 CPU: by GPUs u is next, by CPUs v."""
+    for rank, next_user in ((by_gpus, "u"), (lambda gpus, cpus: (cpus,), "v")):
+        holdings = Holdings(rank)
+        holdings.hold("u", 1, 9)
+        holdings.hold("v", 2, 1)
+        assert queues_of(holdings, "u", "v").next().user == next_user
+
+
+def test_a_user_passed_over_waits_until_something_changes(holdings):
+    """U is first and does not fit: v, then no user; new jobs behind u's first change nothing."""
+    queues = queues_of(holdings, "u", "v")
+    queues.pass_over("u")
+    assert queues.next().user == "v"
+    queues.pass_over("v")
+    queues.push(2, "u", ONE)
+    holdings.hold("w", 1, 0)
+    assert queues.next() is None
+    queues.look_again()
+    assert queues.next().job == 0
+
+
+def test_a_user_may_be_passed_over_who_is_not_next(holdings):
+    """v, who is second, is left out: after u's job none is left."""
+    queues = queues_of(holdings, "u", "v")
+    assert queues.next().user == "u"
+    queues.pass_over("v")
+    assert served(queues, holdings, 1) == [0]
+    assert queues.next() is None
+
+
+def test_a_job_pushed_to_the_front_is_its_users_first_and_is_tried(holdings):
+    """U's job 0 was passed over; the aborted job 5 of u goes before it, and may fit."""
+    queues = queues_of(holdings, "u")
+    queues.pass_over("u")
+    queues.push_front(5, "u", ONE)
+    assert served(queues, holdings, 2) == [5, 0]
+
+
+def test_two_queues_rank_by_the_same_holdings(holdings):
+    """U starts a job of the first queue; in the second, where u's job is the older, v is next then."""
+    first, second = queues_of(holdings, "u"), queues_of(holdings, "u", "v")
+    assert second.next().user == "u"
+    served(first, holdings, 1)
+    assert second.next().user == "v"
+
+
+def test_the_length_is_the_number_of_jobs(holdings):
+    """Three jobs of two users, one taken: 2."""
+    queues = queues_of(holdings, "u", "u", "v")
+    queues.take("u")
+    assert len(queues) == 2
+
+
+def test_it_is_a_scan_of_all_users_made_cheap(holdings):
+    """2,000 random calls: next is always the least (GPUs held, first job) of users not passed over."""
+    draw, queues = random.Random(0), UserQueues(holdings)
+    waiting, held, passed_over = {}, dict.fromkeys("uvwx", 0), set()
+    for number in range(2000):
+        user = draw.choice("uvwx")
+        what = draw.choice(["push", "push", "front", "start", "start", "over", "give", "again"])
+        least = min(
+            ((held[u], jobs[0], u) for u, jobs in waiting.items() if u not in passed_over), default=None
+        )
+        found = queues.next()
+        assert least == (found and (found.rank[0], found.job, found.user))
+        if what == "push":
+            queues.push(number, user, ONE)
+            waiting.setdefault(user, []).append(number)
+        elif what == "front":
+            queues.push_front(number, user, ONE)
+            waiting.setdefault(user, []).insert(0, number)
+            passed_over.discard(user)
+        elif what == "start" and least:
+            queues.take(least[2])
+            waiting[least[2]].pop(0)
+            waiting = {u: jobs for u, jobs in waiting.items() if jobs}
+            holdings.hold(least[2], 2, 0)
+            held[least[2]] += 2
+        elif what == "over" and user in waiting:
+            queues.pass_over(user)
+            passed_over.add(user)
+        elif what == "give" and held[user]:
+            holdings.give(user, 1, 0)
+            held[user] -= 1
+        elif what == "again":
+            queues.look_again()
+            passed_over.clear()
