@@ -103,7 +103,7 @@ class Machines:
         return jobs
 
     def _may_be_short(self, machine: int, were: Sequence[_Tenant], running: Running) -> bool:
-        """Return False where a look at what jobs ask for tells that nothing is short: quick, as it often does."""
+        """Return False where what jobs ask for tells that nothing is short: quick, and most often so."""
         specs = [running.spec(job) for job in running.jobs_on(machine)]
         specs += [spec for _, spec, _ in were]
         draws, holders, greedy = 0, 0, False
