@@ -71,6 +71,8 @@ class Coda:
     def __post_init__(self) -> None:
         self._allocator = allocator_of(self.allocator)
         self._eliminator = eliminator_of(self.eliminator)
+        if self.allocator != "requested":
+            self.least_cpus_per_gpu = 1  # with which a job starts, whatever it asks for
         self._holds_gpus = Holdings(lambda gpus, cpus: (gpus,))
         self._holds_cpus = Holdings(lambda gpus, cpus: (cpus,))
         self._gpu_queue, self._cpu_queue = UserQueues(self._holds_gpus), UserQueues(self._holds_cpus)
