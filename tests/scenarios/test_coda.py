@@ -123,6 +123,14 @@ def test_small_jobs_take_nothing_back():
     assert of(told, "c") == [(11, {0: (2, 2), 1: (1, 1)})]
 
 
+def test_large_jobs_do_not_move():
+    """B, of 2 GPUs, is large here, and at home on machine 0: l waits, though b could go to machine 1."""
+    jobs = [gpu("a", 1), gpu("b", 2, 90, 1), gpu("l", 4, 20, 11, max_machines=1)]
+    _, told = run(jobs, large_machines=1, large_gpus=2)
+    assert of(told, "b") == [(1, {0: (2, 2)})]
+    assert of(told, "l") == [(91, {0: (4, 4)})]
+
+
 @pytest.mark.parametrize(
     ("gpus", "need", "moved"),
     [
