@@ -314,6 +314,17 @@ def test_cpus_of_aborted_jobs_do_not_count():
     assert [each[:2] for each in told] == [(0, "v0"), (2, "u0"), (5, "u0"), (5, "g"), (30, "u0"), (80, "v1")]
 
 
+def test_what_an_aborted_job_leaves_is_for_others():
+    """U's borrows 12 of 16 CPUs, w's waits for 8. G takes 6 at 5 s: 10 are left, enough for w's."""
+    jobs = [
+        of_user("u", cpu("u0", 12, 50)),
+        of_user("w", cpu("w0", 8, 20, 1)),
+        of_user("u", job("g", 1, 90, 5, cpus=6)),
+    ]
+    told, _ = run(jobs, allocator="requested", need=6)
+    assert [each[:2] for each in told] == [(0, "u0"), (5, "u0"), (5, "g"), (5, "w0"), (95, "u0")]
+
+
 def test_a_user_whose_first_job_does_not_fit_lets_others_go_on():
     """V's wants 4 GPUs, one is taken, and its second job waits behind it; u's go on."""
     jobs = [
