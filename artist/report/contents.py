@@ -13,14 +13,24 @@ from artist.report.images import all_drawn
 from artist.report.page.comparison_table import comparison_table
 from artist.report.page.members_table import TOP_MEMBERS, members_table
 from artist.report.page.page import Section, report_page
+from artist.report.page.steps_table import steps_table
 from artist.report.words.cautions import cautions
 from artist.report.words.findings import findings
-from artist.report.words.notes import MORE_COLUMNS, comparison_notes, lead, made_by, member_notes
+from artist.report.words.kinds import kinds
+from artist.report.words.notes import (
+    MORE_COLUMNS,
+    PROFILING,
+    comparison_notes,
+    lead,
+    made_by,
+    member_notes,
+)
 from artist.report.words.pools import pools
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import GAUGES, Digest, digest
 from artist.results.jobcolumns import PARTS
+from artist.results.profiling import read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import Contest
 from artist.results.tables import changes_csv, comparison_csv
@@ -70,10 +80,15 @@ def report_files(
             [float(each.gauges[capacity].mean[0]) for each in digests],
             delayed=any(each.parts_s[PARTS.index("overheads")] > 0 for each in digests),
         ),
-        [*careful, *findings(comparison, competing, digests), *pools(digests)],
+        [
+            *careful,
+            *findings(comparison, competing, digests),
+            *pools(digests),
+            *kinds(comparison, competing),
+        ],
         [*_claims_section(judged), _table_section(comparison, competing)],
         figures,
-        _member_sections(comparison, digests),
+        [*_steps_section(comparison), *_member_sections(comparison, digests)],
         lists,
         made_by(comparison),
     )
@@ -89,6 +104,12 @@ def _claims_section(judged: Judged | None) -> list[Section]:
     if judged is None:
         return []
     return [Section("claims", f"Claims of {judged.file.paper}", claims_table(judged), claim_notes(judged))]
+
+
+def _steps_section(comparison: Comparison) -> list[Section]:
+    steps = {group.name: found for group in comparison.groups if (found := read_profiling(group))}
+    table = steps_table(steps)
+    return [] if table is None else [Section("steps", "Profiling steps", table, (PROFILING,))]
 
 
 def _member_sections(comparison: Comparison, digests: Sequence[Digest]) -> list[Section]:

@@ -1,11 +1,10 @@
 """What differs between runs, and which of them are replicates of each other. Pure."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from artist.results.names import labels, letter, short_values
+from artist.results.names import labels, letter, natural, short_values
 from artist.results.run import Run
 
 POLICY = "policy"  # the policy's name stands for all keys that it determines
@@ -114,7 +113,7 @@ def _code(run: Run) -> str:
 
 def _place(keys: Sequence[str], values: Sequence[str], runs: Sequence[Run]) -> tuple[object, int]:
     """Order groups by what differs; of the same made by different code, the newest comes first."""
-    config = [_natural(value) for key, value in zip(keys, values, strict=True) if key != CODE]
+    config = [natural(value) for key, value in zip(keys, values, strict=True) if key != CODE]
     return config, -max(run.written_ns for run in runs)
 
 
@@ -182,12 +181,3 @@ def _classes(facts: Sequence[_Facts], keys: Sequence[str]) -> int:
 
 def _text(value: object) -> str:
     return "none" if value is None else str(value)
-
-
-def _natural(text: str) -> list[tuple[int, float, str]]:
-    """Return a sort key under which `racks=8` comes before `racks=16`."""
-    try:
-        return [(0, float(text), "")]
-    except ValueError:
-        parts = re.split(r"(\d+)", text)
-    return [(1, float(part), "") if i % 2 else (2, 0.0, part) for i, part in enumerate(parts)]

@@ -75,7 +75,8 @@ class Digest:
     parts_s
         Mean over finished jobs of each of PARTS; NaN if none has finished. Mean over replicates.
     by_demand : ndarray, shape (len(DEMANDS), 3)
-        Jobs, median and p95 of the completion time; NaN where there is no finished job.
+        Jobs, median and p95 of the completion time; NaN where there is no finished job. Jobs with no GPUs
+        are left out.
     placements, tier_gpu_hours : ndarray, shape (3,)
         Placements and GPU-hours by tier; means over replicates.
     overheads
@@ -125,12 +126,12 @@ def digest(group: Replicates) -> Digest:
     measured = [(jobs, jobs.measured & (jobs.jct_s >= 0)) for jobs in tables]
     jct = np.concatenate([jobs.jct_s[finished] for jobs, finished in measured])
     queueing = np.concatenate([jobs.queueing_s[finished] for jobs, finished in measured])
-    demand = np.concatenate([jobs.demand[finished] for jobs, finished in measured])
+    demand = np.concatenate([np.where(jobs.gpus > 0, jobs.demand, -1)[done] for jobs, done in measured])
     gauges, end_s = _gauges(group.runs[0])
     return Digest(
         group=group,
-        jct=_distribution(jct, sum(int(jobs.measured.sum()) for jobs in tables), 0.0),
-        queueing=_distribution(queueing, len(queueing), LEAST_WAIT_S),
+        jct=distribution(jct, sum(int(jobs.measured.sum()) for jobs in tables), 0.0),
+        queueing=distribution(queueing, len(queueing), LEAST_WAIT_S),
         parts_s=_mean_parts(measured),
         by_demand=_by_demand(jct, demand),
         placements=np.mean(
@@ -149,7 +150,8 @@ def digest(group: Replicates) -> Digest:
     )
 
 
-def _distribution(times_s: Floats, total: int, least_s: float) -> Distribution:
+def distribution(times_s: Floats, total: int, least_s: float) -> Distribution:
+    """Return the distribution of times above `least_s`, as fractions of so many jobs."""
     above = times_s[times_s > least_s]
     if not len(above):
         return Distribution(np.empty(0), np.empty(0), len(times_s) / total if total else 0.0)

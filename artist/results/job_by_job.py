@@ -62,6 +62,60 @@ def speedups(group: Replicates, baseline: Replicates) -> Floats:
     return np.concatenate([np.empty(0), *(_speedups(run, other) for run, other in seeds)])
 
 
+class Typical(NamedTuple):
+    """A job under two policies.
+
+    Attributes
+    ----------
+    own_s, other_s
+        Time in the queue, and the rest of the completion time: under the row's policy and the other one.
+    """
+
+    model: str
+    gpus: int
+    own_s: tuple[float, float]
+    other_s: tuple[float, float]
+
+
+def typical_jobs(group: Replicates, baseline: Replicates, most: int) -> list[Typical]:
+    """Return the job of each model with the median completion time under the baseline, common models first.
+
+    Of jobs with GPUs that finished under both with the lowest seed that both have; empty if no seed ran the
+    same jobs under both.
+
+    Raises
+    ------
+    InputError
+        If a table is damaged.
+    """
+    theirs = {run.summary["seed"]: run for run in baseline.runs}
+    pairs = [(run, theirs[run.summary["seed"]]) for run in group.runs if run.summary["seed"] in theirs]
+    return _typical_jobs(*pairs[0], most) if pairs else []
+
+
+def _typical_jobs(run: Run, other: Run, most: int) -> list[Typical]:
+    names = ["submit_s", "gpus", "jct_s", "queueing_s"]
+    mine, theirs = (each.numbers("jobs", names) for each in (run, other))
+    if not _same(mine[:2], theirs[:2]):
+        return []
+    gpus, jct_s = mine[1], theirs[2]
+    kept = np.flatnonzero(measured_jobs(run, len(gpus)) & (gpus > 0) & np.isfinite(mine[2] + jct_s))
+    kept = kept[np.argsort(jct_s[kept], kind="stable")]
+    models = run.jobs["model"].fillna("").astype(str).to_numpy()[kept]
+    of_model = {model: kept[models == model] for model in sorted(set(models))}
+    common = sorted(of_model.values(), key=lambda jobs: -len(jobs))[:most]
+    middles = [int(jobs[len(jobs) // 2]) for jobs in common]
+    return [
+        Typical(str(models[kept == job][0]), int(gpus[job]), *(_parts(each, job) for each in (mine, theirs)))
+        for job in middles
+    ]
+
+
+def _parts(columns: Sequence[Floats], job: int) -> tuple[float, float]:
+    _, _, jct_s, queueing_s = (float(column[job]) for column in columns)
+    return queueing_s, jct_s - queueing_s
+
+
 def _against_best(run: Run) -> AgainstBest:
     names = ["gpus", "compute_s", "input_stall_s", *INPUT_COLUMNS]
     gpus, compute, stall, *held = run.numbers("jobs", names)

@@ -82,6 +82,15 @@ def clip(text: str, limit: int) -> str:
     return f"{text[:head]}...{text[head + 3 - limit :]}"
 
 
+def natural(text: str) -> list[tuple[int, float, str]]:
+    """Return a sort key under which `racks=8` comes before `racks=16`."""
+    try:
+        return [(0, float(text), "")]
+    except ValueError:
+        parts = re.split(r"(\d+)", text)
+    return [(1, float(part), "") if i % 2 else (2, 0.0, part) for i, part in enumerate(parts)]
+
+
 def _pair(key: str, name: str, value: str) -> str:
     return spoken(key, [value]) if key in _UNITS and value.isdecimal() else f"{name}={value}"
 

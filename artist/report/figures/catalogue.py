@@ -6,11 +6,13 @@ from artist.recording.names import BLOCKING
 from artist.report.figures import (
     cdf,
     comm_overhead,
+    cores_changed,
     elastic,
     jct_by_demand,
     jct_histogram,
     jct_parts,
     job_by_job,
+    kinds,
     metrics_along,
     occupancy,
     over_time,
@@ -19,6 +21,8 @@ from artist.report.figures import (
     pools,
     reclaims,
     resources,
+    typical_jobs,
+    user_tails,
 )
 from artist.report.figures.drawing import Drawing
 from artist.results.compare import Comparison
@@ -48,6 +52,10 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         cdf.queueing_drawing(digests, contest),
         jct_by_demand.drawing(digests, contest),
         *job_by_job.drawings(digests, contest),
+        *typical_jobs.drawings(digests, contest),
+        *kinds.drawings(digests, contest),
+        *user_tails.drawings(digests, contest),
+        *cores_changed.drawings(digests, contest),
         over_time.drawing(digests, "queue_length", contest),
         *([over_time.drawing(digests, BLOCKING, contest)] if recorded else []),
         over_time.drawing(digests, "busy_gpus", contest),

@@ -1,6 +1,6 @@
 """The figures of how many jobs completed, and waited no longer, than so much time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,16 +43,16 @@ def jct_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH
 
     The fraction is of all jobs: a line that ends below 1 belongs to a run with unfinished jobs.
     """
-    times = [each.jct for each in digests]
     layout = facets([each.group for each in digests], contest)
-    return _cdf(layout, times, "job completion time", "no job has finished", width_in)
+    lines = [(name, {row: digests[row].jct for row in rows}) for name, rows in layout.sets]
+    return draw_cdf(layout, lines, "job completion time", "no job has finished", width_in)
 
 
 def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
     """Draw the distribution of waiting times over finished jobs; lines begin at those that did not wait."""
-    times = [each.queueing for each in digests]
     layout, _ = queueing_panels(digests, contest)
-    return _cdf(layout, times, "time in the queue", "no job has waited", width_in, LEAST_WAIT_S)
+    lines = [(name, {row: digests[row].queueing for row in rows}) for name, rows in layout.sets]
+    return draw_cdf(layout, lines, "time in the queue", "no job has waited", width_in, LEAST_WAIT_S)
 
 
 def queueing_panels(digests: Sequence[Digest], contest: Contest) -> tuple[Facets, tuple[str, ...]]:
@@ -61,24 +61,40 @@ def queueing_panels(digests: Sequence[Digest], contest: Contest) -> tuple[Facets
     return without_idle(layout, [len(each.queueing.times_s) > 0 for each in digests])
 
 
-def _cdf(
+def draw_cdf(
     layout: Facets,
-    distributions: Sequence[Distribution],
+    lines: Sequence[tuple[str, Mapping[int, Distribution]]],
     label: str,
     nothing: str,
     width_in: float,
     least_s: float = 0.0,
+    *,
+    dots: bool = False,
 ) -> "Figure":
-    drawn = [each for each in distributions if len(each.times_s)]
+    """Draw distributions.
+
+    Parameters
+    ----------
+    layout
+        Looks of rows, and the legend.
+    lines
+        Title, and the distribution of each row, of each panel.
+    label, nothing
+        Of the horizontal axes, and what stands there if no line has a point.
+    least_s
+        If not 0, lines begin at the fraction that is less than this.
+    dots
+        Whether there is a dot where they begin.
+    """
+    drawn = [each for _, rows in lines for each in rows.values() if len(each.times_s)]
     low = max(least_s, min((float(each.times_s[0]) for each in drawn), default=0.0))
     high = max((float(each.times_s[-1]) for each in drawn), default=0.0)
-    only = len(layout.sets) == 1
+    only = len(lines) == 1
     height = 2.6 if not only else 4.2 if width_in == WIDTH_IN else 3.4
     with style():
-        figure, places = panels(len(layout.sets), height, layout.texts, same_y=True, width_in=width_in)
-        for axes, (name, rows) in zip(places, layout.sets, strict=True):
-            for row in rows:
-                each = distributions[row]
+        figure, places = panels(len(lines), height, layout.texts, same_y=True, width_in=width_in)
+        for axes, (name, rows) in zip(places, lines, strict=True):
+            for row, each in rows.items():
                 x, y = each.times_s, each.fractions
                 if least_s:
                     x = np.concatenate([[low], x, [high]])  # what has not waited is at the left edge
@@ -86,6 +102,8 @@ def _cdf(
                 elif len(x):
                     x, y = np.insert(x, 0, x[0]), np.insert(y, 0, 0.0)
                 axes.plot(x, y, drawstyle="steps-post", **layout.looks[row])
+                if dots:
+                    axes.plot(low, each.below, clip_on=False, zorder=3, **layout.points[row])
             axes.set(ylim=(0, 1.01), xlabel=label if axes in places[-columns(places) :] else "")
             head(axes, name, places, width_in)
             if drawn:

@@ -9,8 +9,8 @@ import numpy as np
 from artist.report.figures.bars import SHADES
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
-from artist.report.figures.looks import style
-from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, legend, panels, title
+from artist.report.figures.panels import WIDTH_IN
+from artist.report.figures.row_panels import Key, row_panels
 from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest, Gauge, gauge_of_steps
 from artist.results.elastic import LEVELS, Elastic, have_elastic, read_elastic
@@ -86,27 +86,26 @@ def levels_over_time(
 
     end_s = _end_s(digests, read)
     scale, unit = time_unit(end_s)
-    texts = key_texts([digests[row].group for row in read])
-    with style():
-        figure, places = panels(len(read), 2.1, texts, same_y=True, width_in=width_in)
-        for axes, (row, each) in zip(places, read.items(), strict=True):
-            for gauge, colour in reversed(list(zip(counts[row], _COLOURS, strict=True))):
-                fill_steps(axes, gauge, scale, colour)
-            shares = " / ".join(f"{100 * share:.0f}" for share in each.shares())
-            head(axes, f"{title(digests[row].group)}: {shares} %", places, width_in)
-            axes.set_xlim(0, end_s / scale)
-            axes.set_axisbelow(True)
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel(f"time ({unit})")
-        places[0].set_ylim(bottom=0)  # they share it
-        figure.supylabel("running elastic jobs", fontsize=9)
-        legend(figure, texts, ())
-        handles = [Patch(facecolor=colour, label=name) for colour, name in zip(_COLOURS, LEVELS, strict=True)]
-        figure.legend(
-            handles=handles, loc="outside upper left", ncols=3, fontsize=8.5,
-            title="GPUs that an elastic job holds", title_fontsize=8.5, alignment="left",
-        )  # fmt: skip
-        return figure
+    handles = [Patch(facecolor=colour, label=name) for colour, name in zip(_COLOURS, LEVELS, strict=True)]
+
+    def draw(axes: "Axes", gauges: Sequence[Gauge]) -> None:
+        for gauge, colour in reversed(list(zip(gauges, _COLOURS, strict=True))):
+            fill_steps(axes, gauge, scale, colour)
+
+    shares = {row: " / ".join(f"{100 * share:.0f}" for share in each.shares()) for row, each in read.items()}
+    figure = row_panels(
+        digests,
+        {row: counts[row] for row in read},
+        draw,
+        Key(handles, 3, 3, "GPUs that an elastic job holds"),
+        height_in=2.1,
+        label=f"time ({unit})",
+        limits=(0, end_s / scale),
+        width_in=width_in,
+        said={row: f"{each} %" for row, each in shares.items()},
+    )
+    figure.supylabel("running elastic jobs", fontsize=9)
+    return figure
 
 
 def _end_s(digests: Sequence[Digest], read: Rows) -> float:
@@ -126,22 +125,19 @@ def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN
 
     end_s = _end_s(digests, read)
     scale, unit = time_unit(end_s)
-    texts = key_texts([digests[row].group for row in read])
     jobs = max(len(each.jobs) for each in read.values())
-    with style():
-        figure, places = panels(len(read), 0.6 + 0.17 * max(jobs, 3), texts, width_in=width_in)
-        for axes, (row, each) in zip(places, read.items(), strict=True):
-            _draw_jobs(axes, each, end_s, scale)
-            head(axes, title(digests[row].group), places, width_in)
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel(f"time ({unit})")
-        legend(figure, texts, ())
-        handles = [
-            Patch(facecolor=colour, label=name)
-            for colour, name in zip((_COLOURS[0], _COLOURS[2]), ("up to its least", "beyond it"), strict=True)
-        ]
-        figure.legend(handles=handles, loc="outside upper left", ncols=2, fontsize=8.5)
-        return figure
+    parts = ((_COLOURS[0], "up to its least"), (_COLOURS[2], "beyond it"))
+    return row_panels(
+        digests,
+        read,
+        lambda axes, each: _draw_jobs(axes, each, end_s, scale),
+        Key([Patch(facecolor=colour, label=name) for colour, name in parts], 2, 2),
+        height_in=0.6 + 0.17 * max(jobs, 3),
+        label=f"time ({unit})",
+        limits=(0, end_s / scale),
+        width_in=width_in,
+        same_y=False,
+    )
 
 
 def _draw_jobs(axes: "Axes", each: Elastic, end_s: float, scale: float) -> None:
@@ -158,7 +154,6 @@ def _draw_jobs(axes: "Axes", each: Elastic, end_s: float, scale: float) -> None:
         ):
             top = number + 0.9 - 0.8 * np.minimum(gpus / each.most[number], 1.0)
             axes.fill_between(held.times_s / scale, number + 0.9, top, step="post", color=colour, linewidth=0)
-    axes.set(xlim=(0, end_s / scale), ylim=(len(each.jobs), 0))
+    axes.set_ylim(len(each.jobs), 0)
     axes.set_yticks(np.arange(len(each.jobs)) + 0.5, [clip(name, 12) for name in each.jobs], fontsize=7)
     axes.grid(visible=False, axis="y")
-    axes.set_axisbelow(True)

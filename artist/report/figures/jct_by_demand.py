@@ -8,6 +8,7 @@ import numpy as np
 
 from artist.report.figures.drawing import Drawing, pooled
 from artist.report.figures.facets import facets
+from artist.report.figures.kinds import have_kinds
 from artist.report.figures.looks import style
 from artist.report.figures.panels import WIDTH_IN, columns, label_rows, legend, panels
 from artist.report.figures.time_axis import log_time_axis
@@ -23,12 +24,14 @@ _CAPTION = (
     "Completion times of jobs by the GPUs that they asked for: median, and the 95th percentile (p95), which "
     "the slowest 5 % exceed. Lower is better."
 )
+_CPU_JOBS = " CPU jobs, which ask for none, are left out."
 
 
 def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     """Return the figure."""
     draw = partial(jct_by_demand, digests, contest)
-    return Drawing("jct_by_demand", "Completion time by size of job", _CAPTION + pooled(digests), draw)
+    caption = _CAPTION + _CPU_JOBS * any(map(have_kinds, digests)) + pooled(digests)
+    return Drawing("jct_by_demand", "Completion time by size of job", caption, draw)
 
 
 def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":

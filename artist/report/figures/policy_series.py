@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from artist.recording.names import SERIES
 from artist.report.figures.drawing import Drawing, first
 from artist.report.figures.looks import style
 from artist.report.figures.panels import WIDTH_IN, key_texts, panels, title
 from artist.report.figures.time_axis import time_unit
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
+from artist.results.profiling import other_series
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,12 +36,12 @@ def drawings(digests: Sequence[Digest]) -> list[Drawing]:
 
 def with_series(groups: Sequence[Replicates]) -> list[Replicates]:
     """Return the rows whose first run has noted something."""
-    return [group for group in groups if (group.runs[0].folder / SERIES).exists()]
+    return [group for group in groups if other_series(group.runs[0]) is not None]
 
 
 def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> "Figure":
     """Draw what each row's first run noted, a panel a row, as steps that last until the next value."""
-    frames = [group.runs[0].table(SERIES.removesuffix(".parquet")) for group in groups]
+    frames = [frame for group in groups if (frame := other_series(group.runs[0])) is not None]
     ends_s = [float(group.runs[0].timeline["time_s"].iloc[-1]) for group in groups]
     with style():
         figure, places = panels(

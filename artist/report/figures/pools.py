@@ -9,8 +9,9 @@ import numpy as np
 
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
-from artist.report.figures.looks import AREAS, NEED, SHORT, pale, style
-from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, legend, panels, title
+from artist.report.figures.looks import AREAS, NEED, SHORT, pale
+from artist.report.figures.panels import WIDTH_IN
+from artist.report.figures.row_panels import Key, row_panels
 from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
 from artist.results.names import listed
@@ -82,30 +83,23 @@ def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WID
     """Draw the pools of each row above each other, a panel a row."""
     end_s = max(digests[row].end_s for row in read) or 1.0
     scale, unit = time_unit(end_s)
-    texts = key_texts([digests[row].group for row in read])
     every = sorted(
         (pool for each in read.values() for pool in each.pools), key=lambda p: p.needed is not None
     )
     areas = dict(zip(dict.fromkeys(pool.name for pool in every), cycle(AREAS), strict=False))
-    with style():
-        figure, places = panels(
-            len(read), 2.3, texts, same_y=True, width_in=width_in, most_columns=1 if len(read) <= _FEW else 2
-        )
-        for axes, (row, each) in zip(places, read.items(), strict=True):
-            _draw(axes, each, areas, scale)
-            head(axes, title(digests[row].group), places, width_in)
-            axes.set_xlim(0, end_s / scale)
-            axes.set_axisbelow(True)
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel(f"time ({unit})")
-        places[0].set_ylim(bottom=0)  # they share it
-        figure.supylabel("GPUs", fontsize=9)
-        legend(figure, texts, ())
-        figure.legend(
-            handles=_key(read, areas), loc="outside upper left", ncols=3 if width_in == WIDTH_IN else 2,
-            fontsize=8.5,
-        )  # fmt: skip
-        return figure
+    figure = row_panels(
+        digests,
+        read,
+        lambda axes, each: _draw(axes, each, areas, scale),
+        Key(_key(read, areas), 3, 2),
+        height_in=2.3,
+        label=f"time ({unit})",
+        limits=(0, end_s / scale),
+        width_in=width_in,
+        most_columns=1 if len(read) <= _FEW else 2,
+    )
+    figure.supylabel("GPUs", fontsize=9)
+    return figure
 
 
 def _draw(axes: "Axes", each: Pools, areas: Mapping[str, str], scale: float) -> None:

@@ -11,7 +11,8 @@ from artist.report.figures.bars import SHADES, bar_panels, part_key, stack
 from artist.report.figures.drawing import Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
 from artist.report.figures.looks import style
-from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, label_rows, legend, panels, title
+from artist.report.figures.panels import WIDTH_IN, key_texts, label_rows
+from artist.report.figures.row_panels import Key, row_panels
 from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
 from artist.results.measures import number_texts
@@ -116,27 +117,22 @@ def reclaims_over_time(
 
     end_s = max(digests[row].end_s for row in read) or 1.0
     scale, unit = time_unit(end_s)
-    texts = key_texts([digests[row].group for row in read])
-    with style():
-        figure, places = panels(len(read), 1.9, texts, same_y=True, width_in=width_in)
-        for axes, (row, each) in zip(places, read.items(), strict=True):
-            _draw(axes, each, width_s / scale)
-            head(axes, title(digests[row].group), places, width_in)
-            axes.set_xlim(0, end_s / scale)
-            if axes in places[-columns(places) :]:
-                axes.set_xlabel(f"time ({unit})")
-        places[0].set_ylim(bottom=0)  # they share it
-        label_rows(figure, "machines, jobs", texts)
-        legend(figure, texts, ())
-        handles: list[Any] = [
-            Patch(facecolor=SHADES[shade], edgecolor="#333333", lw=0.4, label=name)
-            for name, shade in zip(_NAMES, _SHADES, strict=True)
-        ]
-        handles.append(Line2D([], [], **_DOTS, label="jobs preempted"))
-        figure.legend(
-            handles=handles, loc="outside upper left", ncols=4 if width_in == WIDTH_IN else 2, fontsize=8.5
-        )
-        return figure
+    handles: list[Any] = [
+        Patch(facecolor=SHADES[shade], edgecolor="#333333", lw=0.4, label=name)
+        for name, shade in zip(_NAMES, _SHADES, strict=True)
+    ]
+    figure = row_panels(
+        digests,
+        read,
+        lambda axes, each: _draw(axes, each, width_s / scale),
+        Key([*handles, Line2D([], [], **_DOTS, label="jobs preempted")], 4, 2),
+        height_in=1.9,
+        label=f"time ({unit})",
+        limits=(0, end_s / scale),
+        width_in=width_in,
+    )
+    label_rows(figure, "machines, jobs", key_texts([digests[row].group for row in read]))
+    return figure
 
 
 def _draw(axes: "Axes", each: Returns, width: float) -> None:
@@ -147,4 +143,3 @@ def _draw(axes: "Axes", each: Returns, width: float) -> None:
         bottom += machines
     some = each.jobs > 0
     axes.plot(x[some], each.jobs[some], **_DOTS)
-    axes.set_axisbelow(True)

@@ -41,7 +41,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
         rows = _rows(digests, contest, gauges)
         if rows:
             text = caption + _of_rows(digests, rows, contest, gauges) + first(digests)
-            draw = partial(in_panels, digests, contest, rows, gauges, label)
+            draw = partial(in_panels, digests, contest, {row: gauges(digests[row]) for row in rows}, label)
             made.append(Drawing(name, title, text, draw))
     return made
 
@@ -70,32 +70,45 @@ def _rows(digests: Sequence[Digest], contest: Contest, gauges: Gauges) -> list[i
 def in_panels(
     digests: Sequence[Digest],
     contest: Contest,
-    rows: Sequence[int],
-    gauges: Gauges,
+    read: Mapping[int, Mapping[str, Gauge]],
     label: str,
     width_in: float = WIDTH_IN,
+    *,
+    scale_y: float = 100.0,
+    same_y: bool = True,
 ) -> "Figure":
-    """Draw gauges that are parts of a whole, a panel a gauge and a line a row; of replicates, the first."""
+    """Draw gauges, a panel a gauge and a line a row; of replicates, the first.
+
+    Parameters
+    ----------
+    read
+        Of each row that is drawn, by title.
+    label, scale_y
+        Of the vertical axes, and what 1 is there.
+    same_y
+        Whether the panels have the same vertical axis.
+    """
     layout = facets([each.group for each in digests], contest)
-    texts = group_texts([digests[row].group for row in rows])
-    end_s = max(digests[row].end_s for row in rows) or 1.0
+    texts = group_texts([digests[row].group for row in read])
+    end_s = max(digests[row].end_s for row in read) or 1.0
     scale, unit = time_unit(end_s)
-    titles = list(gauges(digests[rows[0]]))
+    titles = list(next(iter(read.values())))
     with style():
-        figure, places = panels(len(titles), 2.2, texts, same_y=True, width_in=width_in)
+        figure, places = panels(len(titles), 2.2, texts, same_y=same_y, width_in=width_in)
         for axes, title in zip(places, titles, strict=True):
-            for row in rows:
-                gauge, row_look = gauges(digests[row])[title], layout.looks[row] | {"linewidth": 1.1}
+            for row, gauges in read.items():
+                gauge, row_look = gauges[title], layout.looks[row] | {"linewidth": 1.1}
                 if gauge.thinned:  # means of spans, in their middle: five lines of steps cannot be read
                     middles = (gauge.times_s[:-1] + gauge.times_s[1:]) / 2
-                    axes.plot(middles / scale, 100 * gauge.mean[:-1], **row_look)
+                    axes.plot(middles / scale, scale_y * gauge.mean[:-1], **row_look)
                 else:
-                    axes.plot(gauge.times_s / scale, 100 * gauge.mean, drawstyle="steps-post", **row_look)
+                    axes.plot(gauge.times_s / scale, scale_y * gauge.mean, drawstyle="steps-post", **row_look)
             axes.set_xlim(0, end_s / scale)
             axes.set_title(title, fontsize=9, loc="left")
             if axes in places[-columns(places) :]:
                 axes.set_xlabel(f"time ({unit})")
-        places[0].set_ylim(bottom=0)  # they share it
+        for axes in places[: 1 if same_y else None]:
+            axes.set_ylim(bottom=0)
         label_rows(figure, label, texts)
-        legend(figure, texts, example_lines([layout.looks[row] for row in rows]))
+        legend(figure, texts, example_lines([layout.looks[row] for row in read]))
         return figure

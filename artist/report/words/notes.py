@@ -31,6 +31,12 @@ _SHARES = (
     "CPUs and memory held, and used: of all that the cluster has, over the whole run; used are the CPUs that "
     "prepare input at the speed at which jobs run, and the memory of processes and caches."
 )
+_KINDS = (
+    "GPU jobs and CPU jobs: finished jobs with and without GPUs, by how long they waited in all. GPUs held "
+    "in queues, and GPUs starved (idle because their machine lacks the CPUs for a GPU job that waits): of "
+    "all GPUs while a GPU job waits. Held GPUs used: computing, of those held. CPUs and memory bandwidth: "
+    "of what there is. All while jobs arrive."
+)
 _SORTING = (
     "A click on a heading sorts{diff}. The address of the page keeps sorting and filter: a link to it, or a "
     "bookmark, shows the same view."
@@ -42,6 +48,10 @@ _REPLICATES = (
 _LETTERS = "Letters stand for the rows in the figures."
 CODE_ALONE = (
     "Rows that differ in code alone: the program, a user's modules or an input file has changed between them."
+)
+PROFILING = (
+    "How many numbers of cores a policy tried until it settled on one, of jobs that ran for so long; "
+    "replicates are pooled."
 )
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
 _MOST_VALUES, _MOST_CHARS = 8, 90
@@ -100,6 +110,7 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
         (_IN_USE, any("resources" in summary for summary in summaries)),
         (_INPUTS, any("relative_throughput" in summary for summary in summaries)),
         (_SHARES, any("shares" in summary for summary in summaries)),
+        (_KINDS, any("kinds" in summary for summary in summaries)),
     )
     return [note for note, holds in wanted if holds]
 

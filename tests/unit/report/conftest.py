@@ -6,8 +6,12 @@ best are 8 CPUs and 40 bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -26,6 +30,14 @@ from artist.results.run import Run
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, tiny_cluster
 
 BEST = 8
+KINDS = {  # what a summary says of the jobs of kinds_run, and of their run
+    "gpu": {"jobs": 2, "at_once": 0.5, "over_10min": 0.4},
+    "cpu": {"jobs": 2, "within_3min": 0.9, "queueing_s": {"mean": 60.0}},
+    "starved": 0.25,
+    "more_cpus": 0.5,
+    "fewer_cpus": 0.5,
+    "aborted": 0,
+}
 
 
 class Fed(PlainPerformance):
@@ -73,5 +85,71 @@ def fed_run(tmp_path: Path) -> Callable[..., Run]:
         config = {"policy": {"name": policy}, "seed": seed, "cluster": {"racks": racks}}
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
         return read_run(folder)
+
+    return make
+
+
+@pytest.fixture
+def kinds_run(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[..., Run]:
+    """Return a maker of runs of GPU jobs and CPU jobs, on 4 GPUs, 10 cores and 100 bytes/s.
+
+    By default four jobs of two users, and how many cores they asked for and held:
+
+        job       j0      j1      j2      j3
+        user      ann     ann     bob     bob
+        GPUs      2       1       0       0
+        cores     2 -> 6  8 -> 3  4 -> 4  1 -> 1
+        waits     0 s     100 s   0 s     5 s
+
+        s                    0    5    10   20
+        GPU jobs waiting     0    1    0    0
+        CPU jobs waiting     0    2    1    0
+        cores of GPU jobs    8    6    2    0
+        cores of CPU jobs    2    4    8    0
+        GPUs starved         0    1    0    0
+        GPUs used            1    3    1    0
+        bytes/s              50   90   20   0
+    """
+    told = (
+        ("ann", 2, 2, 6, 0.0, "bert"),
+        ("ann", 1, 8, 3, 100.0, "gpt"),
+        ("bob", 0, 4, 4, 0.0, ""),
+        ("bob", 0, 1, 1, 5.0, ""),
+    )
+    steps = {
+        "gpu_jobs_waiting": [0, 1, 0, 0],
+        "cpu_jobs_waiting": [0, 2, 1, 0],
+        "cpus_of_gpu_jobs": [8, 6, 2, 0],
+        "cpus_of_cpu_jobs": [2, 4, 8, 0],
+        "capacity_cpus": [10, 10, 10, 10],
+        "starved_gpus": [0, 1, 0, 0],
+        "gpus_used": [1.0, 3.0, 1.0, 0.0],
+        "bandwidth_bytes_per_s": [50, 90, 20, 0],
+        "capacity_bytes_per_s": [100, 100, 100, 100],
+    }
+
+    def make(
+        policy: str,
+        jobs: Sequence[tuple[str, int, int, int, float, str]] = told,
+        *,
+        seed: int = 1,
+        kinds: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Run:
+        config = {"policy": {"name": policy}, "seed": seed, **more}
+        folder = run_folder(tmp_path / "-".join(map(str, (policy, seed, *more.values()))), config)
+        table = pq.read_table(folder / "jobs.parquet").take(pa.array([0] * len(jobs)))
+        names = ("user", "gpus", "cpus", "cpus_last", "queueing_s", "model")
+        columns = dict(zip(names, map(list, zip(*jobs, strict=True)), strict=True))
+        columns["job_id"] = [f"j{i}" for i in range(len(jobs))]
+        columns["jct_s"] = [60.0 + waited for waited in columns["queueing_s"]]
+        for name, values in columns.items():
+            if name in table.column_names:
+                table = table.drop_columns([name])
+            table = table.append_column(name, pa.array(values))
+        pq.write_table(table, folder / "jobs.parquet")
+        pq.write_table(pa.table({"time_s": [0.0, 5.0, 10.0, 20.0], **steps}), folder / "cores.parquet")
+        run = read_run(folder)
+        return replace(run, summary=run.summary | {"kinds": KINDS | dict(kinds or {})})
 
     return make

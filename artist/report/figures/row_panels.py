@@ -1,0 +1,96 @@
+"""A panel for each row, all with the same axes, and above them a key to what is drawn in them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from artist.report.figures.looks import style
+from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, legend, panels, title
+from artist.results.digest import Digest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What the colours of the panels are.
+
+    Attributes
+    ----------
+    handles
+        Of matplotlib, each with its label.
+    columns, narrow
+        How many entries stand beside each other in a wide and in a narrow figure.
+    title
+        Line above the entries; may be empty.
+    """
+
+    handles: Sequence[Any]
+    columns: int
+    narrow: int
+    title: str = ""
+
+
+def row_panels(
+    digests: Sequence[Digest],
+    read: Mapping[int, Read],
+    draw: "Callable[[Axes, Read], None]",
+    key: Key,
+    *,
+    height_in: float,
+    label: str,
+    limits: tuple[float, float],
+    width_in: float,
+    same_x: bool = True,
+    same_y: bool = True,
+    most_columns: int | None = None,
+    said: Mapping[int, str] | None = None,
+) -> "Figure":
+    """Draw what was read of each row in a panel of its own.
+
+    Parameters
+    ----------
+    draw
+        Draws it into the axes.
+    height_in
+        Of one panel.
+    label, limits
+        Of the horizontal axes.
+    same_x, same_y
+        Whether the panels have the same axes; a vertical one then begins at 0.
+    most_columns
+        Panels beside each other in a wide figure; see `panels`.
+    said
+        What stands above a panel after the name of its row.
+    """
+    texts = key_texts([digests[row].group for row in read])
+    with style():
+        figure, places = panels(
+            len(read), height_in, texts,
+            shared=same_x, same_y=same_y, width_in=width_in, most_columns=most_columns,
+        )  # fmt: skip
+        for axes, (row, each) in zip(places, read.items(), strict=True):
+            draw(axes, each)
+            name = title(digests[row].group)
+            head(axes, f"{name}: {said[row]}" if said else name, places, width_in)
+            axes.set_xlim(limits)
+            axes.set_axisbelow(True)
+            if axes in places[-columns(places) :]:
+                axes.set_xlabel(label)
+        if same_y:
+            places[0].set_ylim(bottom=0)  # they share it
+        legend(figure, texts, ())
+        _explain(figure, key, wide=width_in == WIDTH_IN)
+        return figure
+
+
+def _explain(figure: "Figure", key: Key, *, wide: bool) -> None:
+    more: Any = {"title": key.title, "title_fontsize": 8.5, "alignment": "left"} if key.title else {}
+    figure.legend(
+        handles=list(key.handles), loc="outside upper left", ncols=key.columns if wide else key.narrow,
+        fontsize=8.5, **more,
+    )  # fmt: skip

@@ -1,0 +1,142 @@
+"""How GPU jobs and CPU jobs fared beside each other, in sentences. Pure."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from artist.report.words.verdicts import MOST_CLAUSES, at_scenarios
+from artist.report.words.wording import duration, per_cent
+from artist.results.compare import Comparison, Replicates
+from artist.results.measures import is_level
+from artist.results.names import listed
+from artist.results.scenarios import Contest, Scenario
+
+_MOST_ROWS = 4  # told one by one
+_STARVED = " Starved GPUs are idle because their machine lacks the cores for a GPU job that waits."
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """Rows of a scenario that tell GPU jobs from CPU jobs: what `kinds` of their summaries says, by name."""
+
+    scenario: Scenario
+    said: Mapping[str, Sequence[Mapping[str, Any]]]
+    baseline: str
+
+    def of(self, *path: str) -> dict[str, float]:
+        """Return a number of the rows whose replicates all have it, their mean, the least first."""
+        found = {name: [_at(each, path) for each in kinds] for name, kinds in self.said.items()}
+        means = {
+            name: math.fsum(known) / len(known)
+            for name, values in found.items()
+            if len(known := [value for value in values if value is not None]) == len(values)
+        }
+        return dict(sorted(means.items(), key=lambda pair: pair[1]))
+
+
+def kinds(comparison: Comparison, contest: Contest) -> list[tuple[str, str]]:
+    """Return (topic, sentence) pairs; none where no run has both kinds of jobs."""
+    cases = [case for each in contest.scenarios if (case := _case(each, comparison, contest)).said]
+    said = (
+        ("Starved GPUs", _together(cases, _starved, ("starved",)), _STARVED),
+        ("Waiting GPU jobs", _together(cases, _waiting, ("gpu", "over_10min")), ""),
+        ("Waiting CPU jobs", _together(cases, _price, ("cpu", "queueing_s", "mean")), ""),
+        ("Aborted CPU jobs", _together(cases, _aborted, ("aborted",)), ""),
+        ("Cores of GPU jobs", _together(cases, _cores, ("more_cpus",)), ""),
+    )
+    return [(topic, text + more) for topic, text, more in said if text]
+
+
+def _case(scenario: Scenario, comparison: Comparison, contest: Contest) -> _Case:
+    said = {contest.contenders[row]: _kinds(comparison.groups[row]) for row in scenario.rows}
+    baseline = contest.contenders[contest.baseline[scenario.rows[0]]]
+    return _Case(scenario, {name: each for name, each in said.items() if each}, baseline)
+
+
+def _kinds(group: Replicates) -> list[Mapping[str, Any]]:
+    found = [run.summary.get("kinds") for run in group.runs]
+    return [each for each in found if each] if all(found) else []
+
+
+def _at(kinds: Mapping[str, Any], path: Sequence[str]) -> float | None:
+    value: Any = kinds
+    for key in path:
+        value = value[key]
+    return None if value is None else float(value)
+
+
+def _together(cases: Sequence[_Case], say: Callable[[_Case], str], path: Sequence[str]) -> str:
+    """Return a sentence of the cases, of many those whose rows differ most."""
+    told = [(case, text) for case in cases if (text := say(case))]
+
+    def spread(pair: tuple[_Case, str]) -> float:
+        values = list(pair[0].of(*path).values())
+        return values[-1] - values[0] if values else 0.0
+
+    widest = sorted(told, key=spread, reverse=True)[:MOST_CLAUSES]
+    text = "; ".join(at_scenarios([pair[0].scenario]) + pair[1] for pair in told if pair in widest)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _starved(case: _Case) -> str:
+    starved = case.of("starved")
+    if starved and not any(starved.values()):
+        return f"no GPU starves under {listed(list(starved))}"
+    return _shares(starved, "of the GPUs starve while GPU jobs wait")
+
+
+def _waiting(case: _Case) -> str:
+    """Return how many GPU jobs wait for long, and how many do not under the best policy."""
+    waiting, at_once = case.of("gpu", "over_10min"), case.of("gpu", "at_once")
+    text = _shares(waiting, "of the GPU jobs wait for more than 10 min")
+    best = next(iter(waiting), "")
+    return f"{text}; {per_cent(at_once[best])} start at once under {best}" if text else ""
+
+
+def _shares(shares: Mapping[str, float], words: str) -> str:
+    """Return a share under each row, of many rows the least and the greatest."""
+    pairs = list(shares.items())
+    ends = pairs if len(pairs) <= _MOST_ROWS else [pairs[0], pairs[-1]]
+    texts = [f"{per_cent(share)} under {name}" for name, share in ends]
+    text = listed(
+        [text.replace(" under", f" {words} under", 1) if not i else text for i, text in enumerate(texts)]
+    )
+    return text + f", the least and the most under {len(pairs)} policies" * (len(ends) < len(pairs))
+
+
+def _price(case: _Case) -> str:
+    """Return whether CPU jobs wait longer for it under the policy that keeps fewest GPU jobs waiting."""
+    mean_s, within = case.of("cpu", "queueing_s", "mean"), case.of("cpu", "within_3min")
+    names = [name for name in case.of("gpu", "over_10min") if name in mean_s]
+    if len(names) < 2:
+        return ""
+    best = names[0]
+    other = case.baseline if case.baseline in names[1:] else names[-1]
+    pay = mean_s[best] > mean_s[other] and not is_level("time", mean_s[best], mean_s[other])
+    return (
+        f"under {best}, which keeps fewest GPU jobs waiting, CPU jobs {'' if pay else 'do not '}pay for it: "
+        f"they wait {duration(mean_s[best])} on average ({duration(mean_s[other])} under {other}), and "
+        f"{per_cent(within[best])} of them at most 3 min ({per_cent(within[other])})"
+    )
+
+
+def _aborted(case: _Case) -> str:
+    aborted = {name: count for name, count in case.of("aborted").items() if count}
+    texts = [f"{count:,.{int(count != round(count))}f} times under {name}" for name, count in aborted.items()]
+    return f"CPU jobs were stopped {listed(texts[-_MOST_ROWS:])}" if texts else ""
+
+
+def _cores(case: _Case) -> str:
+    """Return how many GPU jobs got other cores than they asked for."""
+    more, fewer = case.of("more_cpus"), case.of("fewer_cpus")
+    names = [name for name in more if more[name] or fewer[name]][-_MOST_ROWS:]
+    if not names:
+        return ""
+    first, *others = ((name, per_cent(more[name]), per_cent(fewer[name])) for name in names)
+    texts = [
+        f"under {first[0]} {first[1]} of the GPU jobs end with more cores than they asked for and {first[2]} "
+        "with fewer",
+        *(f"under {name} {up} and {down}" for name, up, down in others),
+    ]
+    return ", ".join(texts)

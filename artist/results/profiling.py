@@ -1,0 +1,41 @@
+"""How many steps a policy took to find the cores of each job, apart from what else it noted of itself."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from artist.results.compare import Replicates
+from artist.results.run import Run
+from artist.results.steps import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_OF = "steps of "  # a model: what the series is called, an entry a job
+
+
+def read_profiling(group: Replicates) -> dict[str, Floats]:
+    """Return the steps of each job whose cores were found, by model; empty if the policy looks for none.
+
+    Raises
+    ------
+    InputError
+        If what a policy noted is damaged.
+    """
+    found: dict[str, list[Floats]] = {}
+    for run in group.runs:
+        series = run.series
+        if series is not None:
+            steps = series[series["name"].str.startswith(_OF)]
+            for name, values in steps.groupby("name", sort=True)["value"]:
+                found.setdefault(str(name).removeprefix(_OF), []).append(values.to_numpy(dtype=np.float64))
+    return {model: np.concatenate(parts) for model, parts in sorted(found.items())}
+
+
+def other_series(run: Run) -> "pd.DataFrame | None":
+    """Return what the policy noted but for these steps; None if nothing."""
+    series = run.series
+    if series is None:
+        return None
+    rest = series[~series["name"].str.startswith(_OF)]
+    return rest if len(rest) else None

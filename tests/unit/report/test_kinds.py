@@ -1,0 +1,332 @@
+"""What is drawn and said of GPU jobs beside CPU jobs (those on paper: `kinds_run`)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from matplotlib.colors import to_hex
+
+from artist.errors import InputError
+from artist.report.figures.catalogue import drawings
+from artist.report.figures.drawing import Drawing
+from artist.report.figures.panels import NARROW_IN, WIDTH_IN
+from artist.report.words.kinds import kinds
+from artist.report.words.notes import comparison_notes
+from artist.results.compare import compare
+from artist.results.digest import digest
+from artist.results.run import Run
+from artist.results.scenarios import contest
+
+Make = Callable[..., Run]
+NAMES = {"kinds_in_use", "kinds_waiting", "kinds_queueing", "user_tails", "cores_changed"}
+
+
+def drawn(runs: Sequence[Run]) -> dict[str, Drawing]:
+    """Return the figures of runs by name."""
+    comparison = compare(runs)
+    digests = [digest(group) for group in comparison.groups]
+    return {each.name: each for each in drawings(digests, comparison, contest(comparison))}
+
+
+def said(runs: Sequence[Run], baseline: str | None = None) -> dict[str, str]:
+    """Return what is said of kinds of jobs by topic."""
+    comparison = compare(runs)
+    return dict(kinds(comparison, contest(comparison, baseline)))
+
+
+def points(line: Any) -> tuple[list[float], list[float]]:
+    """Return the points of a line."""
+    return np.ravel(line.get_xdata()).tolist(), np.ravel(line.get_ydata()).tolist()
+
+
+def told(over_10min: float, mean_s: float = 60.0, within_3min: float = 0.9, **more: Any) -> dict[str, Any]:
+    """Return what a summary says: how many GPU jobs wait for long, and how CPU jobs wait."""
+    gpu = {"jobs": 2, "at_once": 1 - over_10min, "over_10min": over_10min}
+    cpu = {"jobs": 2, "within_3min": within_3min, "queueing_s": {"mean": mean_s}}
+    return {"gpu": gpu, "cpu": cpu, **more}
+
+
+def test_runs_of_gpu_jobs_alone_have_none_of_it(paper_run: Run) -> None:
+    """No figure, no sentence, no note on columns."""
+    assert not NAMES & set(drawn([paper_run]))
+    assert said([paper_run]) == {}
+    comparison = compare([paper_run])
+    notes = comparison_notes(comparison, contest(comparison))
+    assert not [note for note in notes if "CPU jobs" in note]
+
+
+def test_what_is_in_use_has_a_panel_each(kinds_run: Make) -> None:
+    """At 5 s: 4 of 4 GPUs are held, 3 used, 1 starves; 6 and 4 of 10 cores; 90 of 100 bytes/s. A row a line.
+
+    Held come from the timeline, with its own times 0, 2, 6, 10 and 22.5 s: on all times of both tables.
+    """
+    figure = drawn([kinds_run("coda"), kinds_run("fifo")])["kinds_in_use"].draw(WIDTH_IN)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == [
+        "GPUs active", "GPUs used", "GPUs starved", "cores of GPU jobs", "cores of CPU jobs",
+        "memory bandwidth",
+    ]  # fmt: skip
+    assert [len(axes.get_lines()) for axes in figure.axes] == [2] * 6
+    at_5 = [dict(zip(*points(axes.get_lines()[0]), strict=True))[5.0] for axes in figure.axes]
+    assert at_5 == pytest.approx([100, 75, 25, 60, 40, 90])
+    assert [axes.get_ylim()[0] for axes in figure.axes] == [0] * 6
+
+
+def test_jobs_that_wait_are_counted_by_kind(kinds_run: Make) -> None:
+    """One GPU job from 5 to 10 s; two CPU jobs then, and one more until 20 s. Each on its own axis."""
+    drawing = drawn([kinds_run("coda")])["kinds_waiting"]
+    gpu, cpu = drawing.draw(WIDTH_IN).axes
+    assert [axes.get_title(loc="left") for axes in (gpu, cpu)] == ["GPU jobs waiting", "CPU jobs waiting"]
+    counts = [dict(zip(*points(axes.get_lines()[0]), strict=True)) for axes in (gpu, cpu)]
+    assert [[each[t] for t in (0.0, 5.0, 10.0)] for each in counts] == [[0, 1, 0], [0, 2, 1]]
+    assert gpu.get_ylim()[1] < cpu.get_ylim()[1]
+    assert "axes of the panels differ" in drawing.caption
+
+
+def test_lines_of_queueing_begin_at_the_jobs_that_start_at_once(kinds_run: Make) -> None:
+    """Half of the GPU jobs, and half of the CPU jobs; the rest waited 100 s and 5 s. A dot marks the half."""
+    axes = drawn([kinds_run("coda")])["kinds_queueing"].draw(WIDTH_IN).axes
+    assert [each.get_title(loc="left") for each in axes] == ["GPU jobs", "CPU jobs"]
+    for each, waited in zip(axes, (100.0, 5.0), strict=True):
+        line, dot = each.get_lines()
+        x, y = points(line)
+        assert (x[0], y[0], x[1], y[1]) == (5.0, 0.5, waited, 1.0)  # the axis begins at the shortest wait
+        assert points(dot) == ([5.0], [0.5])
+
+
+def test_replicates_are_pooled_by_kind(kinds_run: Make) -> None:
+    """Of two seeds, one in which neither GPU job waits: three of four start at once."""
+    idle = [("ann", 2, 2, 6, 0.0, "bert"), ("ann", 1, 8, 3, 0.0, "gpt"), ("bob", 0, 1, 1, 9.0, "")]
+    drawing = drawn([kinds_run("coda"), kinds_run("coda", idle, seed=2)])["kinds_queueing"]
+    gpu, cpu = drawing.draw(WIDTH_IN).axes
+    assert [points(axes.get_lines()[1])[1] for axes in (gpu, cpu)] == [[0.75], [pytest.approx(1 / 3)]]
+    assert "pooled" in drawing.caption
+
+
+def test_users_have_a_point_each(kinds_run: Make) -> None:
+    """Of ann's 0 and 100 s the 99th percentile is 99 s, of bob's 0 and 5 s 4.95 s. Bob has CPU jobs only."""
+    drawing = drawn([kinds_run("coda"), kinds_run("fifo")])["user_tails"]
+    (axes,) = drawing.draw(WIDTH_IN).axes
+    coda, fifo, between = axes.get_lines()
+    assert points(coda)[1] == pytest.approx([99, 4.95])
+    assert points(coda)[0] == pytest.approx([-0.125, 1.875])  # two rows lie a quarter apart
+    assert points(fifo)[0] == pytest.approx([0.125, 2.125])
+    assert points(between)[0] == [1, 1]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["ann", "bob"]
+    assert [text.get_text() for text in axes.texts] == ["users with GPU jobs", "CPU jobs only"]
+    assert "1 s or less" not in drawing.caption
+
+
+def test_users_stand_in_natural_order_and_short_waits_at_the_edge(kinds_run: Make) -> None:
+    """u2 before u10, which never waits; a nameless user is left out; a user of one side has no line."""
+    jobs = [("u10", 1, 1, 1, 0.0, ""), ("u2", 1, 1, 1, 70.0, ""), ("", 1, 1, 1, 9.0, "")]
+    drawing = drawn([kinds_run("coda", jobs)])["user_tails"]
+    (axes,) = drawing.draw(WIDTH_IN).axes
+    (line,) = axes.get_lines()
+    assert points(line)[1] == [70, 1]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["u2", "u10"]
+    assert [text.get_text() for text in axes.texts] == ["users with GPU jobs"]
+    assert "At the lower edge: 1 s or less." in drawing.caption
+
+
+def test_percentiles_of_users_are_means_over_replicates(kinds_run: Make) -> None:
+    """Ann waits 99 s at the 99th percentile of one seed and 9 s of another: 54 s."""
+    runs = [kinds_run("coda"), kinds_run("coda", [("ann", 1, 1, 1, 9.0, "")], seed=2)]
+    drawing = drawn(runs)["user_tails"]
+    (axes,) = drawing.draw(WIDTH_IN).axes
+    assert points(axes.get_lines()[0])[1] == pytest.approx([54, 4.95])
+    assert "Means over replicates." in drawing.caption
+
+
+def test_of_many_users_some_are_left_out(kinds_run: Make) -> None:
+    """Of 43 users 40 have a point."""
+    drawing = drawn([kinds_run("coda", [(f"u{i}", 1, 1, 1, 9.0, "") for i in range(43)])])["user_tails"]
+    (axes,) = drawing.draw(WIDTH_IN).axes
+    assert len(points(axes.get_lines()[0])[0]) == 40
+    assert "The last 3 users by name are left out." in drawing.caption
+
+
+def test_runs_without_users_have_no_such_figure(kinds_run: Make) -> None:
+    """Nobody is named."""
+    assert "user_tails" not in drawn([kinds_run("coda", [("", 1, 1, 1, 9.0, "")])])
+
+
+def test_cores_against_those_asked_for(kinds_run: Make) -> None:
+    """Of two GPU jobs one has 4 cores more and one 5 fewer: half each. CPU jobs do not count."""
+    drawing = drawn([kinds_run("coda"), kinds_run("fifo", kinds={"more_cpus": 0.0, "fewer_cpus": None})])
+    (axes,) = drawing["cores_changed"].draw(WIDTH_IN).axes
+    bars = {round(bar.get_x() + bar.get_width() / 2): bar for bar in axes.patches if bar.get_height()}
+    assert {at: bar.get_height() for at, bar in bars.items()} == {-5: 50, 4: 50}
+    assert to_hex(bars[-5].get_facecolor()) != to_hex(bars[4].get_facecolor())
+    assert axes.get_title(loc="left") == "coda: 50 / 0 / 50 %"
+    assert "Differences beyond" not in drawing["cores_changed"].caption
+
+
+def test_great_differences_count_as_20(kinds_run: Make) -> None:
+    """From 1 to 41 cores: at 20, and the caption says so."""
+    drawing = drawn([kinds_run("coda", [("ann", 8, 1, 41, 0.0, ""), ("bob", 0, 1, 1, 0.0, "")])])
+    (axes,) = drawing["cores_changed"].draw(WIDTH_IN).axes
+    assert [round(bar.get_x() + bar.get_width() / 2) for bar in axes.patches if bar.get_height()] == [20]
+    assert "Differences beyond 20 count as 20." in drawing["cores_changed"].caption
+
+
+def test_policies_that_give_what_is_asked_for_have_no_such_figure(kinds_run: Make) -> None:
+    """No job got more or fewer cores."""
+    assert "cores_changed" not in drawn([kinds_run("fifo", kinds={"more_cpus": 0.0, "fewer_cpus": 0.0})])
+
+
+def test_sizes_of_jobs_leave_cpu_jobs_out(kinds_run: Make) -> None:
+    """Ann's job of 1 GPU and hers of 2 to 4: bob's two, of none, do not count as 1."""
+    run = kinds_run("coda")
+    assert digest(compare([run]).groups[0]).by_demand[:, 0].tolist() == [1, 1, 0, 0, 0, 0]
+    assert "CPU jobs" in drawn([run])["jct_by_demand"].caption
+
+
+def test_some_runs_of_a_sweep_may_lack_it(kinds_run: Make, paper_run: Run) -> None:
+    """Beside a run of GPU jobs alone, one line in each panel, and sentences on coda alone."""
+    runs = [kinds_run("coda"), paper_run]
+    made = drawn(runs)
+    assert set(made) >= NAMES
+    assert [len(axes.get_lines()) for axes in made["kinds_in_use"].draw(WIDTH_IN).axes] == [1] * 6
+    assert "fifo" not in " ".join(said(runs).values())
+    (runs[0].folder / "cores.parquet").unlink()
+    assert not NAMES & set(drawn(runs))
+
+
+def test_of_many_scenarios_one_is_drawn(kinds_run: Make) -> None:
+    """Two clusters: the captions name the one that is shown; sentences are on both."""
+    runs = [kinds_run(p, cluster={"racks": r}) for p in ("coda", "fifo") for r in (1, 2)]
+    made = drawn(runs)
+    for name in NAMES:
+        assert "Shown: 1 rack" in made[name].caption
+    assert said(runs)["Starved GPUs"].startswith("At 1 rack: 25 % of the GPUs starve")
+    assert "; at 2 racks: 25 % of" in said(runs)["Starved GPUs"]
+
+
+def test_damaged_tables_are_refused(kinds_run: Make) -> None:
+    """Cores that lack a column, and jobs that lack the cores held."""
+    run = kinds_run("coda")
+    for name, column in (("cores", "starved_gpus"), ("jobs", "cpus_last")):
+        path = run.folder / f"{name}.parquet"
+        table = pq.read_table(path)
+        pq.write_table(table.drop_columns([column]), path)
+        with pytest.raises(InputError, match=rf"columns are missing(.|\n)*{column}"):
+            drawn([run])
+        pq.write_table(table, path)
+
+
+def test_long_runs_are_averaged(kinds_run: Make) -> None:
+    """With 1000 rows each line has a point a span, and the caption says so."""
+    run = kinds_run("coda")
+    path = run.folder / "cores.parquet"
+    table = pq.read_table(path)
+    names = [name for name in table.column_names if name != "time_s"]
+    many = {name: pa.array([table[name][i % 3].as_py() for i in range(1000)]) for name in names}
+    pq.write_table(pa.table({"time_s": [0.02 * i for i in range(1000)], **many}), path)
+    drawing = drawn([run])["kinds_in_use"]
+    assert "Averaged over short spans" in drawing.caption
+    assert len(points(drawing.draw(WIDTH_IN).axes[1].get_lines()[0])[0]) == 120
+
+
+@pytest.mark.parametrize("width_in", [WIDTH_IN, NARROW_IN])
+def test_all_of_it_fits(kinds_run: Make, width_in: float) -> None:
+    """Seven rows with long names, of which six are drawn: the layouts hold (warnings are errors here)."""
+    made = drawn([kinds_run(f"a_long_name_of_a_policy_number_{i}") for i in range(7)])
+    for name in NAMES:
+        figure = made[name].draw(width_in)
+        figure.draw_without_rendering()
+        assert figure.get_figwidth() == width_in
+
+
+# --- words
+
+
+def test_what_is_said_of_two_policies(kinds_run: Make) -> None:
+    """Each topic: shares in rising order, what the best costs CPU jobs, who aborts, who changes cores."""
+    coda = kinds_run("coda", kinds=told(0.03, 90.0, 0.94, starved=0.008, aborted=131))
+    fifo = kinds_run("fifo", kinds=told(0.43, starved=0.143, more_cpus=0.0, fewer_cpus=0.0))
+    found = said([coda, fifo])
+    assert found == {
+        "Starved GPUs": (
+            "0.8 % of the GPUs starve while GPU jobs wait under coda and 14 % under fifo. Starved GPUs are "
+            "idle because their machine lacks the cores for a GPU job that waits."
+        ),
+        "Waiting GPU jobs": (
+            "3.0 % of the GPU jobs wait for more than 10 min under coda and 43 % under fifo; 97 % start at "
+            "once under coda."
+        ),
+        "Waiting CPU jobs": (
+            "Under coda, which keeps fewest GPU jobs waiting, CPU jobs pay for it: they wait 1.50 min on "
+            "average (60.0 s under fifo), and 94 % of them at most 3 min (90 %)."
+        ),
+        "Aborted CPU jobs": "CPU jobs were stopped 131 times under coda.",
+        "Cores of GPU jobs": (
+            "Under coda 50 % of the GPU jobs end with more cores than they asked for and 50 % with fewer."
+        ),
+    }
+
+
+def test_cpu_jobs_that_wait_as_long_do_not_pay(kinds_run: Make) -> None:
+    """60.5 s against 60 s is within a second."""
+    runs = [kinds_run("coda", kinds=told(0.03, 60.5)), kinds_run("fifo", kinds=told(0.43))]
+    assert "CPU jobs do not pay for it" in said(runs)["Waiting CPU jobs"]
+
+
+def test_the_price_is_against_the_baseline(kinds_run: Make) -> None:
+    """Drf (20 s) is the baseline here; without one it is coda itself, so the worst, fifo (60 s), is told."""
+    runs = [
+        kinds_run("coda", kinds=told(0.03, 90.0)),
+        kinds_run("drf", kinds=told(0.2, 20.0)),
+        kinds_run("fifo", kinds=told(0.43)),
+    ]
+    assert "(60.0 s under fifo)" in said(runs)["Waiting CPU jobs"]
+    assert "(20.0 s under drf)" in said(runs, "policy=drf")["Waiting CPU jobs"]
+
+
+def test_of_many_policies_the_ends_are_told(kinds_run: Make) -> None:
+    """Five policies, shares 0 to 0.4."""
+    runs = [kinds_run(f"p{i}", kinds=told(0.1 * i, starved=0.1 * i)) for i in range(5)]
+    assert said(runs)["Starved GPUs"].startswith(
+        "0.0 % of the GPUs starve while GPU jobs wait under p0 and 40 % under p4, the least and the most "
+        "under 5 policies."
+    )
+
+
+def test_replicates_are_averaged(kinds_run: Make) -> None:
+    """Of 0.1 and 0.2, 15 %; 131 and 132 stops are 131.5; a share that one seed lacks is not told."""
+    runs = [
+        kinds_run("coda", seed=seed, kinds=told(0.03, starved=0.1 * seed, aborted=130 + seed))
+        for seed in (1, 2)
+    ]
+    assert said(runs)["Starved GPUs"].startswith("15 % of the GPUs starve")
+    assert said(runs)["Aborted CPU jobs"] == "CPU jobs were stopped 131.5 times under coda."
+    lacking = {"kinds": runs[1].summary["kinds"] | {"starved": None}}
+    assert "Starved GPUs" not in said([runs[0], replace(runs[1], summary=runs[1].summary | lacking)])
+
+
+def test_no_gpu_starves(kinds_run: Make) -> None:
+    """Under none of the policies."""
+    runs = [kinds_run(name, kinds=told(0.1, starved=0.0)) for name in ("coda", "fifo")]
+    assert said(runs)["Starved GPUs"].startswith("No GPU starves under coda and fifo. ")
+
+
+def test_of_many_scenarios_those_that_differ_most_are_told(kinds_run: Make) -> None:
+    """Five clusters, shares apart by 1 to 5 %: the first is left out."""
+    runs = [
+        kinds_run(name, kinds=told(share, starved=share), cluster={"racks": r})
+        for r in range(1, 6)
+        for name, share in (("coda", 0.1), ("fifo", 0.1 + 0.01 * r))
+    ]
+    text = said(runs)["Waiting GPU jobs"]
+    assert "1 rack:" not in text
+    assert all(f"t {r} racks:" in text for r in range(2, 6))
+
+
+def test_its_columns_are_explained(kinds_run: Make) -> None:
+    """The notes say over what starved GPUs are counted."""
+    comparison = compare([kinds_run("coda")])
+    assert any("GPUs starved" in note for note in comparison_notes(comparison, contest(comparison)))

@@ -1,0 +1,75 @@
+"""The table of profiling steps, and what else policies noted."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from artist.report.command import main
+from artist.report.figures.policy_series import policy_series, with_series
+from artist.report.page.datatable import DataTable
+from artist.report.page.steps_table import steps_table
+from artist.results.compare import compare
+from artist.results.folder import read_run
+from artist.results.profiling import read_profiling
+from artist.results.run import Run
+
+STEPS = [(10.0, "steps of BAT", 4.0), (20.0, "steps of AlexNet", 3.0), (30.0, "steps of BAT", 3.0)]
+
+
+@pytest.fixture
+def noted(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[..., Run]:
+    """Return a maker of runs whose policy noted something of itself."""
+
+    def make(policy: str, series: Sequence[tuple[float, str, float]], seed: int = 1) -> Run:
+        folder = run_folder(tmp_path / f"runs/{policy}{seed}", {"policy": {"name": policy}, "seed": seed})
+        if series:
+            columns = dict(
+                zip(("time_s", "name", "value"), map(list, zip(*series, strict=True)), strict=True)
+            )
+            pq.write_table(pa.table(columns), folder / "policy.parquet")
+        return read_run(folder)
+
+    return make
+
+
+def table_of(runs: Sequence[Run]) -> DataTable | None:
+    """Return the table of runs."""
+    groups = compare(runs).groups
+    return steps_table({group.name: found for group in groups if (found := read_profiling(group))})
+
+
+def test_steps_by_model_and_row(noted: Callable[..., Run]) -> None:
+    """BAT took 4 and 3 steps under coda, pooled with the second seed's 5: mean 4, most 5. Fifo takes none."""
+    runs = [noted("coda", STEPS), noted("coda", [(5.0, "steps of BAT", 5.0)], 2), noted("mine", STEPS[:1])]
+    table = table_of([*runs, noted("fifo", [])])
+    assert table is not None
+    assert [column.title for column in table.columns] == ["model", "row", "jobs", "steps mean", "steps most"]
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["AlexNet", "coda", "1", "3.00", "3"],
+        ["BAT", "coda", "3", "4.00", "5"],
+        ["BAT", "mine", "1", "4.00", "4"],
+    ]
+    assert table.breaks == {1}
+    assert table_of([noted("las", [(1.0, "timer", 2.0)])]) is None
+
+
+def test_steps_are_no_line_of_the_figure(noted: Callable[..., Run]) -> None:
+    """Of a reserve and steps only the reserve is drawn; a policy that noted steps alone has no panel."""
+    coda = noted("coda", [(0.0, "reserve", 20.0), *STEPS])
+    groups = with_series(compare([coda, noted("mine", STEPS), noted("fifo", [])]).groups)
+    assert [group.name for group in groups] == ["coda"]
+    (axes,) = policy_series(groups).axes
+    assert [line.get_label() for line in axes.get_lines()] == ["reserve"]
+
+
+def test_the_page_has_the_table(noted: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its heading, and a sentence on what a step is."""
+    monkeypatch.setattr("artist.report.contents.drawings", lambda *arguments: [])
+    folder = noted("coda", STEPS).folder
+    assert main([str(folder)]) == 0
+    page = (folder / "report" / "report.html").read_text()
+    assert "Profiling steps" in page
+    assert "numbers of cores a policy tried" in page
