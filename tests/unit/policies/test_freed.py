@@ -46,7 +46,7 @@ def test_all_that_a_job_asks_for_must_be_there(more):
 
 
 def test_jobs_that_may_span_machines_may_always_fit():
-    """2 GPUs of machines 0 and 1 together, whichever job ended; so may fungible jobs, which may take fewer."""
+    """2 GPUs of machines 0 and 1 together, whichever job ended; fungible jobs may take fewer."""
     assert freed(Finish(5, 1)).may_fit(FREE, Demand(2, max_machines=2))
     assert freed(Finish(5, 1)).may_fit(FREE, Demand(3))
     assert freed(Finish(5, 1)).may_fit(FREE, Demand(1, max_machines=1, fungible=True))
