@@ -113,11 +113,13 @@ def _price(case: _Case) -> str:
         return ""
     best = names[0]
     other = case.baseline if case.baseline in names[1:] else names[-1]
-    pay = mean_s[best] > mean_s[other] and not is_level("time", mean_s[best], mean_s[other])
+    longer = mean_s[best] > mean_s[other] and not is_level("time", mean_s[best], mean_s[other])
+    more = within[best] < within[other] and not is_level("fraction", within[other], within[best])
+    pay = ("CPU jobs do not pay for it", "some CPU jobs pay for it", "CPU jobs pay for it")[longer + more]
     return (
-        f"under {best}, which keeps fewest GPU jobs waiting, CPU jobs {'' if pay else 'do not '}pay for it: "
-        f"they wait {duration(mean_s[best])} on average ({duration(mean_s[other])} under {other}), and "
-        f"{per_cent(within[best])} of them at most 3 min ({per_cent(within[other])})"
+        f"under {best}, which keeps fewest GPU jobs waiting, {pay}: they wait {duration(mean_s[best])} on "
+        f"average ({duration(mean_s[other])} under {other}), and {per_cent(within[best])} of all CPU jobs "
+        f"wait at most 3 min ({per_cent(within[other])})"
     )
 
 
