@@ -167,10 +167,11 @@ def test_cores_against_those_asked_for(kinds_run: Make) -> None:
 
 
 def test_great_differences_count_as_20(kinds_run: Make) -> None:
-    """From 1 to 41 cores: at 20, and the caption says so."""
+    """From 1 to 41 cores: at 20, and the caption says so; all jobs have more."""
     drawing = drawn([kinds_run("coda", [("ann", 8, 1, 41, 0.0, ""), ("bob", 0, 1, 1, 0.0, "")])])
     (axes,) = drawing["cores_changed"].draw(WIDTH_IN).axes
     assert [round(bar.get_x() + bar.get_width() / 2) for bar in axes.patches if bar.get_height()] == [20]
+    assert axes.get_title(loc="left") == "coda: 0 / 0 / 100 %"
     assert "Differences beyond 20 count as 20." in drawing["cores_changed"].caption
 
 
@@ -307,7 +308,7 @@ def test_of_many_policies_the_ends_are_told(kinds_run: Make) -> None:
 
 
 def test_replicates_are_averaged(kinds_run: Make) -> None:
-    """Of 0.1 and 0.2, 15 %; 131 and 132 stops are 131.5; a share that one seed lacks is not told."""
+    """Of 0.1 and 0.2, 15 %; 131 and 132 stops are 131.5; a share, or all, that one seed lacks is not told."""
     runs = [
         kinds_run("coda", seed=seed, kinds=told(0.03, starved=0.1 * seed, aborted=130 + seed))
         for seed in (1, 2)
@@ -316,6 +317,7 @@ def test_replicates_are_averaged(kinds_run: Make) -> None:
     assert said(runs)["Aborted CPU jobs"] == "CPU jobs were stopped 131.5 times under coda."
     lacking = {"kinds": runs[1].summary["kinds"] | {"starved": None}}
     assert "Starved GPUs" not in said([runs[0], replace(runs[1], summary=runs[1].summary | lacking)])
+    assert said([runs[0], replace(runs[1], summary=runs[1].summary | {"kinds": None})]) == {}
 
 
 def test_no_gpu_starves(kinds_run: Make) -> None:
