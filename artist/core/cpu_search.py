@@ -26,6 +26,8 @@ def find_cpus(cpus: Ints, memory: Ints, demand: Demand) -> Allocation | None:
     if room[machine] >= demand.cpus:
         return Allocation((Slice(machine, 0, demand.cpus, demand.memory_bytes),))
     most = min(demand.max_machines or demand.cpus, demand.cpus, len(cpus))  # each gives a CPU at least
+    if most == 1:
+        return None
     taken = _fewest_by_cpus(cpus, demand.cpus, most)
     if taken is None:
         return None

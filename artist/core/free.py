@@ -94,14 +94,18 @@ class Free:
         gpus, buckets = self._gpus[:], self.buckets.copy()
         return Free(self.cluster, gpus, *columns, self.accepts, buckets=buckets, sizes=self._sizes)
 
-    def with_fewer_gpus(self, gpus: Mapping[int, int]) -> "Free":
-        """Return the same with so many free GPUs on some machines, open ones that have more."""
+    def with_fewer_gpus(self, gpus: Mapping[int, int], sizes: Ints | None = None) -> "Free":
+        """Return the same with so many free GPUs on some machines, open ones that have more.
+
+        With `sizes`, so many GPUs of each machine count, shape (n_machines,).
+        """
         columns = self._gpus[:], self._cpus[:], self._memory[:]
         buckets = self.buckets.copy()
         for machine, count in gpus.items():
             buckets.move(machine, self._gpus[machine], count)
             columns[0][machine] = count
-        return Free(self.cluster, *columns, self.accepts, buckets=buckets, sizes=self._sizes)
+        sizes = self._sizes if sizes is None else sizes
+        return Free(self.cluster, *columns, self.accepts, buckets=buckets, sizes=sizes)
 
     def take(self, allocation: Allocation) -> None:
         """Use up what an allocation with GPUs of its own holds.

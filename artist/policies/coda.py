@@ -226,6 +226,7 @@ class Coda:
 
     def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start CPU-only jobs by what their users hold, in their array, or as borrowers."""
+        self._cpus.stop_borrowing()
         if self._aborted:
             for job, held in sorted(self._aborted.items(), reverse=True):
                 self._cpu_queue.push_front(job, held.user, held.demand)

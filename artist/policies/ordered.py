@@ -65,6 +65,7 @@ class Ordered:
         self._placer = placer_of(self.placement, self.fill, self.seed)
         strict = by_kind if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if self.backfill else strict)
+        self._passed_over: set[Demand] = set()
 
     def decide(self, view: ClusterView) -> Plan:
         """Start, and with preemption stop, jobs by the order."""
@@ -99,7 +100,9 @@ class Ordered:
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start queued jobs in order, as far as there is room."""
-        passed_over: set[Demand] = set()
+        passed_over = self._passed_over
+        if self.queues == "one" or not all(isinstance(event, Arrival) for event in view.news):
+            passed_over.clear()  # with kinds, what found no room waits until something else than an arrival
         packing: Packing | None = None
         among = machines_in(view, self.pool)
         free_gpus = view.free_gpus

@@ -126,7 +126,6 @@ class Kinds:
         self._gauges = Gauges(0, cluster.total_gpus, 0, 0)
         self._open_ns = 0
         self._row_ns, self._rows = array("q"), array("q")
-        self._last: tuple[int, ...] = ()
         self._note = {
             Arrival: self._arrive,
             Start: self._start,
@@ -140,7 +139,7 @@ class Kinds:
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
         """Follow the events of one instant, in order."""
         if time_ns != self._open_ns:
-            self._close_instants(time_ns)
+            self._advance(time_ns)
         for event in events:
             note = self._note.get(type(event))
             if note is not None:
@@ -149,14 +148,13 @@ class Kinds:
 
     def close(self, end_ns: int) -> None:
         """End the run, and make the columns."""
-        self._close_instants(end_ns)
+        self._advance(end_ns)
         self._close_instant()
-        if self._row_ns[-1] != end_ns:
-            self._row_ns.append(end_ns)
-            self._rows.extend(self._last)
-        self.times_ns = np.array(self._row_ns)
-        table = np.array(self._rows).reshape(len(self._row_ns), -1).T
-        named: dict[str, Numbers] = dict(zip(_ROW, table, strict=True))
+        times_ns, rows = np.array(self._row_ns), np.array(self._rows).reshape(len(self._row_ns), -1)
+        keep = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
+        keep[-1] = True  # the end of the run
+        self.times_ns = times_ns[keep]
+        named: dict[str, Numbers] = dict(zip(_ROW, np.ascontiguousarray(rows[keep].T), strict=True))
         named["gpus_used"] = named["gpus_used"] / _ONE
         self.inner = {name: named.pop(name) for name in _INNER}
         self.columns = named
@@ -288,19 +286,16 @@ class Kinds:
 
     # --- rows
 
-    def _close_instants(self, now: int) -> None:
-        """Write the row of the instant that is open, and those of delays that end before another."""
-        while True:
+    def _advance(self, now: int) -> None:
+        """Write the row of the instant that is open, and of those before `now` at which delays end."""
+        while self._open_ns != now:
             self._close_instant()
-            if not self._delays or self._delays[0][0] > now:
-                break
-            self._open_ns = self._delays[0][0]
+            self._open_ns = min(now, self._delays[0][0]) if self._delays else now
             while self._delays and self._delays[0][0] == self._open_ns:
                 _, job = heappop(self._delays)
                 if self._delayed.get(job) == self._open_ns:
                     del self._delayed[job]
                     self._used += self._uses.get(job, 0)
-        self._open_ns = now
 
     def _close_instant(self) -> None:
         cpus_there, speed_there, machines = self._capacity
@@ -317,10 +312,8 @@ class Kinds:
             self._crowded,
             machines,
         )
-        if row != self._last:
-            self._row_ns.append(self._open_ns)
-            self._rows.extend(row)
-            self._last = row
+        self._row_ns.append(self._open_ns)
+        self._rows.extend(row)
 
 
 class Alone:

@@ -38,7 +38,7 @@ class Starved:
             kind.machines.append(number)
             self._kind_of.append(kind)
         self._kinds = [kind for kind in kinds.values() if kind.gpus]
-        self._cells: dict[Demand, tuple[tuple[_Cell, int], ...]] = {}
+        self._known: dict[Demand, tuple[tuple[_Kind, int, int], ...]] = {}
         self._waiting = 0
         self._starved = [0] * len(cluster)  # GPUs by machine, when last counted
         self._total = 0  # of them
@@ -58,41 +58,37 @@ class Starved:
     def wait(self, demand: Demand) -> None:
         """Note that a GPU job waits from now on."""
         self._waiting += 1
-        for cell, need in self._needs(demand):
-            cell.add(need)
+        for kind, gpus, cpus in self._needs(demand):
+            kind.changed |= kind.cells[gpus].add(cpus)
 
     def go(self, demand: Demand) -> None:
         """Note that a GPU job no longer waits."""
         self._waiting -= 1
-        for cell, need in self._needs(demand):
-            cell.remove(need)
+        for kind, gpus, cpus in self._needs(demand):
+            kind.changed |= kind.cells[gpus].remove(cpus)
 
     def count(self) -> int:
         """Return the starved GPUs as it is now."""
         if not self._waiting:
             return 0
         for kind in self._kinds:
-            if kind.look_again():
+            if kind.changed and kind.look_again():
                 self._touched.update(dict.fromkeys(kind.machines))
-        if self._touched:
-            for machine in self._touched:
-                self._total += self._at(machine) - self._starved[machine]
-                self._starved[machine] = self._at(machine)
-            self._touched = {}
+        for machine in self._touched:
+            idle = self._free_gpus[machine]
+            lacks = self._free_cpus[machine] < self._kind_of[machine].needed[idle]
+            starved = idle if lacks and self._open[machine] else 0
+            self._total += starved - self._starved[machine]
+            self._starved[machine] = starved
+        self._touched.clear()
         return self._total
 
-    def _at(self, machine: int) -> int:
-        idle = self._free_gpus[machine]
-        lacks = self._free_cpus[machine] < self._kind_of[machine].needed[idle]
-        return idle if lacks and self._open[machine] else 0
-
-    def _needs(self, demand: Demand) -> tuple[tuple["_Cell", int], ...]:
-        """Return what a job needs on each kind of machines: the cell of so many GPUs, and CPUs."""
-        known = self._cells.get(demand)
+    def _needs(self, demand: Demand) -> tuple[tuple["_Kind", int, int], ...]:
+        """Return the GPUs and CPUs that a job needs on the kinds of machines that may starve for it."""
+        known = self._known.get(demand)
         if known is None:
-            found = ((kind, kind.need(demand, self._least)) for kind in self._kinds)
-            known = tuple((kind.cells[gpus], cpus) for kind, (gpus, cpus) in found if cpus)
-            self._cells[demand] = known
+            found = ((kind, *kind.need(demand, self._least)) for kind in self._kinds)
+            known = self._known[demand] = tuple(need for need in found if need[2])
         return known
 
 
@@ -101,8 +97,12 @@ class _Kind:
 
     Attributes
     ----------
+    cells
+        Jobs that wait, by the GPUs that they need: 0, 1, ...
     needed
-        By idle GPUs 0, 1, ...: the most CPUs that a waiting job needs which has the GPUs with so many.
+        By idle GPUs 0, 1, ...: the most CPUs that a waiting job needs for which so many GPUs are enough.
+    changed
+        Whether `needed` may not be up to date.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -110,6 +110,7 @@ class _Kind:
         self.machines: list[int] = []
         self.cells = [_Cell() for _ in range(machine.gpus + 1)]
         self.needed = [_NONE] * (machine.gpus + 1)
+        self.changed = False
 
     def need(self, demand: Demand, least_cpus_per_gpu: float | None) -> tuple[int, int]:
         """Return the GPUs that a job needs on such a machine, and the CPUs with them; no CPUs, no matter."""
@@ -124,42 +125,39 @@ class _Kind:
 
     def look_again(self) -> bool:
         """Bring `needed` up to date; return whether it changed."""
-        if not any(cell.changed for cell in self.cells):
-            return False
+        self.changed = False
         before, most = self.needed, _NONE
         self.needed = [most := max(most, cell.most()) for cell in self.cells]
         return self.needed != before
 
 
 class _Cell:
-    """CPUs that waiting jobs need which need the same number of GPUs: a heap of what some job needs.
+    """Waiting jobs that need the same number of GPUs, by the CPUs that they need.
 
     A need stays in the heap after its last job, until it comes to the top.
     """
 
-    __slots__ = ("_heap", "_jobs", "changed")
+    __slots__ = ("_heap", "_jobs")
 
     def __init__(self) -> None:
         self._jobs: dict[int, int] = {}  # by need; each of them is in the heap once
         self._heap: list[int] = []  # less than 0, the greatest need first
-        self.changed = False
 
-    def add(self, need: int) -> None:
-        """Note a job that waits."""
+    def add(self, need: int) -> bool:
+        """Add a job that waits; return whether it is the only one that needs so many."""
         jobs = self._jobs.get(need)
         if jobs is None:
             heappush(self._heap, -need)
         self._jobs[need] = (jobs or 0) + 1
-        self.changed |= not jobs
+        return not jobs
 
-    def remove(self, need: int) -> None:
-        """Note that a job no longer waits."""
+    def remove(self, need: int) -> bool:
+        """Remove a job that no longer waits; return whether it was the last that needs so many."""
         self._jobs[need] -= 1
-        self.changed |= not self._jobs[need]
+        return not self._jobs[need]
 
     def most(self) -> int:
         """Return the greatest need of a job that waits, 0 if none does."""
-        self.changed = False
         heap = self._heap
         while heap and not self._jobs[-heap[0]]:
             del self._jobs[-heappop(heap)]

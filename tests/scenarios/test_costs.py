@@ -9,6 +9,7 @@ from artist.engine.overheads import Overheads
 from artist.engine.stopping import StopRule
 from artist.errors import InputError
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
+from artist.units import NS_PER_S
 
 COSTS = {"start_s": 1, "resume_s": 2, "restart_s": 3, "migrate_s": 4, "resize_s": 5, "retune_s": 6}
 
@@ -174,6 +175,26 @@ def test_what_a_stop_loses(mode, finish, lost, why):
     assert seconds(result, "lost_ns") == [lost]
     # running = 10 s of useful work + what was lost
     assert seconds(result, "running_ns") == [10 + lost]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "own", "lost", "why"),
+    [
+        (1, None, 0.5, "a GPU job loses its open iteration, as all jobs do"),
+        (0, None, 3.5, "a CPU-only job loses all"),
+        (0, "keep", 0.0, "unless it says its own"),
+    ],
+)
+def test_what_a_stop_loses_of_cpu_only_jobs(gpus, own, lost, why):
+    """Stopped at 3.5 of 10 s, back at 6.5: the settings for CPU-only jobs differ from those for all."""
+    overheads = Overheads(on_stop="lose_iteration", cpu_on_stop="lose_all")
+    spec = JobSpec("a", 0, Demand(gpus, cpus=1 - gpus), 10, NS_PER_S, on_stop=own)
+    back = place((0, gpus, 1 - gpus))
+    result, _ = run_checked(
+        [spec], tiny_cluster(cpus=4), Scripted({0: back, 3.5: stop, 6.5: back}), overheads=overheads
+    )
+    assert seconds(result, "lost_ns") == [lost], why
+    assert seconds(result, "finish_ns") == [13 + lost]
 
 
 def test_suspend_resume_carries_the_open_iteration_to_another_speed():

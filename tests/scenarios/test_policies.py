@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from artist.core.buckets import ALL
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Start, Stop
 from artist.core.job import JobSpec
@@ -60,6 +61,29 @@ def test_of_two_kinds_the_first_to_come_takes_the_cpus(first):
     jobs = [job("x", 1, 10, cpus=3), *(kinds if first == "gpu" else kinds[::-1])]
     policy = Ordered(order="fifo", queues="kinds", fill="as_asked")
     assert finishes(jobs, tiny_cluster(1, 2, cpus=3), policy) == [10, 15, 20]
+
+
+class CountedChooser:
+    """Places on machine 0, and counts how often it is asked."""
+
+    asked = 0
+
+    def choose(self, free, demand, among=ALL):
+        self.asked += 1
+        return {0: demand.gpus} if free.gpus[0] >= demand.gpus else None
+
+
+@pytest.mark.parametrize(("queues", "asked"), [("one", 5), ("kinds", 3)])
+def test_what_found_no_room_is_not_tried_again_when_a_job_arrives(queues, asked):
+    """Two jobs for machine 0, which holds one, and CPU-only jobs at 1 and 2: a is asked about once.
+
+    So is b at 0, when there is no room, and at a's end: 3. With one queue also at 1 and 2, for nothing.
+    """
+    chooser = CountedChooser()
+    jobs = [job("a", 2), job("b", 2), job("c", 0, at=1, cpus=1), job("d", 0, at=2, cpus=1)]
+    policy = Ordered(order="fifo", queues=queues, placement=chooser)
+    assert finishes(jobs, tiny_cluster(2, 2, cpus=9), policy)[:2] == [10, 20]
+    assert chooser.asked == asked
 
 
 @pytest.mark.parametrize("field", ["preemptive", "backfill"])

@@ -58,8 +58,11 @@ class Fill(ABC):
             In order of the machines, for a fill of the user's own.
         """
 
-    def room(self, free: Free, demand: Demand) -> Free:
-        """Return what to choose from: what is free, less GPUs for which CPUs or memory are lacking."""
+    def room(self, free: Free, demand: Demand) -> Free | None:
+        """Return what to choose from: what is free, less GPUs for which CPUs or memory are lacking.
+
+        None if that is too little.
+        """
         return free
 
     def refilled(self, free: Free, held: Allocation) -> Allocation:
@@ -134,7 +137,7 @@ class AsAsked(Fill):
         allocation = Allocation(tuple(map(Slice, machines, counts, cpus, memory)))
         return allocation if free.fits(_without_gpus(allocation)) else None
 
-    def room(self, free: Free, demand: Demand) -> Free:
+    def room(self, free: Free, demand: Demand) -> Free | None:
         """Return what is free with as many GPUs of each machine as CPUs and memory are left for."""
         if not demand.cpus and not demand.memory_bytes:
             return free
@@ -149,7 +152,10 @@ class AsAsked(Fill):
             if amount:
                 gpus = np.minimum(gpus, left * of_job // amount)
                 sizes = np.minimum(sizes, there * of_job // amount)
-        return Free(cluster, gpus, free.cpus, free.memory_bytes, free.accepts, sizes=sizes)
+        if gpus.sum() < demand.least_gpus:
+            return None
+        fewer = np.flatnonzero(gpus != free.gpus)
+        return free.with_fewer_gpus(dict(zip(fewer.tolist(), gpus[fewer].tolist(), strict=True)), sizes)
 
 
 class _KnowsBestCases:
@@ -267,7 +273,7 @@ class OwnFill(Fill):
         """Return what the fill returns."""
         return self._fill.fill(free, demand, dict(sorted(gpus.items())))
 
-    def room(self, free: Free, demand: Demand) -> Free:
+    def room(self, free: Free, demand: Demand) -> Free | None:
         """Return what the fill returns."""
         return self._fill.room(free, demand)
 

@@ -28,8 +28,13 @@ class Placer:
         """
         if not demand.gpus:
             return place_cpus(free, demand, among)
-        gpus = self.chooser.choose(self.fill.room(free, demand), demand, among)
+        gpus = self.choose(free, demand, among)
         return None if gpus is None else self.fill.fill(free, demand, gpus)
+
+    def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
+        """Return GPUs by machine for which the fill has room, or None to wait."""
+        room = self.fill.room(free, demand)
+        return None if room is None else self.chooser.choose(room, demand, among)
 
 
 def placer_of(placement: str | Chooser, fill: str | Fill, seed: int = 0) -> Placer:

@@ -159,7 +159,7 @@ class _Seating:
         demand = replace(demands[0], cpus=cpus, memory_bytes=memory)
         if demand in self._refused:
             return
-        gpus = self._placer.chooser.choose(self._placer.fill.room(self.free, demand), demand)
+        gpus = self._placer.choose(self.free, demand)
         if gpus is None:
             self._refused.add(demand)
         else:

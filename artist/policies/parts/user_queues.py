@@ -8,8 +8,10 @@ Source: Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4.1 (the u
 share picks the next job); the share is the policy's to define.
 """
 
+from bisect import bisect
 from collections import deque
 from collections.abc import Callable
+from operator import itemgetter
 from typing import NamedTuple
 
 from artist.core.job import Demand
@@ -74,13 +76,14 @@ class UserQueues:
         return sum(map(len, self._queues.values()))
 
     def push(self, job: int, user: str, demand: Demand) -> None:
-        """Add a job at the end of the queue of its user."""
+        """Add a job behind the earlier ones of its user: at the end, unless it waited before."""
         queue = self._queues.get(user)
-        if queue is None:
-            self._queues[user] = deque([(job, demand)])
-            self._seen = None
-        else:
+        if queue is None or job < queue[0][0]:
+            self.push_front(job, user, demand)
+        elif job > queue[-1][0]:
             queue.append((job, demand))
+        else:
+            queue.insert(bisect(queue, job, key=itemgetter(0)), (job, demand))
 
     def push_front(self, job: int, user: str, demand: Demand) -> None:
         """Add a job at the head of the queue of its user, who is no longer passed over."""

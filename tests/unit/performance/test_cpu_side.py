@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from artist.core.cluster import Allocation, Cluster, Group, Machine, Slice
 from artist.core.job import Demand, JobSpec
 from artist.errors import InputError
+from artist.performance.api import AsMeasured
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall, MeasuredWith
 from artist.performance.effects.stepped_stall import SteppedStall
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.input_use import InputUse
 from artist.performance.placed import PlacedPerformance
+from artist.performance.profiling import OptimisticProfiling
 from artist.run.sensitivity import read_sensitivities
 from artist.testing.tiny import on
 from netmodels.profile import get_profile
@@ -54,7 +56,7 @@ def times(
     return 1 + InputStall(MODELS, compute).ns(spec, place, CLUSTER, here_ns) / here_ns
 
 
-def close(value: float) -> object:
+def close(value: float | list[float]) -> object:
     return pytest.approx(value, rel=1e-8)
 
 
@@ -65,6 +67,13 @@ def close(value: float) -> object:
 def test_speed_rises_to_the_cpus_needed_and_drops_slightly_beyond(cpus: int, expected: float) -> None:
     """In proportion up to 4; 1 % less of it by each CPU more; 24 more cost 5 %, not 24 % (Fig. 3)."""
     assert times((0, 1, cpus)) == close(expected)
+
+
+def test_cpus_that_are_missing_do_not_speed_a_job_up() -> None:
+    """-3 and 0 change nothing, 2 cost 2 %, 9 the most, 5 %, one by one or at once."""
+    spare, expected = [-3.0, 0.0, 2.0, 9.0], close([1, 1, 1 / 0.98, 1 / 0.95])
+    assert [NET.dragged(n) for n in spare] == expected
+    assert NET.dragged_on_grid(np.array(spare)).tolist() == expected
 
 
 @pytest.mark.parametrize(("cpus", "expected"), [(8, 2), (16, 1), (18, 1 / 0.995), (20, 1 / 0.99)])
@@ -271,9 +280,11 @@ def test_a_view_believes_run_times_as_they_were_measured() -> None:
         JobSpec(f"j{n}", 0, Demand(gpus, cpus=n, measured_speed=SPEED), 1, 10**9, model)
         for gpus, n, model in ((1, 1, "net"), (1, 2, "net"), (0, 3, ""))
     ]
-    found = performance.as_measured(specs, CLUSTER)
-    assert found is not None
-    assert found.tolist() == [4, 2, 1]
+    for believed in (performance, OptimisticProfiling().performance(performance)):
+        assert isinstance(believed, AsMeasured)
+        found = believed.as_measured(specs, CLUSTER)
+        assert found is not None
+        assert found.tolist() == [4, 2, 1]
 
 
 @pytest.mark.parametrize(

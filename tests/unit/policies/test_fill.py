@@ -65,6 +65,18 @@ def test_a_job_takes_of_each_machine_what_its_cpus_are_good_for(name):
     assert placer.place(free((4, 4), (20, 28)), demand) == on((0, 2, 20, 40), (1, 2, 20, 40))
 
 
+def test_where_cpus_are_lacking_there_is_nothing_to_choose_from():
+    """3 GPUs with 30 CPUs are 10 a GPU: 9 and 29 free CPUs are good for 0 and 2 of them, 10 and 29 for 3."""
+    demand = Demand(3, cpus=30)
+    assert AS_ASKED.room(free((4, 4), (9, 29)), demand) is None
+    room = AS_ASKED.room(free((4, 4), (10, 29)), demand)
+    assert (room.gpus.tolist(), room.cpus.tolist(), room.total_gpus) == ([1, 2], [10, 29], 3)
+    assert (room.buckets.sets[:3], room.sizes.tolist()) == (
+        [0, 0b01, 0b10],
+        [2, 2],
+    )  # 28 // 10
+
+
 def test_a_fungible_job_divides_by_the_gpus_that_it_takes():
     """2 GPUs of speed 1, or 4 of speed 0.5, with 24 CPUs: 12 a fast GPU or 6 a slow one.
 

@@ -105,6 +105,18 @@ def test_a_job_pushed_to_the_front_is_its_users_first_and_is_tried(holdings):
     assert served(queues, holdings, 2) == [5, 0]
 
 
+def test_a_job_that_comes_back_goes_behind_the_earlier_ones(holdings):
+    """Of u's jobs 4 and 8 wait; 6 comes back between them, 2 before them, and is tried at once."""
+    queues = UserQueues(holdings)
+    for job in (4, 8):
+        queues.push(job, "u", ONE)
+    queues.pass_over("u")
+    queues.push(6, "u", ONE)
+    assert queues.next() is None
+    queues.push(2, "u", ONE)
+    assert served(queues, holdings, 4) == [2, 4, 6, 8]
+
+
 def test_two_queues_rank_by_the_same_holdings(holdings):
     """U starts a job of the first queue; in the second, where u's job is the older, v is next then."""
     first, second = queues_of(holdings, "u"), queues_of(holdings, "u", "v")

@@ -171,6 +171,16 @@ def test_nothing_is_said_of_what_is_not_known(said: Callable[..., str]) -> None:
             "to GPUs (performance.sensitivity=own.yaml).",
         ),
         ("performance", {"sensitivity": "synergy", "stall": "step"}, ", and change at the best case only."),
+        (
+            "performance",
+            {"sensitivity": "coda", "measured_with": "request"},
+            "for the CPUs and memory asked for (performance.sensitivity=coda).",
+        ),
+        (
+            "overheads",
+            {"on_stop": "lose_iteration", "cpu_on_stop": "lose_all"},
+            "a stopped job loses its unfinished iteration, a stopped CPU-only job begins anew;",
+        ),
         ("performance", {"whole_iterations_s": 300.0}, "; whole iterations in rounds of 300 s."),
         ("overheads", {**FREE, "start_s": 1, "notice_s": 300}, "1 s; finishes are noticed every 300 s;"),
         ("cluster", {"machines": 4, "failures": {"mtbf_h": 9}}, "machines fail at random"),

@@ -1,0 +1,112 @@
+"""DRF: the user who holds least is served first.
+
+In plain words: jobs wait in a queue for each user and kind (GPU jobs, CPU-only jobs), where none overtakes
+another. Next is the first job of the user who holds least: the fewest GPUs and, of equals, the fewest CPUs
+(`resource` of gpu), or the smallest dominant share, the larger of a user's shares of the cluster's GPUs and
+CPUs (`dominant`); ties by the number of the job. If it finds no room, its user is passed over, for jobs of
+that kind, until something becomes free or a machine changes. No job is stopped. With one user that is first
+come, first served, with a queue for each kind.
+
+Paper: Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4.1. As the baseline of Zhao et al.,
+CODA, ICDCS 2020, section VI-A: GPUs are the dominant resource, and jobs get the CPUs that they ask for.
+
+Differs from the paper: users have equal weights, and memory does not count. CODA's tenants are the users of
+jobs here; jobs without one are of one user. It says neither what breaks ties nor whether a user whose job
+does not fit holds up the others. CPUs count as they were at the start of a job.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from artist.core.cluster import Cluster
+from artist.core.events import Arrival, Finish, Stop
+from artist.core.plan import Plan, PlanBuilder
+from artist.core.view import ClusterView
+from artist.policies.parts.fill import AnyFill, adapter_of
+from artist.policies.parts.parameters import STRICT
+from artist.policies.parts.placement import AnyChooser
+from artist.policies.parts.placer import Packing, placer_of
+from artist.policies.parts.user_queues import First, Holdings, Rank, UserQueues
+
+
+@dataclass(config=STRICT)
+class Drf:
+    """Serves the user who holds least."""
+
+    resource: Literal["gpu", "dominant"] = "gpu"
+    placement: AnyChooser = "consolidate"
+    fill: AnyFill = "as_asked"
+    seed: int = Field(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        self._adapt = adapter_of(self, self.fill)
+        self._placer = placer_of(self.placement, self.fill, self.seed)
+        self._held: dict[int, tuple[str, int, int]] = {}  # by running job: user, GPUs, CPUs
+
+    def decide(self, view: ClusterView) -> Plan:
+        """Start jobs, the user who holds least first, as far as there is room."""
+        view = self._adapt(view)
+        self._look(view)
+        plan = view.plan()
+        self._start(view, plan)
+        return plan.done()
+
+    def _begin(self, view: ClusterView) -> None:
+        """Set up what needs to know the cluster."""
+        self._holdings = Holdings(_by_gpus if self.resource == "gpu" else _by_share(view.cluster))
+        self._queues = {with_gpus: UserQueues(self._holdings) for with_gpus in (True, False)}
+
+    def _look(self, view: ClusterView) -> None:
+        """Track who waits, and what users hold."""
+        if not hasattr(self, "_queues"):
+            self._begin(view)
+        for event in view.news:
+            if isinstance(event, Finish | Stop):
+                self._holdings.give(*self._held.pop(event.job))
+            if isinstance(event, Arrival | Stop):
+                self._wait(view, event.job)
+        if not all(isinstance(event, Arrival) for event in view.news):
+            for queue in self._queues.values():
+                queue.look_again()
+
+    def _wait(self, view: ClusterView, job: int) -> None:
+        demand = view.demand(job)
+        user = str(view.columns([job]).user[0])
+        self._queues[demand.gpus > 0].push(job, user, demand)
+
+    def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
+        packing: Packing | None = None
+        while (first := self._next()) is not None:
+            allocation = None
+            if first.demand.least_gpus <= view.free_gpus:
+                packing = packing or Packing(view.free())
+                allocation = packing.place(first.demand, self._placer)
+            queue = self._queues[first.demand.gpus > 0]
+            if allocation is None:
+                queue.pass_over(first.user)
+                continue
+            queue.take(first.user)
+            plan.place(first.job, allocation)
+            held = self._held[first.job] = (
+                first.user,
+                allocation.gpus,
+                sum(s.cpus for s in allocation.slices),
+            )
+            self._holdings.hold(*held)
+
+    def _next(self) -> First | None:
+        """Return the job to try next, of either kind."""
+        return min(filter(None, (queue.next() for queue in self._queues.values())), default=None)
+
+
+def _by_gpus(gpus: int, cpus: int) -> Rank:
+    return gpus, cpus
+
+
+def _by_share(cluster: Cluster) -> Callable[[int, int], Rank]:
+    """Return the rank by dominant share, as a whole number: a share x all GPUs x all CPUs."""
+    all_gpus, all_cpus = max(1, int(cluster.gpus.sum())), max(1, int(cluster.cpus.sum()))
+    return lambda gpus, cpus: (max(gpus * all_cpus, cpus * all_gpus),)

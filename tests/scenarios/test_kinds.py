@@ -1,0 +1,464 @@
+"""GPU jobs and CPU jobs side by side, seen by an observer of the engine: worked out by hand.
+
+Two machines of 2 GPUs, 4 CPUs and 100 bytes/s of memory bandwidth, unless a test says otherwise. The story:
+
+    s                        0    5   10   15   16   20   21   26
+    m0, 3 CPUs of c at       x    x    x    x    x    -              80 bytes/s
+    m1, 1 GPU, 2 CPUs of g   x    x    -                             busy half of the time
+    m1, 2 CPUs of d               x    x    -
+    m1, 1 GPU, 4 CPUs of h        waits, asks for 3   x    x    x    -
+    m0, 1 CPU of e                                         x    -
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from artist.core.cluster import CapacityEvent, Cluster, Group, Machine
+from artist.core.job import JobSpec
+from artist.core.plan import PlanBuilder
+from artist.core.result import RunResult
+from artist.core.view import ClusterView
+from artist.engine.engine import Engine
+from artist.engine.overheads import Overheads
+from artist.engine.stopping import StopRule
+from artist.recording.kind_numbers import kind_columns, summarise_kinds
+from artist.recording.kinds import Alone, Kinds, has_cpu_jobs
+from artist.testing.tiny import PlainPerformance, Scripted, job, on
+from artist.units import NS_PER_S, seconds_to_ns
+
+CPU_JOB = job("cpu", 0, 1, cpus=1)  # so that there is one; it never starts where a test does not place it
+
+
+def machine(number: int, gpus: int = 2, cpus: int = 4, bandwidth: int = 100, **facts: Any) -> Machine:
+    """Return a machine of the story."""
+    facts = {"gpu_type": "gpu", "type": "box"} | facts
+    return Machine(f"m{number}", 0, gpus=gpus, cpus=cpus, memory_bandwidth_bytes_per_s=bandwidth, **facts)
+
+
+def places(where: Mapping[int, Any]) -> Callable[[ClusterView, PlanBuilder], None]:
+    """Return a line of a script: allocations by job, None for a stop."""
+
+    def act(view: ClusterView, plan: PlanBuilder) -> None:
+        for number, allocation in where.items():
+            if allocation is None:
+                plan.stop(number)
+            else:
+                plan.place(number, allocation)
+
+    return act
+
+
+def observed(
+    jobs: Sequence[JobSpec],
+    script: Mapping[float, Mapping[int, Any]],
+    machines: Sequence[Machine] = (machine(0), machine(1)),
+    least: float | None = None,
+    **options: Any,
+) -> tuple[Kinds, RunResult]:
+    """Run a script of allocations by job; return the closed observer."""
+    cluster, performance = Cluster(machines), PlainPerformance()
+    kinds = Kinds(jobs, cluster, performance.bandwidth, least)
+    policy = Scripted({time_s: places(where) for time_s, where in script.items()})
+    result = Engine(jobs, cluster, policy, performance, observers=(kinds,), **options).run()
+    kinds.close(result.end_ns)
+    return kinds, result
+
+
+def until(time_s: float) -> StopRule:
+    """Return the rule to stop at a time."""
+    return StopRule(time_ns=seconds_to_ns(time_s))
+
+
+def changes(kinds: Kinds, name: str) -> list[tuple[float, float]]:
+    """Return the times (s) and the values of a column where it changes."""
+    kept: list[tuple[float, float]] = []
+    column = (kinds.columns | kinds.inner)[name]
+    for time_ns, value in zip(kinds.times_ns.tolist(), column.tolist(), strict=True):
+        if not kept or kept[-1][1] != value:
+            kept.append((time_ns / NS_PER_S, value))
+    return kept
+
+
+def numbers(kinds: Kinds, result: RunResult) -> dict[str, Any]:
+    """Return what the summary says."""
+    made: dict[str, Any] = summarise_kinds(result, kinds)["kinds"]
+    return made
+
+
+@pytest.fixture
+def story() -> tuple[Kinds, RunResult]:
+    """Run the story."""
+    jobs = [
+        job("c", 0, 20, cpus=3, memory_bandwidth_bytes_per_s=80),
+        job("g", 1, 10, cpus=2, gpu_utilization=0.5),
+        job("h", 1, 10, at=5, cpus=3),
+        job("d", 0, 10, at=5, cpus=2),
+        job("e", 0, 1, at=20, cpus=1),
+    ]
+    jobs = [replace(each, user=user) for each, user in zip(jobs, "uvvuw", strict=True)]
+    c, g, h, d, e = range(5)
+    script = {
+        0: {c: on((0, 0, 3)), g: on((1, 1, 2))},
+        5: {d: on((1, 0, 2))},
+        16: {h: on((1, 1, 4))},
+        20: {e: on((0, 0, 1))},
+    }
+    return observed(jobs, script)
+
+
+def test_rows_of_the_story(story: tuple[Kinds, RunResult]) -> None:
+    """H asks for 1 GPU and 3 CPUs. M0 has 2 GPUs and 1 CPU left, m1 1 and 0 until g ends, then 2 and 2.
+
+    So 2 + 1, 2 + 2 and, when d has ended and m1 has 4 CPUs, 2 GPUs starve; none, once h runs.
+    """
+    kinds = story[0]
+    assert (kinds.times_ns // NS_PER_S).tolist() == [0, 5, 10, 15, 16, 20, 21, 26]
+    assert {name: column.tolist() for name, column in kinds.columns.items()} == {
+        "gpu_jobs_waiting": [0, 1, 1, 1, 0, 0, 0, 0],
+        "cpu_jobs_waiting": [0] * 8,
+        "cpus_of_gpu_jobs": [2, 2, 0, 0, 4, 4, 4, 0],
+        "cpus_of_cpu_jobs": [3, 5, 5, 3, 3, 1, 0, 0],
+        "capacity_cpus": [8] * 8,
+        "starved_gpus": [0, 3, 4, 2, 0, 0, 0, 0],
+        "gpus_used": [0.5, 0.5, 0, 0, 1, 1, 1, 0],
+        "bandwidth_bytes_per_s": [80, 80, 80, 80, 80, 0, 0, 0],
+        "capacity_bytes_per_s": [200] * 8,
+    }
+    assert changes(kinds, "crowded") == [(0, 1), (20, 0)]  # 80 of 100 bytes/s on m0
+    assert changes(kinds, "machines") == [(0, 2)]
+
+
+def test_shares_of_the_story(story: tuple[Kinds, RunResult]) -> None:
+    """All over the 20 s from the first to the last arrival; a GPU job waits from 5 to 16 s."""
+    said = numbers(*story)
+    assert said["gpu"]["waiting"] == 11 / 20
+    assert said["cpu"]["waiting"] == 0
+    assert said["gpu_active_queued"] == 5 / (4 * 11)  # g's GPU, to 10 s
+    assert said["starved"] == pytest.approx((3 * 5 + 4 * 5 + 2 * 1) / (4 * 11))
+    assert said["gpu_utilization_active"] == pytest.approx((0.5 * 10 + 1 * 4) / (10 + 4))
+    assert said["gpu_utilization_queued"] == 0.5  # g alone
+    assert said["cpus_of_gpu_jobs"] == (2 * 10 + 4 * 4) / (8 * 20)
+    assert said["cpus_of_cpu_jobs"] == (3 * 5 + 5 * 10 + 3 * 5) / (8 * 20)
+    assert said["bandwidth"] == pytest.approx(80 / 200)
+    assert said["over_threshold"] == 1 / 2  # m0, of two
+
+
+def test_jobs_of_the_story(story: tuple[Kinds, RunResult]) -> None:
+    """G held what it asked for, h one CPU more. H waited 11 s, all others not at all.
+
+    Users: v with g and h has p99 = 0.99 x 11 s, and is the only one with GPU jobs; u and w have 0.
+    """
+    said = numbers(*story)
+    counts = ("jobs", "finished", "at_once", "within_10s", "within_3min", "over_10min", "over_1h")
+    assert [said["gpu"][name] for name in counts] == [2, 2, 1 / 2, 1 / 2, 1, 0, 0]
+    assert [said["cpu"][name] for name in counts] == [3, 3, 1, 1, 1, 0, 0]
+    assert said["gpu"]["queueing_s"]["mean"] == 5.5
+    assert (said["more_cpus"], said["fewer_cpus"]) == (1 / 2, 0)
+    assert (said["aborted"], said["retunes_per_gpu_job"]) == (0, 0)
+    assert said["user_p99_gpu_s"] == pytest.approx(0.99 * 11)
+    assert said["user_p99_cpu_only_s"] == 0
+    columns = {name: column.tolist() for name, column in kind_columns(story[1], story[0]).items()}
+    assert columns == {"cpus": [3, 2, 3, 2, 1], "cpus_last": [3, 2, 4, 2, 1]}
+
+
+def test_gpus_used_are_those_of_the_account(story: tuple[Kinds, RunResult]) -> None:
+    """The integral is the engine's own: 10 s at one half and 10 s of a GPU."""
+    kinds, result = story
+    used = (kinds.columns["gpus_used"][:-1] * np.diff(kinds.times_ns)).sum()
+    assert used == result.compute_gpu_ns == 15 * NS_PER_S
+
+
+def test_limits_of_waiting() -> None:
+    """Waits of 0, 10, 11, 180, 181, 600, 601, 3600 and 3601 s: a limit itself is within it, not over.
+
+    At once 1, within 10 s 2, within 3 min 4, over 10 min 3, over 1 h 1 of 9.
+    """
+    waits = [0, 10, 11, 180, 181, 600, 601, 3600, 3601]
+    jobs = [CPU_JOB, *(job(f"g{wait}", 1, 1) for wait in waits)]
+    script: dict[float, dict[int, Any]] = {wait: {number: on((0, 1))} for number, wait in enumerate(waits, 1)}
+    script[0][0] = on((1, 0, 1))
+    said = numbers(*observed(jobs, script))
+    limits = ("at_once", "within_10s", "within_3min", "over_10min", "over_1h")
+    assert [said["gpu"][name] for name in limits] == [n / 9 for n in (1, 2, 4, 3, 1)]
+    assert [said["cpu"][name] for name in limits] == [1, 1, 1, 0, 0]
+
+
+def test_all_waiting_of_a_job_counts_and_only_stops_by_the_policy_abort() -> None:
+    """C waits from 0, 5 (stopped) and 15 s (m1 fails) to 2, 12 and 20 s: 2 + 7 + 5 s.
+
+    The policy stops g too, which aborts no CPU job.
+    """
+    jobs = [job("c", 0, 10, cpus=2), job("g", 1, 10, cpus=2)]
+    script = {
+        2: {0: on((1, 0, 2)), 1: on((0, 1, 2))},
+        5: {0: None, 1: None},
+        12: {0: on((1, 0, 1))},
+        20: {0: on((0, 0, 2)), 1: on((0, 1, 2))},
+    }
+    fail = CapacityEvent(seconds_to_ns(15), "fail", 1)
+    kinds, result = observed(jobs, script, capacity_events=[fail])
+    assert changes(kinds, "cpu_jobs_waiting")[:6] == [(0, 1), (2, 0), (5, 1), (12, 0), (15, 1), (20, 0)]
+    said = numbers(kinds, result)
+    assert said["aborted"] == 1
+    assert said["cpu"]["queueing_s"]["max"] == 14
+    assert said["cpu"]["within_10s"] == 0
+
+
+def test_cpus_held_last_are_those_of_the_last_allocation() -> None:
+    """G asks for 3 CPUs, gets 4, 2 on the way and 1 at last; h keeps its 2; i never starts; j asks for none.
+
+    Fewer: g, of g and h, which have finished and asked. Two retunes of g over g, h and j, which started: that
+    of the CPU job does not count, nor does the move of g.
+    """
+    jobs = [job("c", 0, 50, cpus=2), job("g", 1, 20, cpus=3), job("h", 1, 5, cpus=2)]
+    jobs += [job("i", 1, 5, cpus=1), job("j", 1, 5)]
+    script = {
+        0: {0: on((1, 0, 2)), 1: on((0, 1, 3)), 2: on((1, 1, 2)), 4: on((1, 1))},
+        5: {1: on((0, 1, 4)), 0: on((1, 0, 1))},
+        7: {1: on((1, 1, 2))},
+        9: {1: on((1, 1, 1))},
+    }
+    kinds, result = observed(jobs, script, stop=until(40))
+    assert kind_columns(result, kinds)["cpus"].tolist() == [2, 3, 2, 1, 0]
+    last = kind_columns(result, kinds)["cpus_last"]
+    assert last == pytest.approx([1, 1, 2, np.nan, 0], nan_ok=True)
+    said = numbers(kinds, result)
+    assert (said["more_cpus"], said["fewer_cpus"]) == (0, 1 / 2)
+    assert said["retunes_per_gpu_job"] == 2 / 3
+    assert (said["gpu"]["jobs"], said["gpu"]["finished"]) == (4, 3)
+
+
+def test_cpus_on_several_machines_are_one_jobs() -> None:
+    """3 + 1 CPUs are 4, of 4 that it asked for."""
+    jobs = [CPU_JOB, job("g", 2, 10, cpus=4)]
+    kinds, result = observed(jobs, {0: {0: on((0, 0, 1)), 1: on((0, 1, 3), (1, 1, 1))}})
+    assert changes(kinds, "cpus_of_gpu_jobs") == [(0, 4), (10, 0)]
+    assert numbers(kinds, result)["fewer_cpus"] == numbers(kinds, result)["more_cpus"] == 0
+
+
+# --- the run, its end, and what it lacks
+
+
+def test_where_no_gpu_job_ever_waits_nothing_is_said_of_queues() -> None:
+    """G starts at once: no share of a time that there is not; not 0, which would be said of many."""
+    jobs = [job("g", 1, 10, cpus=1), job("c", 0, 10, at=5, cpus=1)]
+    said = numbers(*observed(jobs, {0: {0: on((0, 1, 1))}, 5: {1: on((1, 0, 1))}}))
+    assert said["gpu_active_queued"] is said["starved"] is said["gpu_utilization_queued"] is None
+    assert said["gpu_utilization_active"] == 1
+    assert said["gpu"]["waiting"] == 0
+
+
+def test_without_gpu_jobs_or_a_span_of_arrivals_there_are_no_shares() -> None:
+    """A CPU job alone, which arrives at 3 s and has a user without GPU jobs: the span has no length."""
+    said = numbers(*observed([job("c", 0, 10, at=3, cpus=1)], {5: {0: on((0, 0, 1))}}))
+    nothing = {name for name, value in said.items() if value is None}
+    assert nothing == {
+        *("gpu_active_queued", "gpu_utilization_active", "gpu_utilization_queued", "starved"),
+        *("cpus_of_gpu_jobs", "cpus_of_cpu_jobs", "bandwidth", "over_threshold"),
+        *("more_cpus", "fewer_cpus", "user_p99_gpu_s", "retunes_per_gpu_job"),
+    }
+    assert {name for name, value in said["gpu"].items() if value is None} == {
+        *("at_once", "within_10s", "within_3min", "over_10min", "over_1h", "waiting"),
+    }
+    assert said["user_p99_cpu_only_s"] == 2
+
+
+def test_a_run_that_ends_early_ends_the_rows_then() -> None:
+    """At 12 s: c runs, g waits since 5 s, e would arrive at 20 s. Shares are over the 12 s that there are.
+
+    G waits 7 of 12 s; it has not finished, and nothing is said of how long it waited.
+    """
+    jobs = [job("c", 0, 30, cpus=4), job("g", 1, 10, at=5, cpus=1), job("e", 0, 1, at=20, cpus=1)]
+    kinds, result = observed(jobs, {0: {0: on((0, 0, 4))}}, stop=until(12))
+    assert (kinds.times_ns // NS_PER_S).tolist() == [0, 5, 12]
+    assert kinds.columns["gpu_jobs_waiting"].tolist() == [0, 1, 1]
+    said = numbers(kinds, result)
+    assert said["gpu"]["waiting"] == pytest.approx(7 / 12)
+    assert said["cpus_of_cpu_jobs"] == 1 / 2
+    assert said["starved"] == 1 / 2  # the GPUs of m0, whose CPUs c holds
+    assert (said["gpu"]["jobs"], said["gpu"]["finished"], said["gpu"]["at_once"]) == (1, 0, None)
+    assert said["gpu"]["queueing_s"]["mean"] is None
+
+
+def test_jobs_outside_the_window_do_not_count() -> None:
+    """The window has g (waits 0 s) and d (1 s), not h (4 s) and c (2 s)."""
+    jobs = [job("g", 1, 5, cpus=1), job("d", 0, 5, cpus=1)]
+    jobs += [job("h", 1, 1, at=0.5, cpus=1), job("c", 0, 1, at=0.5, cpus=1)]
+    script = {
+        0: {0: on((0, 1, 1))},
+        1: {1: on((0, 0, 1))},
+        2.5: {3: on((1, 0, 1))},
+        4.5: {2: on((1, 1, 1))},
+    }
+    said = numbers(*observed(jobs, script, stop=StopRule(jobs=(0, 2))))
+    assert (said["gpu"]["jobs"], said["gpu"]["queueing_s"]["max"]) == (1, 0)
+    assert (said["cpu"]["jobs"], said["cpu"]["queueing_s"]["max"]) == (1, 1)
+
+
+def test_users_have_percentiles_of_all_their_jobs() -> None:
+    """U (g and c) waits 0 and 4 s: p99 3.96 s; v (h) 6 s; w (d, e) 1 and 3 s: 2.98 s; x (f) 5 s.
+
+    Means: (3.96 + 6) / 2 of users with GPU jobs, (2.98 + 5) / 2 of those without. Y has not finished.
+    """
+    kinds_of = ((1, "u"), (0, "u"), (1, "v"), (0, "w"), (0, "w"), (0, "x"), (0, "y"))
+    waits = [0, 4, 6, 1, 3, 5, 100]
+    jobs = [replace(job(f"{i}", gpus, 1, cpus=1), user=user) for i, (gpus, user) in enumerate(kinds_of)]
+    script: dict[float, dict[int, Any]] = {
+        wait: {i: on((0, jobs[i].demand.gpus, 1))} for i, wait in enumerate(waits)
+    }
+    said = numbers(*observed(jobs, script, stop=until(50)))
+    assert said["user_p99_gpu_s"] == pytest.approx((0.99 * 4 + 6) / 2)
+    assert said["user_p99_cpu_only_s"] == pytest.approx((1 + 0.99 * 2 + 5) / 2)
+
+
+def test_delays_hold_cpus_and_use_no_gpus() -> None:
+    """A start costs 3 s, a move 2 s: g uses its GPU from 3 to 6 s, and for the other 9 s from 8 s on."""
+    jobs = [CPU_JOB, job("g", 1, 12, cpus=2)]
+    script = {0: {1: on((0, 1, 2))}, 6: {1: on((1, 1, 2))}, 18: {0: on((0, 0, 1))}}
+    kinds, result = observed(jobs, script, overheads=Overheads(start_s=3, migrate_s=2))
+    assert changes(kinds, "gpus_used") == [(0, 0), (3, 1), (6, 0), (8, 1), (17, 0)]
+    assert changes(kinds, "cpus_of_gpu_jobs") == [(0, 2), (17, 0)]
+    assert (kinds.columns["gpus_used"][:-1] * np.diff(kinds.times_ns)).sum() == result.compute_gpu_ns
+
+
+def test_a_stop_or_a_retune_in_a_delay() -> None:
+    """The start at 0 would end at 5 s, but g is stopped at 2 s; it resumes at 4 s, a retune at 5 s is free.
+
+    H starts at 0 and is retuned at 2 s, within its delay of 5 s, which goes on.
+    """
+    jobs = [CPU_JOB, job("g", 1, 10, cpus=2), job("h", 1, 10, cpus=2)]
+    script = {
+        0: {1: on((0, 1, 2)), 2: on((1, 1, 2))},
+        2: {1: None, 2: on((1, 1, 1))},
+        4: {1: on((0, 1, 2))},
+        5: {1: on((0, 1, 3))},
+        16: {0: on((0, 0, 1))},
+    }
+    kinds, _ = observed(jobs, script, overheads=Overheads(start_s=5))
+    assert changes(kinds, "gpus_used") == [(0, 0), (4, 1), (5, 2), (14, 1), (15, 0)]
+
+
+# --- machines
+
+
+def test_machines_that_fail_leave_and_join() -> None:
+    """M1 leaves from 2 s, is gone at 4, joins at 6 and fails at 8 s; c holds all CPUs of m0 and g waits.
+
+    G asks for 3 CPUs: m1, whose 2 CPUs are too few, starves while it takes new work: to 2, and from 6 to 8 s.
+    """
+    jobs = [job("c", 0, 20, cpus=4), job("g", 1, 5, cpus=3)]
+    events = [
+        CapacityEvent(seconds_to_ns(2), "leave", 1, seconds_to_ns(4)),
+        CapacityEvent(seconds_to_ns(6), "join", 1),
+        CapacityEvent(seconds_to_ns(8), "fail", 1),
+    ]
+    machines = (machine(0, gpus=1), machine(1, cpus=2, bandwidth=50))
+    script = {0: {0: on((0, 0, 4))}, 20: {1: on((0, 1, 3))}}
+    kinds, _ = observed(jobs, script, machines, capacity_events=events)
+    assert changes(kinds, "starved_gpus") == [(0, 3), (2, 1), (6, 3), (8, 1), (20, 0)]
+    assert changes(kinds, "capacity_cpus") == [(0, 6), (4, 4), (6, 6), (8, 4)]
+    assert changes(kinds, "capacity_bytes_per_s") == [(0, 150), (4, 100), (6, 150), (8, 100)]
+    assert changes(kinds, "machines") == [(0, 2), (4, 1), (6, 2), (8, 1)]
+    assert changes(kinds, "capacity_gpus") == [(0, 3), (4, 1), (6, 3), (8, 1)]
+
+
+def test_shares_are_of_the_machines_that_are_there() -> None:
+    """M1 is away from 4 to 8 s of 10: 2 CPUs of 8, of 4, of 8, and 60 bytes/s of 200, of 100, of 200.
+
+    20 of 8 x 6 + 4 x 4 CPU s; 600 of 1200 + 400 bytes.
+    """
+    jobs = [job("c", 0, 10, cpus=2, memory_bandwidth_bytes_per_s=60), job("d", 0, 1, at=10, cpus=1)]
+    events = [CapacityEvent(seconds_to_ns(4), "fail", 1), CapacityEvent(seconds_to_ns(8), "join", 1)]
+    script = {0: {0: on((0, 0, 2))}, 10: {1: on((0, 0, 1))}}
+    said = numbers(*observed(jobs, script, capacity_events=events))
+    assert said["cpus_of_cpu_jobs"] == 20 / 64
+    assert said["bandwidth"] == pytest.approx(600 / 1600)
+
+
+# --- memory bandwidth
+
+
+def test_bandwidth_follows_cpus_caps_and_places() -> None:
+    """C draws 80 bytes/s with its 4 CPUs: 40 with 2, 20 with a cap of one half, 80 with all; then on m1.
+
+    G draws 30 on each machine from 8 s on: 110 of 100 on m1.
+    """
+    jobs = [
+        job("c", 0, 10, cpus=4, memory_bandwidth_bytes_per_s=80),
+        job("g", 2, 4, memory_bandwidth_bytes_per_s=60),
+    ]
+    script = {
+        0: {0: on((0, 0, 2))},
+        2: {0: on((0, 0, 2), cap=0.5)},
+        4: {0: on((0, 0, 4))},
+        6: {0: on((1, 0, 4))},
+        8: {1: on((0, 1), (1, 1))},
+    }
+    kinds, _ = observed(jobs, script)
+    drawn = [(0, 40), (2, 20), (4, 80), (8, 140), (10, 60), (12, 0)]
+    assert changes(kinds, "bandwidth_bytes_per_s") == drawn
+    assert changes(kinds, "crowded") == [(0, 0), (4, 1), (10, 0)]
+
+
+def test_three_quarters_of_the_bandwidth_are_not_over_the_threshold() -> None:
+    """75 of 100 bytes/s by a cap of 0.75 are not, 76 are; where the bandwidth is unknown no machine is."""
+    drawing = {"cpus": 1, "memory_bandwidth_bytes_per_s": 100}
+    jobs = [job("c", 0, 10, **drawing), job("d", 0, 10, **drawing), job("e", 0, 1, at=10, cpus=1)]
+    script = {
+        0: {0: on((0, 0, 1), cap=0.75), 1: on((1, 0, 1))},
+        5: {0: on((0, 0, 1), cap=0.76)},
+        10: {2: on((0, 0, 1))},
+    }
+    kinds, result = observed(jobs, script, (machine(0), machine(1, bandwidth=0)))
+    assert changes(kinds, "crowded") == [(0, 0), (5, 1), (10, 0)]
+    assert numbers(kinds, result)["over_threshold"] == 1 / 2  # of one machine's time
+    kinds, result = observed(jobs, script, (machine(0, bandwidth=0), machine(1, bandwidth=0)))
+    assert numbers(kinds, result)["over_threshold"] is numbers(kinds, result)["bandwidth"] is None
+
+
+def test_performance_is_asked_about_one_job_at_a_time() -> None:
+    """A job of m0 and m2, which are in two racks, as if no other were there."""
+    machines = [machine(0), machine(1), replace(machine(2), rack=1)]
+    alone = Alone(Cluster(machines), [job("a"), job("b", cpus=7)])
+    alone.job, alone.held = 1, on((0, 1), (2, 1))
+    assert (alone.spec(1).demand.cpus, alone.allocation(1)) == (7, on((0, 1), (2, 1)))
+    asked = (alone.jobs_on(0), alone.crossing_machine(0), alone.crossing_rack(1), alone.members("g"))
+    assert asked == ((1,),) * 4
+    alone.held = on((0, 1))
+    assert (alone.crossing_machine(0), alone.crossing_rack(0), alone.ready_ns(1)) == ((), (), 0)
+
+
+# --- what is idle
+
+
+def test_the_gpus_of_a_group_are_taken_once() -> None:
+    """G and h share a GPU of m0 and take turns: 4 s for 2 of each, 1 s for the rest of h; k asks for 9 CPUs.
+
+    M0 has an idle GPU, and 2 when the group is gone; m1 has 2.
+    """
+    group = Group("shared", ((0, 1),))
+    jobs = [CPU_JOB, job("g", 1, 2, cpus=1), job("h", 1, 3, cpus=1), job("k", 1, 1, cpus=9)]
+    machines = (machine(0), machine(1), machine(2, gpus=1, cpus=9, present=False))
+    script = {0: {1: on((0, 1, 1), group=group), 2: on((0, 1, 1), group=group)}, 8: {3: on((2, 1, 9))}}
+    join = CapacityEvent(seconds_to_ns(8), "join", 2)
+    kinds, _ = observed(jobs, script, machines, capacity_events=[join], stop=until(8.5))
+    assert changes(kinds, "starved_gpus") == [(0, 3), (5, 4), (8, 0)]
+
+
+def test_a_policy_that_decides_itself_says_how_many_cpus_are_enough() -> None:
+    """G asks for 3 CPUs a GPU; m0 has 1 left, m1 none: both starve, but with 1 a GPU only m1."""
+    jobs = [job("c", 0, 10, cpus=3), job("d", 0, 10, cpus=4), job("g", 1, 1, cpus=3)]
+    script = {0: {0: on((0, 0, 3)), 1: on((1, 0, 4))}}
+    assert observed(jobs, script, stop=until(5))[0].columns["starved_gpus"].tolist() == [4, 4]
+    kinds, _ = observed(jobs, script, least=1, stop=until(5))
+    assert kinds.columns["starved_gpus"].tolist() == [2, 2]
+
+
+def test_kinds_are_seen_where_a_job_asks_for_no_gpus() -> None:
+    """One of several is enough."""
+    assert has_cpu_jobs([job("g"), CPU_JOB])
+    assert not has_cpu_jobs([job("g")])
