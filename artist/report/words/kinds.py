@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.report.words.verdicts import MOST_CLAUSES, at_scenarios
-from artist.report.words.wording import duration, per_cent
+from artist.report.words.wording import duration, few, per_cent
 from artist.results.compare import Comparison, Replicates
 from artist.results.measures import is_level
 from artist.results.names import listed
@@ -80,10 +80,13 @@ def _together(cases: Sequence[_Case], say: Callable[[_Case], str], path: Sequenc
 
 
 def _starved(case: _Case) -> str:
+    """Return how many GPUs starve while GPU jobs wait, and under which policies none ever waits."""
     starved = case.of("starved")
     if starved and not any(starved.values()):
         return f"no GPU starves under {listed(list(starved))}"
-    return _shares(starved, "of the GPUs starve while GPU jobs wait")
+    text = _shares(starved, "of the GPUs starve while GPU jobs wait")
+    never = [name for name, kinds in case.said.items() if all(each["starved"] is None for each in kinds)]
+    return f"{text}; no GPU job waits under {listed(few(never))}" if text and never else text
 
 
 def _waiting(case: _Case) -> str:

@@ -326,6 +326,16 @@ def test_no_gpu_starves(kinds_run: Make) -> None:
     assert said(runs)["Starved GPUs"].startswith("No GPU starves under coda and fifo. ")
 
 
+def test_policies_under_which_no_gpu_job_waits_are_named(kinds_run: Make) -> None:
+    """There is no time over which the GPUs that starve could be counted; nothing is said if that is all."""
+    coda = kinds_run("coda", kinds=told(0.0, starved=None))
+    fifo = kinds_run("fifo", kinds=told(0.4, starved=0.2))
+    assert said([coda, fifo])["Starved GPUs"].startswith(
+        "20 % of the GPUs starve while GPU jobs wait under fifo; no GPU job waits under coda. Starved GPUs"
+    )
+    assert "Starved GPUs" not in said([coda])
+
+
 def test_of_many_scenarios_those_that_differ_most_are_told(kinds_run: Make) -> None:
     """Five clusters, shares apart by 1 to 5 %: the first is left out."""
     runs = [
