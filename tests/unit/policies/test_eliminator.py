@@ -138,11 +138,13 @@ def test_caps_are_rounded_down():
     assert sum(isinstance(event, Change) for event in log) == 1  # the cap, at 0 s
 
 
-def test_caps_that_come_out_even_stay_even():
-    """57 of 100 are left beside 18: 0.57 x 1000 is 569.99... in binary, and the cap 0.57."""
-    jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=18), cpu_job("a", 100)]
-    policy, _ = throttled(Capping(), jobs, {0: placing(GPU, EIGHT), 1: look})
-    assert policy.held[1] == {1: (0.57, 8)}
+def test_a_cap_reckoned_anew_is_the_same():
+    """72 of 17 + 143 are left: 0.45. Of draws x 0.45 / 0.45, 160.00000000000003, it is, too, when h starts."""
+    jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=3), cpu_job("a", 17), cpu_job("b", 143)]
+    script = {0: placing(GPU, EIGHT, EIGHT), 3: lambda view, plan: plan.place(3, GPU)}
+    policy, log = throttled(Capping(), [*jobs, job("h", 1, 1, at=3)], script)
+    assert policy.held[3] == policy.held[4] == {1: (0.45, 8), 2: (0.45, 8)}
+    assert sum(isinstance(event, Change) for event in log) == 2  # both, at 0 s
 
 
 def test_a_gpu_job_that_moves_beside_a_job_that_draws_is_seen_at_once():
