@@ -139,7 +139,7 @@ def test_caps_are_rounded_down():
 
 
 def test_a_cap_reckoned_anew_is_the_same():
-    """72 of 17 + 143 are left: 0.45. Of draws x 0.45 / 0.45, 160.00000000000003, it is, too, when h starts."""
+    """72 of 17 + 143 are left: 0.45; and again when h starts, of draws x 0.45 / 0.45, 160.00000000000003."""
     jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=3), cpu_job("a", 17), cpu_job("b", 143)]
     script = {0: placing(GPU, EIGHT, EIGHT), 3: lambda view, plan: plan.place(3, GPU)}
     policy, log = throttled(Capping(), [*jobs, job("h", 1, 1, at=3)], script)
