@@ -112,11 +112,12 @@ def test_nothing_is_capped_without_gpu_jobs():
     assert policy.held[22] == {0: (1.0, 8), 1: (1.0, 4)}
 
 
-def test_a_gpu_job_that_leaves_in_the_same_plan_does_not_count():
-    """At 1 s the policy stops g, and 80 + 40 may be drawn from then on: caps are lifted in that plan."""
+@pytest.mark.parametrize("leave", [lambda v, p: p.stop(0), lambda v, p: p.place(0, on((1, 1)))])
+def test_a_gpu_job_that_leaves_in_the_same_plan_does_not_count(leave):
+    """At 1 s g stops, or moves, and 80 + 40 may be drawn from then on: caps are lifted in that plan."""
     jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=15), cpu_job("a", 80), cpu_job("b", 40, 4)]
-    script = {0: placing(GPU, EIGHT, FOUR), 1: lambda view, plan: plan.stop(0), 2: placing(GPU)}
-    policy, _ = throttled(Capping(), jobs, script)
+    script = {0: placing(GPU, EIGHT, FOUR), 1: leave, 2: placing(GPU)}
+    policy, _ = throttled(Capping(), jobs, script, M0_M1)
     assert policy.held[1] == {1: (1.0, 8), 2: (1.0, 4)}
     assert policy.held[2] == {1: (0.5, 8), 2: (0.5, 4)}
 
@@ -207,6 +208,13 @@ def test_cores_are_halved_until_the_total_is_below():
     assert (policy.drawn[0], policy.drawn[1], policy.drawn[6]) == ([135], [75], [35])
     assert policy.held[0] == policy.held[1] == {1: (1.0, 2), 2: (1.0, 4), 3: (1.0, 8)}
     assert policy.held[21][1] == (1.0, 2)
+
+
+def test_no_cores_are_halved_without_gpu_jobs():
+    """120 of 100 are drawn, and no job minds."""
+    jobs = [cpu_job("a", 80), cpu_job("b", 40, 4)]
+    policy, _ = throttled(Halving(), jobs, {0: placing(EIGHT, FOUR), 1: look})
+    assert policy.held[1] == {0: (1.0, 8), 1: (1.0, 4)}
 
 
 def test_the_last_core_stays():
