@@ -14,6 +14,7 @@ from artist.core.job import Demand, JobSpec
 from artist.core.plan import Plan
 from artist.core.view import ClusterView
 from artist.engine.engine import Engine
+from artist.performance.api import Changed
 from artist.performance.bandwidth import slice_on
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
@@ -88,7 +89,7 @@ class Restless:
 
 
 class Watch:
-    """Recounts what is drawn on each machine after each instant, and has a test look at it."""
+    """Recounts prices and what is drawn after each instant, and has a test look at what each machine has."""
 
     def __init__(self, look) -> None:
         self._look = look
@@ -98,6 +99,10 @@ class Watch:
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
         self.log.extend(events)
         engine = self.engine
+        held = {job: a for job, a in enumerate(engine.jobs.held) if a is not None}
+        anew = [Changed(job, None, allocation) for job, allocation in held.items()]
+        prices = engine._performance.reprice(anew, engine.running)
+        assert prices == {job: engine.jobs.parts[job] for job in held}  # no neighbour was forgotten
         for machine in range(len(CLUSTER)):
             drawn = engine._performance.bandwidth(machine, engine.running)
             gpu_jobs, cpu_jobs = {}, {}
