@@ -23,21 +23,12 @@ cores, for ten programs or so, which makes times half as long again (loading tak
 The longest decisions are those that Python searches for garbage in.
 """
 
-import argparse
-import json
-import resource
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import count
-from pathlib import Path
-from time import process_time
-from typing import Any
 from unittest import mock
 
-import numpy as np
-from benchmark_synergy import Timed
+from scaled_runs import Benchmark, Row, benchmark, timed
 from testbed import composed
 
 from artist.policies.parts.knapsack import Group, multiple_choice
@@ -48,11 +39,6 @@ SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
 POLICIES = ("lyra_fifo", "lyra")
 TRAINING, INFERENCE, SERVER_GPUS = 443, 520, 8
 SOLVER = "artist.policies.parts.scaling.multiple_choice"  # where it is called
-COLUMNS = (
-    "jobs", "load_s", "run_s", "peak_mib", "decisions", "median_ms", "p99_ms", "p99.9_ms", "longest_ms",
-    "knapsacks", "resizes",
-)  # fmt: skip
-Row = dict[str, float]
 
 
 def overrides(policy: str, scale: float, jobs: int | None) -> list[str]:
@@ -81,77 +67,18 @@ def counting(solved: Iterator[int]) -> Callable[[int, Sequence[Group]], list[int
 def measured(policy: str, scale: float, jobs: int | None) -> Row:
     """Run in this process and return the figures."""
     simulation = composed(overrides(policy, scale, jobs))
-    timed = Timed(simulation.policy)
-    simulation = replace(simulation, policy=timed)
     specs, cluster = simulation.jobs, simulation.cluster
     observers = Recorder(specs, cluster), Pools(specs, cluster, simulation.signals)
     solved = count()
-    loaded_s = process_time()
     with mock.patch(SOLVER, counting(solved)):
-        result = simulation.run(observers)
-    ran_s = process_time()
-    ms = np.array([each for each, _ in timed.decisions])
-    spread = [float(each) for each in (*np.percentile(ms, [50, 99, 99.9]), ms.max())]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    counts = (len(ms), *spread, next(solved), int(result.columns["resizes"].sum()))
-    return dict(zip(COLUMNS, (len(specs), loaded_s, ran_s - loaded_s, peak, *counts), strict=True))
-
-
-def in_a_process(policy: str, scale: float, jobs: int | None) -> Row:
-    """Run in a process of its own and return the figures."""
-    command = [sys.executable, __file__, "--scales", str(scale), "--policies", policy, "--one"]
-    command += [] if jobs is None else ["--jobs", str(jobs)]
-    shown = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    row: Row = json.loads(shown.stdout)
-    return row
-
-
-def draw(rows: dict[str, dict[float, Row]], path: Path) -> None:
-    """Draw how runs and decisions grow, a panel each."""
-    import matplotlib.pyplot as plt
-
-    figure, (runs, decisions) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
-    for policy, by_scale in rows.items():
-        gpus = [scale * TRAINING * SERVER_GPUS for scale in by_scale]
-        each: list[Any] = list(by_scale.values())
-        (line,) = runs.loglog(gpus, [row["run_s"] for row in each], marker="o", label=policy)
-        for name, dash in (("median_ms", ":"), ("p99_ms", "--"), ("longest_ms", "-")):
-            label = f"{policy}, {name.removesuffix('_ms')}"
-            values = [row[name] for row in each]
-            decisions.loglog(gpus, values, dash, marker="o", color=line.get_color(), label=label)
-    runs.set_ylabel("run (s of processor time)")
-    decisions.set_ylabel("decision (ms of processor time)")
-    for axes in (runs, decisions):
-        axes.set_xlabel("training GPUs")
-        axes.grid(visible=True, which="both", alpha=0.2)
-        axes.legend(fontsize=7)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+        result, row = timed(simulation, observers)
+    return {**row, "knapsacks": next(solved), "resizes": int(result.columns["resizes"].sum())}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table, and draw the plot."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--scales", nargs="*", type=float, default=SCALES)
-    parser.add_argument("--policies", nargs="*", default=POLICIES)
-    parser.add_argument("--jobs", type=int, help="instead of as many as the scale says")
-    parser.add_argument("--plot", type=Path, help="file to draw to, such as lyra.svg")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args(argv)
-    if arguments.one:
-        print(json.dumps(measured(arguments.policies[0], arguments.scales[0], arguments.jobs)))
-        return 0
-    print(f"| policy | scale | {' | '.join(COLUMNS)} |")
-    print(f"|---|--:|{'--:|' * len(COLUMNS)}")
-    rows: dict[str, dict[float, Row]] = {}
-    for policy in arguments.policies:
-        for scale in arguments.scales:
-            row = rows.setdefault(policy, {})[scale] = in_a_process(policy, scale, arguments.jobs)
-            cells = [f"{value:.2f}" if isinstance(value, float) else str(value) for value in row.values()]
-            print(f"| {policy} | {scale:g} | {' | '.join(cells)} |", flush=True)
-    if arguments.plot:
-        draw(rows, arguments.plot)
-    return 0
+    gpus = TRAINING * SERVER_GPUS
+    return benchmark(Benchmark(__file__, __doc__, measured, SCALES, POLICIES, gpus, "training GPUs"), argv)
 
 
 if __name__ == "__main__":

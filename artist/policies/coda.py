@@ -39,7 +39,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.parts.arrays import Arrays
 from artist.policies.parts.borrowed import CpuArray, CpuHeld
-from artist.policies.parts.core_allocator import AnyAllocator, GpuJob, allocator_of
+from artist.policies.parts.core_allocator import AnyAllocator, GpuJob, Requested, allocator_of
 from artist.policies.parts.eliminator import AnyEliminator, eliminator_of
 from artist.policies.parts.gpu_array import GpuArray
 from artist.policies.parts.gpu_places import GpuPlaces
@@ -70,6 +70,7 @@ class Coda:
 
     def __post_init__(self) -> None:
         self._allocator = allocator_of(self.allocator)
+        self.least_cpus_per_gpu = None if isinstance(self._allocator, Requested) else 1
         self._eliminator = eliminator_of(self.eliminator)
         self._holds_gpus = Holdings(lambda gpus, cpus: (gpus,))
         self._holds_cpus = Holdings(lambda gpus, cpus: (cpus,))
@@ -226,6 +227,7 @@ class Coda:
 
     def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start CPU-only jobs by what their users hold, in their array, or as borrowers."""
+        self._cpus.stop_borrowing()
         if self._aborted:
             for job, held in sorted(self._aborted.items(), reverse=True):
                 self._cpu_queue.push_front(job, held.user, held.demand)

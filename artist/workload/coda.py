@@ -26,7 +26,7 @@ from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.draws import at_rates, dealt, even, picked
 from artist.workload.files import read_text
-from artist.workload.kinds import draw
+from artist.workload.kinds import first_share
 from artist.workload.table import check
 
 _ON_ONE_MACHINE = 4  # GPUs of a job that still asks for one machine, and for each of several
@@ -235,7 +235,7 @@ def draw_cpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFram
         inside = np.flatnonzero(tenant == name)
         at = _spread(np.zeros(len(inside)), (cpus * run_time_s)[inside], chosen, random)
         submit_s[inside] = _arrivals_s(rates, chosen, at)
-    hungry = draw("hungry", chosen.seed, chosen.hungry, n_jobs)
+    hungry = first_share(child_generator(chosen.seed, "coda.hungry").permutation(n_jobs), chosen.hungry)
     as_hungry_s = np.round(run_time_s * cpus / known.hungry_cpus, 3)
     return pd.DataFrame(
         {

@@ -21,6 +21,7 @@ from artist.performance.couplings.packed import Packed
 from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
 from artist.policies.dally import Dally
+from artist.policies.drf import Drf
 from artist.policies.gandiva import Gandiva
 from artist.policies.lyra import Lyra
 from artist.policies.muri import Muri
@@ -56,6 +57,7 @@ ORDERED = {
     "strict": {"order": "fifo", "preemptive": False, "backfill": False},
     "overtaking": {"order": "sjf", "preemptive": False, "backfill": True},
     "in_order": {"order": "srsf", "preemptive": True, "backfill": False, "interval_s": 2},
+    "by_kind": {"order": "fifo", "preemptive": False, "queues": "kinds", "fill": "as_asked"},
     "on_a_clock": {
         "order": "las2d",
         "preemptive": True,
@@ -80,6 +82,17 @@ class TestOrdered(PolicyConformance):
         """The suite's workload gives reason to stop jobs: some are, and without preemption none."""
         result, _ = self._all_finish(generated_jobs(0), tiny_cluster(3, 4, per_rack=2))
         assert (result.columns["preemptions"].sum() > 3) == ORDERED[self.kind]["preemptive"]
+
+
+class TestDrf(PolicyConformance):
+    """By GPUs and by dominant share, on CPUs as asked."""
+
+    @pytest.fixture(autouse=True, params=["gpu", "dominant"])
+    def _resource(self, request: pytest.FixtureRequest) -> None:
+        self.resource: str = request.param
+
+    def make_policy(self) -> Policy:
+        return Drf(resource=self.resource)
 
 
 TIRESIAS = {

@@ -72,8 +72,8 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, trace, three sweeps, price, calibration, own policy, parts, mechanism, Lyra, tests, effects."""
-    assert len(EXAMPLES) == 13
+    """A run, trace, three sweeps, price, calibration, policy, parts, mechanism, Lyra, CODA, test, effects."""
+    assert len(EXAMPLES) == 14
     names = [
         "fewest.py",
         "policy/fewest.yaml",
@@ -83,6 +83,8 @@ def test_the_page_has_examples() -> None:
         "policy/last_first.yaml",
         "careful.py",
         "policy/careful.yaml",
+        "once.py",
+        "policy/once.yaml",
         "test_fewest.py",
         "waiting.py",
     ]
@@ -123,6 +125,13 @@ def test_the_parts_of_lyra_on_the_page_matter(done: Callable[[str], Done]) -> No
     found = {policy: summary for (policy, _), summary in summaries(done, "policy=careful,lyra").items()}
     assert found["careful"]["reclaims"]["preempting"]
     assert found["careful"]["jct_s"] != found["lyra"]["jct_s"]
+
+
+def test_the_allocator_on_the_page_matters(done: Callable[[str], Done]) -> None:
+    """It tunes the first jobs of a model only: fewer retunes than CODA has, more than with CPUs as asked."""
+    found = {policy: summary["kinds"] for (policy, _), summary in summaries(done, "policy=once,").items()}
+    retunes = {policy: kinds["retunes_per_gpu_job"] for policy, kinds in found.items()}
+    assert retunes["coda_no_tuning"] == 0 < retunes["once"] < retunes["coda"]
 
 
 def test_the_mechanism_on_the_page_serves_all_jobs() -> None:

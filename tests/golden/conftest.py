@@ -34,6 +34,10 @@ SETTING = (
 PACE = dict.fromkeys(
     ("dally_manual_keep", "dally_manual_nearer"), ("policy.machine_timer_h=1", "policy.rack_timer_h=2")
 )
+# Sub-arrays by what was seen two hours ago, not yesterday.
+PACE |= dict.fromkeys(
+    ("coda", "coda_no_tuning", "coda_no_eliminator", "coda_halving"), ("policy.review_s=7200",)
+)
 
 SENSITIVE = ("performance.sensitivity=synergy",)  # for presets that divide CPUs and memory
 
@@ -49,7 +53,16 @@ LYRA = (  # pools and a series to lend by; jobs of all kinds: fungible, elastic,
     "overheads.on_stop=lose_all",
 )
 
-OWN = {"synergy": SENSITIVE, "lyra": LYRA}
+CODA = (  # GPU jobs that need CPUs, by user, and CPU-only jobs, some of which draw much memory bandwidth
+    "topology=pcie_10g",
+    "cluster.machines=6",
+    f"workload.path={HERE / 'coda.csv'}",
+    "performance.sensitivity=coda",
+    "performance.measured_with=request",
+    "overheads.cpu_on_stop=lose_all",
+)
+
+OWN = {"synergy": SENSITIVE, "lyra": LYRA, "coda": CODA}
 
 Run = Callable[..., Path]
 

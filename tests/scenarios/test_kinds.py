@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artist.core.cluster import CapacityEvent, Cluster, Group, Machine
+from artist.core.cluster import Allocation, CapacityEvent, Cluster, Group, Machine
 from artist.core.job import JobSpec
 from artist.core.plan import PlanBuilder
 from artist.core.result import RunResult
@@ -57,10 +57,11 @@ def observed(
     script: Mapping[float, Mapping[int, Any]],
     machines: Sequence[Machine] = (machine(0), machine(1)),
     least: float | None = None,
+    slow: Callable[[JobSpec, Allocation], float] = lambda spec, allocation: 1.0,
     **options: Any,
 ) -> tuple[Kinds, RunResult]:
     """Run a script of allocations by job; return the closed observer."""
-    cluster, performance = Cluster(machines), PlainPerformance()
+    cluster, performance = Cluster(machines), PlainPerformance(slow)
     kinds = Kinds(jobs, cluster, performance.bandwidth, least)
     policy = Scripted({time_s: places(where) for time_s, where in script.items()})
     result = Engine(jobs, cluster, policy, performance, observers=(kinds,), **options).run()
@@ -173,17 +174,17 @@ def test_gpus_used_are_those_of_the_account(story: tuple[Kinds, RunResult]) -> N
 
 
 def test_limits_of_waiting() -> None:
-    """Waits of 0, 10, 11, 180, 181, 600, 601, 3600 and 3601 s: a limit itself is within it, not over.
+    """Waits of 0, 1, 10, 11, 180, 181, 600, 601, 3600 and 3601 s: a limit itself is within it, not over.
 
-    At once 1, within 10 s 2, within 3 min 4, over 10 min 3, over 1 h 1 of 9.
+    At once 1, within 10 s 3, within 3 min 5, over 10 min 3, over 1 h 1 of 10.
     """
-    waits = [0, 10, 11, 180, 181, 600, 601, 3600, 3601]
+    waits = [0, 1, 10, 11, 180, 181, 600, 601, 3600, 3601]
     jobs = [CPU_JOB, *(job(f"g{wait}", 1, 1) for wait in waits)]
     script: dict[float, dict[int, Any]] = {wait: {number: on((0, 1))} for number, wait in enumerate(waits, 1)}
     script[0][0] = on((1, 0, 1))
     said = numbers(*observed(jobs, script))
     limits = ("at_once", "within_10s", "within_3min", "over_10min", "over_1h")
-    assert [said["gpu"][name] for name in limits] == [n / 9 for n in (1, 2, 4, 3, 1)]
+    assert [said["gpu"][name] for name in limits] == [n / 10 for n in (1, 3, 5, 3, 1)]
     assert [said["cpu"][name] for name in limits] == [1, 1, 1, 0, 0]
 
 
@@ -285,18 +286,28 @@ def test_a_run_that_ends_early_ends_the_rows_then() -> None:
 
 
 def test_jobs_outside_the_window_do_not_count() -> None:
-    """The window has g (waits 0 s) and d (1 s), not h (4 s) and c (2 s)."""
-    jobs = [job("g", 1, 5, cpus=1), job("d", 0, 5, cpus=1)]
+    """The window has g (waits 1 s) and d (2 s), both Ann's, not b before, nor h (4 s) and c (2 s) after.
+
+    B and h have more CPUs than they asked for. Ann's 99th percentile is 1.99 s; Cy has c alone.
+    """
+    jobs = [job("b", 1, 5, cpus=1), job("g", 1, 5, cpus=1), job("d", 0, 5, cpus=1)]
     jobs += [job("h", 1, 1, at=0.5, cpus=1), job("c", 0, 1, at=0.5, cpus=1)]
+    jobs = [
+        replace(each, user=user) for each, user in zip(jobs, ("bob", "ann", "ann", "bob", "cy"), strict=True)
+    ]
     script = {
-        0: {0: on((0, 1, 1))},
-        1: {1: on((0, 0, 1))},
-        2.5: {3: on((1, 0, 1))},
-        4.5: {2: on((1, 1, 1))},
+        0: {0: on((0, 1, 2))},
+        1: {1: on((0, 1, 1))},
+        2: {2: on((0, 0, 1))},
+        2.5: {4: on((1, 0, 1))},
+        4.5: {3: on((1, 1, 2))},
     }
-    said = numbers(*observed(jobs, script, stop=StopRule(jobs=(0, 2))))
-    assert (said["gpu"]["jobs"], said["gpu"]["queueing_s"]["max"]) == (1, 0)
-    assert (said["cpu"]["jobs"], said["cpu"]["queueing_s"]["max"]) == (1, 1)
+    said = numbers(*observed(jobs, script, stop=StopRule(jobs=(1, 3))))
+    assert (said["gpu"]["jobs"], said["gpu"]["queueing_s"]["max"]) == (1, 1)
+    assert (said["cpu"]["jobs"], said["cpu"]["queueing_s"]["max"]) == (1, 2)
+    assert said["user_p99_gpu_s"] == pytest.approx(1.99)
+    assert said["user_p99_cpu_only_s"] is None
+    assert said["more_cpus"] == 0
 
 
 def test_users_have_percentiles_of_all_their_jobs() -> None:
@@ -325,6 +336,34 @@ def test_delays_hold_cpus_and_use_no_gpus() -> None:
     assert (kinds.columns["gpus_used"][:-1] * np.diff(kinds.times_ns)).sum() == result.compute_gpu_ns
 
 
+def test_gpus_are_used_while_a_job_computes() -> None:
+    """An iteration of 1 s takes 4 s, of which 3 are communication: 1/4 of 2 GPUs."""
+    jobs = [CPU_JOB, job("g", 2, 3)]
+    script = {0: {1: on((0, 2))}, 12: {0: on((0, 0, 1))}}
+    kinds, result = observed(jobs, script, slow=lambda spec, allocation: 4.0)
+    assert changes(kinds, "gpus_used") == [(0, 0.5), (12, 0)]
+    assert result.compute_gpu_ns == 6 * NS_PER_S
+
+
+def test_the_longest_of_several_delays_counts() -> None:
+    """A start takes 5 s, a move 2 s. G moves at 1 s: still to 5 s. H moves at 4 s: to 6 s.
+
+    Both move at 8 s: from 10 s on for what is left of 10 s, 7 and 8.
+    """
+    jobs = [CPU_JOB, job("g", 1, 10), job("h", 1, 10)]
+    script = {
+        0: {1: on((0, 1)), 2: on((0, 1))},
+        1: {1: on((1, 1))},
+        4: {2: on((1, 1))},
+        8: {1: on((0, 1)), 2: on((0, 1))},
+        20: {0: on((0, 0, 1))},
+    }
+    kinds, result = observed(jobs, script, overheads=Overheads(start_s=5, migrate_s=2))
+    used = [(0, 0), (5, 1), (6, 2), (8, 0), (10, 2), (17, 1), (18, 0)]
+    assert changes(kinds, "gpus_used") == used
+    assert (kinds.columns["gpus_used"][:-1] * np.diff(kinds.times_ns)).sum() == result.compute_gpu_ns
+
+
 def test_a_stop_or_a_retune_in_a_delay() -> None:
     """The start at 0 would end at 5 s, but g is stopped at 2 s; it resumes at 4 s, a retune at 5 s is free.
 
@@ -349,10 +388,13 @@ def test_machines_that_fail_leave_and_join() -> None:
     """M1 leaves from 2 s, is gone at 4, joins at 6 and fails at 8 s; c holds all CPUs of m0 and g waits.
 
     G asks for 3 CPUs: m1, whose 2 CPUs are too few, starves while it takes new work: to 2, and from 6 to 8 s.
+    At 3 s m0 joins, which is there, and at 5 s m1 fails, which is not: nothing changes.
     """
     jobs = [job("c", 0, 20, cpus=4), job("g", 1, 5, cpus=3)]
     events = [
         CapacityEvent(seconds_to_ns(2), "leave", 1, seconds_to_ns(4)),
+        CapacityEvent(seconds_to_ns(3), "join", 0),
+        CapacityEvent(seconds_to_ns(5), "fail", 1),
         CapacityEvent(seconds_to_ns(6), "join", 1),
         CapacityEvent(seconds_to_ns(8), "fail", 1),
     ]
@@ -418,6 +460,14 @@ def test_three_quarters_of_the_bandwidth_are_not_over_the_threshold() -> None:
     assert numbers(kinds, result)["over_threshold"] == 1 / 2  # of one machine's time
     kinds, result = observed(jobs, script, (machine(0, bandwidth=0), machine(1, bandwidth=0)))
     assert numbers(kinds, result)["over_threshold"] is numbers(kinds, result)["bandwidth"] is None
+
+
+def test_bytes_that_rounding_adds_do_not_pass_the_threshold() -> None:
+    """One of 150 000 000 001 bytes/s, of 200 000 000 000: such a job was to be held at 150; 151 are over."""
+    for drawn, over in ((150_000_000_001, 0), (151_000_000_000, 1)):
+        jobs = [job("c", 0, 10, cpus=1, memory_bandwidth_bytes_per_s=drawn)]
+        kinds, _ = observed(jobs, {0: {0: on((0, 0, 1))}}, (machine(0, bandwidth=200_000_000_000),))
+        assert changes(kinds, "crowded")[0] == (0, over)
 
 
 def test_performance_is_asked_about_one_job_at_a_time() -> None:

@@ -58,9 +58,7 @@ class _Load(NamedTuple):
             return False
         own = next((each for each in self.holders if each[0] == job), None)
         return own is not None and any(
-            (own[2] or greedy) and (own[1] > 1 or gpus > 1)
-            for other, gpus, greedy in self.holders
-            if other != job
+            (own[2] or greedy) and (own[1] > 1 or gpus > 1) for _, gpus, greedy in self.holders
         )
 
 
@@ -97,10 +95,30 @@ class Machines:
                         left.setdefault(s.machine, []).append((job, spec, before))
         jobs: dict[int, None] = {}
         for machine, were in left.items():
-            there = self._there(machine, running)
-            if there and self._short(machine, [*there, *were], running):
-                jobs.update((job, None) for job, _, _ in there)
+            if self._may_be_short(machine, were, running):
+                there = self._there(machine, running)
+                load = self._load(machine, [*there, *were], running)  # those that changed count twice
+                if load.used > NOTICED * _SLACK or load.may_crowd:
+                    jobs.update((job, None) for job, _, _ in there)
         return jobs
+
+    def _may_be_short(self, machine: int, were: Sequence[_Tenant], running: Running) -> bool:
+        """Return False where what jobs ask for tells that nothing is short: quick, and most often so."""
+        specs = [running.spec(job) for job in running.jobs_on(machine)]
+        specs += [spec for _, spec, _ in were]
+        draws, holders, greedy = 0, 0, False
+        for spec in specs:
+            demand = spec.demand
+            if demand.memory_bandwidth_bytes_per_s or demand.fungible:
+                return True
+            if demand.gpus:
+                holders += 1
+                if spec.model:
+                    model = self._models[spec.model]
+                    draws += model.memory_bandwidth_bytes_per_s * (demand.max_gpus or demand.gpus)
+                    greedy = greedy or model.pcie_greedy
+        has = running.cluster.machines[machine].memory_bandwidth_bytes_per_s
+        return (greedy and holders > 1) or (has > 0 and draws > NOTICED * _SLACK * has)
 
     def coupled(
         self, prices: Mapping[int, IterationParts], running: Running, alone: Alone
@@ -131,11 +149,6 @@ class Machines:
         if any(load.crowds(job) for load in loads):
             added_ns += round((sum(parts) + added_ns) * PCIE_SLOWER)
         return added_ns
-
-    def _short(self, machine: int, tenants: Sequence[_Tenant], running: Running) -> bool:
-        """Return whether some jobs may use more than a machine has; those that changed count twice."""
-        load = self._load(machine, tenants, running)
-        return load.used > NOTICED * _SLACK or load.may_crowd
 
     def _load(self, machine: int, tenants: Sequence[_Tenant], running: Running) -> _Load:
         has = running.cluster.machines[machine].memory_bandwidth_bytes_per_s
@@ -170,7 +183,7 @@ def _slower(load: _Load, job: int, loss: float | None) -> float:
     """
     together, alone = load.used, load.own.get(job, 0.0)
     if loss is None:
-        return max(1.0, together) / max(1.0, alone) if alone else 1.0
+        return max(1.0, together) / max(1.0, alone)
     return (1 - loss * _pressure(alone)) / (1 - loss * _pressure(together))
 
 

@@ -65,6 +65,7 @@ class CpuArray:
         self._reserve = reserve
         self._borrowed = np.zeros(len(cluster), dtype=np.int64)
         self._borrowers: dict[int, dict[int, int]] = {}  # CPUs by job, by machine
+        self._more_left: dict[int, None] = {}  # machines where the array may have room for borrowers
         self._starts = 0
         self._largest = int(self._cpus.max(initial=0))
 
@@ -72,7 +73,7 @@ class CpuArray:
         """Reserve other numbers of CPUs; no job becomes a borrower by it."""
         self._left += self._reserve - reserve
         self._reserve = reserve
-        self._stop_borrowing(list(self._borrowers))
+        self._more_left.update(dict.fromkeys(self._borrowers))
 
     def recount(self, free: Free) -> None:
         """Start again from what is free now: machines came, went, or take new work or no more."""
@@ -93,10 +94,9 @@ class CpuArray:
         self._hold(job, CpuHeld(user, demand, allocation, borrows, self._starts))
 
     def end(self, job: int) -> CpuHeld:
-        """Track a job that finished, stopped or is aborted; borrowers on its machines may take its place."""
+        """Track a job that finished or stopped."""
         held = self._let_go(job)
-        if not held.borrows:
-            self._stop_borrowing(s.machine for s in held.allocation.slices)
+        self._more_left.update((s.machine, None) for s in held.allocation.slices)
         return held
 
     def change(self, job: int, allocation: Allocation) -> int:
@@ -109,8 +109,21 @@ class CpuArray:
         self._let_go(job)
         held.allocation = allocation
         self._hold(job, held)
-        self._stop_borrowing(s.machine for s in allocation.slices)
+        self._more_left.update((s.machine, None) for s in allocation.slices)
         return before - held.cpus
+
+    def stop_borrowing(self) -> None:
+        """Count borrowers as jobs of the array where it has room for them, in order of start."""
+        machines, self._more_left = self._more_left, {}
+        for machine in machines:
+            for job in self._in_order(machine):
+                held = self.jobs[job]
+                if all(self._left[s.machine] >= s.cpus for s in held.allocation.slices):
+                    self._return(job, held)
+                    held.borrows = False
+                    self.avail.take(_cpus_of(held.allocation))
+                    for s in held.allocation.slices:
+                        self._left[s.machine] -= s.cpus
 
     # --- GPU jobs take what they need
 
@@ -162,18 +175,6 @@ class CpuArray:
             del there[job]
             if not there:
                 del self._borrowers[s.machine]
-
-    def _stop_borrowing(self, machines: Iterable[int]) -> None:
-        """Count borrowers as jobs of the array where it has room for them, in order of start."""
-        for machine in machines:
-            for job in self._in_order(machine):
-                held = self.jobs[job]
-                if all(self._left[s.machine] >= s.cpus for s in held.allocation.slices):
-                    self._return(job, held)
-                    held.borrows = False
-                    self.avail.take(_cpus_of(held.allocation))
-                    for s in held.allocation.slices:
-                        self._left[s.machine] -= s.cpus
 
 
 class Room:

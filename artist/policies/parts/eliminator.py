@@ -178,7 +178,7 @@ class Drawn(NamedTuple):
     Attributes
     ----------
     gpu_jobs
-        Whether a GPU job holds something there after the plan.
+        Whether there is a GPU job among them.
     others
         What all but `cpu_jobs` draw together.
     """
@@ -194,21 +194,20 @@ class Drawn(NamedTuple):
 
 
 def drawn_on(view: ClusterView, plan: PlanBuilder, machine: int) -> Drawn:
-    """Return what is drawn on a machine after the plan, by jobs that are there now."""
+    """Return what is drawn on a machine after a plan, by jobs that are there before and after it."""
     observed = view.observed_bandwidth_on(machine)
     gpu_jobs, cpu_jobs, others = False, [], 0.0
-    for job in dict.fromkeys([*view.jobs_on(machine), *plan.changes]):
+    for job in view.jobs_on(machine):
         now, after = view.allocation(job), planned(view, plan, job)
-        there = after is not None and any(s.machine == machine for s in after.slices)
-        if after is None or not there:
+        if now is None or after is None or not _held(after, machine):
             continue
-        gpu_jobs = gpu_jobs or view.demand(job).gpus > 0
-        if now is None or not observed.get(job):
-            continue
-        draw = observed[job] / now.bandwidth_cap * _held(after, machine) / _held(now, machine)
+        draw = observed.get(job, 0.0)
+        if draw:
+            draw *= _held(after, machine) / _held(now, machine) / now.bandwidth_cap
         if view.demand(job).gpus:
+            gpu_jobs = True
             others += draw * after.bandwidth_cap
-        else:
+        elif draw:
             cpu_jobs.append(CpuJob(job, after, draw))
     return Drawn(gpu_jobs, cpu_jobs, others)
 

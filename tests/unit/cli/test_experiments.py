@@ -76,6 +76,7 @@ def test_the_ends_of_every_sweep_can_be_built(name, tmp_path):
     file = tmp_path / "jobs.csv"
     file.write_text(JOB_FILE)
     given = [f"experiment={name}", f"workload.path={file}"][: 2 if name == "muri_testbed" else 1]
+    given += ["workload.days=2"] * name.startswith("coda_")  # of 30: 100,000 jobs less a point
     _, params = compose(*given)
     points = corners(params)
     assert len(points) > 1
@@ -113,11 +114,11 @@ def test_experiments_without_a_steady_state_are_measured_whole(name):
     assert raw["workload"]["jobs"] == (411 if name == "dally_poisson" else 992)
 
 
-@pytest.mark.parametrize("paper", ["muri", "synergy", "lyra"])
-def test_no_claim_takes_runs_of_two_kinds_for_one(paper, tmp_path):
+@pytest.mark.parametrize(("paper", "points"), [("muri", 50), ("synergy", 50), ("lyra", 50), ("coda", 30)])
+def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
     """All experiments of a paper reported together: at most one configuration fits each place of a claim."""
     kinds = kinds_of(paper, tmp_path)
-    assert len(kinds) > 50
+    assert len(kinds) > points
     file = read_claims(paper)
     for claim in (each.under(reading) for each in file.claims for reading in file.readings.values() or [{}]):
         taken = [role for facts in kinds for role in roles(claim, facts)]
@@ -154,10 +155,13 @@ def test_every_claim_on_drawn_jobs_of_muri_says_their_load():
     assert all("workload.load" in where for where in wheres)
 
 
-BEYOND = ("muri_network", "synergy_golden", "synergy_packing", "synergy_consolidation")
+BEYOND = (
+    "muri_network", "synergy_golden", "synergy_packing", "synergy_consolidation",
+    "coda_network", "coda_synergy", "coda_load",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("paper", ["muri", "synergy", "lyra"])
+@pytest.mark.parametrize("paper", ["muri", "synergy", "lyra", "coda"])
 def test_every_claim_has_runs(paper, tmp_path):
     """Each number that a claim asks for comes from some point of the sweeps that its header names."""
     kinds, file = kinds_of(paper, tmp_path, without=BEYOND), read_claims(paper)

@@ -28,14 +28,25 @@ f,120,1,8,40,ResNet18,ann
 
 
 @pytest.fixture
-def run(artist: Artist, tmp_path: Path) -> Run:
+def run_of(artist: Artist, tmp_path: Path) -> Callable[..., Run]:
+    """Return how to run jobs on the machine."""
+
+    def run(policy: str, jobs: str = JOBS) -> Run:
+        path = tmp_path / "jobs.csv"
+        path.write_text(jobs)
+        where = "topology=pcie_10g", "cluster.machines=1", "cluster.racks=null"
+        done = artist(f"policy={policy}", "workload=csv", f"workload.path={path}", *where, tiny=False)
+        assert done.code == 0
+        (written,) = Path("runs").rglob("cores.parquet")
+        return read_run(written.parent)
+
+    return run
+
+
+@pytest.fixture
+def run(run_of: Callable[..., Run]) -> Run:
     """Run them first in, first out, a queue a kind, with the CPUs that they ask for."""
-    path = tmp_path / "jobs.csv"
-    path.write_text(JOBS)
-    where = "topology=pcie_10g", "cluster.machines=1", "cluster.racks=null"
-    assert artist("policy=coda_fifo", "workload=csv", f"workload.path={path}", *where, tiny=False).code == 0
-    (written,) = Path("runs").rglob("cores.parquet")
-    return read_run(written.parent)
+    return run_of("coda_fifo")
 
 
 def test_runs_with_cpu_jobs_say_who_waited_for_what(run: Run) -> None:
@@ -65,6 +76,19 @@ def test_tables_of_runs_with_cpu_jobs_can_be_read_back(run: Run) -> None:
     assert read_waits(run).of_gpu.tolist() == [False, True, False, True]
     assert read_cpus_changed(run).tolist() == [0, 0]
     assert run.jobs["cpus"].tolist() == run.jobs["cpus_last"].tolist() == [20, 10, 1, 8]
+
+
+@pytest.mark.parametrize(("policy", "share"), [("coda_no_tuning", 3 * 40 / (5 * 50)), ("coda", 0)])
+def test_where_a_policy_starts_jobs_with_fewer_cpus_no_gpus_starve_for_more(
+    run_of: Callable[..., Run], policy: str, share: float
+) -> None:
+    """Y lacks GPUs from 10 s on, z is behind it from 20 s on and asks for 26 CPUs; x holds 4 or more.
+
+    3 of 5 GPUs are idle to 60 s: starved, unless z would start with one CPU.
+    """
+    rows = ("c,0,0,1,1,,b", "x,0,2,10,100,ResNet18,a", "y,10,4,4,10,ResNet18,a", "z,20,1,26,10,ResNet18,a")
+    jobs = "\n".join([JOBS.splitlines()[0], *rows, "e,60,0,1,1,,b"])
+    assert run_of(policy, jobs).summary["kinds"]["starved"] == pytest.approx(share)
 
 
 def test_runs_without_cpu_jobs_are_as_they_were(artist: Artist) -> None:

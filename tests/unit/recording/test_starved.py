@@ -72,7 +72,11 @@ def test_an_elastic_job_needs_its_least() -> None:
 
 
 def test_a_fungible_job_needs_the_gpus_that_replace_its_own() -> None:
-    """2 GPUs of worth 1 and 9 CPUs: 4 of worth 1/2 need 9 CPUs, too; they are not all idle on the second."""
+    """2 GPUs of worth 1 and 9 CPUs: 4 of worth 1/2 need 9 CPUs, too; they are not all idle on the second.
+
+    Where there are 9 CPUs none starve.
+    """
+    assert starved(machine(cpus=9, worth=0.5), waiting=Demand(2, cpus=9, fungible=True)) == 0
     made = Starved(Cluster([machine(worth=0.5), machine(worth=0.5)]))
     made.take(1, 1, 0)
     made.wait(Demand(2, cpus=9, fungible=True))

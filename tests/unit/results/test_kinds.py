@@ -86,7 +86,7 @@ def test_cpus_given_less_those_asked_for(run: Run) -> None:
 
 
 def test_jobs_that_have_not_finished_or_are_outside_the_window_do_not_count(run: Run) -> None:
-    """A has not finished; the window has a and b."""
+    """A has not finished; the window has a and b, or c alone."""
     path = run.folder / "jobs.parquet"
     jobs = pq.read_table(path)
     times = pa.array([None, 21.5, 4.0], pa.float64())
@@ -95,6 +95,8 @@ def test_jobs_that_have_not_finished_or_are_outside_the_window_do_not_count(run:
     assert read_waits(run).queueing_s.tolist() == [9, 0]
     run.config["stop"] = {"jobs": [0, 2]}
     assert read_waits(run).queueing_s.tolist() == [9]
+    run.config["stop"] = {"jobs": [2, 3]}
+    assert read_cpus_changed(run).tolist() == []
 
 
 def test_jobs_that_asked_for_no_cpus_do_not_count(run: Run) -> None:

@@ -103,10 +103,10 @@ def test_malformed_yaml_is_told_with_its_place(tmp_path: Path) -> None:
 def test_no_such_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two lines that name what ships."""
     assert main([str(tmp_path), "--claims", "dalli"]) == 2
-    assert "allowed: dally, lyra, muri, synergy, or a file" in capsys.readouterr().err
+    assert "allowed: coda, dally, lyra, muri, synergy, or a file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("paper", "numbers"), [("dally", 18), ("muri", 5), ("synergy", 0)])
+@pytest.mark.parametrize(("paper", "numbers"), [("dally", 18), ("muri", 5), ("synergy", 0), ("coda", 0)])
 def test_the_claims_that_ship_name_what_exists(paper: str, numbers: int) -> None:
     """Policies of claims are ours; Dally's Table 1 (6 models x 3 tiers) and Muri's Table 2 are whole."""
     conf = Path(__file__).parents[4] / "conf"

@@ -1,0 +1,300 @@
+"""The CPUs that CODA's GPU jobs start with, try and keep, by hand; its queues, history and machines that go.
+
+A step takes 10 s. A GPU needs 4 CPUs, and does 2 % less for each that it has beyond them; with fewer it is
+busy for CPUs / 4 of the time. Nothing is known of the jobs: they start with 4 CPUs a GPU.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from artist.core.cluster import CapacityEvent, Cluster, Machine
+from artist.core.events import Change, Start, Stop
+from artist.engine.overheads import Overheads
+from artist.policies.coda import Coda
+from artist.policies.parts.core_allocator import CoreAllocator, Walk
+from artist.testing.conformance import cpu_job
+from artist.testing.tiny import PlainPerformance, job, run_checked, tiny_cluster
+from artist.units import seconds_to_ns
+
+FAST = {"step_s": 10, "eliminator": "off"}
+
+
+def slow(need):
+    """Return how many times as long an iteration takes, where a GPU needs so many CPUs."""
+
+    def factor(spec, allocation):
+        if not allocation.gpus or not any(s.cpus for s in allocation.slices):
+            return 1.0
+        cpus = sum(s.cpus for s in allocation.slices) / allocation.gpus
+        return max(1.0, need / cpus) + max(0.0, cpus - need) * 0.02
+
+    return factor
+
+
+def run(jobs, machines=1, *, gpus=4, cpus=16, need=4, events=(), **parameters):
+    """Return what happens to jobs: (time in s, name, CPUs by machine, kind of change), or a stop's reason."""
+    policy = Coda(**FAST | parameters)
+    result, log = run_checked(
+        jobs,
+        tiny_cluster(machines, gpus, cpus=cpus),
+        policy,
+        PlainPerformance(slow(need)),
+        overheads=Overheads(on_stop="lose_all"),
+        capacity_events=events,
+    )
+    told = []
+    for event in log:
+        if isinstance(event, Start | Change):
+            cpus_on = {s.machine: s.cpus for s in event.allocation.slices}
+            told.append((event.time_ns / 1e9, result.jobs[event.job].job_id, cpus_on, event.how))
+        elif isinstance(event, Stop):
+            told.append((event.time_ns / 1e9, result.jobs[event.job].job_id, event.reason))
+    return told, policy
+
+
+def cpus_of(told, name):
+    """Return the CPUs that a job has on its first machine: (from when in s, CPUs), or why it stops."""
+    return [
+        (each[0], next(iter(each[2].values())) if isinstance(each[2], dict) else each[2])
+        for each in told
+        if each[1] == name
+    ]
+
+
+class StartsWith(CoreAllocator):
+    """Starts all jobs with so many CPUs a GPU, and lets them walk from there."""
+
+    def __init__(self, cpus):
+        self.cpus = cpus
+
+    def start(self, job):
+        """Return the CPUs a GPU."""
+        return self.cpus
+
+    def walk(self, job, cpus, machines):
+        """Return a walk like that of the tuned allocator, on one machine."""
+        return Walk(max(1, round(cpus)))
+
+
+def cpu(name, cpus, seconds=100, at=0, **demand):
+    """Return a job without GPUs."""
+    return cpu_job(name, cpus, seconds, at, **demand)
+
+
+# --- the walk of a running job
+
+
+def test_a_job_that_starts_with_its_best_keeps_it():
+    """4 CPUs: busy all the time. 3: 75 %. 5: 98 %. Three steps of 10 s, and it is back at 4 x 2 GPUs."""
+    told, policy = run([job("g", 2, 200)])
+    assert cpus_of(told, "g") == [(0, 8), (10, 6), (20, 10), (30, 8)]
+    steps = [each for each in policy.series if each[1].startswith("steps")]
+    assert steps == [(seconds_to_ns(30), "steps of ", 3)]
+
+
+def test_a_job_that_starts_with_too_few_takes_free_cpus():
+    """It needs 4 and starts with 2. 1 is worse, 3 and 4 better, 5 worse: back at 4."""
+    told, _ = run([job("g", 1, 200)], allocator=StartsWith(2))
+    assert cpus_of(told, "g") == [(0, 2), (10, 1), (20, 3), (30, 4), (40, 5), (50, 4)]
+
+
+def test_a_job_that_starts_with_too_many_gives_cpus_back():
+    """From 6 it walks down as long as that is better: 5, 4, and 3 is worse."""
+    told, _ = run([job("g", 1, 200)], allocator=StartsWith(6))
+    assert cpus_of(told, "g") == [(0, 6), (10, 5), (20, 4), (30, 3), (40, 4)]
+
+
+def test_a_job_grows_by_cpus_of_borrowers():
+    """10 of 16 CPUs are borrowed, 2 taken: 4 are free, for 3 and 4 a GPU. At 40 s 5 would be 5 of 6: b stays.
+
+    With 13 borrowed 1 is free: at 20 s the job tries 3 and b is aborted.
+    """
+    kept, _ = run([job("g", 1, 200), cpu("b", 10, 300, 1)], allocator=StartsWith(2), reserve_per_gpu=4)
+    assert cpus_of(kept, "g") == [(0, 2), (10, 1), (20, 3), (30, 4), (40, 5), (50, 4)]
+    assert cpus_of(kept, "b") == [(1, 10)]
+    told, _ = run([job("g", 1, 200), cpu("b", 14, 300, 1)], allocator=StartsWith(2), reserve_per_gpu=4)
+    assert cpus_of(told, "g") == cpus_of(kept, "g")
+    assert cpus_of(told, "b")[:2] == [(1, 14), (20, "preempted")]
+
+
+def test_a_job_stops_growing_where_others_hold_the_cpus():
+    """Nothing is reserved, so b is of the array: 14 + 2 CPUs. 1 is worse, 3 are not there: 2 it is."""
+    told, _ = run([job("g", 1, 200), cpu("b", 14, 300, 1)], allocator=StartsWith(2), reserve_per_gpu=0)
+    assert cpus_of(told, "g") == [(0, 2), (10, 1), (20, 2)]
+    assert cpus_of(told, "b") == [(1, 14)]
+
+
+def test_cpus_given_up_for_a_try_stay_the_jobs_own():
+    """It has 4, b 12. From 10 s on it tries 3, and c waits for the one that is not used; at 20 s it is back.
+
+    5 are not there. It has done 10 + 7.5 s of its 60 then, and is done at 62.5 s, when c starts.
+    """
+    jobs = [job("g", 1, 60), cpu("b", 12, 300, 1), cpu("c", 1, 30, 12)]
+    told, _ = run(jobs, reserve_per_gpu=0)
+    assert cpus_of(told, "g") == [(0, 4), (10, 3), (20, 4)]
+    assert cpus_of(told, "c") == [(pytest.approx(62.5), 1)]
+
+
+def test_cpus_given_up_for_good_are_for_others():
+    """A GPU needs 2: 4, 3 and 2 are tried, each better. When 2 turns out better, at 30 s, 4 - 2 are free."""
+    jobs = [job("g", 1, 100), cpu("b", 12, 300, 1), cpu("c", 2, 30, 2)]
+    told, _ = run(jobs, reserve_per_gpu=0, need=2)
+    assert cpus_of(told, "g") == [(0, 4), (10, 3), (20, 2), (30, 1), (40, 2)]
+    assert cpus_of(told, "c") == [(30, 2)]
+
+
+def test_a_job_on_several_machines_has_two_cpus_on_each():
+    """2 + 1 GPUs need 1.3 CPUs each: 2 CPUs on each machine; 1 on each is worse, and 3 are not tried."""
+    told, _ = run([job("a", 2, 900), job("b", 3, 900, 1), job("g", 3, 500, 2)], machines=2, need=1.3)
+    g = [(each[0], *each[2:]) for each in told if each[1] == "g"]
+    assert g[:3] == [(2, {0: 2, 1: 2}, "start"), (12, {0: 1, 1: 1}, "retune"), (22, {0: 2, 1: 2}, "retune")]
+    assert g[3:] == []
+
+
+def test_a_job_that_is_moved_walks_again():
+    """C walks on machine 0 from 1 s to 31 s: 4, 3, 5, 4. At 61 s it is moved, and walks again from 4."""
+    jobs = [job("a", 3, 900), job("b", 1, 30), job("c", 1, 900, 1), job("l", 4, 900, 61)]
+    told, _ = run(jobs, machines=2, cpus=64, large_machines=1)
+    walk = [(1, 4), (11, 3), (21, 5), (31, 4)]
+    assert cpus_of(told, "c") == [*walk, (61, 4), *((at + 60, cpus) for at, cpus in walk[1:])]
+
+
+# --- CPUs that are not there
+
+
+def test_a_job_starts_with_the_cpus_that_there_are():
+    """10 of 16 CPUs are taken: of the 4 a GPU that it is to have 3 are there, 6 for its 2 GPUs."""
+    told, _ = run([cpu("b", 10, 300), job("g", 2, 200, 1)], reserve_per_gpu=0, step_s=1000)
+    assert cpus_of(told, "g") == [(1, 6)]
+
+
+def test_a_job_prefers_a_machine_that_has_all_its_cpus():
+    """On machine 0 10 of 16 CPUs are taken, on machine 1 none: the job of 2 GPUs goes to 1."""
+    jobs = [cpu("b", 10, 300), job("g", 2, 200, 1)]
+    told, _ = run(jobs, machines=2, reserve_per_gpu=0, step_s=1000)
+    assert told[1] == (1, "g", {1: 8}, "start")
+
+
+def test_a_job_waits_for_a_cpu_a_gpu():
+    """15 of 16 CPUs are taken to 50 s: one is too few for 2 GPUs, and enough for 1."""
+    told, _ = run([cpu("b", 15, 50), job("g", 2, 200, 1)], reserve_per_gpu=0, step_s=1000)
+    assert cpus_of(told, "g") == [(50, 8)]
+    told, _ = run([cpu("b", 15, 50), job("g", 1, 200, 1)], reserve_per_gpu=0, step_s=1000)
+    assert cpus_of(told, "g") == [(1, 1)]
+
+
+def test_a_job_that_is_not_tuned_waits_for_the_cpus_that_it_asks_for():
+    """It asks for 7, 6 are there: it starts when b is done."""
+    jobs = [cpu("b", 10, 50), job("g", 2, 200, 1, cpus=7)]
+    told, _ = run(jobs, reserve_per_gpu=0, allocator="requested")
+    assert cpus_of(told, "g") == [(50, 7)]
+
+
+def test_machines_with_less_than_a_cpu_a_gpu_give_their_share():
+    """3 CPUs for 4 GPUs: a job of 4 has all of them; one of 2 needs 1.5 and has 2, so the next one waits."""
+    told, _ = run([job("g", 4, 20)], cpus=3, step_s=1000)
+    assert cpus_of(told, "g") == [(0, 3)]
+    told, _ = run([job("a", 2, 20), job("b", 2, 20)], cpus=3, step_s=1000, need=1)
+    assert (cpus_of(told, "a"), cpus_of(told, "b")) == ([(0, 2)], [(20, 2)])
+
+
+# --- history
+
+
+def test_the_reserve_is_what_gpu_jobs_held():
+    """Before any: 4 x 4 = all 16 CPUs. A holds 2 for 1 GPU: from 20 s on, when c comes, 4 x 2 are reserved.
+
+    The CPU job of 8 borrows from 5 s, and is of the array then: g, which asks for 10 at 30 s, waits.
+    """
+    jobs = [job("a", 1, 300, cpus=2), cpu("b", 8, 100, 5), cpu("c", 1, 1, 20), job("g", 1, 20, 30, cpus=10)]
+    told, _ = run(jobs, allocator="requested", review_s=20, need=0)
+    assert cpus_of(told, "g") == [(105, 10)]
+    told, _ = run(jobs, allocator="requested", review_s=2000, need=0)
+    assert cpus_of(told, "g") == [(30, 10)]
+
+
+def test_the_4_gpu_sub_array_is_as_large_as_large_jobs_once_held():
+    """A and b hold 8 GPUs at 1 s, two machines: from 20 s on small jobs leave those alone, not before."""
+    jobs = [job("a", 4, 5), job("b", 4, 5, 1), job("c", 1, 5, 10), job("d", 1, 5, 22), job("e", 4, 5, 23)]
+    told, _ = run(jobs, machines=3, allocator="requested", review_s=20)
+    where = {each[1]: next(iter(each[2])) for each in told}
+    assert where == {"a": 0, "b": 1, "c": 0, "d": 2, "e": 0}
+
+
+# --- users
+
+
+def of_user(user, spec):
+    """Return the job as one of a user."""
+    return replace(spec, user=user)
+
+
+def test_the_user_who_holds_fewest_gpus_is_next():
+    """Of 4 GPUs u and w hold 2 each; w's come free at 10 s: v's job goes first, though u's came earlier."""
+    jobs = [
+        of_user("u", job("u0", 2, 50)),
+        of_user("w", job("w0", 2, 10)),
+        of_user("u", job("u1", 2, 10, 1)),
+        of_user("v", job("v0", 2, 10, 2)),
+    ]
+    told, _ = run(jobs, allocator="requested")
+    assert [each[:2] for each in told] == [(0, "u0"), (0, "w0"), (10, "v0"), (20, "u1")]
+
+
+def test_a_user_whose_first_job_does_not_fit_lets_others_go_on():
+    """V's wants 4 GPUs, one is taken, and its second job waits behind it; u's go on."""
+    jobs = [
+        of_user("u", job("u0", 1, 50)),
+        of_user("v", job("v0", 4, 10, 1)),
+        of_user("v", job("v1", 1, 10, 2)),
+        of_user("u", job("u1", 1, 10, 3)),
+    ]
+    told, _ = run(jobs, allocator="requested")
+    assert [each[:2] for each in told] == [(0, "u0"), (3, "u1"), (50, "v0"), (60, "v1")]
+
+
+def test_the_user_who_holds_fewest_cpus_is_next():
+    """Both wait for CPUs that come free at 10 s; u holds 8, v none: v's job starts, though it came last."""
+    jobs = [
+        of_user("u", cpu("u0", 8, 50)),
+        of_user("w", cpu("w0", 8, 10)),
+        of_user("u", cpu("u1", 8, 10, 1)),
+        of_user("v", cpu("v0", 8, 10, 2)),
+    ]
+    told, _ = run(jobs, allocator="requested")
+    assert [each[:2] for each in told] == [(0, "u0"), (0, "w0"), (10, "v0"), (20, "u1")]
+
+
+# --- machines that go
+
+
+def test_evicted_jobs_are_first_in_the_queue_of_their_user():
+    """Machine 0 fails at 5 s. G, evicted, and not h, which came at 1 s, starts when it is back at 20 s."""
+    jobs = [job("g", 4, 10), job("h", 4, 10, 1), cpu("b", 16, 10, 2)]
+    events = [CapacityEvent(seconds_to_ns(5), "fail", 0), CapacityEvent(seconds_to_ns(20), "join", 0)]
+    told, _ = run(jobs, allocator="requested", events=events)
+    assert [each[:2] for each in told] == [(0, "g"), (5, "g"), (20, "g"), (30, "h"), (40, "b")]
+
+
+def test_a_job_on_a_machine_that_leaves_keeps_what_it_uses():
+    """It tries 3 CPUs from 10 s on; its machine leaves at 15 s and takes nothing new, not even the fourth."""
+    events = [CapacityEvent(seconds_to_ns(15), "leave", 0, seconds_to_ns(900))]
+    told, _ = run([job("g", 1, 60)], events=events)
+    assert cpus_of(told, "g") == [(0, 4), (10, 3)]
+
+
+# --- contention
+
+
+def test_cores_that_halving_frees_are_for_jobs_that_wait():
+    """B draws all bandwidth with 8 of 16 CPUs. From 1 s on a GPU job is there: b has 4, d the others."""
+    drawing = cpu("b", 8, 100)
+    demand = replace(drawing.demand, memory_bandwidth_bytes_per_s=100)
+    others = [job("g", 1, 50, 1, cpus=4), cpu("c", 4, 10, 0.5), cpu("d", 4, 10, 2)]
+    jobs = [replace(drawing, demand=demand), *others]
+    cluster = Cluster([Machine("m", 0, "box", 4, cpus=16, memory_bandwidth_bytes_per_s=100)])
+    policy = Coda(allocator="requested", eliminator="halve", reserve_per_gpu=0)
+    _, log = run_checked(jobs, cluster, policy)
+    starts = {event.job: event.time_ns / 1e9 for event in log if isinstance(event, Start)}
+    assert starts == {0: 0, 1: 0.5, 2: 1, 3: 2}
