@@ -104,7 +104,7 @@ class TestCoda(PolicyConformance):
         return Coda(**{"step_s": 2, "review_s": 10, **CODA[self.kind]})
 
     def test_cpus_are_tuned_unless_they_are_as_asked(self) -> None:
-        """Jobs of the suite's workload try other CPUs; with a machine for large jobs some jobs move."""
+        """Jobs of the suite try other CPUs; with one machine for large jobs, some small ones move."""
         cluster = tiny_cluster(3, 4, per_rack=2, cpus=16, memory_bytes=1 << 30)
         result, events = self._all_finish(generated_jobs(0, 40, cpu_jobs=True), cluster)
         retunes = [e for e in events if isinstance(e, Change) and e.how == "retune"]
