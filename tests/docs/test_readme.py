@@ -84,6 +84,7 @@ def test_the_page_has_examples() -> None:
         "careful.py",
         "policy/careful.yaml",
         "once.py",
+        "heaviest.py",
         "policy/once.yaml",
         "test_fewest.py",
         "waiting.py",

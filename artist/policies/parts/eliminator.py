@@ -26,11 +26,8 @@ from artist.policies.parts.parameters import check_part
 THRESHOLD = 0.75
 """Share of a machine's memory bandwidth from which on GPU jobs notice (section IV-C)."""
 LEAST_CAP = 0.05  # ASSUMPTION
-_CAPS_PER_UNIT = (
-    1000  # caps are rounded down, so that the total stays below; and are the same when reckoned anew
-)
-_SLACK = 1e-6
-
+_CAPS_PER_UNIT = 1000  # caps are rounded down to these steps, so that the total stays below
+_SLACK = 1e-6  # of a step: a cap that is reckoned anew is the same
 
 _Seen = tuple[float, Sequence[int]]  # what is drawn on a machine, and the jobs there
 

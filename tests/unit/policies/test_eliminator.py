@@ -112,11 +112,12 @@ def test_nothing_is_capped_without_gpu_jobs():
     assert policy.held[22] == {0: (1.0, 8), 1: (1.0, 4)}
 
 
-def test_a_gpu_job_that_leaves_in_the_same_plan_does_not_count():
-    """At 1 s the policy stops g, and 80 + 40 may be drawn from then on: caps are lifted in that plan."""
+@pytest.mark.parametrize("leave", [lambda v, p: p.stop(0), lambda v, p: p.place(0, on((1, 1)))])
+def test_a_gpu_job_that_leaves_in_the_same_plan_does_not_count(leave):
+    """At 1 s g stops, or moves, and 80 + 40 may be drawn from then on: caps are lifted in that plan."""
     jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=15), cpu_job("a", 80), cpu_job("b", 40, 4)]
-    script = {0: placing(GPU, EIGHT, FOUR), 1: lambda view, plan: plan.stop(0), 2: placing(GPU)}
-    policy, _ = throttled(Capping(), jobs, script)
+    script = {0: placing(GPU, EIGHT, FOUR), 1: leave, 2: placing(GPU)}
+    policy, _ = throttled(Capping(), jobs, script, M0_M1)
     assert policy.held[1] == {1: (1.0, 8), 2: (1.0, 4)}
     assert policy.held[2] == {1: (0.5, 8), 2: (0.5, 4)}
 
@@ -138,11 +139,13 @@ def test_caps_are_rounded_down():
     assert sum(isinstance(event, Change) for event in log) == 1  # the cap, at 0 s
 
 
-def test_caps_that_come_out_even_stay_even():
-    """57 of 100 are left beside 18: 0.57 x 1000 is 569.99... in binary, and the cap 0.57."""
-    jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=18), cpu_job("a", 100)]
-    policy, _ = throttled(Capping(), jobs, {0: placing(GPU, EIGHT), 1: look})
-    assert policy.held[1] == {1: (0.57, 8)}
+def test_a_cap_reckoned_anew_is_the_same():
+    """72 of 17 + 143 are left: 0.45; and again when h starts, of draws x 0.45 / 0.45, 160.00000000000003."""
+    jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=3), cpu_job("a", 17), cpu_job("b", 143)]
+    script = {0: placing(GPU, EIGHT, EIGHT), 3: lambda view, plan: plan.place(3, GPU)}
+    policy, log = throttled(Capping(), [*jobs, job("h", 1, 1, at=3)], script)
+    assert policy.held[3] == policy.held[4] == {1: (0.45, 8), 2: (0.45, 8)}
+    assert sum(isinstance(event, Change) for event in log) == 2  # both, at 0 s
 
 
 def test_a_gpu_job_that_moves_beside_a_job_that_draws_is_seen_at_once():
@@ -205,6 +208,13 @@ def test_cores_are_halved_until_the_total_is_below():
     assert (policy.drawn[0], policy.drawn[1], policy.drawn[6]) == ([135], [75], [35])
     assert policy.held[0] == policy.held[1] == {1: (1.0, 2), 2: (1.0, 4), 3: (1.0, 8)}
     assert policy.held[21][1] == (1.0, 2)
+
+
+def test_no_cores_are_halved_without_gpu_jobs():
+    """120 of 100 are drawn, and no job minds."""
+    jobs = [cpu_job("a", 80), cpu_job("b", 40, 4)]
+    policy, _ = throttled(Halving(), jobs, {0: placing(EIGHT, FOUR), 1: look})
+    assert policy.held[1] == {0: (1.0, 8), 1: (1.0, 4)}
 
 
 def test_the_last_core_stays():
