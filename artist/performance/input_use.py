@@ -1,15 +1,18 @@
 """How many CPUs and how much memory jobs use for their input, and would use at best: for records of a run."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from artist.core.cluster import Allocation, Cluster, Slice
-from artist.core.job import Demand, JobSpec
+from artist.core.job import JobSpec
 from artist.performance.api import Ints
 from artist.performance.effects.compute import scaled
 from artist.performance.effects.input_stall import InputStall, cpu_counts
 from artist.performance.formulas.best_case import best_case, points, share_of
+
+_LONG_NS = 10**12  # of compute: so long that rounding does not matter
 
 
 class InputUse:
@@ -25,7 +28,7 @@ class InputUse:
 
     def __init__(self, stall: InputStall) -> None:
         self._stall = stall
-        self._best: dict[tuple[str, Demand, int], tuple[int, int]] = {}
+        self._best: dict[tuple[str, int, float], tuple[int, int]] = {}
 
     def in_use(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, iteration_ns: int
@@ -55,13 +58,14 @@ class InputUse:
         """Return the least CPUs and bytes of memory, in all, with which a job is as fast as it gets.
 
         By the rule of `artist.performance.formulas.best_case`, on as few machines of the cluster's own kind
-        as hold its GPUs.
+        as hold its GPUs. It does not depend on how long the job computes.
         """
         demand, own = spec.demand, cluster.own
         if not demand.gpus or not spec.model or own is None:
             return demand.cpus, demand.memory_bytes
-        key = (spec.model, demand, spec.compute_ns)
+        key = (spec.model, demand.gpus, demand.measured_speed)
         if key not in self._best:
+            spec = replace(spec, compute_ns=_LONG_NS)
             number = cluster.machines.index(own)  # one stands for any other
             allocation = Allocation(tuple(Slice(number, gpus) for gpus in own.fewest(demand.gpus)))
             compute_ns = scaled(spec.compute_ns, demand.measured_speed / own.speed)

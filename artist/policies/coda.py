@@ -8,7 +8,7 @@ job of the user who holds the fewest GPUs, or CPUs; one that does not fit lets o
    job starts in its own sub-array, else in the other; a large one takes its own back by moving small jobs
    (`artist.policies.parts.gpu_array`). A CPU-only job takes CPUs that are not reserved, on one machine. If
    there are too few and no GPU job waits, it borrows reserved ones; when a GPU job needs them it is aborted,
-   and is first in the queue of its user again (`artist.policies.parts.borrowed`).
+   and waits before later jobs of its user (`artist.policies.parts.borrowed`).
 2. Cores: a GPU job starts with as many CPUs as `allocator` says, or with those that there are, at least one a
    GPU. Every `step_s` it tries fewer, or more, and keeps what its GPUs are busiest with.
 3. Contention: `eliminator` throttles CPU-only jobs of machines that are short of memory bandwidth.
@@ -72,6 +72,8 @@ class Coda:
         self._allocator = allocator_of(self.allocator)
         self.least_cpus_per_gpu = None if isinstance(self._allocator, Requested) else 1
         self._eliminator = eliminator_of(self.eliminator)
+        if self.allocator != "requested":
+            self.least_cpus_per_gpu = 1  # with which a job starts, whatever it asks for
         self._holds_gpus = Holdings(lambda gpus, cpus: (gpus,))
         self._holds_cpus = Holdings(lambda gpus, cpus: (cpus,))
         self._gpu_queue, self._cpu_queue = UserQueues(self._holds_gpus), UserQueues(self._holds_cpus)
@@ -106,14 +108,12 @@ class Coda:
         self._walks = Walks(self._gpus, seconds_to_ns(self.step_s))
         self._arrays.series = self._walks.series = self.series
         self._aborted: dict[int, CpuHeld] = {}  # in this call
-        self._gpu_job_waits = False
 
     # --- what happened
 
     def _look(self, view: ClusterView) -> None:
         """Track arrivals, jobs that came to an end, and machines."""
         arrived: list[int] = []
-        stopped: list[int] = []
         machines = False
         for event in view.news:
             if isinstance(event, Arrival):
@@ -121,11 +121,9 @@ class Coda:
             elif isinstance(event, Finish):
                 self._end(event.job, finished=True)
             elif isinstance(event, Stop):
-                stopped.append(event.job)
+                self._end(event.job, finished=False)
             elif isinstance(event, MachineEvent):
                 machines = True
-        for job in sorted(stopped, reverse=True):
-            self._end(job, finished=False)
         if machines:
             self._cpus.recount(view.free())
             self._gpus.recount()
@@ -152,7 +150,7 @@ class Coda:
             self._gpu_queue.push(job, user, demand)
 
     def _end(self, job: int, *, finished: bool) -> None:
-        """Track a job that finished, or was evicted and waits at the head of the queue of its user."""
+        """Track a job that finished, or was evicted and waits again, before later ones of its user."""
         held = self._cpus.jobs.get(job)
         if held is not None:
             borrows = held.borrows
@@ -160,18 +158,18 @@ class Coda:
             self._holds_cpus.give(held.user, 0, held.cpus)
             self._make_room(gpus=not borrows)
             if not finished:
-                self._cpu_queue.push_front(job, held.user, held.demand)
+                self._cpu_queue.push(job, held.user, held.demand)
             return
         gone = self._gpus.end(job)
         info, allocation = gone.wish.info, gone.allocation
         self._holds_gpus.give(info.user, allocation.gpus, 0)
         self._make_room(gpus=True)
         if finished:
-            best = gone.walk.best if gone.walk is not None else gone.cpus
+            best = gone.cpus if gone.walk is None else gone.walk.best
             self._allocator.finished(info, best, len(allocation.slices))
             del self._infos[job]
         else:
-            self._gpu_queue.push_front(job, info.user, gone.wish.demand)
+            self._gpu_queue.push(job, info.user, gone.wish.demand)
 
     def _make_room(self, *, gpus: bool) -> None:
         """Consider jobs again that were refused: CPU-only ones, and GPU jobs as well."""
@@ -199,10 +197,6 @@ class Coda:
                 self._holds_gpus.hold(first.user, self._gpus.jobs[first.job].allocation.gpus, 0)
             else:
                 self._gpu_queue.pass_over(first.user)
-        waits = len(self._gpu_queue) > 0
-        if self._gpu_job_waits and not waits:
-            self._cpu_queue.look_again()  # jobs may borrow now
-        self._gpu_job_waits = waits
 
     def _start_gpu_job(self, view: ClusterView, plan: PlanBuilder, first: First) -> bool:
         """Start a job if there is a place, move others for it, and abort borrowers that are in the way."""
@@ -229,14 +223,14 @@ class Coda:
         """Start CPU-only jobs by what their users hold, in their array, or as borrowers."""
         self._cpus.stop_borrowing()
         if self._aborted:
-            for job, held in sorted(self._aborted.items(), reverse=True):
-                self._cpu_queue.push_front(job, held.user, held.demand)
+            for job, held in self._aborted.items():
+                self._cpu_queue.push(job, held.user, held.demand)
             self._aborted.clear()
             plan.wake_at(view.now_ns)  # in this plan one that starts elsewhere would be a migration
             return
         if self._cpu_queue.next() is None:
             return
-        room, may_borrow = self._cpus.room(), self.arrays and not self._gpu_job_waits
+        room, may_borrow = self._cpus.room(), not len(self._gpu_queue)
         while (first := self._cpu_queue.next()) is not None:
             allocation, borrows = room.find(first.demand, borrow=False), False
             if allocation is None and may_borrow:

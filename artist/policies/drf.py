@@ -26,6 +26,7 @@ from artist.core.events import Arrival, Finish, Stop
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.parts.fill import AnyFill, adapter_of
+from artist.policies.parts.freed import Freed
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of
@@ -44,6 +45,7 @@ class Drf:
     def __post_init__(self) -> None:
         self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
+        self._freed = Freed(self.placement, self.fill)
         self._held: dict[int, tuple[str, int, int]] = {}  # by running job: user, GPUs, CPUs
 
     def decide(self, view: ClusterView) -> Plan:
@@ -68,9 +70,10 @@ class Drf:
                 self._holdings.give(*self._held.pop(event.job))
             if isinstance(event, Arrival | Stop):
                 self._wait(view, event.job)
-        if not all(isinstance(event, Arrival) for event in view.news):
+        if self._freed.look(view.news):
+            free = view.free()
             for queue in self._queues.values():
-                queue.look_again()
+                queue.look_again(lambda demand: self._freed.may_fit(free, demand))
 
     def _wait(self, view: ClusterView, job: int) -> None:
         demand = view.demand(job)
@@ -96,6 +99,7 @@ class Drf:
                 sum(s.cpus for s in allocation.slices),
             )
             self._holdings.hold(*held)
+            self._freed.hold(first.job, allocation)
 
     def _next(self) -> First | None:
         """Return the job to try next, of either kind."""

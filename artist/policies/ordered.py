@@ -26,6 +26,7 @@ from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.fill import AnyFill, adapter_of
+from artist.policies.parts.freed import Freed
 from artist.policies.parts.orders import FIFO, AnyOrder, Ints, adopt_knowledge, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
@@ -66,17 +67,21 @@ class Ordered:
         strict = by_kind if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if self.backfill else strict)
         self._passed_over: set[Demand] = set()
+        self._freed = Freed(self.placement, self.fill)
 
     def decide(self, view: ClusterView) -> Plan:
         """Start, and with preemption stop, jobs by the order."""
         view = self._adapt(view)
         plan = view.plan()
+        made_room = self.queues == "one" or self._freed.look(view.news)
         if not view.n_waiting:
             return plan.done()
         if self.preemptive:
             run_first(view, plan, self._rank, lambda job: self._placer, skip=self.backfill)
         else:
             self._take_in(view)
+            if made_room:
+                self._try_again(view)
             self._start(view, plan)
         return plan.done()
 
@@ -98,11 +103,17 @@ class Ordered:
                 key = job if self._order is FIFO else self._order.key(view.columns([job]))[0]
                 self._queue.push(job, float(key), view.demand(job))
 
+    def _try_again(self, view: ClusterView) -> None:
+        """Consider jobs again that found no room, but may find some: with one queue, in every call."""
+        if self.queues == "one":
+            self._passed_over.clear()
+        elif self._passed_over:
+            free = view.free()
+            self._passed_over -= {each for each in self._passed_over if self._freed.may_fit(free, each)}
+
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start queued jobs in order, as far as there is room."""
         passed_over = self._passed_over
-        if self.queues == "one" or not all(isinstance(event, Arrival) for event in view.news):
-            passed_over.clear()  # with kinds, what found no room waits until something else than an arrival
         packing: Packing | None = None
         among = machines_in(view, self.pool)
         free_gpus = view.free_gpus
@@ -115,4 +126,6 @@ class Ordered:
                 continue
             self._queue.pop(demand)
             plan.place(job, allocation)
+            if self.queues == "kinds":
+                self._freed.hold(job, allocation)
             free_gpus -= allocation.gpus

@@ -20,6 +20,7 @@ BANDWIDTH_THRESHOLD = 0.75  # of a machine's memory bandwidth (CODA, section V-D
 
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
+_AT_A_TIME = 1000  # instants
 _ONE = 1 << 40  # parts of a GPU: whole numbers, so that sums come back to 0 exactly
 _ROUNDING = 1e-9  # of the threshold: jobs that are capped to draw just as much as that do not pass it
 _ROW = (  # columns of a row, and those that are not written
@@ -82,9 +83,9 @@ class Kinds:
         that are there, of known memory bandwidth; and those `crowded`, whose jobs draw more than
         BANDWIDTH_THRESHOLD of it.
     cpus_last : array
-        By job: CPUs that it held last, or holds; -1 if it never held anything.
+        By job, of a closed run: CPUs that it held last, or holds; -1 if it never held anything.
     retunes
-        How often GPU jobs got other CPUs on the same GPUs.
+        Of a closed run: how often GPU jobs got other CPUs on the same GPUs.
     """
 
     rates = True  # asks the engine for changes of iteration time
@@ -123,6 +124,7 @@ class Kinds:
         self._limits = [int(limit * m.memory_bandwidth_bytes_per_s) for m in cluster.machines]
         for machine, facts in enumerate(cluster.machines):
             self._come_or_go(machine, facts.present)
+        self._told: list[tuple[int, Sequence[Event], Gauges]] = []
         self._gauges = Gauges(0, cluster.total_gpus, 0, 0)
         self._open_ns = 0
         self._row_ns, self._rows = array("q"), array("q")
@@ -137,17 +139,27 @@ class Kinds:
         }
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
-        """Follow the events of one instant, in order."""
-        if time_ns != self._open_ns:
-            self._advance(time_ns)
-        for event in events:
-            note = self._note.get(type(event))
-            if note is not None:
-                note(event)  # type: ignore[operator]
-        self._gauges = gauges
+        """Keep the events of one instant; many instants at a time are followed in half the time."""
+        self._told.append((time_ns, events, gauges))
+        if len(self._told) >= _AT_A_TIME:
+            self._follow()
+
+    def _follow(self) -> None:
+        """Follow the events kept, in order."""
+        note_of = self._note
+        for time_ns, events, gauges in self._told:
+            if time_ns != self._open_ns:
+                self._advance(time_ns)
+            for event in events:
+                kind = type(event)
+                if kind in note_of:
+                    note_of[kind](event)  # type: ignore[operator]
+            self._gauges = gauges
+        self._told.clear()
 
     def close(self, end_ns: int) -> None:
         """End the run, and make the columns."""
+        self._follow()
         self._advance(end_ns)
         self._close_instant()
         times_ns, rows = np.array(self._row_ns), np.array(self._rows).reshape(len(self._row_ns), -1)
@@ -184,8 +196,9 @@ class Kinds:
     def _finish(self, event: Finish | Stop) -> None:
         job = event.job
         self._let_go(job)
-        self._use(job, 0)
-        self._delayed.pop(job, None)
+        if self._kind[job] == GPU:
+            self._use(job, 0)
+            self._delayed.pop(job, None)
 
     def _wait(self, job: int) -> None:
         self._waiting[self._kind[job]] += 1
@@ -197,14 +210,15 @@ class Kinds:
         job, allocation = event.job, event.allocation
         self._held[job] = allocation
         self.cpus_last[job] = self._take(job, allocation, 1)
-        if event.delay_ns:
+        if event.delay_ns and self._kind[job] == GPU:
             self._delay(job, event.time_ns + int(event.delay_ns))
         self._draw(job, allocation)
 
     def _let_go(self, job: int) -> None:
         self._take(job, self._held.pop(job), -1)
-        for machine, amount in self._draws.pop(job, ()):
-            self._add_drawn(machine, -amount)
+        if job in self._draws:
+            for machine, amount in self._draws.pop(job):
+                self._add_drawn(machine, -amount)
 
     def _take(self, job: int, allocation: Allocation, sign: int) -> int:
         """Give a job what an allocation says, or take it back; return the CPUs of it."""
@@ -250,15 +264,14 @@ class Kinds:
 
     def _draw(self, job: int, allocation: Allocation) -> None:
         """Note what a job that draws nothing yet draws on its machines."""
-        alone, drawn = self._alone, []
+        alone = self._alone
         alone.job, alone.held = job, allocation
         for each in allocation.slices:
-            amount = round(self._asked_bandwidth(each.machine, alone).get(job, 0.0))
-            if amount:
-                drawn.append((each.machine, amount))
+            drawn = self._asked_bandwidth(each.machine, alone)
+            if drawn:
+                amount = round(drawn[job])
+                self._draws.setdefault(job, []).append((each.machine, amount))
                 self._add_drawn(each.machine, amount)
-        if drawn:
-            self._draws[job] = drawn
 
     def _add_drawn(self, machine: int, amount: int) -> None:
         before, limit = self._drawn[machine], self._limits[machine]
@@ -290,7 +303,10 @@ class Kinds:
         """Write the row of the instant that is open, and of those before `now` at which delays end."""
         while self._open_ns != now:
             self._close_instant()
-            self._open_ns = min(now, self._delays[0][0]) if self._delays else now
+            if not self._delays:
+                self._open_ns = now
+                break
+            self._open_ns = min(now, self._delays[0][0])
             while self._delays and self._delays[0][0] == self._open_ns:
                 _, job = heappop(self._delays)
                 if self._delayed.get(job) == self._open_ns:
@@ -303,7 +319,7 @@ class Kinds:
             *self._waiting,
             *self._cpus,
             cpus_there,
-            self._starved.count(),
+            self._starved.count() if self._waiting[GPU] else 0,
             self._used,
             self._all_drawn,
             speed_there,

@@ -39,7 +39,6 @@ class Starved:
             self._kind_of.append(kind)
         self._kinds = [kind for kind in kinds.values() if kind.gpus]
         self._known: dict[Demand, tuple[tuple[_Kind, int, int], ...]] = {}
-        self._waiting = 0
         self._starved = [0] * len(cluster)  # GPUs by machine, when last counted
         self._total = 0  # of them
         self._touched: dict[int, None] = {}  # machines that changed since
@@ -57,20 +56,16 @@ class Starved:
 
     def wait(self, demand: Demand) -> None:
         """Note that a GPU job waits from now on."""
-        self._waiting += 1
         for kind, gpus, cpus in self._needs(demand):
             kind.changed |= kind.cells[gpus].add(cpus)
 
     def go(self, demand: Demand) -> None:
         """Note that a GPU job no longer waits."""
-        self._waiting -= 1
         for kind, gpus, cpus in self._needs(demand):
             kind.changed |= kind.cells[gpus].remove(cpus)
 
     def count(self) -> int:
         """Return the starved GPUs as it is now."""
-        if not self._waiting:
-            return 0
         for kind in self._kinds:
             if kind.changed and kind.look_again():
                 self._touched.update(dict.fromkeys(kind.machines))

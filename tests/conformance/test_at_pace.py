@@ -20,6 +20,7 @@ from artist.performance.api import Performance
 from artist.performance.couplings.packed import Packed
 from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
+from artist.policies.coda import Coda
 from artist.policies.dally import Dally
 from artist.policies.drf import Drf
 from artist.policies.gandiva import Gandiva
@@ -82,6 +83,33 @@ class TestOrdered(PolicyConformance):
         """The suite's workload gives reason to stop jobs: some are, and without preemption none."""
         result, _ = self._all_finish(generated_jobs(0), tiny_cluster(3, 4, per_rack=2))
         assert (result.columns["preemptions"].sum() > 3) == ORDERED[self.kind]["preemptive"]
+
+
+CODA = {
+    "whole": {},
+    "4_gpus_first": {"large_machines": 1, "reserve_per_gpu": 1.5, "eliminator": "halve"},
+    "as_asked": {"allocator": "requested", "eliminator": "off"},
+    "one_array": {"arrays": False},
+}
+
+
+class TestCoda(PolicyConformance):
+    """Walks, and looks at history, of seconds."""
+
+    @pytest.fixture(autouse=True, params=CODA)
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.kind: str = request.param
+
+    def make_policy(self) -> Policy:
+        return Coda(**{"step_s": 2, "review_s": 10, **CODA[self.kind]})
+
+    def test_cpus_are_tuned_unless_they_are_as_asked(self) -> None:
+        """Jobs of the suite try other CPUs; with one machine for large jobs, some small ones move."""
+        cluster = tiny_cluster(3, 4, per_rack=2, cpus=16, memory_bytes=1 << 30)
+        result, events = self._all_finish(generated_jobs(0, 40, cpu_jobs=True), cluster)
+        retunes = [e for e in events if isinstance(e, Change) and e.how == "retune"]
+        assert (len(retunes) > 20) == (self.kind != "as_asked")
+        assert (result.columns["migrations"].sum() > 0) == (self.kind == "4_gpus_first")
 
 
 class TestDrf(PolicyConformance):

@@ -76,6 +76,21 @@ def test_finishes_that_are_noticed_late_are_recounted(whole, run_under):
     assert jobs.overhead_s.tolist() == [20, 5 + 34.5, 0]
 
 
+def test_what_stops_lose_of_cpu_only_jobs_is_recounted(run_under, tmp_path):
+    """The machine fails at 50.5 s and joins at 60: a GPU job loses 0.5 s, one without GPUs all of 50.5 s."""
+    (tmp_path / "jobs.csv").write_text(
+        "job_id,submit_s,gpus,cpus,iterations,compute_s\na,0,1,0,100,1\nb,0,0,4,100,1\n"
+    )
+    (tmp_path / "machines.csv").write_text("time_s,kind,machine,deadline_s\n50.5,fail,m0,\n60,join,m0,\n")
+    files = (f"workload.path={tmp_path / 'jobs.csv'}", f"cluster.events={tmp_path / 'machines.csv'}")
+    free = ("overheads=coda", "overheads.start_s=0", "overheads.resume_s=0")
+    run = run_under("fifo", "network=zero", "cluster.machines=1", *free, *files)
+    jobs = pd.read_parquet(run / "jobs.parquet")
+    assert jobs.lost_s.tolist() == [0.5, 50.5]
+    assert jobs.finish_s.tolist() == [110, 160]
+    assert _faults(run) == []
+
+
 EVENTS = {
     "GPUs given twice": (("start", "b"), "allocation", "m0:8", "machine m0: 16 GPUs of 8 held at 0.0 s by"),
     "CPUs": (("start", "a"), "cpus", "113", "machine m0: 113 CPUs of 112 held at 0.0 s by ['a']"),

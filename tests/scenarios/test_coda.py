@@ -82,6 +82,19 @@ def test_a_job_is_spread_only_if_no_sub_array_has_it_on_one_machine():
     assert of(run(jobs, machines=3, **small)[1], "d") == [(3, {1: (2, 2), 2: (1, 1)})]
 
 
+def test_a_place_on_one_machine_of_the_other_sub_array_is_better_than_two_of_its_own():
+    """Machines 0 and 1, for jobs of 2 GPUs and more, have 1 GPU left each; machine 2 has 4."""
+    jobs = [gpu("a", 3), gpu("b", 3, at=1), gpu("c", 2, 50, at=3)]
+    _, told = run(jobs, machines=3, large_machines=2, large_gpus=2)
+    assert of(told, "c") == [(3, {2: (2, 2)})]
+
+
+def test_a_job_larger_than_both_sub_arrays_has_machines_of_both():
+    """8 GPUs are machine 0 and machine 1, one of each sub-array."""
+    _, told = run([gpu("l", 8)], large_machines=1)
+    assert told == [(0, "l", {0: (4, 4), 1: (4, 4)})]
+
+
 # --- taking back
 
 
@@ -100,6 +113,22 @@ def test_nothing_moves_where_there_is_no_room_for_it():
     _, told = run(jobs, large_machines=1)
     assert of(told, "c") == [(1, {0: (1, 1)})]
     assert of(told, "l") == [(31, {0: (4, 4)})]
+
+
+def test_small_jobs_take_nothing_back():
+    """2 GPUs are free on each machine: 3 more are spread, though b, on machine 0, could move to machine 1."""
+    jobs = [gpu("a", 2), gpu("full", 2, 10), gpu("b", 2, 90, 1), gpu("c", 3, 20, 11)]
+    _, told = run(jobs, large_machines=1)
+    assert of(told, "b") == [(1, {0: (2, 2)})]
+    assert of(told, "c") == [(11, {0: (2, 2), 1: (1, 1)})]
+
+
+def test_large_jobs_do_not_move():
+    """B, of 2 GPUs, is large here, and at home on machine 0: l waits, though b could go to machine 1."""
+    jobs = [gpu("a", 1), gpu("b", 2, 90, 1), gpu("l", 4, 20, 11, max_machines=1)]
+    _, told = run(jobs, large_machines=1, large_gpus=2)
+    assert of(told, "b") == [(1, {0: (2, 2)})]
+    assert of(told, "l") == [(91, {0: (4, 4)})]
 
 
 @pytest.mark.parametrize(
@@ -122,9 +151,9 @@ def test_the_fewest_small_jobs_move(gpus, need, moved):
 
 def test_the_machine_with_the_fewest_to_move_is_cleared():
     """Of the two machines of the sub-array one has two small jobs, the other, with a higher number, one."""
-    jobs = [gpu("stays", 1), gpu("full", 3, 10), gpu("a", 2, 50, 1), gpu("b", 2, 50, 2), gpu("c", 3, 50, 3)]
+    jobs = [gpu("stays", 1), gpu("full", 3, 10), gpu("a", 1, 50, 1), gpu("b", 1, 50, 2), gpu("c", 3, 50, 3)]
     _, told = run([*jobs, gpu("l", 4, 20, 11)], machines=3, large_machines=2)
-    assert [of(told, name)[0] for name in "abc"] == [(1, {0: (2, 2)}), (2, {0: (2, 2)}), (3, {1: (3, 3)})]
+    assert [of(told, name)[0] for name in "abc"] == [(1, {0: (1, 1)}), (2, {0: (1, 1)}), (3, {1: (3, 3)})]
     assert of(told, "c")[1:] == [(11, {2: (3, 3)}, "migrate")]
     assert of(told, "l") == [(11, {1: (4, 4)})]
 

@@ -144,12 +144,46 @@ def test_cpus_given_up_for_good_are_for_others():
     assert cpus_of(told, "c") == [(30, 2)]
 
 
+def test_cpus_of_the_last_try_are_for_others():
+    """5 CPUs a GPU turn out worse at 30 s: with 4 for each of 2 GPUs there are 8 left for c, which waits."""
+    told, _ = run([job("g", 2, 200), cpu("c", 8, 10, 25)], reserve_per_gpu=0)
+    assert cpus_of(told, "g") == [(0, 8), (10, 6), (20, 10), (30, 8)]
+    assert cpus_of(told, "c") == [(30, 8)]
+
+
 def test_a_job_on_several_machines_has_two_cpus_on_each():
     """2 + 1 GPUs need 1.3 CPUs each: 2 CPUs on each machine; 1 on each is worse, and 3 are not tried."""
     told, _ = run([job("a", 2, 900), job("b", 3, 900, 1), job("g", 3, 500, 2)], machines=2, need=1.3)
     g = [(each[0], *each[2:]) for each in told if each[1] == "g"]
     assert g[:3] == [(2, {0: 2, 1: 2}, "start"), (12, {0: 1, 1: 1}, "retune"), (22, {0: 2, 1: 2}, "retune")]
     assert g[3:] == []
+
+
+def test_a_job_on_several_machines_needs_no_cpu_a_gpu():
+    """2 of 16 CPUs are left on each of two machines: 8 GPUs start, with 2 CPUs on each.
+
+    4 GPUs, which need 4 CPUs on one machine, are 3 + 1.
+    """
+    taken = [cpu("a", 14, 90), cpu("b", 14, 90)]
+    options = {"machines": 2, "reserve_per_gpu": 0, "step_s": 1000}
+    told, _ = run([*taken, job("g", 8, 20, 1)], **options)
+    assert told[2] == (1, "g", {0: 2, 1: 2}, "start")
+    told, _ = run([*taken, job("g", 4, 20, 1)], **options)
+    assert told[2] == (1, "g", {0: 2, 1: 2}, "start")
+
+
+def test_a_job_starts_with_what_was_best_for_finished_jobs_of_its_owner():
+    """The first needs 6, and finds them. So the second starts with 6; one of another user with 4."""
+    jobs = [job("a", 1, 100), job("b", 1, 5, 200), replace(job("c", 1, 5, 200), user="w")]
+    told, _ = run(jobs, need=6)
+    assert cpus_of(told, "a") == [(0, 4), (10, 3), (20, 5), (30, 6), (40, 7), (50, 6)]
+    assert (cpus_of(told, "b"), cpus_of(told, "c")) == ([(200, 6)], [(200, 4)])
+
+
+def test_what_a_job_tries_when_it_is_done_is_not_its_best():
+    """It is done at 15 s, when it tries 3 CPUs: 4 were the best."""
+    told, _ = run([job("a", 1, 13), job("b", 1, 5, 50)])
+    assert (cpus_of(told, "a"), cpus_of(told, "b")) == ([(0, 4), (10, 3)], [(50, 4)])
 
 
 def test_a_job_that_is_moved_walks_again():
@@ -240,6 +274,44 @@ def test_the_user_who_holds_fewest_gpus_is_next():
     ]
     told, _ = run(jobs, allocator="requested")
     assert [each[:2] for each in told] == [(0, "u0"), (0, "w0"), (10, "v0"), (20, "u1")]
+
+
+def test_what_a_user_held_does_not_count():
+    """Both wait for 3 GPUs, which come free at 30 s: v holds one, u held 3 to 10 s, and holds none."""
+    jobs = [
+        of_user("u", job("u0", 3, 10)),
+        of_user("v", job("v0", 1, 100)),
+        of_user("w", job("w0", 3, 20, 1)),
+        of_user("v", job("v1", 3, 10, 11)),
+        of_user("u", job("u1", 3, 10, 12)),
+    ]
+    told, _ = run(jobs, allocator="requested")
+    assert [each[:2] for each in told[2:]] == [(10, "w0"), (30, "u1"), (40, "v1")]
+
+
+def test_cpus_that_a_user_held_do_not_count():
+    """The same with CPUs: both wait for 12, which come free at 30 s; v holds 4, u held 12 to 10 s."""
+    jobs = [
+        of_user("u", cpu("u0", 12, 10)),
+        of_user("v", cpu("v0", 4, 100)),
+        of_user("w", cpu("w0", 12, 20, 1)),
+        of_user("v", cpu("v1", 12, 10, 11)),
+        of_user("u", cpu("u1", 12, 10, 12)),
+    ]
+    told, _ = run(jobs, allocator="requested")
+    assert [each[:2] for each in told[2:]] == [(10, "w0"), (30, "u1"), (40, "v1")]
+
+
+def test_cpus_of_aborted_jobs_do_not_count():
+    """U's borrows 12 CPUs to 5 s, g has them to 30 s. V holds 4, so u's starts again before v's."""
+    jobs = [
+        of_user("v", cpu("v0", 4, 100)),
+        of_user("v", cpu("v1", 12, 10, 3)),
+        of_user("u", cpu("u0", 12, 50, 2)),
+        of_user("u", job("g", 1, 25, 5, cpus=12)),
+    ]
+    told, _ = run(jobs, allocator="requested", need=12)
+    assert [each[:2] for each in told] == [(0, "v0"), (2, "u0"), (5, "u0"), (5, "g"), (30, "u0"), (80, "v1")]
 
 
 def test_a_user_whose_first_job_does_not_fit_lets_others_go_on():

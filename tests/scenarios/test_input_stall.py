@@ -1,6 +1,7 @@
 """Jobs that wait for input, run: retuned, believed, and measured on their share of CPUs and memory."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from omegaconf import OmegaConf
 
 from artist.app.cli import register_topologies
 from artist.core.cluster import Cluster, Machine
+from artist.core.events import Event, Start
 from artist.data import data_path
 from artist.errors import InputError
 from artist.performance.effects.compute import Compute
@@ -352,3 +354,30 @@ def test_requests_without_needs_are_refused(tmp_path: Path) -> None:
     """Where no job depends on CPUs the setting would do nothing, so it is a slip."""
     with pytest.raises(InputError, match="measured_with=request does nothing without a sensitivity"):
         simulation(tmp_path / "jobs.csv", "performance.sensitivity=null", "performance.measured_with=request")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "cpus"),
+    [("proportional", (5, 11)), ("tune", (4, 12)), ("opt", (4, 12)), ("greedy", (4, 12))],
+)
+def test_synergy_gives_jobs_the_best_number_of_cpus_and_no_more(
+    tmp_path: Path, mechanism: str, cpus: tuple[int, int]
+) -> None:
+    """AlexNet needs 3.9 CPUs, two GPUs of BAT 11.2; 5 of 28 and 11 are their shares.
+
+    Since more CPUs slow jobs down, the best case is the best number, and CPUs that are left stay free.
+    """
+    trace = tmp_path / "two.csv"
+    trace.write_text("job_id,submit_s,gpus,duration_s,model\na,0,1,1000,AlexNet\nb,0,2,1000,BAT\n")
+    run = simulation(
+        *(tmp_path / "jobs.csv", "topology=pcie_10g", "cluster.machines=1", f"workload.path={trace}"),
+        *("performance.sensitivity=coda", "policy=synergy", f"policy.mechanism={mechanism}"),
+    )
+    held: dict[int, int] = {}
+
+    class Watching:
+        def observe(self, time_ns: int, events: Sequence[Event], gauges: object) -> None:
+            held.update({e.job: e.allocation.slices[0].cpus for e in events if isinstance(e, Start)})
+
+    run.run((Watching(),))
+    assert tuple(held.values()) == cpus

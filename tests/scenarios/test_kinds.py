@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from artist.core.cluster import Allocation, CapacityEvent, Cluster, Group, Machine
+from artist.core.events import Arrival, Gauges
 from artist.core.job import JobSpec
 from artist.core.plan import PlanBuilder
 from artist.core.result import RunResult
@@ -506,6 +507,18 @@ def test_a_policy_that_decides_itself_says_how_many_cpus_are_enough() -> None:
     assert observed(jobs, script, stop=until(5))[0].columns["starved_gpus"].tolist() == [4, 4]
     kinds, _ = observed(jobs, script, least=1, stop=until(5))
     assert kinds.columns["starved_gpus"].tolist() == [2, 2]
+
+
+def test_instants_are_followed_however_many_there_are() -> None:
+    """Of 2500 CPU jobs one arrives each second: 1 waits at 0 s, 2500 at 2499 s, and at the end at 2600 s."""
+    jobs = [job(f"c{i}", 0, 1, at=i, cpus=1) for i in range(2500)]
+    kinds = Kinds(jobs, Cluster([machine(0)]), PlainPerformance().bandwidth)
+    for number in range(2500):
+        now = seconds_to_ns(number)
+        kinds.observe(now, [Arrival(now, number)], Gauges(0, 2, number + 1, 0))
+    kinds.close(seconds_to_ns(2600))
+    assert (kinds.times_ns // NS_PER_S).tolist() == [*range(2500), 2600]
+    assert kinds.columns["cpu_jobs_waiting"].tolist() == [*range(1, 2501), 2500]
 
 
 def test_kinds_are_seen_where_a_job_asks_for_no_gpus() -> None:

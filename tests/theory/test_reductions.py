@@ -9,6 +9,7 @@ from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.core.view import Policy
 from artist.engine.overheads import Overheads
+from artist.policies.coda import Coda
 from artist.policies.dally import Dally
 from artist.policies.muri import Muri
 from artist.policies.ordered import Ordered
@@ -170,3 +171,17 @@ def test_a_mechanism_as_fill_changes_nothing_for_insensitive_jobs(name: str, fil
     )
     for column in expected:
         assert expected[column].tolist() == found[column].tolist(), column
+
+
+@SEEDS
+def test_coda_without_what_is_its_own_is_fifo(seed: int) -> None:
+    """GPU jobs of one user in one array, with the CPUs that they ask for: every column is that of FIFO."""
+    cluster = tiny_cluster(3, 4, per_rack=2, cpus=8, memory_bytes=1 << 30)
+    jobs = [replace(each, user="u") for each in generated_jobs(seed, 40, cpu_jobs=True) if each.demand.gpus]
+    coda = Coda(arrays=False, allocator="requested", eliminator="off")
+    fifo = Ordered(order="fifo", queues="kinds", fill="as_asked")
+    ours, base = (run_checked(jobs, cluster, policy, overheads=COSTS)[0].columns for policy in (coda, fifo))
+    assert {name: column.tolist() for name, column in ours.items()} == {
+        name: column.tolist() for name, column in base.items()
+    }
+    assert base["queueing_ns"].sum() > 0

@@ -143,7 +143,8 @@ class CoreAllocator(ABC):
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
         """Return the CPUs on each machine, for what `start` or a walk says and the GPUs on each machine."""
-        return divided(round(cpus * sum(gpus)), gpus)
+        total = round(cpus * sum(gpus))
+        return [total] if len(gpus) == 1 else divided(total, gpus)
 
     def walk(self, job: GpuJob, cpus: float, machines: int) -> Walk | None:
         """Return the walk of a job that starts with so many CPUs; None if it keeps them."""

@@ -38,7 +38,7 @@ class GpuHeld:
     started
         Counts starts.
     walk
-        What it tries; None if it keeps what it has.
+        What it tries, or tried; None if it keeps what it starts with.
     """
 
     wish: Wish

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from artist.core.buckets import ALL, members_of
+import numpy as np
+
+from artist.core.buckets import ALL
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
@@ -107,25 +109,25 @@ class GpuPlaces:
 
     def _room(self, free: Free, wish: Wish, cpus: float, among: int, *, across: bool) -> Free:
         """Return what is free with as many GPUs of each machine as CPUs and memory are there for."""
+        need, asked = wish.demand.gpus, wish.demand.memory_bytes
+        gpus, left = free.gpus, free.cpus
+        short = (left < cpus * gpus) & (self.cluster.cpus > 0)
+        if asked:
+            short |= free.memory_bytes * need < asked * gpus
         fewer: dict[int, int] = {}
-        need, memory_bytes = wish.demand.gpus, wish.demand.memory_bytes
-        machines = self.cluster.machines
-        for count, there in enumerate(free.buckets.sets):
-            if not count:
-                continue
-            for m in members_of(there & among):
-                left, memory = free.cpus_and_memory(m)
-                may = count
-                if left < cpus * count and machines[m].cpus:
-                    may = self._may(wish, cpus, left, count, m, across=across)
-                if memory_bytes:
-                    may = min(may, memory * need // memory_bytes)
-                if may < count:
-                    fewer[m] = may
+        for m in np.flatnonzero(short).tolist():
+            if among >> m & 1:
+                count = int(gpus[m])
+                may = self._may(wish, cpus, int(left[m]), count, m, across=across)
+                if asked:
+                    may = min(may, int(free.memory_bytes[m]) * need // asked)
+                fewer[m] = may
         return free.with_fewer_gpus(fewer) if fewer else free
 
     def _may(self, wish: Wish, cpus: float, left: int, count: int, m: int, *, across: bool) -> int:
         """Return how many of `count` GPUs of a machine a job may have with so many CPUs left there."""
+        if left >= cpus * count or not self.cluster.machines[m].cpus:
+            return count
         may = min(count, int(left / self._each(wish, cpus, m) + _ROUNDING))
         if across and may < count:
             pair = self.allocator.on_machines(cpus, [count, count])[0]

@@ -113,10 +113,11 @@ class UserQueues:
         else:
             self._seen = None
 
-    def look_again(self) -> None:
-        """Consider all users again: something became free."""
-        if self._passed_over:
-            self._passed_over.clear()
+    def look_again(self, may_fit: Callable[[Demand], bool] = lambda demand: True) -> None:
+        """Consider users again whose first job may fit: something became free."""
+        again = {user for user in self._passed_over if may_fit(self._queues[user][0][1])}
+        if again:
+            self._passed_over -= again
             self._seen = None
 
     def _rank_users(self) -> None:

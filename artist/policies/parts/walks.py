@@ -68,7 +68,6 @@ class Walks:
         tried = walk.next(utilization, lambda cpus: self._gpus.may_have(held, cpus))
         self._gpus.give(held, walk.cpus, keep=walk.cpus if tried is None else max(before, walk.cpus))
         if tried is None:
-            held.walk = None
             self.series.append((now, f"steps of {held.wish.info.model}", walk.steps))
         else:
             self.begin(job, now)

@@ -14,6 +14,7 @@ from artist.report.claims.schema import (
     OVERHEAD,
     QUEUE_LENGTH,
     RACK_TIMER,
+    STEPS,
     Claim,
     Where,
     Who,
@@ -77,6 +78,8 @@ class Evidence:
             return self._overheads.get((claim.model or "", claim.tier or ""))
         if metric == RACK_TIMER:
             return self._rack_timer_h
+        if metric == STEPS:
+            return self._steps(claim.model or "")
         if metric == QUEUE_LENGTH:
             return mean_queue_length(self.run)
         if metric in (JOB_BY_JOB, BEST_JOB):
@@ -113,6 +116,12 @@ class Evidence:
             return math.fsum(share for _, share in shares) if shares else None
         of_model = [share for name, share in shares if name == model]
         return fmean(of_model) if of_model else None
+
+    def _steps(self, model: str) -> float | None:
+        """Return how many steps CODA's allocator took for jobs of a model, in the mean."""
+        table = self.run.series
+        values = [] if table is None else list(table["value"][table["name"] == f"steps of {model}"])
+        return fmean(values) if values else None
 
     @cached_property
     def _rack_timer_h(self) -> float | None:

@@ -20,10 +20,10 @@ from artist.errors import InputError
 from artist.results.measures import ALL_METRICS, BY_NAME
 
 # What claims may be about besides the columns of table.csv.
-OVERHEAD, THROUGHPUT = "overhead", "normalised_throughput"  # numbers
+OVERHEAD, THROUGHPUT, STEPS = "overhead", "normalised_throughput", "allocator_steps"  # numbers
 JOB_BY_JOB, BEST_JOB = "jct_job_by_job_s", "jct_of_best_job_s"  # to be compared
 RACK_TIMER, QUEUE_LENGTH = "rack_timer_mean_h", "queue_length_mean"
-NUMBERS = (OVERHEAD, THROUGHPUT)
+NUMBERS = (OVERHEAD, THROUGHPUT, STEPS)
 SHARES = tuple(metric.name for metric in ALL_METRICS if metric.kind == "fraction")  # numbers, too
 _OWN_CHANGES = (JOB_BY_JOB, BEST_JOB, RACK_TIMER, QUEUE_LENGTH)
 CHANGES = (*_OWN_CHANGES, *BY_NAME)
@@ -100,8 +100,9 @@ class Claim(_Part):
         `rack_timer_mean_h` (of Dally: mean over time and demands) or `queue_length_mean` (waiting jobs, mean
         over the time in which the measured jobs arrive). Or a number:
         `overhead`, exposed communication over compute of the jobs of a `model` that were mostly on a `tier`;
-        `normalised_throughput`, of the jobs of a `model` or summed over all; a column that is a share, where
-        it is compared with nothing. Where the paper's words allow several metrics, the first decides.
+        `normalised_throughput`, of the jobs of a `model` or summed over all; `allocator_steps`, the mean
+        number that CODA's allocator measured for a job of a `model`; a column that is a share, where it is
+        compared with nothing. Where the paper's words allow several metrics, the first decides.
     than_where
         Runs whose change this one is compared with: -0.1 means that ours relative to the others is 10 % less
         here than there. Jobs are the same within a change; here and there they may be others.
@@ -205,6 +206,8 @@ class Claim(_Part):
             raise ValueError("a number is one number, compared with nothing and swept over nothing")
         if OVERHEAD in self.metric and (self.model is None or self.tier is None):
             raise ValueError(f"metric {OVERHEAD} has a model and a tier")
+        if STEPS in self.metric and self.model is None:
+            raise ValueError(f"metric {STEPS} has a model")
         if not set(self.metric).issubset(NUMBERS):
             self._check_of_all_jobs()
 

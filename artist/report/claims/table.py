@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from artist.report.claims.evaluate import Place, Result
 from artist.report.claims.judge import Judged, Row, summary
-from artist.report.claims.schema import Claim, Where
+from artist.report.claims.schema import STEPS, Claim, Where
 from artist.report.claims.verdict import VERDICTS, in_words
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.measures import BY_NAME, Estimate
@@ -100,7 +100,7 @@ def paper_text(claim: Claim) -> str:
     if isinstance(claim.paper, str):
         return claim.paper
     if not claim.against:
-        return f"{_number(claim.weakest, signed=False)} %"
+        return _amount(claim, claim.weakest)
     ends = claim.paper if isinstance(claim.paper, tuple) else (claim.paper,)
     return " to ".join(f"{100 * end:+.0f}" for end in ends) + " %"
 
@@ -215,7 +215,7 @@ def _short(result: Result) -> str:
     mean, verdict = result.decisive.ours.mean, in_words(result.claim, result.verdict)
     if mean is None:
         return verdict
-    return f"{verdict} ({_number(mean, signed=bool(result.claim.against))} %{_at(result)})"
+    return f"{verdict} ({_amount(result.claim, mean)}{_at(result)})"
 
 
 def _at(result: Result) -> str:
@@ -254,11 +254,17 @@ def _queueing(place: Place) -> str:
 
 
 def _with_interval(claim: Claim, ours: Estimate) -> str:
-    signed = bool(claim.against)
-    text = f"{_number(ours.mean, signed=signed)} %"
+    text = _amount(claim, ours.mean)
     if not claim.against or ours.low is None:
         return text
     return f"{text} [{_number(ours.low, signed=True)}, {_number(ours.high, signed=True)}]"
+
+
+def _amount(claim: Claim, value: float | None) -> str:
+    """Return a number or a change in per cent; steps as they are."""
+    if claim.metric[0] == STEPS and value is not None:
+        return f"{value:.1f}"
+    return f"{_number(value, signed=bool(claim.against))} %"
 
 
 def _number(part: float | None, *, signed: bool) -> str:

@@ -38,7 +38,7 @@ _TITLES = {
 }
 _CAPTIONS = {
     "busy_gpus": "GPUs that jobs hold, over time. Dashed grey: GPUs that there are.",
-    "queue_length": "Jobs that wait for GPUs, over time.",
+    "queue_length": "Jobs that wait, over time.",
     "unfinished_jobs": "Jobs that wait or run, over time.",
     BLOCKING: (
         "Over time, the mean over waiting jobs of the time that they have waited in their lives, relative to "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.report.words.verdicts import MOST_CLAUSES, at_scenarios
-from artist.report.words.wording import duration, per_cent
+from artist.report.words.wording import duration, few, per_cent
 from artist.results.compare import Comparison, Replicates
 from artist.results.measures import is_level
 from artist.results.names import listed
@@ -80,10 +80,13 @@ def _together(cases: Sequence[_Case], say: Callable[[_Case], str], path: Sequenc
 
 
 def _starved(case: _Case) -> str:
+    """Return how many GPUs starve while GPU jobs wait, and under which policies none ever waits."""
     starved = case.of("starved")
     if starved and not any(starved.values()):
         return f"no GPU starves under {listed(list(starved))}"
-    return _shares(starved, "of the GPUs starve while GPU jobs wait")
+    text = _shares(starved, "of the GPUs starve while GPU jobs wait")
+    never = [name for name, kinds in case.said.items() if all(each["starved"] is None for each in kinds)]
+    return f"{text}; no GPU job waits under {listed(few(never))}" if text and never else text
 
 
 def _waiting(case: _Case) -> str:
@@ -113,11 +116,13 @@ def _price(case: _Case) -> str:
         return ""
     best = names[0]
     other = case.baseline if case.baseline in names[1:] else names[-1]
-    pay = mean_s[best] > mean_s[other] and not is_level("time", mean_s[best], mean_s[other])
+    longer = mean_s[best] > mean_s[other] and not is_level("time", mean_s[best], mean_s[other])
+    more = within[best] < within[other] and not is_level("fraction", within[other], within[best])
+    pay = ("CPU jobs do not pay for it", "some CPU jobs pay for it", "CPU jobs pay for it")[longer + more]
     return (
-        f"under {best}, which keeps fewest GPU jobs waiting, CPU jobs {'' if pay else 'do not '}pay for it: "
-        f"they wait {duration(mean_s[best])} on average ({duration(mean_s[other])} under {other}), and "
-        f"{per_cent(within[best])} of them at most 3 min ({per_cent(within[other])})"
+        f"under {best}, which keeps fewest GPU jobs waiting, {pay}: they wait {duration(mean_s[best])} on "
+        f"average ({duration(mean_s[other])} under {other}), and {per_cent(within[best])} of all CPU jobs "
+        f"wait at most 3 min ({per_cent(within[other])})"
     )
 
 

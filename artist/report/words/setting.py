@@ -23,9 +23,9 @@ _ON_STOP = {
     "lose_all": "a stopped job begins anew",
 }
 _FREE = "starting, moving and preempting a job cost no time"
-_GENERATORS = ("Synthetic", "Derived", "Lyra")
-_PAPERS = {"Derived": "Synergy", "Lyra": "Lyra"}
-_NAMING = ("Derived",)  # sources that name the model of every job
+_PAPERS = {"Derived": "Synergy", "Lyra": "Lyra", "Coda": "CODA"}
+_GENERATORS = ("Synthetic", *_PAPERS)
+_NAMING = ("Derived", "Coda")  # sources that name the model of every job
 _MOST_TEXTS, _MOST_MODELS = 3, 6
 
 

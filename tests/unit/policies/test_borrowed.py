@@ -66,6 +66,16 @@ def test_what_is_borrowed_leaves_the_array_as_it_is():
     assert array.room().find(Demand(0, cpus=3), borrow=False) is None
 
 
+def test_jobs_of_one_call_count_as_those_of_earlier_ones():
+    """Of 16 CPUs, 4 of them the array's, one job borrows 10: 4 are still the array's, and 6 to borrow."""
+    room = array_of(machines=1).room()
+    room.take(on((0, 0, 10)), borrows=True)
+    assert room.find(Demand(0, cpus=4), borrow=False) == on((0, 0, 4))
+    room.take(on((0, 0, 4)), borrows=False)
+    assert room.find(Demand(0, cpus=1), borrow=False) is None
+    assert room.find(Demand(0, cpus=2), borrow=True) == on((0, 0, 2))
+
+
 def test_memory_must_be_there_as_well():
     """Machine 0 has more CPUs, machine 1 has the memory; a job of neither waits."""
     array = array_of(memory_bytes=8 * GIB)

@@ -115,6 +115,7 @@ def test_overheads_that_the_config_explains_are_not_the_jobs(
     ("source", "words"),
     [
         ("derived.DerivedTrace", "jobs drawn as in the Synergy paper; arrivals as generated."),
+        ("coda.CodaTrace", "jobs drawn as in the CODA paper; arrivals as generated."),
         ("synthetic.Synthetic", "synthetic jobs; arrivals as generated; model VGG11 where jobs name none."),
     ],
 )

@@ -21,9 +21,9 @@ Make = Callable[..., Run]
 
 
 def jobs(*waits_s: float) -> list[tuple[str, int, int, int, float, str]]:
-    """Return jobs of gpt with 1, 2 ... GPUs that wait so long, one of bert that waits 5 s, and a CPU job."""
+    """Return jobs of gpt with 1, 2 ... GPUs that wait so long, one of bert that waits 5 s, two CPU jobs."""
     made = [("ann", 1 + i, 1, 1, wait_s, "gpt") for i, wait_s in enumerate(waits_s)]
-    return [*made, ("bob", 8, 1, 1, 5.0, "bert"), ("bob", 0, 1, 1, 0.0, "gpt")]
+    return [*made, ("bob", 8, 1, 1, 5.0, "bert"), *[("bob", 0, 1, 1, 0.0, "gpt")] * 2]
 
 
 def drawn(runs: Sequence[Run], baseline: str | None = "policy=fifo") -> Drawing | None:
@@ -77,8 +77,8 @@ def test_only_against_a_baseline_of_the_same_jobs(kinds_run: Make) -> None:
 
 
 def test_of_replicates_the_lowest_seed_of_both_is_shown(kinds_run: Make) -> None:
-    """Seeds 1 and 2 of coda, 2 and 3 of fifo: seed 2, in which gpt waits 7 s under coda."""
-    coda = [kinds_run("coda", jobs(wait, wait), seed=seed) for seed, wait in ((1, 9), (2, 7))]
+    """Seeds 1, 2 and 3 of coda, 2 and 3 of fifo: seed 2, in which gpt waits 7 s under coda."""
+    coda = [kinds_run("coda", jobs(wait, wait), seed=seed) for seed, wait in ((1, 9), (2, 7), (3, 8))]
     fifo = [kinds_run("fifo", jobs(30, 30), seed=seed) for seed in (2, 3)]
     first, *_ = typical_jobs(*compare([*coda, *fifo]).groups, 12)
     assert first.own_s == (7.0, 60.0)

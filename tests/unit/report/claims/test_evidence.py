@@ -12,6 +12,8 @@ import pytest
 from artist.report.claims.evaluate import Result, evaluate
 from artist.report.claims.evidence import Evidence
 from artist.report.claims.schema import Claim
+from artist.report.claims.table import ours_text, paper_text
+from artist.results.folder import read_run
 from artist.results.run import Run
 
 Maker = Callable[..., list[Run]]
@@ -129,6 +131,17 @@ def test_rack_timers_are_averaged_over_time_and_demands(runs: Maker) -> None:
     assert Evidence(run).value("rack_timer_mean_h", claim) is None  # it noted nothing
     pd.DataFrame(notes, columns=["time_s", "name", "value"]).to_parquet(run.folder / "policy.parquet")
     assert Evidence(run).value("rack_timer_mean_h", claim) == pytest.approx(6.0)
+
+
+def test_steps_of_the_allocator_are_averaged_by_model(runs: Maker, held: Holder) -> None:
+    """VGG16 took 3 and 4 steps, BAT 9: 3.5 is near 4 (15 % of it: 0.6), and shown not in per cent."""
+    (run,) = runs({("new", 2): (40.0,)})
+    claim = {"metric": "allocator_steps", "against": [], "model": "VGG16", "paper": 4}
+    assert held([run], **claim).verdict == "not run"  # it noted nothing
+    notes = [(0.0, "steps of VGG16", 3.0), (1.0, "steps of VGG16", 4.0), (2.0, "steps of BAT", 9.0)]
+    pd.DataFrame(notes, columns=["time_s", "name", "value"]).to_parquet(run.folder / "policy.parquet")
+    result = held([read_run(run.folder)], **claim)
+    assert (result.verdict, ours_text(result), paper_text(result.claim)) == ("near", "3.5", "4.0")
 
 
 def test_a_timer_that_is_noted_at_the_end_has_its_value(runs: Maker) -> None:

@@ -1,0 +1,49 @@
+"""Which refused jobs may fit since others ended: most are seen to wait on without a search. Shared."""
+
+from collections.abc import Iterable
+
+from artist.core.cluster import Allocation, Slice
+from artist.core.events import Arrival, Event, Finish
+from artist.core.free import Free
+from artist.core.job import Demand
+from artist.policies.parts.fill import Fill
+from artist.policies.parts.placement import Chooser
+
+
+class Freed:
+    """The machines on which jobs ended since the last call, of a policy that never stops or changes a job.
+
+    Parameters
+    ----------
+    placement, fill
+        Those of the policy. Only of shipped choosers, with the fill `as_asked`, is it known when they refuse.
+    """
+
+    def __init__(self, placement: str | Chooser, fill: str | Fill) -> None:
+        self._known = isinstance(placement, str) and fill == "as_asked"
+        self._on: dict[int, list[int]] = {}  # machines by running job
+        self._machines: dict[int, None] | None = None  # None: any machine may have more
+
+    def hold(self, job: int, allocation: Allocation) -> None:
+        """Track a job that starts."""
+        self._on[job] = [s.machine for s in allocation.slices]
+
+    def look(self, news: Iterable[Event]) -> bool:
+        """Note where jobs ended; return whether anything may have become free."""
+        machines: dict[int, None] | None = {}
+        for event in news:
+            if isinstance(event, Arrival):
+                continue
+            if machines is not None and isinstance(event, Finish):
+                machines |= dict.fromkeys(self._on.pop(event.job))
+            else:
+                machines = None
+        self._machines = machines if self._known else None
+        return machines is None or bool(machines)
+
+    def may_fit(self, free: Free, demand: Demand) -> bool:
+        """Return whether a job that found no room may find some; exact for jobs that span one machine."""
+        if self._machines is None or demand.max_machines != 1 or demand.fungible:
+            return True
+        what = demand.least_gpus, demand.cpus, demand.memory_bytes
+        return any(free.fits(Allocation((Slice(m, *what),))) for m in self._machines)
