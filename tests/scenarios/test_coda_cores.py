@@ -371,13 +371,20 @@ def test_a_job_on_a_machine_that_leaves_keeps_what_it_uses():
 
 
 def test_cores_that_halving_frees_are_for_jobs_that_wait():
-    """B draws all bandwidth with 8 of 16 CPUs. From 1 s on a GPU job is there: b has 4, d the others."""
-    drawing = cpu("b", 8, 100)
-    demand = replace(drawing.demand, memory_bandwidth_bytes_per_s=100)
-    others = [job("g", 1, 50, 1, cpus=4), cpu("c", 4, 10, 0.5), cpu("d", 4, 10, 2)]
-    jobs = [replace(drawing, demand=demand), *others]
+    """U's b draws all bandwidth with 10 of 16 CPUs; d waits for 7. From 1 s on g has 4: b has 5, d the 7.
+
+    When g is done at 51 s 4 are free. U holds 5 and v 7, so e is next, though f came earlier.
+    """
+    drawing = cpu("b", 10, 900)
+    jobs = [
+        of_user("u", replace(drawing, demand=replace(drawing.demand, memory_bandwidth_bytes_per_s=100))),
+        of_user("v", cpu("d", 7, 900, 0.5)),
+        of_user("w", job("g", 1, 50, 1, cpus=4)),
+        of_user("v", cpu("f", 4, 10, 20)),
+        of_user("u", cpu("e", 4, 10, 30)),
+    ]
     cluster = Cluster([Machine("m", 0, "box", 4, cpus=16, memory_bandwidth_bytes_per_s=100)])
     policy = Coda(allocator="requested", eliminator="halve", reserve_per_gpu=0)
     _, log = run_checked(jobs, cluster, policy)
-    starts = {event.job: event.time_ns / 1e9 for event in log if isinstance(event, Start)}
-    assert starts == {0: 0, 1: 0.5, 2: 1, 3: 2}
+    starts = [(event.time_ns / 1e9, event.job) for event in log if isinstance(event, Start)]
+    assert starts == [(0, 0), (1, 2), (1, 1), (51, 4), (61, 3)]
