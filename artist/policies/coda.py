@@ -21,10 +21,11 @@ Paper: Zhao et al., CODA: Improving Resource Utilization by Slimming and Co-loca
 Differs from the paper, or is not said there:
 
 - History is that of this run: the first day has no 4-GPU sub-array, and a reserve of four CPUs a GPU.
-- Starts and steps are per GPU. A job that ends its walk below the start gives CPUs back step by step; a walk
+- Starts and steps are per GPU. CPUs that a job gives up for a try stay its own until the step is over; a walk
   begins again only if the job is moved.
 - GPU jobs take any free CPU, also those of the CPU array, which are not taken back.
 - Which jobs are aborted or moved: the fewest, of these those that started last. Memory is not taken back.
+  Of several aborted jobs of a user the first to arrive is the first in its queue.
 - A job spans more machines than it needs only if neither sub-array has a place on fewer.
 - What an aborted job loses: `overheads`.
 """
