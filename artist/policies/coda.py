@@ -72,8 +72,6 @@ class Coda:
         self._allocator = allocator_of(self.allocator)
         self.least_cpus_per_gpu = None if isinstance(self._allocator, Requested) else 1
         self._eliminator = eliminator_of(self.eliminator)
-        if self.allocator != "requested":
-            self.least_cpus_per_gpu = 1  # with which a job starts, whatever it asks for
         self._holds_gpus = Holdings(lambda gpus, cpus: (gpus,))
         self._holds_cpus = Holdings(lambda gpus, cpus: (cpus,))
         self._gpu_queue, self._cpu_queue = UserQueues(self._holds_gpus), UserQueues(self._holds_cpus)
@@ -206,6 +204,8 @@ class Coda:
         changed = self._gpus.start(first.job, wish, large=wish.demand.gpus >= self.large_gpus)
         if not changed:
             self._refused.add((wish.demand, wish.cpus))
+        elif len(changed) > 1:
+            self._make_room(gpus=True)  # what moved may leave more than the job needs
         for job in changed:
             plan.place(job, self._gpus.jobs[job].allocation)
             self._abort(plan, self._gpus.jobs[job].allocation)
@@ -226,6 +226,7 @@ class Coda:
             for job, held in self._aborted.items():
                 self._cpu_queue.push(job, held.user, held.demand)
             self._aborted.clear()
+            self._cpu_queue.look_again()
             plan.wake_at(view.now_ns)  # in this plan one that starts elsewhere would be a migration
             return
         if self._cpu_queue.next() is None:

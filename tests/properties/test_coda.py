@@ -1,11 +1,12 @@
 """What holds of CODA whatever jobs come: none waits for borrowed CPUs, shares are fair, all start."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from artist.core.cluster import Cluster
+from artist.core.cluster import Allocation, Cluster
 from artist.core.free import Free
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
@@ -155,6 +156,21 @@ def test_no_job_starts_before_that_of_a_user_who_holds_less(seed: int) -> None:
     assert policy.checked > 20
 
 
+def amount_of(allocation: Allocation) -> int:
+    """Return the GPUs of an allocation; the CPUs of one without GPUs."""
+    return allocation.gpus or sum(s.cpus for s in allocation.slices)
+
+
+def held_by(view: ClusterView, plan: Plan, *, with_gpus: bool) -> Counter[str]:
+    """Return the GPUs that users hold once a plan is carried out, or the CPUs of their CPU-only jobs."""
+    held: Counter[str] = Counter()
+    for number, user in zip(view.jobs.job.tolist(), view.jobs.user.tolist(), strict=True):
+        allocation = plan.changes.get(number, view.allocation(number))
+        if allocation is not None and (allocation.gpus > 0) == with_gpus:
+            held[user] += amount_of(allocation)
+    return held
+
+
 class FairArrays(Coda):
     """CODA, looked at after each call that starts one job of a kind; of CPU-only jobs without arrays."""
 
@@ -175,14 +191,12 @@ class FairArrays(Coda):
             return
         allocation, user = plan.changes[started[0]], str(view.columns(started).user[0])
         assert allocation is not None
-        queues, holds = (
-            (self._gpu_queue, self._holds_gpus) if with_gpus else (self._cpu_queue, self._holds_cpus)
-        )
-        amount = allocation.gpus if with_gpus else allocation.slices[0].cpus
+        held = held_by(view, plan, with_gpus=with_gpus)
+        before = held[user] - amount_of(allocation)
         free = left_beside(self, view, plan)
         free.give(allocation)
-        for other, first in firsts(queues):
-            if holds.rank(other)[0] < holds.rank(user)[0] - amount:
+        for other, first in firsts(self._gpu_queue if with_gpus else self._cpu_queue):
+            if held[other] < before:
                 self.checked += 1
                 demand = view.demand(first)
                 assert not fits(free, demand.gpus, demand.gpus or demand.cpus), f"{other} is before {user}"

@@ -4,6 +4,8 @@ Machines have 4 GPUs and 16 CPUs. Where nothing else is said GPU jobs get the CP
 the allocator are longer than the runs, and a job that is stopped starts over.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from artist.core.events import Change, Start, Stop
@@ -164,6 +166,33 @@ def test_a_job_of_several_machines_takes_back_too():
     _, told = run([*jobs, gpu("l", 8, 20, 12)], machines=3, large_machines=2)
     assert of(told, "s") == [(2, {1: (3, 3)}), (12, {2: (3, 3)}, "migrate")]
     assert of(told, "l") == [(12, {0: (4, 4), 1: (4, 4)})]
+
+
+def test_what_a_move_leaves_is_for_others_at_once():
+    """S, with 2 GPUs and 6 CPUs, moves to machine 1 for l at 11 s. On machine 0 l takes 4 GPUs and 4 CPUs.
+
+    There 1 GPU and 16 - 4 - 4 CPUs are left then: x, which waits for 8 since 5 s, starts.
+    """
+    jobs = [
+        gpu("stays", 3, cpus=10),
+        gpu("full", 2, 10, cpus=2),
+        gpu("s", 2, at=1, cpus=6),
+        cpu("c", 4, at=2),
+        replace(gpu("x", 1, at=5, cpus=8), user="w"),
+        gpu("l", 4, at=11),
+    ]
+    _, told = run(jobs, gpus=5, large_machines=1, reserve_per_gpu=0)
+    assert of(told, "s")[1:] == [(11, {1: (2, 6)}, "migrate")]
+    assert (of(told, "l"), of(told, "x")) == ([(11, {0: (4, 4)})], [(11, {0: (1, 8)})])
+
+
+def test_a_gpu_job_goes_where_its_memory_is():
+    """Machine 0 has 2 of 8 bytes left, machine 1 all: the job that asks for 3 goes there."""
+    cluster = tiny_cluster(2, 4, cpus=16, memory_bytes=8)
+    jobs = [gpu("a", 1, memory_bytes=6), gpu("b", 1, at=1, memory_bytes=3), gpu("c", 1, at=2, memory_bytes=2)]
+    _, log = run_checked(jobs, cluster, Coda(**REQUESTED))
+    places = [event.allocation.slices for event in log if isinstance(event, Start)]
+    assert places == [((0, 1, 1, 6),), ((1, 1, 1, 3),), ((0, 1, 1, 2),)]
 
 
 # --- the CPU array, and what is borrowed from the reserve

@@ -314,6 +314,17 @@ def test_cpus_of_aborted_jobs_do_not_count():
     assert [each[:2] for each in told] == [(0, "v0"), (2, "u0"), (5, "u0"), (5, "g"), (30, "u0"), (80, "v1")]
 
 
+def test_what_an_aborted_job_leaves_is_for_others():
+    """U's borrows 12 of 16 CPUs, w's waits for 8. G takes 6 at 5 s: 10 are left, enough for w's."""
+    jobs = [
+        of_user("u", cpu("u0", 12, 50)),
+        of_user("w", cpu("w0", 8, 20, 1)),
+        of_user("u", job("g", 1, 90, 5, cpus=6)),
+    ]
+    told, _ = run(jobs, allocator="requested", need=6)
+    assert [each[:2] for each in told] == [(0, "u0"), (5, "u0"), (5, "g"), (5, "w0"), (95, "u0")]
+
+
 def test_a_user_whose_first_job_does_not_fit_lets_others_go_on():
     """V's wants 4 GPUs, one is taken, and its second job waits behind it; u's go on."""
     jobs = [
@@ -360,13 +371,20 @@ def test_a_job_on_a_machine_that_leaves_keeps_what_it_uses():
 
 
 def test_cores_that_halving_frees_are_for_jobs_that_wait():
-    """B draws all bandwidth with 8 of 16 CPUs. From 1 s on a GPU job is there: b has 4, d the others."""
-    drawing = cpu("b", 8, 100)
-    demand = replace(drawing.demand, memory_bandwidth_bytes_per_s=100)
-    others = [job("g", 1, 50, 1, cpus=4), cpu("c", 4, 10, 0.5), cpu("d", 4, 10, 2)]
-    jobs = [replace(drawing, demand=demand), *others]
+    """U's b draws all bandwidth with 10 of 16 CPUs; d waits for 7. From 1 s on g has 4: b has 5, d the 7.
+
+    When g is done at 51 s 4 are free. U holds 5 and v 7, so e is next, though f came earlier.
+    """
+    drawing = cpu("b", 10, 900)
+    jobs = [
+        of_user("u", replace(drawing, demand=replace(drawing.demand, memory_bandwidth_bytes_per_s=100))),
+        of_user("v", cpu("d", 7, 900, 0.5)),
+        of_user("w", job("g", 1, 50, 1, cpus=4)),
+        of_user("v", cpu("f", 4, 10, 20)),
+        of_user("u", cpu("e", 4, 10, 30)),
+    ]
     cluster = Cluster([Machine("m", 0, "box", 4, cpus=16, memory_bandwidth_bytes_per_s=100)])
     policy = Coda(allocator="requested", eliminator="halve", reserve_per_gpu=0)
     _, log = run_checked(jobs, cluster, policy)
-    starts = {event.job: event.time_ns / 1e9 for event in log if isinstance(event, Start)}
-    assert starts == {0: 0, 1: 0.5, 2: 1, 3: 2}
+    starts = [(event.time_ns / 1e9, event.job) for event in log if isinstance(event, Start)]
+    assert starts == [(0, 0), (1, 2), (1, 1), (51, 4), (61, 3)]

@@ -29,8 +29,8 @@ def test_the_user_who_holds_least_is_next():
 
 
 def test_what_users_hold_ends_with_their_jobs():
-    """On 1 GPU: u's a, then v's c at 10, since u holds nothing either but v's job is older; then u's b."""
-    jobs = [of("u", "a"), of("v", "c", at=1), of("u", "b", at=2)]
+    """On 1 GPU: when u's a ends at 10, u holds no more than v, and u's b is older than v's c."""
+    jobs = [of("u", "a"), of("u", "b", at=1), of("v", "c", at=2)]
     assert finishes(jobs, tiny_cluster(1, 1)) == [10, 20, 30]
 
 
@@ -53,6 +53,19 @@ def test_cpus_count_as_a_share_only_if_asked_for(resource, first, older):
     jobs = held + (wait if older == "u" else wait[::-1])
     done = finishes(jobs, tiny_cluster(1, 4, cpus=8), resource=resource)[3:]
     assert done == ([10, 16] if older == first else [16, 10])
+
+
+@pytest.mark.parametrize(("gpus", "cpus", "first"), [(2, 6, "u"), (3, 3, "v")])
+def test_the_dominant_share_is_the_larger_one(gpus, cpus, first):
+    """V holds 9 of 16 CPUs (0.56). U: 2 of 4 GPUs and 6 CPUs are 0.5, not their sum 0.88; 3 GPUs are 0.75.
+
+    In numbers, not shares, u would always hold less than 9. At 4 the CPUs that x held go to the first: 4-10.
+    """
+    rest = 16 - 9 - cpus
+    held = [of("u", "a", gpus, 20, cpus=cpus), of("v", "b", 0, 20, cpus=9), of("w", "x", 0, 4, cpus=rest)]
+    wait = [of(user, user, 0, 6, at=1, cpus=rest) for user in ("uv" if first == "v" else "vu")]
+    done = finishes([*held, *wait], tiny_cluster(1, 4, cpus=16), resource="dominant")[3:]
+    assert done == [16, 10]
 
 
 def test_a_user_whose_first_job_does_not_fit_is_passed_over():

@@ -106,19 +106,20 @@ class Machines:
         """Return False where what jobs ask for tells that nothing is short: quick, and most often so."""
         specs = [running.spec(job) for job in running.jobs_on(machine)]
         specs += [spec for _, spec, _ in were]
-        draws, holders, greedy = 0, 0, False
+        draws, holders, several, greedy = 0, 0, False, False
         for spec in specs:
             demand = spec.demand
             if demand.memory_bandwidth_bytes_per_s or demand.fungible:
                 return True
             if demand.gpus:
-                holders += 1
+                most = demand.max_gpus or demand.gpus
+                holders, several = holders + 1, several or most > 1
                 if spec.model:
                     model = self._models[spec.model]
-                    draws += model.memory_bandwidth_bytes_per_s * (demand.max_gpus or demand.gpus)
+                    draws += model.memory_bandwidth_bytes_per_s * most
                     greedy = greedy or model.pcie_greedy
         has = running.cluster.machines[machine].memory_bandwidth_bytes_per_s
-        return (greedy and holders > 1) or (has > 0 and draws > NOTICED * _SLACK * has)
+        return (greedy and several and holders > 1) or (has > 0 and draws > NOTICED * _SLACK * has)
 
     def coupled(
         self, prices: Mapping[int, IterationParts], running: Running, alone: Alone

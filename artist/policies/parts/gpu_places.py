@@ -100,14 +100,14 @@ class GpuPlaces:
         return self._find(free, wish, wish.cpus[-1], ALL, across=True) is not None
 
     def _find(self, free: Free, wish: Wish, cpus: float, among: int, *, across: bool) -> Found | None:
-        room = self._room(free, wish, cpus, among, across=across)
+        room = self._room(free, wish, cpus, across=across)
         gpus = self.chooser.choose(room, wish.demand, among)
         if gpus is None:
             return None
         allocation = self._filled(free, wish, cpus, gpus)
         return None if allocation is None else Found(allocation, cpus)
 
-    def _room(self, free: Free, wish: Wish, cpus: float, among: int, *, across: bool) -> Free:
+    def _room(self, free: Free, wish: Wish, cpus: float, *, across: bool) -> Free:
         """Return what is free with as many GPUs of each machine as CPUs and memory are there for."""
         need, asked = wish.demand.gpus, wish.demand.memory_bytes
         gpus, left = free.gpus, free.cpus
@@ -116,12 +116,10 @@ class GpuPlaces:
             short |= free.memory_bytes * need < asked * gpus
         fewer: dict[int, int] = {}
         for m in np.flatnonzero(short).tolist():
-            if among >> m & 1:
-                count = int(gpus[m])
-                may = self._may(wish, cpus, int(left[m]), count, m, across=across)
-                if asked:
-                    may = min(may, int(free.memory_bytes[m]) * need // asked)
-                fewer[m] = may
+            count = int(gpus[m])
+            fewer[m] = self._may(wish, cpus, int(left[m]), count, m, across=across)
+            if asked:
+                fewer[m] = min(fewer[m], int(free.memory_bytes[m]) * need // asked)
         return free.with_fewer_gpus(fewer) if fewer else free
 
     def _may(self, wish: Wish, cpus: float, left: int, count: int, m: int, *, across: bool) -> int:

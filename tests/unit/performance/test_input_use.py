@@ -4,6 +4,8 @@
 which storage alone delivers 0.5; processes need 10 GiB on each machine and 10 for each GPU.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from artist.core.cluster import Cluster, Machine
@@ -97,6 +99,11 @@ def test_jobs_without_a_model_or_gpus() -> None:
 def test_the_best_case(gpus: int, cpus: int, memory_gib: int) -> None:
     """The least with which it is at most 1 % slower: 5 CPUs a GPU prepare 0.917, 6 prepare 1."""
     assert use().best_case(spec(gpus), CLUSTER) == (cpus, memory_gib * GIB)
+
+
+def test_the_best_case_does_not_depend_on_how_long_a_job_computes() -> None:
+    """6 CPUs; with 5, which prepare 0.917, an iteration of 3 ns would take 3.27 ns, 3 as well if rounded."""
+    assert use().best_case(replace(spec(), compute_ns=3), CLUSTER) == (6, 100 * GIB)
 
 
 def test_the_best_case_of_a_machine_with_few_cpus() -> None:

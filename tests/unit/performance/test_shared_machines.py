@@ -130,10 +130,15 @@ def test_models_draw_for_the_gpus_that_are_there_up_to_a_cap():
 
 @pytest.mark.parametrize("more", [{"min_gpus": 1, "max_gpus": 3}, {"fungible": True, "measured_worth": 3.0}])
 def test_gpus_beyond_those_asked_for_draw_as_well(more):
-    """One GPU asked for, three held: 30 of 40 GB/s, which no job minds; 10 more are all of it, so 2000 ns."""
+    """One GPU asked for, three held: 30 of 40 GB/s, which no job minds; 10 more are all of it, so 2000 ns.
+
+    They crowd PCIe as well, where they are greedy: 1075 ns.
+    """
     small = tiny_cluster(1, 4, cpus=64, memory_bandwidth_bytes_per_s=40 * GB)
     held = (gpu_job("half", **more), on((0, 3, 3))), (gpu_job("half"), ONE_GPU)
     assert times(*held, cluster=small)[1] == 2000
+    greedy = (gpu_job("greedy", **more), on((0, 3, 3))), (gpu_job("quiet"), ONE_GPU)
+    assert times(*greedy)[1] == 1075
 
 
 def test_the_worst_machine_of_a_job_decides():

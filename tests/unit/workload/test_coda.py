@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
 
 from artist.data import data_path
 from artist.workload.coda import CodaTable, CodaTrace, RunTimes, draw_cpu_jobs, draw_gpu_jobs, read_coda_table
@@ -143,14 +141,6 @@ def test_a_seed_says_all() -> None:
     """The same seed gives the same jobs, another one others."""
     assert made(seed=1).equals(made(seed=1))
     assert not made(seed=1)["submit_s"].equals(made(seed=2)["submit_s"])
-
-
-def test_the_preset_is_complete() -> None:
-    """conf/workload/coda.yaml lists every parameter of the class, as it is by default."""
-    config = OmegaConf.merge(OmegaConf.load(data_path("conf", "workload/coda.yaml")), {"seed": 0})
-    assert set(config) - {"_target_", "_convert_"} == set(CodaTrace.Parameters.model_fields)
-    default = CodaTrace().parameters
-    assert instantiate(config).parameters.model_copy(update={"models": default.models}) == default
 
 
 USER = {"tenant": "lab", "gpu_jobs": 1.0, "models": ["BAT"]}
