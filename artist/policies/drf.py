@@ -23,6 +23,7 @@ from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import Cluster
 from artist.core.events import Arrival, Finish, Stop
+from artist.core.free import Free
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.parts.fill import AnyFill, adapter_of
@@ -51,9 +52,11 @@ class Drf:
     def decide(self, view: ClusterView) -> Plan:
         """Start jobs, the user who holds least first, as far as there is room."""
         view = self._adapt(view)
-        self._look(view)
+        made_room = self._look(view)
         plan = view.plan()
-        self._start(view, plan)
+        if view.n_waiting:
+            free = self._try_again(view) if made_room else None
+            self._start(view, plan, free)
         return plan.done()
 
     def _begin(self, view: ClusterView) -> None:
@@ -61,8 +64,8 @@ class Drf:
         self._holdings = Holdings(_by_gpus if self.resource == "gpu" else _by_share(view.cluster))
         self._queues = {with_gpus: UserQueues(self._holdings) for with_gpus in (True, False)}
 
-    def _look(self, view: ClusterView) -> None:
-        """Track who waits, and what users hold."""
+    def _look(self, view: ClusterView) -> bool:
+        """Track who waits, and what users hold; return whether anything may have become free."""
         if not hasattr(self, "_queues"):
             self._begin(view)
         for event in view.news:
@@ -70,23 +73,25 @@ class Drf:
                 self._holdings.give(*self._held.pop(event.job))
             if isinstance(event, Arrival | Stop):
                 self._wait(view, event.job)
-        if self._freed.look(view.news):
-            free = view.free()
-            for queue in self._queues.values():
-                queue.look_again(lambda demand: self._freed.may_fit(free, demand))
+        return self._freed.look(view.news)
 
     def _wait(self, view: ClusterView, job: int) -> None:
         demand = view.demand(job)
         user = str(view.columns([job]).user[0])
         self._queues[demand.gpus > 0].push(job, user, demand)
 
-    def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
+    def _try_again(self, view: ClusterView) -> Free:
+        """Consider users again whose jobs found no room, but may find some in what is free; return that."""
+        free = view.free()
+        for queue in self._queues.values():
+            queue.look_again(lambda demand: self._freed.may_fit(free, demand))
+        return free
+
+    def _start(self, view: ClusterView, plan: PlanBuilder, free: Free | None) -> None:
         packing: Packing | None = None
         while (first := self._next()) is not None:
-            allocation = None
-            if first.demand.least_gpus <= view.free_gpus:
-                packing = packing or Packing(view.free())
-                allocation = packing.place(first.demand, self._placer)
+            packing = packing or Packing(free or view.free())
+            allocation = packing.place(first.demand, self._placer)
             queue = self._queues[first.demand.gpus > 0]
             if allocation is None:
                 queue.pass_over(first.user)

@@ -139,6 +139,8 @@ class AsAsked(Fill):
 
     def room(self, free: Free, demand: Demand) -> Free | None:
         """Return what is free with as many GPUs of each machine as CPUs and memory are left for."""
+        if demand.least_gpus > free.total_gpus:
+            return None
         if not demand.cpus and not demand.memory_bytes:
             return free
         asked, gpus, sizes, cluster = gpus_to_place(free, demand), free.gpus, free.sizes, free.cluster
