@@ -57,6 +57,7 @@ def measured(policy: str, scale: float, jobs: int | None) -> Row:
     least = getattr(simulation.policy, "least_cpus_per_gpu", None)
     kinds = Kinds(specs, cluster, simulation.performance.bandwidth, least)
     result, row = timed(simulation, (Recorder(specs, cluster), kinds))
+    kinds.close(result.end_ns)
     return {**row, "retunes": kinds.retunes, "stops": int(result.columns["preemptions"].sum())}
 
 
