@@ -55,7 +55,8 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
     `waiting` of gpu, cpu
         Mean number of jobs.
     gpu_active_queued, starved
-        While GPU jobs wait: GPUs held, and starved (`Starved`), of the GPUs there.
+        While GPU jobs wait: GPUs held, and starved (`Starved`), of the GPUs there. Where none ever waits,
+        None is the share of GPUs held, and 0 of those starved.
     gpu_utilization_active, gpu_utilization_queued
         GPUs used (`Kinds`) of the GPUs held; the latter while GPU jobs wait.
     cpus_of_gpu_jobs, cpus_of_cpu_jobs, bandwidth
@@ -70,6 +71,7 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
     finished, of_gpu = finish >= 0, with_gpus[window]
     over = _Over(result, kinds)
     waits = over.columns["gpu_jobs_waiting"] > 0
+    ever = bool(waits[:-1].any())
     users = _user_p99_s([spec.user for spec in jobs], queueing, finished, of_gpu)
     asked, last = _asked(result)[window], np.array(kinds.cpus_last)[window]
     told = finished & of_gpu & (asked > 0)
@@ -81,7 +83,7 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
             "gpu_active_queued": over.share("busy_gpus", "capacity_gpus", waits),
             "gpu_utilization_active": over.share("gpus_used", "busy_gpus"),
             "gpu_utilization_queued": over.share("gpus_used", "busy_gpus", waits),
-            "starved": over.share("starved_gpus", "capacity_gpus", waits),
+            "starved": over.share("starved_gpus", "capacity_gpus", waits if ever else None),
             "cpus_of_gpu_jobs": over.share("cpus_of_gpu_jobs", "capacity_cpus"),
             "cpus_of_cpu_jobs": over.share("cpus_of_cpu_jobs", "capacity_cpus"),
             "bandwidth": over.share("bandwidth_bytes_per_s", "capacity_bytes_per_s"),

@@ -81,12 +81,16 @@ def _together(cases: Sequence[_Case], say: Callable[[_Case], str], path: Sequenc
 
 def _starved(case: _Case) -> str:
     """Return how many GPUs starve while GPU jobs wait, and under which policies none ever waits."""
-    starved = case.of("starved")
+    never = [name for name, runs in case.said.items() if all(_none_waits(kinds) for kinds in runs)]
+    starved = {name: share for name, share in case.of("starved").items() if name not in never}
     if starved and not any(starved.values()):
         return f"no GPU starves under {listed(list(starved))}"
     text = _shares(starved, "of the GPUs starve while GPU jobs wait")
-    never = [name for name, kinds in case.said.items() if all(each["starved"] is None for each in kinds)]
     return f"{text}; no GPU job waits under {listed(few(never))}" if text and never else text
+
+
+def _none_waits(kinds: Mapping[str, Any]) -> bool:
+    return "gpu_active_queued" in kinds and kinds["gpu_active_queued"] is None
 
 
 def _waiting(case: _Case) -> str:

@@ -328,7 +328,7 @@ def test_no_gpu_starves(kinds_run: Make) -> None:
 
 def test_policies_under_which_no_gpu_job_waits_are_named(kinds_run: Make) -> None:
     """There is no time over which the GPUs that starve could be counted; nothing is said if that is all."""
-    coda = kinds_run("coda", kinds=told(0.0, starved=None))
+    coda = kinds_run("coda", kinds=told(0.0, starved=0.0, gpu_active_queued=None))
     fifo = kinds_run("fifo", kinds=told(0.4, starved=0.2))
     assert said([coda, fifo])["Starved GPUs"].startswith(
         "20 % of the GPUs starve while GPU jobs wait under fifo; no GPU job waits under coda. Starved GPUs"
