@@ -23,7 +23,7 @@ _COLUMNS = {
 }
 _CSV = "artist.workload.readers.canonical.CanonicalCsv"
 _MAPPED = "artist.workload.readers.columns."
-_TELLS_BUSY = (_CSV, "artist.workload.readers.muri.", "artist.workload.staged.")
+_TELLS_BUSY = (_CSV, "artist.workload.readers.muri.", "artist.workload.staged.", "artist.workload.coda.")
 
 
 class OlderRunError(ValueError):

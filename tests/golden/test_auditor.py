@@ -204,6 +204,7 @@ SOURCES = {
         },
         NO_CSV,
     ),
+    "coda": ({"_target_": "artist.workload.coda.CodaTrace"}, NO_CSV),
     "a user's source": ({"_target_": "mine.Trace"}, NO_CSV),
 }
 
