@@ -261,7 +261,7 @@ def test_memory_of_a_borrower_is_offered_when_it_ends():
     b = cpu("b", 4, 50)
     jobs = [replace(b, demand=replace(b.demand, memory_bytes=8)), gpu("g", 1, 10, 5, memory_bytes=5)]
     result, _ = run_checked(jobs, cluster, Coda(**REQUESTED))
-    assert seconds(result, "first_start_ns").tolist() == [0, 50]
+    assert list(seconds(result, "first_start_ns")) == [0, 50]
 
 
 def test_an_aborted_job_may_start_over_elsewhere_at_once():
