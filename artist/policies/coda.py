@@ -7,8 +7,9 @@ job of the user who holds the fewest GPUs, or CPUs; one that does not fit lets o
    of `large_gpus` or more and one for the others, as history says (`artist.policies.parts.arrays`). A GPU
    job starts in its own sub-array, else in the other; a large one takes its own back by moving small jobs
    (`artist.policies.parts.gpu_array`). A CPU-only job takes CPUs that are not reserved, on one machine. If
-   there are too few and no GPU job waits, it borrows reserved ones; when a GPU job needs them it is aborted,
-   and waits before later jobs of its user (`artist.policies.parts.borrowed`).
+   there are too few, it borrows reserved ones, while GPU jobs wait only on machines without a free GPU; when
+   a GPU job needs them it is aborted, and waits before later jobs of its user
+   (`artist.policies.parts.borrowed`).
 2. Cores: a GPU job starts with as many CPUs as `allocator` says, or with those that there are, at least one a
    GPU. Every `step_s` it tries fewer, or more, and keeps what its GPUs are busiest with.
 3. Contention: `eliminator` throttles CPU-only jobs of machines that are short of memory bandwidth.
@@ -24,6 +25,8 @@ Differs from the paper, or is not said there:
 - Starts and steps are per GPU. CPUs that a job gives up for a try stay its own until the step is over; a walk
   begins again only if the job is moved.
 - GPU jobs take any free CPU, also those of the CPU array, which are not taken back.
+- CPU-only jobs borrow although GPU jobs wait where these would find no GPU: else those that ask for more CPUs
+  than a machine has beyond its reserve would wait for as long as the cluster is overloaded.
 - Which jobs are aborted or moved: the fewest, of these those that started last. Memory is not taken back.
   Of several aborted jobs of a user the first to arrive is the first in its queue.
 - A job spans more machines than it needs only if neither sub-array has a place on fewer.
@@ -211,6 +214,8 @@ class Coda:
             plan.place(job, self._gpus.jobs[job].allocation)
             self._abort(plan, self._gpus.jobs[job].allocation)
             self._walks.begin(job, view.now_ns)
+        if changed:
+            self._cpu_queue.look_again()  # where no GPU is left, CPUs are lent
         return bool(changed)
 
     def _abort(self, plan: PlanBuilder, allocation: Allocation) -> None:
@@ -232,10 +237,10 @@ class Coda:
             return
         if self._cpu_queue.next() is None:
             return
-        room, may_borrow = self._cpus.room(), not len(self._gpu_queue)
+        room = self._cpus.room(gpu_jobs_wait=len(self._gpu_queue) > 0)
         while (first := self._cpu_queue.next()) is not None:
             allocation, borrows = room.find(first.demand, borrow=False), False
-            if allocation is None and may_borrow:
+            if allocation is None:
                 allocation, borrows = room.find(first.demand, borrow=True), True
             if allocation is None:
                 self._cpu_queue.pass_over(first.user)

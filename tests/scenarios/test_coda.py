@@ -232,12 +232,48 @@ def test_jobs_of_the_cpu_array_are_not_aborted():
     assert of(told, "g") == [(41, {0: (2, 6)})]
 
 
-def test_no_cpu_job_borrows_while_a_gpu_job_waits():
-    """G holds all 4 GPUs to 50 s and h waits: b may not have the 12 CPUs that are free before."""
-    jobs = [gpu("g", 4, 50), gpu("h", 4, 20, 1), cpu("b", 12, 10, 2)]
+def test_no_cpu_job_borrows_beside_a_free_gpu_while_a_gpu_job_waits():
+    """G holds 3 of 4 GPUs to 50 s, h waits for 4: b may not have 12 of the 13 free CPUs before, but alone may."""
+    jobs = [gpu("g", 3, 50), gpu("h", 4, 20, 1), cpu("b", 12, 10, 2)]
     _, told = run(jobs, machines=1, reserve_per_gpu=3)
     assert of(told, "b") == [(50, {0: (0, 12)})]
     assert of(run([jobs[0], jobs[2]], machines=1, reserve_per_gpu=3)[1], "b") == [(2, {0: (0, 12)})]
+
+
+def test_cpu_jobs_borrow_where_a_gpu_job_that_waits_finds_no_gpu():
+    """G holds all 4 GPUs and 4 CPUs to 50 s, h waits: b has the other 12, though its array has 4 only.
+
+    At 50 s h takes 8 of 16 CPUs: b is aborted, and starts over when h is done at 70 s.
+    """
+    jobs = [gpu("g", 4, 50), gpu("h", 4, 20, 1, cpus=8), cpu("b", 12, 90, 2)]
+    result, told = run(jobs, machines=1, reserve_per_gpu=3)
+    assert of(told, "h") == [(50, {0: (4, 8)})]
+    assert of(told, "b") == [(2, {0: (0, 12)}), (50, "preempted"), (70, {0: (0, 12)})]
+    assert seconds(result, "finish_ns") == [50, 70, 160]
+
+
+def test_cpu_jobs_borrow_on_the_full_machine_while_a_gpu_job_waits():
+    """8 CPUs are free on machine 0, whose GPUs are all taken, 13 on 1, with a free GPU: b goes to 0."""
+    jobs = [gpu("f", 4, cpus=8), gpu("g", 3, at=1), gpu("h", 4, 20, 2), cpu("b", 8, 10, 3)]
+    _, told = run(jobs, large_machines=1, reserve_per_gpu=3)
+    assert of(told, "b") == [(3, {0: (0, 8)})]
+    assert of(run([*jobs[:2], jobs[3]], large_machines=1, reserve_per_gpu=3)[1], "b") == [(3, {1: (0, 8)})]
+
+
+def test_a_borrower_of_several_machines_has_the_arrays_part_beside_a_free_gpu():
+    """H waits. Machine 0, full, has 12 CPUs left, machine 1 has 13, of which 8 are not reserved: 20 in all."""
+    full = [gpu("f", 4), gpu("g", 3, at=1), gpu("h", 4, at=2)]
+    many = cpu("b", 20, 10, 3)
+    many = replace(many, demand=replace(many.demand, max_machines=0))
+    _, told = run([*full, many], large_machines=1, reserve_per_gpu=2)
+    assert of(told, "b") == [(3, {0: (0, 12), 1: (0, 8)})]
+
+
+def test_the_last_free_gpu_of_a_machine_frees_its_reserve():
+    """G holds 3 GPUs, h waits for 4, b for 12 CPUs. At 3 s i takes the last GPU: 16 - 3 - 1 = 12 are lent."""
+    last = replace(gpu("i", 1, at=3), user="w")
+    _, told = run([gpu("g", 3), gpu("h", 4, at=1), cpu("b", 12, 10, 2), last], machines=1, reserve_per_gpu=3)
+    assert of(told, "b") == [(3, {0: (0, 12)})]
 
 
 def test_the_fewest_borrowers_are_aborted_of_these_the_last():
