@@ -233,11 +233,14 @@ def test_jobs_of_the_cpu_array_are_not_aborted():
 
 
 def test_no_cpu_job_borrows_beside_a_free_gpu_while_a_gpu_job_waits():
-    """G holds 3 of 4 GPUs to 50 s, h waits for 4: b may not have 12 of the 13 free CPUs before, but alone may."""
-    jobs = [gpu("g", 3, 50), gpu("h", 4, 20, 1), cpu("b", 12, 10, 2)]
+    """G holds 3 of 4 GPUs to 50 s, h waits for 4. A is of the array: 16 - 3 - 1 CPUs are left, and b waits.
+
+    Without h it need not.
+    """
+    jobs = [gpu("g", 3, 50), gpu("h", 4, 20, 1), cpu("a", 1, 10, 2), cpu("b", 12, 10, 2)]
     _, told = run(jobs, machines=1, reserve_per_gpu=3)
-    assert of(told, "b") == [(50, {0: (0, 12)})]
-    assert of(run([jobs[0], jobs[2]], machines=1, reserve_per_gpu=3)[1], "b") == [(2, {0: (0, 12)})]
+    assert (of(told, "a"), of(told, "b")) == ([(2, {0: (0, 1)})], [(50, {0: (0, 12)})])
+    assert of(run([jobs[0], *jobs[2:]], machines=1, reserve_per_gpu=3)[1], "b") == [(2, {0: (0, 12)})]
 
 
 def test_cpu_jobs_borrow_where_a_gpu_job_that_waits_finds_no_gpu():
