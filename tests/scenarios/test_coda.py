@@ -264,7 +264,7 @@ def test_cpu_jobs_borrow_on_the_full_machine_while_a_gpu_job_waits():
 
 
 def test_a_borrower_of_several_machines_has_the_arrays_part_beside_a_free_gpu():
-    """H waits. Machine 0, full, has 12 CPUs left, machine 1 has 13, of which 8 are not reserved: 20 in all."""
+    """H waits. Machine 0, full, has 12 CPUs left, machine 1 has 13, of which 8 are not reserved: 20."""
     full = [gpu("f", 4), gpu("g", 3, at=1), gpu("h", 4, at=2)]
     many = cpu("b", 20, 10, 3)
     many = replace(many, demand=replace(many.demand, max_machines=0))
