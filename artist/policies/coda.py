@@ -33,6 +33,8 @@ Differs from the paper, or is not said there:
 - What an aborted job loses: `overheads`.
 """
 
+from collections.abc import Iterable
+
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
@@ -133,7 +135,7 @@ class Coda:
             self._cpus.reserved(self._arrays.reserve)
             machines = True
         if machines:
-            self._make_room(gpus=True)
+            self._make_room(None)
         if arrived:
             self._wait(view, arrived)
 
@@ -158,14 +160,14 @@ class Coda:
             gives = not held.borrows or held.demand.memory_bytes > 0  # GPU jobs have a borrower's CPUs anyway
             self._cpus.end(job)
             self._holds_cpus.give(held.user, 0, held.cpus)
-            self._make_room(gpus=gives)
+            self._make_room(machines_of(held.allocation) if gives else ())
             if not finished:
                 self._cpu_queue.push(job, held.user, held.demand)
             return
         gone = self._gpus.end(job)
         info, allocation = gone.wish.info, gone.allocation
         self._holds_gpus.give(info.user, allocation.gpus, 0)
-        self._make_room(gpus=True)
+        self._make_room(machines_of(allocation))
         if finished:
             best = gone.cpus if gone.walk is None else gone.walk.best
             self._allocator.finished(info, best, len(allocation.slices))
@@ -173,10 +175,13 @@ class Coda:
         else:
             self._gpu_queue.push(job, info.user, gone.wish.demand)
 
-    def _make_room(self, *, gpus: bool) -> None:
-        """Consider jobs again that were refused: CPU-only ones, and GPU jobs as well."""
+    def _make_room(self, machines: Iterable[int] | None) -> None:
+        """Consider refused jobs again, since machines have more room; None: anything may have changed.
+
+        GPU jobs only if room on these machines may be of use to one.
+        """
         self._cpu_queue.look_again()
-        if gpus:
+        if machines is None or any(map(self._gpus.may_use, machines)):
             self._gpu_queue.look_again()
             self._refused.clear()
 
@@ -188,8 +193,8 @@ class Coda:
             plan.place(job, held.allocation)
             self._abort(plan, held.allocation)
         if self._gpus.released:
-            self._gpus.released = False
-            self._make_room(gpus=True)
+            self._make_room(self._gpus.released)
+            self._gpus.released = []
 
     def _start_gpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start GPU jobs by what their users hold, as far as there is room."""
@@ -209,7 +214,7 @@ class Coda:
         if not changed:
             self._refused.add((wish.demand, wish.cpus))
         elif len(changed) > 1:
-            self._make_room(gpus=True)  # what moved may leave more than the job needs
+            self._make_room(None)  # what moved may leave more than the job needs
         for job in changed:
             plan.place(job, self._gpus.jobs[job].allocation)
             self._abort(plan, self._gpus.jobs[job].allocation)
@@ -220,12 +225,12 @@ class Coda:
 
     def _abort(self, plan: PlanBuilder, allocation: Allocation) -> None:
         """Stop the borrowers that a GPU job makes no room for."""
-        for job, held in self._cpus.abort(s.machine for s in allocation.slices):
+        for job, held in self._cpus.abort(machines_of(allocation)):
             plan.stop(job)
             self._aborted[job] = held
             self._holds_cpus.give(held.user, 0, held.cpus)
             if held.demand.memory_bytes:
-                self._make_room(gpus=True)
+                self._make_room(machines_of(held.allocation))
 
     def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start CPU-only jobs by what their users hold, in their array, or as borrowers."""
@@ -262,4 +267,9 @@ class Coda:
                 fewer = self._cpus.change(job, after)
                 if fewer:
                     self._holds_cpus.give(held.user, 0, fewer)
-                    self._make_room(gpus=True)
+                    self._make_room(machines_of(after))
+
+
+def machines_of(allocation: Allocation) -> list[int]:
+    """Return the machines of an allocation."""
+    return [s.machine for s in allocation.slices]

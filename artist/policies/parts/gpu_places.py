@@ -101,25 +101,34 @@ class GpuPlaces:
 
     def _find(self, free: Free, wish: Wish, cpus: float, among: int, *, across: bool) -> Found | None:
         room = self._room(free, wish, cpus, across=across)
+        if room is None:
+            return None
         gpus = self.chooser.choose(room, wish.demand, among)
         if gpus is None:
             return None
         allocation = self._filled(free, wish, cpus, gpus)
         return None if allocation is None else Found(allocation, cpus)
 
-    def _room(self, free: Free, wish: Wish, cpus: float, *, across: bool) -> Free:
-        """Return what is free with as many GPUs of each machine as CPUs and memory are there for."""
+    def _room(self, free: Free, wish: Wish, cpus: float, *, across: bool) -> Free | None:
+        """Return what is free with as many GPUs of each machine as CPUs and memory are there for.
+
+        None if that is too little for the job.
+        """
         need, asked = wish.demand.gpus, wish.demand.memory_bytes
         gpus, left = free.gpus, free.cpus
         short = (left < cpus * gpus) & (self.cluster.cpus > 0)
         if asked:
             short |= free.memory_bytes * need < asked * gpus
         fewer: dict[int, int] = {}
+        lost = 0
         for m in np.flatnonzero(short).tolist():
             count = int(gpus[m])
             fewer[m] = self._may(wish, cpus, int(left[m]), count, m, across=across)
             if asked:
                 fewer[m] = min(fewer[m], int(free.memory_bytes[m]) * need // asked)
+            lost += count - fewer[m]
+        if free.total_gpus - lost < wish.demand.least_gpus:
+            return None
         return free.with_fewer_gpus(fewer) if fewer else free
 
     def _may(self, wish: Wish, cpus: float, left: int, count: int, m: int, *, across: bool) -> int:
