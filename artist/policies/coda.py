@@ -22,8 +22,8 @@ Paper: Zhao et al., CODA: Improving Resource Utilization by Slimming and Co-loca
 Differs from the paper, or is not said there:
 
 - History is that of this run: the first day has no 4-GPU sub-array, and a reserve of four CPUs a GPU.
-- Starts and steps are per GPU. CPUs that a job gives up for a try stay its own until the step is over; a walk
-  begins again only if the job is moved.
+- Starts and steps are per GPU, also those of an elastic job that has fewer GPUs than it asks for. CPUs that a
+  job gives up for a try stay its own until the step is over; a walk begins again only if the job is moved.
 - GPU jobs take any free CPU, also those of the CPU array, which are not taken back.
 - CPU-only jobs borrow although GPU jobs wait where these would find no GPU: else those that ask for more CPUs
   than a machine has beyond its reserve would wait for as long as the cluster is overloaded.

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import pytest
 
+from artist.core.cluster import CapacityEvent
 from artist.core.events import Change, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.policies.coda import Coda
 from artist.testing.conformance import cpu_job
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+from artist.units import NS_PER_S
 
 START_OVER = Overheads(on_stop="lose_all")
 REQUESTED = {"allocator": "requested", "eliminator": "off"}
@@ -184,6 +186,32 @@ def test_what_a_move_leaves_is_for_others_at_once():
     _, told = run(jobs, gpus=5, large_machines=1, reserve_per_gpu=0)
     assert of(told, "s")[1:] == [(11, {1: (2, 6)}, "migrate")]
     assert (of(told, "l"), of(told, "x")) == ([(11, {0: (4, 4)})], [(11, {0: (1, 8)})])
+
+
+def test_cpus_that_come_free_beside_small_jobs_let_a_large_one_take_back():
+    """C and d hold all GPUs of machine 0, k 10 of its CPUs to 20 s; on machine 1 m leaves 4 CPUs for 4 GPUs.
+
+    L, with 8 CPUs, finds 16 - 10 on machine 0, were c and d on machine 1; at 20 s it finds 16.
+    """
+    jobs = [gpu("a", 3, 10), gpu("b", 1, 10), cpu("k", 10, 19, 1), cpu("m", 12, at=1.5)]
+    jobs += [gpu("c", 3, at=2), gpu("d", 1, at=3), gpu("l", 4, at=11, cpus=8)]
+    _, told = run(jobs, large_machines=1, reserve_per_gpu=0)
+    assert [of(told, name)[0][1] for name in "km"] == [{0: (0, 10)}, {1: (0, 12)}]
+    assert of(told, "l") == [(20, {0: (4, 8)})]
+    assert [of(told, name)[1] for name in "cd"] == [
+        (20, {1: (3, 3)}, "migrate"),
+        (20, {1: (1, 1)}, "migrate"),
+    ]
+
+
+def test_an_elastic_job_with_fewer_gpus_has_as_many_cpus_for_each():
+    """It asks for 8 GPUs and 16 CPUs, 2 for each. Machine 1 fails at 10 s: on machine 0 it has 4 and 8.
+
+    The one exception to CODA without its own rules being FIFO: `as_asked` waits for all that is asked.
+    """
+    fails = [CapacityEvent(10 * NS_PER_S, "fail", 1)]
+    _, told = run([gpu("e", 8, cpus=16, min_gpus=1, max_gpus=8)], arrays=False, events=fails)
+    assert of(told, "e") == [(0, {0: (4, 8), 1: (4, 8)}), (10, "evicted"), (10, {0: (4, 8)})]
 
 
 def test_a_gpu_job_goes_where_its_memory_is():

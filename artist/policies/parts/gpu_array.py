@@ -223,6 +223,9 @@ class GpuArray:
         """Return places for a large job and for those that move for it, None if one finds none."""
         free, places = self._cpus.avail, self._places
         taken: list[Found] = []
+        most, largest = free.buckets.most(self._arrays.small), self._cluster.gpus_of_largest[0]
+        if any(most < held.wish.demand.least_gpus <= held.wish.demand.gpus <= largest for held in moving):
+            return None
         asked = [(wish, sum(1 << m for m in machines))]
         asked += [(self._again(held), self._arrays.small) for held in moving]
         for each, among in asked:
