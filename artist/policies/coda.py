@@ -152,10 +152,10 @@ class Coda:
         """Track a job that finished, or was evicted and waits again, before later ones of its user."""
         held = self._cpus.jobs.get(job)
         if held is not None:
-            borrows = held.borrows
+            gives = not held.borrows or held.demand.memory_bytes > 0  # GPU jobs have a borrower's CPUs anyway
             self._cpus.end(job)
             self._holds_cpus.give(held.user, 0, held.cpus)
-            self._make_room(gpus=not borrows)
+            self._make_room(gpus=gives)
             if not finished:
                 self._cpu_queue.push(job, held.user, held.demand)
             return
@@ -219,6 +219,8 @@ class Coda:
             plan.stop(job)
             self._aborted[job] = held
             self._holds_cpus.give(held.user, 0, held.cpus)
+            if held.demand.memory_bytes:
+                self._make_room(gpus=True)
 
     def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start CPU-only jobs by what their users hold, in their array, or as borrowers."""

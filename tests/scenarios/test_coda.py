@@ -255,6 +255,15 @@ def test_aborted_jobs_are_first_in_the_queue_of_their_user():
     assert of(told, "c") == [(70, {0: (0, 16)})]
 
 
+def test_memory_of_a_borrower_is_offered_when_it_ends():
+    """B borrows 4 of 16 CPUs, and has 8 of 10 bytes to 50 s. G asks for 5 bytes: it starts then."""
+    cluster = tiny_cluster(1, 4, cpus=16, memory_bytes=10)
+    b = cpu("b", 4, 50)
+    jobs = [replace(b, demand=replace(b.demand, memory_bytes=8)), gpu("g", 1, 10, 5, memory_bytes=5)]
+    result, _ = run_checked(jobs, cluster, Coda(**REQUESTED))
+    assert list(seconds(result, "first_start_ns")) == [0, 50]
+
+
 def test_an_aborted_job_may_start_over_elsewhere_at_once():
     """C has 7 CPUs of machine 1 from 5 s. B's 9 on machine 0 are needed at 10 s, and 9 are left on 1.
 

@@ -268,7 +268,7 @@ class _Limits:
 def _cap_of(here: Drawn, limit: float) -> float:
     """Return the cap of the CPU-only jobs of a machine."""
     uncapped = sum(each.uncapped for each in here.cpu_jobs)
-    if not here.gpu_jobs or here.others + uncapped <= limit:
+    if not (here.gpu_jobs and uncapped) or here.others + uncapped <= limit:
         return 1.0
     fits = floor((limit - here.others) / uncapped * _CAPS_PER_UNIT + _SLACK) / _CAPS_PER_UNIT
     return max(LEAST_CAP, fits)

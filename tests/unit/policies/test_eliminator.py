@@ -292,3 +292,12 @@ def test_a_name_that_is_none_is_refused():
     assert eliminator_of(own) is own
     with pytest.raises(ValidationError, match="no such part"):
         adapter.validate_python("mbs")
+
+
+@pytest.mark.parametrize("name", ["mba", "halve"])
+def test_where_gpu_jobs_alone_pass_three_quarters_nothing_can_be_done(name):
+    """G draws 90 of 100 beside c, which draws nothing: c keeps its 8 CPUs and runs 20 s."""
+    jobs = [job("g", 1, 20, memory_bandwidth_bytes_per_s=90), cpu_job("c", 0)]
+    policy = Throttling(eliminator_of(name), {0: placing(on((0, 1, 1)), on((0, 0, 8)))})
+    run_checked(jobs, M0, policy)
+    assert policy.held[0] == {1: (1.0, 8)}
