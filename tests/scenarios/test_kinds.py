@@ -450,8 +450,8 @@ def test_bandwidth_follows_cpus_caps_and_places() -> None:
 def test_a_machine_is_crowded_while_it_has_a_gpu_job() -> None:
     """C draws 80 of 100 bytes/s of m0 for 20 s. G is there from 2 to 8 s, on m1, and there again from 12 s.
 
-    H joins g at 4 s, so that there are two, and one again when h ends at 6 s. While g is on m1, nothing is drawn
-    there. All is over when c ends at 20 s; at 24 s g ends, too. So 6 + 8 of the 22 s with GPU jobs.
+    H joins g at 4 s, so that there are two, and one again when h ends at 6 s. While g is on m1, nothing is
+    drawn there. All is over when c ends at 20 s; at 24 s g ends, too. So 6 + 8 of the 22 s with GPU jobs.
     """
     jobs = [
         job("c", 0, 20, cpus=2, memory_bandwidth_bytes_per_s=80),
