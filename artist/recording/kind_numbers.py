@@ -62,7 +62,8 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
     cpus_of_gpu_jobs, cpus_of_cpu_jobs, bandwidth
         CPUs held and memory bandwidth drawn, of what there is.
     over_threshold
-        Share of the machines' time in which jobs draw more than BANDWIDTH_THRESHOLD of what there is.
+        Share of the time of machines with GPU jobs in which all jobs there draw more than BANDWIDTH_THRESHOLD
+        of what there is.
     """
     jobs = result.jobs[slice(*result.window)] if result.window else result.jobs
     window = slice(*result.window) if result.window else slice(None)
@@ -87,7 +88,7 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
             "cpus_of_gpu_jobs": over.share("cpus_of_gpu_jobs", "capacity_cpus"),
             "cpus_of_cpu_jobs": over.share("cpus_of_cpu_jobs", "capacity_cpus"),
             "bandwidth": over.share("bandwidth_bytes_per_s", "capacity_bytes_per_s"),
-            "over_threshold": over.share("crowded", "machines"),
+            "over_threshold": over.share("crowded", "training"),
             "more_cpus": _part(told & (last > asked), told),
             "fewer_cpus": _part(told & (last < asked), told),
             "aborted": int(result.columns["preemptions"][~with_gpus].sum()),

@@ -36,7 +36,7 @@ _ROW = (  # columns of a row, and those that are not written
     "busy_gpus",
     "capacity_gpus",
     "crowded",
-    "machines",
+    "training",
 )
 _INNER = _ROW[-4:]
 _WORKS = {"fail": False, "left": False, "leave": False, "join": True}
@@ -79,9 +79,9 @@ class Kinds:
             Memory bandwidth that jobs draw, in delays too, and that of the machines that are there. Jobs
             may want more than there is.
     inner
-        Likewise, what is not written: `busy_gpus` that jobs hold; `capacity_gpus` that are there; `machines`
-        that are there, of known memory bandwidth; and those `crowded`, whose jobs draw more than
-        BANDWIDTH_THRESHOLD of it.
+        Likewise, what is not written: `busy_gpus` that jobs hold; `capacity_gpus` that are there; machines
+        `training`, of known memory bandwidth and with GPU jobs; and those of them `crowded`, whose jobs draw
+        more than BANDWIDTH_THRESHOLD of it.
     cpus_last : array
         By job, of a closed run: CPUs that it held last, or holds; -1 if it never held anything.
     retunes
@@ -117,9 +117,10 @@ class Kinds:
         self._used = 0  # parts of GPUs
         self._draws: dict[int, list[tuple[int, int]]] = {}  # by job that draws: machine, bytes/s
         self._drawn = [0] * len(cluster)
-        self._all_drawn = self._crowded = 0
+        self._gpu_jobs = [0] * len(cluster)
+        self._all_drawn = self._crowded = self._training = 0
         self._there = [False] * len(cluster)
-        self._capacity = [0, 0, 0]  # CPUs, bytes/s, machines with a known bandwidth
+        self._capacity = [0, 0]  # CPUs, bytes/s
         limit = BANDWIDTH_THRESHOLD * (1 + _ROUNDING)
         self._limits = [int(limit * m.memory_bandwidth_bytes_per_s) for m in cluster.machines]
         for machine, facts in enumerate(cluster.machines):
@@ -222,11 +223,13 @@ class Kinds:
 
     def _take(self, job: int, allocation: Allocation, sign: int) -> int:
         """Give a job what an allocation says, or take it back; return the CPUs of it."""
-        group, total = allocation.group, 0
+        group, kind, total = allocation.group, self._kind[job], 0
         for machine, gpus, cpus, _ in allocation.slices:
             self._starved.take(machine, 0 if group else sign * gpus, sign * cpus)
             total += int(cpus)
-        self._cpus[self._kind[job]] += sign * total
+            if kind == GPU:
+                self._train(machine, sign)
+        self._cpus[kind] += sign * total
         if group is not None:
             members = self._groups.pop(group, 0)
             if members + sign:
@@ -274,11 +277,22 @@ class Kinds:
                 self._add_drawn(each.machine, amount)
 
     def _add_drawn(self, machine: int, amount: int) -> None:
-        before, limit = self._drawn[machine], self._limits[machine]
-        after = self._drawn[machine] = before + amount
+        was = self._is_crowded(machine)
+        self._drawn[machine] += amount
         self._all_drawn += amount
-        if limit:
-            self._crowded += (after > limit) - (before > limit)
+        self._crowded += self._is_crowded(machine) - was
+
+    def _train(self, machine: int, sign: int) -> None:
+        """Count a GPU job on a machine, or no longer."""
+        if self._limits[machine]:
+            was = self._is_crowded(machine)
+            before = self._gpu_jobs[machine]
+            after = self._gpu_jobs[machine] = before + sign
+            self._training += (after > 0) - (before > 0)
+            self._crowded += self._is_crowded(machine) - was
+
+    def _is_crowded(self, machine: int) -> bool:
+        return self._gpu_jobs[machine] > 0 and self._drawn[machine] > self._limits[machine]
 
     # --- machines
 
@@ -293,9 +307,8 @@ class Kinds:
         if there != self._there[machine]:
             self._there[machine] = there
             facts, sign = self._machines[machine], 1 if there else -1
-            speed = int(facts.memory_bandwidth_bytes_per_s)
-            for i, amount in enumerate((int(facts.cpus), speed, int(speed > 0))):
-                self._capacity[i] += sign * amount
+            self._capacity[0] += sign * int(facts.cpus)
+            self._capacity[1] += sign * int(facts.memory_bandwidth_bytes_per_s)
 
     # --- rows
 
@@ -314,7 +327,7 @@ class Kinds:
                     self._used += self._uses.get(job, 0)
 
     def _close_instant(self) -> None:
-        cpus_there, speed_there, machines = self._capacity
+        cpus_there, speed_there = self._capacity
         row = (
             *self._waiting,
             *self._cpus,
@@ -326,7 +339,7 @@ class Kinds:
             self._gauges.busy_gpus,
             self._gauges.capacity_gpus,
             self._crowded,
-            machines,
+            self._training,
         )
         self._row_ns.append(self._open_ns)
         self._rows.extend(row)

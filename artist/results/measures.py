@@ -222,7 +222,7 @@ MORE_METRICS = (
             ("cpus_of_gpu_jobs", ("CPUs of", "GPU jobs"), "cpus_of_gpu_jobs", False),
             ("cpus_of_cpu_jobs", ("CPUs of", "CPU jobs"), "cpus_of_cpu_jobs", False),
             ("bandwidth_drawn", ("memory", "bandwidth"), "bandwidth", False),
-            ("bandwidth_over_threshold", ("bandwidth", "> 75 %"), "over_threshold", True),
+            ("bandwidth_over_threshold", ("machines", "crowded"), "over_threshold", True),
             ("more_cpus", ("got more", "CPUs"), "more_cpus", False),
             ("fewer_cpus", ("got fewer", "CPUs"), "fewer_cpus", False),
         )

@@ -130,8 +130,8 @@ def test_rows_of_the_story(story: tuple[Kinds, RunResult]) -> None:
         "bandwidth_bytes_per_s": [80, 80, 80, 80, 80, 0, 0, 0],
         "capacity_bytes_per_s": [200] * 8,
     }
-    assert changes(kinds, "crowded") == [(0, 1), (20, 0)]  # 80 of 100 bytes/s on m0
-    assert changes(kinds, "machines") == [(0, 2)]
+    assert changes(kinds, "crowded") == [(0, 0)]  # 80 of 100 bytes/s on m0, where no GPU job is
+    assert changes(kinds, "training") == [(0, 1), (10, 0), (16, 1), (26, 0)]  # g, then h on m1
 
 
 def test_shares_of_the_story(story: tuple[Kinds, RunResult]) -> None:
@@ -146,7 +146,7 @@ def test_shares_of_the_story(story: tuple[Kinds, RunResult]) -> None:
     assert said["cpus_of_gpu_jobs"] == (2 * 10 + 4 * 4) / (8 * 20)
     assert said["cpus_of_cpu_jobs"] == (3 * 5 + 5 * 10 + 3 * 5) / (8 * 20)
     assert said["bandwidth"] == pytest.approx(80 / 200)
-    assert said["over_threshold"] == 1 / 2  # m0, of two
+    assert said["over_threshold"] == 0
 
 
 def test_jobs_of_the_story(story: tuple[Kinds, RunResult]) -> None:
@@ -406,7 +406,6 @@ def test_machines_that_fail_leave_and_join() -> None:
     assert changes(kinds, "starved_gpus") == [(0, 3), (2, 1), (6, 3), (8, 1), (20, 0)]
     assert changes(kinds, "capacity_cpus") == [(0, 6), (4, 4), (6, 6), (8, 4)]
     assert changes(kinds, "capacity_bytes_per_s") == [(0, 150), (4, 100), (6, 150), (8, 100)]
-    assert changes(kinds, "machines") == [(0, 2), (4, 1), (6, 2), (8, 1)]
     assert changes(kinds, "capacity_gpus") == [(0, 3), (4, 1), (6, 3), (8, 1)]
 
 
@@ -429,7 +428,7 @@ def test_shares_are_of_the_machines_that_are_there() -> None:
 def test_bandwidth_follows_cpus_caps_and_places() -> None:
     """C draws 80 bytes/s with its 4 CPUs: 40 with 2, 20 with a cap of one half, 80 with all; then on m1.
 
-    G draws 30 on each machine from 8 s on: 110 of 100 on m1.
+    G draws 30 on each machine from 8 s on: 110 of 100 on m1. Without a GPU job no machine is crowded.
     """
     jobs = [
         job("c", 0, 10, cpus=4, memory_bandwidth_bytes_per_s=80),
@@ -445,17 +444,47 @@ def test_bandwidth_follows_cpus_caps_and_places() -> None:
     kinds, _ = observed(jobs, script)
     drawn = [(0, 40), (2, 20), (4, 80), (8, 140), (10, 60), (12, 0)]
     assert changes(kinds, "bandwidth_bytes_per_s") == drawn
-    assert changes(kinds, "crowded") == [(0, 0), (4, 1), (10, 0)]
+    assert changes(kinds, "crowded") == [(0, 0), (8, 1), (10, 0)]
+
+
+def test_a_machine_is_crowded_while_it_has_a_gpu_job() -> None:
+    """C draws 80 of 100 bytes/s of m0 for 20 s. G is there from 2 to 8 s, on m1, and there again from 12 s.
+
+    H joins g at 4 s, so that there are two, and one again when h ends at 6 s. While g is on m1, nothing is
+    drawn there. All is over when c ends at 20 s; at 24 s g ends, too. So 6 + 8 of the 22 s with GPU jobs.
+    """
+    jobs = [
+        job("c", 0, 20, cpus=2, memory_bandwidth_bytes_per_s=80),
+        job("g", 1, 22, cpus=1),
+        job("h", 1, 2, cpus=1),
+        job("e", 0, 1, at=24, cpus=1),
+    ]
+    script = {
+        0: {0: on((0, 0, 2))},
+        2: {1: on((0, 1, 1))},
+        4: {2: on((0, 1, 1))},
+        8: {1: on((1, 1, 1))},
+        12: {1: on((0, 1, 1))},
+        24: {3: on((0, 0, 1))},
+    }
+    kinds, result = observed(jobs, script)
+    assert changes(kinds, "crowded") == [(0, 0), (2, 1), (8, 0), (12, 1), (20, 0)]
+    assert changes(kinds, "training") == [(0, 0), (2, 1), (24, 0)]
+    assert numbers(kinds, result)["over_threshold"] == pytest.approx((6 + 8) / 22)
 
 
 def test_three_quarters_of_the_bandwidth_are_not_over_the_threshold() -> None:
-    """75 of 100 bytes/s by a cap of 0.75 are not, 76 are; where the bandwidth is unknown no machine is."""
+    """75 of 100 bytes/s by a cap of 0.75 are not, 76 are; where the bandwidth is unknown no machine counts.
+
+    G and h train all the while.
+    """
     drawing = {"cpus": 1, "memory_bandwidth_bytes_per_s": 100}
     jobs = [job("c", 0, 10, **drawing), job("d", 0, 10, **drawing), job("e", 0, 1, at=10, cpus=1)]
+    jobs[2:2] = [job("g", 1, 10, cpus=1), job("h", 1, 10, cpus=1)]
     script = {
-        0: {0: on((0, 0, 1), cap=0.75), 1: on((1, 0, 1))},
+        0: {0: on((0, 0, 1), cap=0.75), 1: on((1, 0, 1)), 2: on((0, 1, 1)), 3: on((1, 1, 1))},
         5: {0: on((0, 0, 1), cap=0.76)},
-        10: {2: on((0, 0, 1))},
+        10: {4: on((0, 0, 1))},
     }
     kinds, result = observed(jobs, script, (machine(0), machine(1, bandwidth=0)))
     assert changes(kinds, "crowded") == [(0, 0), (5, 1), (10, 0)]
@@ -467,8 +496,9 @@ def test_three_quarters_of_the_bandwidth_are_not_over_the_threshold() -> None:
 def test_bytes_that_rounding_adds_do_not_pass_the_threshold() -> None:
     """One of 150 000 000 001 bytes/s, of 200 000 000 000: such a job was to be held at 150; 151 are over."""
     for drawn, over in ((150_000_000_001, 0), (151_000_000_000, 1)):
-        jobs = [job("c", 0, 10, cpus=1, memory_bandwidth_bytes_per_s=drawn)]
-        kinds, _ = observed(jobs, {0: {0: on((0, 0, 1))}}, (machine(0, bandwidth=200_000_000_000),))
+        jobs = [job("c", 0, 10, cpus=1, memory_bandwidth_bytes_per_s=drawn), job("g", 1, 10, cpus=1)]
+        script = {0: {0: on((0, 0, 1)), 1: on((0, 1, 1))}}
+        kinds, _ = observed(jobs, script, (machine(0, bandwidth=200_000_000_000),))
         assert changes(kinds, "crowded")[0] == (0, over)
 
 
