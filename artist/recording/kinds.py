@@ -37,8 +37,9 @@ _ROW = (  # columns of a row, and those that are not written
     "capacity_gpus",
     "crowded",
     "machines",
+    "starved_asked",
 )
-_INNER = _ROW[-4:]
+_INNER = _ROW[-5:]
 _WORKS = {"fail": False, "left": False, "leave": False, "join": True}
 _THERE = {"fail": False, "left": False, "join": True}
 
@@ -80,8 +81,8 @@ class Kinds:
             may want more than there is.
     inner
         Likewise, what is not written: `busy_gpus` that jobs hold; `capacity_gpus` that are there; `machines`
-        that are there, of known memory bandwidth; and those `crowded`, whose jobs draw more than
-        BANDWIDTH_THRESHOLD of it.
+        that are there, of known memory bandwidth; those `crowded`, whose jobs draw more than
+        BANDWIDTH_THRESHOLD of it; and `starved_asked`, GPUs starved by the CPUs that jobs ask for.
     cpus_last : array
         By job, of a closed run: CPUs that it held last, or holds; -1 if it never held anything.
     retunes
@@ -107,7 +108,8 @@ class Kinds:
         self._asked_bandwidth = bandwidth
         self._machines = cluster.machines
         self._alone = Alone(cluster, jobs)
-        self._starved = Starved(cluster, least_cpus_per_gpu)
+        decides = least_cpus_per_gpu is not None
+        self._starved = [Starved(cluster, least_cpus_per_gpu), *[Starved(cluster)] * decides]
         self._held: dict[int, Allocation] = {}  # and all that follows: now
         self._groups: dict[Group, int] = {}  # members
         self._waiting, self._cpus = [0, 0], [0, 0]  # by kind
@@ -179,7 +181,8 @@ class Kinds:
     def _start(self, event: Start) -> None:
         self._waiting[self._kind[event.job]] -= 1
         if self._kind[event.job] == GPU:
-            self._starved.go(self._jobs[event.job].demand)
+            for starved in self._starved:
+                starved.go(self._jobs[event.job].demand)
         self._hold(event)
 
     def _change(self, event: Change) -> None:
@@ -203,7 +206,8 @@ class Kinds:
     def _wait(self, job: int) -> None:
         self._waiting[self._kind[job]] += 1
         if self._kind[job] == GPU:
-            self._starved.wait(self._jobs[job].demand)
+            for starved in self._starved:
+                starved.wait(self._jobs[job].demand)
 
     def _hold(self, event: Start | Change) -> None:
         """Give a job what it holds; its iteration time, which says how much it uses, is told after this."""
@@ -224,7 +228,8 @@ class Kinds:
         """Give a job what an allocation says, or take it back; return the CPUs of it."""
         group, total = allocation.group, 0
         for machine, gpus, cpus, _ in allocation.slices:
-            self._starved.take(machine, 0 if group else sign * gpus, sign * cpus)
+            for starved in self._starved:
+                starved.take(machine, 0 if group else sign * gpus, sign * cpus)
             total += int(cpus)
         self._cpus[self._kind[job]] += sign * total
         if group is not None:
@@ -232,8 +237,9 @@ class Kinds:
             if members + sign:
                 self._groups[group] = members + sign
             if not members or not members + sign:
-                for machine, gpus in group.gpus:
-                    self._starved.take(machine, sign * gpus, 0)
+                for starved in self._starved:
+                    for machine, gpus in group.gpus:
+                        starved.take(machine, sign * gpus, 0)
         return total
 
     # --- what jobs use and draw
@@ -285,7 +291,8 @@ class Kinds:
     def _machine(self, event: MachineEvent) -> None:
         works, there = _WORKS.get(event.how), _THERE.get(event.how)
         if works is not None:
-            self._starved.open(event.machine, works)
+            for starved in self._starved:
+                starved.open(event.machine, works)
         if there is not None:
             self._come_or_go(event.machine, there)
 
@@ -315,11 +322,12 @@ class Kinds:
 
     def _close_instant(self) -> None:
         cpus_there, speed_there, machines = self._capacity
+        starved = [each.count() for each in self._starved] if self._waiting[GPU] else [0]
         row = (
             *self._waiting,
             *self._cpus,
             cpus_there,
-            self._starved.count() if self._waiting[GPU] else 0,
+            starved[0],
             self._used,
             self._all_drawn,
             speed_there,
@@ -327,6 +335,7 @@ class Kinds:
             self._gauges.capacity_gpus,
             self._crowded,
             machines,
+            starved[-1],
         )
         self._row_ns.append(self._open_ns)
         self._rows.extend(row)
