@@ -119,11 +119,12 @@ def _price(case: _Case) -> str:
     """
     mean_s, within = case.of("cpu", "queueing_s", "mean"), case.of("cpu", "within_3min")
     jct_s, lost = case.of("cpu", "jct_s", "mean"), case.of("cpu_lost")
-    names = [name for name in case.of("gpu", "over_10min") if name in mean_s]
-    if len(names) < 2:
+    waiting = {name: share for name, share in case.of("gpu", "over_10min").items() if name in mean_s}
+    best = next(iter(waiting), "")
+    names = [name for name in waiting if _is_more("fraction", waiting, name, best)]
+    if not names:
         return ""
-    best = names[0]
-    other = case.baseline if case.baseline in names[1:] else names[-1]
+    other = case.baseline if case.baseline in names else names[-1]
     worse = _is_more("time", mean_s, best, other) + _is_more("fraction", within, other, best)
     later, loses = _is_more("time", jct_s, best, other), _is_more("fraction", lost, best, other)
     pays = later or worse == 2
