@@ -533,7 +533,7 @@ def test_shares_of_starved_gpus_by_both_yardsticks() -> None:
 
 
 def test_lost_work_of_cpu_jobs_counts_by_the_cpus_asked_for() -> None:
-    """C (3 CPUs) runs 4 s, is stopped, and then 10 s; d (1 CPU) 10 s: 3 x 4 of 3 x 14 + 1 x 10 CPU s are lost.
+    """C (3 CPUs) runs 4 s, is stopped, then 10 s; d (1 CPU) 10 s: 3 x 4 of 3 x 14 + 1 x 10 CPU s are lost.
 
     G loses 4 s as well, but is no CPU job.
     """
@@ -550,7 +550,7 @@ def test_lost_work_of_cpu_jobs_counts_by_the_cpus_asked_for() -> None:
 
 
 def test_one_to_five_more_and_one_to_twenty_fewer_cpus() -> None:
-    """Jobs get 0, 1, 5 and 6 more, and 1, 20 and 21 fewer: 3 and 3 of 7, of which 2 and 2 within the limits."""
+    """Jobs get 0, 1, 5 and 6 more, and 1, 20 and 21 fewer: 3 and 3 of 7, of which 2 and 2 count."""
     changed = (0, 1, 5, 6, -1, -20, -21)
     jobs = [CPU_JOB, *(job(f"g{more}", 1, 1, cpus=22) for more in changed)]
     machines = (machine(0, gpus=7, cpus=200), machine(1))

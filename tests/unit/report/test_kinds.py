@@ -314,7 +314,7 @@ def test_what_cpu_jobs_pay_is_also_time_and_lost_work(
 
 
 def test_where_gpu_jobs_wait_alike_there_is_no_price(kinds_run: Make) -> None:
-    """Coda and slow keep as many GPU jobs waiting, so slow is not what CPU jobs are compared with; fifo is."""
+    """Coda and slow keep as many GPU jobs waiting, so CPU jobs are not compared with slow's, but fifo's."""
     runs = [kinds_run("coda", kinds=told(0.03)), kinds_run("slow", kinds=told(0.03, 600.0))]
     assert "Waiting CPU jobs" not in said(runs)
     assert "(60.0 s under fifo)" in said([*runs, kinds_run("fifo", kinds=told(0.43))])["Waiting CPU jobs"]
