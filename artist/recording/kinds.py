@@ -37,8 +37,9 @@ _ROW = (  # columns of a row, and those that are not written
     "capacity_gpus",
     "crowded",
     "training",
+    "starved_asked",
 )
-_INNER = _ROW[-4:]
+_INNER = _ROW[-5:]
 _WORKS = {"fail": False, "left": False, "leave": False, "join": True}
 _THERE = {"fail": False, "left": False, "join": True}
 
@@ -80,8 +81,8 @@ class Kinds:
             may want more than there is.
     inner
         Likewise, what is not written: `busy_gpus` that jobs hold; `capacity_gpus` that are there; machines
-        `training`, of known memory bandwidth and with GPU jobs; and those of them `crowded`, whose jobs draw
-        more than BANDWIDTH_THRESHOLD of it.
+        `training`, of known memory bandwidth and with GPU jobs; those of them `crowded`, whose jobs draw more
+        than BANDWIDTH_THRESHOLD of it; and `starved_asked`, GPUs starved by the CPUs that jobs ask for.
     cpus_last : array
         By job, of a closed run: CPUs that it held last, or holds; -1 if it never held anything.
     retunes
@@ -107,7 +108,8 @@ class Kinds:
         self._asked_bandwidth = bandwidth
         self._machines = cluster.machines
         self._alone = Alone(cluster, jobs)
-        self._starved = Starved(cluster, least_cpus_per_gpu)
+        decides = least_cpus_per_gpu is not None
+        self._starved = [Starved(cluster, least_cpus_per_gpu), *[Starved(cluster)] * decides]
         self._held: dict[int, Allocation] = {}  # and all that follows: now
         self._groups: dict[Group, int] = {}  # members
         self._waiting, self._cpus = [0, 0], [0, 0]  # by kind
@@ -180,7 +182,8 @@ class Kinds:
     def _start(self, event: Start) -> None:
         self._waiting[self._kind[event.job]] -= 1
         if self._kind[event.job] == GPU:
-            self._starved.go(self._jobs[event.job].demand)
+            for starved in self._starved:
+                starved.go(self._jobs[event.job].demand)
         self._hold(event)
 
     def _change(self, event: Change) -> None:
@@ -204,7 +207,8 @@ class Kinds:
     def _wait(self, job: int) -> None:
         self._waiting[self._kind[job]] += 1
         if self._kind[job] == GPU:
-            self._starved.wait(self._jobs[job].demand)
+            for starved in self._starved:
+                starved.wait(self._jobs[job].demand)
 
     def _hold(self, event: Start | Change) -> None:
         """Give a job what it holds; its iteration time, which says how much it uses, is told after this."""
@@ -225,7 +229,8 @@ class Kinds:
         """Give a job what an allocation says, or take it back; return the CPUs of it."""
         group, kind, total = allocation.group, self._kind[job], 0
         for machine, gpus, cpus, _ in allocation.slices:
-            self._starved.take(machine, 0 if group else sign * gpus, sign * cpus)
+            for starved in self._starved:
+                starved.take(machine, 0 if group else sign * gpus, sign * cpus)
             total += int(cpus)
             if kind == GPU:
                 self._train(machine, sign)
@@ -235,8 +240,9 @@ class Kinds:
             if members + sign:
                 self._groups[group] = members + sign
             if not members or not members + sign:
-                for machine, gpus in group.gpus:
-                    self._starved.take(machine, sign * gpus, 0)
+                for starved in self._starved:
+                    for machine, gpus in group.gpus:
+                        starved.take(machine, sign * gpus, 0)
         return total
 
     # --- what jobs use and draw
@@ -299,7 +305,8 @@ class Kinds:
     def _machine(self, event: MachineEvent) -> None:
         works, there = _WORKS.get(event.how), _THERE.get(event.how)
         if works is not None:
-            self._starved.open(event.machine, works)
+            for starved in self._starved:
+                starved.open(event.machine, works)
         if there is not None:
             self._come_or_go(event.machine, there)
 
@@ -328,11 +335,12 @@ class Kinds:
 
     def _close_instant(self) -> None:
         cpus_there, speed_there = self._capacity
+        starved = [each.count() for each in self._starved] if self._waiting[GPU] else [0]
         row = (
             *self._waiting,
             *self._cpus,
             cpus_there,
-            self._starved.count() if self._waiting[GPU] else 0,
+            starved[0],
             self._used,
             self._all_drawn,
             speed_there,
@@ -340,6 +348,7 @@ class Kinds:
             self._gauges.capacity_gpus,
             self._crowded,
             self._training,
+            starved[-1],
         )
         self._row_ns.append(self._open_ns)
         self._rows.extend(row)

@@ -23,7 +23,7 @@ class Placer:
     def place(self, free: Free, demand: Demand, among: int = ALL) -> Allocation | None:
         """Return an allocation that fits, or None to wait; `free` is left as it is.
 
-        GPUs of machines whose CPUs are all taken, as by CPU-only jobs, are of no use to a job that asks for CPUs.
+        GPUs beside which all CPUs are taken, as by CPU-only jobs, are of no use to a job that asks for CPUs.
 
         Parameters
         ----------
