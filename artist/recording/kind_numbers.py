@@ -47,6 +47,8 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
 
     aborted
         How often the policy stopped CPU jobs.
+    without_cpus
+        GPU jobs that held no CPUs at times (`Kinds`).
     retunes_per_gpu_job
         How often GPU jobs got other CPUs on the same GPUs, over GPU jobs that ever started.
 
@@ -91,6 +93,7 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
             "more_cpus": _part(told & (last > asked), told),
             "fewer_cpus": _part(told & (last < asked), told),
             "aborted": int(result.columns["preemptions"][~with_gpus].sum()),
+            "without_cpus": len(kinds.without_cpus),
             "user_p99_gpu_s": users[0],
             "user_p99_cpu_only_s": users[1],
             "retunes_per_gpu_job": kinds.retunes / started if started else None,

@@ -189,8 +189,8 @@ def test_the_network_matters_where_the_page_says(done: Callable[[str], Done]) ->
 
 
 def test_cpus_memory_and_loans_matter_where_the_page_says(done: Callable[[str], Done]) -> None:
-    """Tuned CPUs and memory finish jobs sooner than shares, tuned CPUs alone than those asked for; so do loans
-    and growth than FIFO without them.
+    """Tuned CPUs and memory finish jobs sooner than shares, tuned CPUs alone than those asked for; so do
+    loans and growth than FIFO without them.
     """
     found = summaries(done, "policy=synergy_proportional,synergy,")
     jct = {policy: summary["jct_s"]["mean"] for (policy, _), summary in found.items()}

@@ -1,5 +1,6 @@
 """What a run says of a policy that these jobs, or this cluster, give nothing to do."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,3 +92,6 @@ def test_gpu_jobs_that_cpu_jobs_leave_no_cpus_are_told_of(
     result = artist(f"policy={policy}", *ON, f"performance.sensitivity={sensitivity}", tiny=False)
     assert result.code == 0, result.err
     assert ("1 of 2 GPU jobs held no CPUs at times" in result.err) is told
+    (summary,) = Path("runs").rglob("summary.json")
+    starts_with_none = told or sensitivity == "null"
+    assert json.loads(summary.read_text())["kinds"]["without_cpus"] == starts_with_none
