@@ -2,12 +2,28 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic_core import ErrorDetails
+from yaml.composer import ComposerError
 
 from netmodels.errors import InputError
 from netmodels.naming import allowed_by, allowed_names
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that a mapping has twice, of which YAML's own loader silently keeps the last."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            name = key.tag, str(key.value)
+            if name in seen:
+                raise ComposerError(None, None, f"the same key twice: {key.value}", key.start_mark)
+            seen.add(name)
+        return node
 
 
 def read_yaml(path: Path, kind: str) -> object:
@@ -23,7 +39,7 @@ def read_yaml(path: Path, kind: str) -> object:
     Raises
     ------
     InputError
-        If it cannot be read, or is not YAML.
+        If it cannot be read, or is not YAML, in which no mapping has a key twice.
     """
     try:
         text = path.expanduser().read_text(encoding="utf-8")
@@ -35,7 +51,7 @@ def read_yaml(path: Path, kind: str) -> object:
             allowed="a readable YAML file",
         ) from None
     try:
-        content: object = yaml.safe_load(text)
+        content: object = yaml.load(text, _Loader)  # a safe one
     except (yaml.YAMLError, ValueError, RecursionError) as problem:  # also 2020-99-99, no date; and too deep
         raise InputError(
             "not YAML", where=str(path), found=str(problem), allowed=f"a {kind} in YAML"

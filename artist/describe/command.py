@@ -147,6 +147,7 @@ def _describe(point: Point, tables: dict[str, pd.DataFrame]) -> Description:
         point.name,
         cluster_gpus=cluster.total_gpus,
         own_gpus=cluster.own_gpus,
+        cluster_cpus=int(cluster.cpus.sum()),
         machines=len(cluster.machines),
         target_load=config.target_load,
         case=point.case,

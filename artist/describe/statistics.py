@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from artist.describe.cpus import CpusAsked, cpus_asked
 from artist.describe.series import Floats, mean_in_use
 from artist.describe.structure import DAY_S, HOUR_S, TimeStructure, time_structure
 from artist.workload.arrivals import gpu_seconds, load_of
@@ -71,6 +72,8 @@ class Description:
         From the first arrival to the last.
     users, vcs
         Different names; 0 if the trace has none.
+    mean_gpus
+        Of a job that uses GPUs; 0 if none does.
     load
         GPU time / (GPUs of the cluster x span), both in the cluster's own GPUs; infinite if all jobs arrive
         at once.
@@ -108,6 +111,7 @@ class Description:
     by_hour: tuple[float, ...]
     by_hour_of_week: tuple[float, ...]
     over_time: LoadSeries | None
+    cpus: CpusAsked | None
     durations_s: Floats
     gpu_time_s: Floats
 
@@ -127,6 +131,7 @@ def describe(
     target_load: float,
     case: str = "",
     own_gpus: float | None = None,
+    cluster_cpus: int = 0,
 ) -> Description:
     """Return what a workload is like.
 
@@ -137,8 +142,8 @@ def describe(
         assigned.
     name
         What to call it.
-    cluster_gpus, machines
-        The cluster.
+    cluster_gpus, cluster_cpus, machines
+        The cluster; 0 CPUs where they are not known.
     target_load
         Load for which the machines are counted.
     case
@@ -160,7 +165,7 @@ def describe(
         span_s=span_s,
         users=_names(table["user"]),
         vcs=_names(table["vc"]),
-        mean_gpus=float(gpus.mean()),
+        mean_gpus=float(gpus[uses].mean()) if uses.any() else 0.0,
         max_gpus=int(gpus.max()),
         gpu_h=gpu_seconds(table) / HOUR_S,
         cluster_gpus=cluster_gpus,
@@ -177,6 +182,7 @@ def describe(
         by_hour=_fractions(hours % 24, 24),
         by_hour_of_week=() if first_date is None else _fractions(hours % 168, 168),
         over_time=_over_time(table, gpu_time_s, power),
+        cpus=cpus_asked(table, cluster_cpus, span_s),
         durations_s=work_s(table)[uses],
         gpu_time_s=gpu_time_s[uses],
     )

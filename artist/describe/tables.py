@@ -24,10 +24,12 @@ Row = tuple[str, str, str, object]
 
 def description_text(descriptions: Sequence[Description]) -> str:
     """Return all tables of some workloads, a row each."""
+    asking = [d for d in descriptions if d.cpus is not None]
     parts = [
         _overview(descriptions),
         _titled("Jobs by GPUs, %", _sizes(descriptions, "of_jobs")),
         _titled("GPU time by GPUs, %", _sizes(descriptions, "of_gpu_time")),
+        *([_titled("CPUs asked", _cpus(asking))] if asking else []),
         _titled("Run time without waiting", _spreads(descriptions, [d.duration_s for d in descriptions])),
         _titled("Time between arrivals", _spreads(descriptions, [d.interarrival_s for d in descriptions])),
         _titled("Bursts, and likeness of a job to the next", _structures(descriptions)),
@@ -69,6 +71,8 @@ def _overview(descriptions: Sequence[Description]) -> str:
     ]
     targets = ", ".join(dict.fromkeys(f"{d.target_load:g}" for d in descriptions))
     notes = [f"machines needed: for a load of {targets}"]
+    if any(d.sizes[0].jobs for d in descriptions):
+        notes.append("GPUs a job: of the jobs that use GPUs")
     if any(d.max_gpus > d.cluster_gpus for d in descriptions):
         notes.append("! more than the cluster has: artist refuses such a job")
     if any(not d.span_s for d in descriptions):
@@ -83,6 +87,29 @@ def _sizes(descriptions: Sequence[Description], field: str) -> Grid:
     heads = ("trace", *(descriptions[0].sizes[i].name for i in shown))
     rows = [(_name(d), *(_percent(getattr(d.sizes[i], field)) for i in shown)) for d in descriptions]
     return _grid(heads, rows)
+
+
+def _cpus(descriptions: Sequence[Description]) -> Grid:
+    heads = (
+        ("", "", "trace"),
+        ("", "CPU-only", "jobs"),
+        ("GPU jobs", "that ask", "for none"),
+        *(("CPUs", "of a", each) for each in ("GPU", "CPU-only job")),
+        ("", "", "CPU-hours"),
+        ("", "CPU", "load"),
+    )
+    rows = [
+        (
+            _name(d),
+            *(f"{count:,}" for count in (asked.cpu_jobs, asked.silent_jobs)),
+            *map(_figure, (asked.of_a_gpu, asked.of_a_cpu_job)),
+            f"{asked.cpu_h:,.0f}" if asked.cpu_h >= 100 else f"{asked.cpu_h:.3g}",
+            f"{asked.load:.3f}" if math.isfinite(asked.load) else "-",
+        )
+        for d in descriptions
+        if (asked := d.cpus) is not None
+    ]
+    return Grid(heads, tuple(rows), 1)
 
 
 def _spreads(descriptions: Sequence[Description], spreads: Sequence[Spread | None]) -> Grid:
@@ -168,6 +195,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, str, object]]:
     yield "gpus", "mean", d.mean_gpus
     yield "gpus", "max", d.max_gpus
     yield "gpu_hours", "", d.gpu_h
+    for name, value in asdict(d.cpus).items() if d.cpus is not None else ():
+        yield "cpus_asked", name, value if math.isfinite(value) else ""
     yield "cluster_gpus", "", d.cluster_gpus
     yield "cluster_machines", "", d.machines
     yield "offered_load", "", d.load if math.isfinite(d.load) else ""

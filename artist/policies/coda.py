@@ -33,14 +33,14 @@ Differs from the paper, or is not said there:
 - What an aborted job loses: `overheads`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from artist.core.cluster import Allocation
+from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Arrival, Finish, MachineEvent, Stop
-from artist.core.job import Demand
+from artist.core.job import Demand, JobSpec
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.parts.arrays import Arrays
@@ -51,7 +51,7 @@ from artist.policies.parts.gpu_array import GpuArray
 from artist.policies.parts.gpu_places import GpuPlaces
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser, chooser_of
-from artist.policies.parts.user_queues import First, Holdings, UserQueues
+from artist.policies.parts.user_queues import First, Holdings, UserQueues, notes_on_users
 from artist.policies.parts.walks import Walks
 from artist.units import seconds_to_ns
 
@@ -84,6 +84,17 @@ class Coda:
         self._infos: dict[int, GpuJob] = {}  # of unfinished GPU jobs
         self._refused: set[tuple[Demand, tuple[float, ...]]] = set()
         self.series: list[tuple[int, str, float]] = []
+
+    def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> Sequence[str]:
+        """Return which of its parts change nothing, for these jobs on this cluster."""
+        notes = notes_on_users(jobs)
+        if (self.arrays or self.eliminator != "off") and all(spec.demand.gpus for spec in jobs):
+            notes.append("no job is CPU-only, so reserved CPUs and the eliminator change nothing")
+        machines = sum(machine.gpus > 0 for machine in cluster.machines)
+        if self.arrays and self.large_machines is not None and self.large_machines >= machines:
+            what = f"all {machines} machines with GPUs are in the 4-GPU sub-array"
+            notes.append(f"large_machines is {self.large_machines}, so {what}, which is as with none")
+        return notes
 
     def decide(self, view: ClusterView) -> Plan:
         """Take the steps of walks that are due, start what has room, and throttle."""

@@ -15,7 +15,7 @@ jobs here; jobs without one are of one user. It says neither what breaks ties no
 does not fit holds up the others. CPUs count as they were at the start of a job.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -24,6 +24,7 @@ from pydantic.dataclasses import dataclass
 from artist.core.cluster import Cluster
 from artist.core.events import Arrival, Finish, Stop
 from artist.core.free import Free
+from artist.core.job import JobSpec
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.parts.fill import AnyFill, adapter_of
@@ -31,7 +32,7 @@ from artist.policies.parts.freed import Freed
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of
-from artist.policies.parts.user_queues import First, Holdings, Rank, UserQueues
+from artist.policies.parts.user_queues import First, Holdings, Rank, UserQueues, notes_on_users
 
 
 @dataclass(config=STRICT)
@@ -48,6 +49,10 @@ class Drf:
         self._placer = placer_of(self.placement, self.fill, self.seed)
         self._freed = Freed(self.placement, self.fill)
         self._held: dict[int, tuple[str, int, int]] = {}  # by running job: user, GPUs, CPUs
+
+    def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> Sequence[str]:
+        """Return what a user should know of the users of jobs."""
+        return notes_on_users(jobs)
 
     def decide(self, view: ClusterView) -> Plan:
         """Start jobs, the user who holds least first, as far as there is room."""

@@ -36,7 +36,7 @@ from pydantic.dataclasses import dataclass
 
 from artist.core.cluster import Cluster
 from artist.core.events import Arrival, Finish, MachineEvent, Stop
-from artist.core.job import Demand
+from artist.core.job import Demand, JobSpec
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView
 from artist.policies.parts.base_demand import AtBase, base_of
@@ -89,7 +89,7 @@ class Lyra:
         """Return the names of the series that are needed on a cluster."""
         return self._orchestrator.follows(cluster) if self._orchestrator else ()
 
-    def notes(self, cluster: Cluster) -> Sequence[str]:
+    def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> Sequence[str]:
         """Return what a user should know of the pools of a cluster."""
         notes = notes_on_others(cluster, TRAINING, (TRAINING, INFERENCE, ON_LOAN))
         if self._orchestrator is not None and not self.follows(cluster):

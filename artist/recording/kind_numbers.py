@@ -53,6 +53,8 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
     cpu_lost
         Share of the time that CPU jobs ran whose work was lost, by a stop or a failure; each job counts with
         the CPUs that it asks for.
+    without_cpus
+        GPU jobs that held no CPUs at times (`Kinds`).
     retunes_per_gpu_job
         How often GPU jobs got other CPUs on the same GPUs, over GPU jobs that ever started.
 
@@ -111,6 +113,7 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
             "fewer_cpus_1_to_20": _part(told & (more < 0) & (more >= -20), told),
             "aborted": int(result.columns["preemptions"][~with_gpus].sum()),
             "cpu_lost": _lost(result, ~with_gpus),
+            "without_cpus": len(kinds.without_cpus),
             "user_p99_gpu_s": users[0],
             "user_p99_cpu_only_s": users[1],
             "retunes_per_gpu_job": kinds.retunes / started if started else None,

@@ -87,6 +87,8 @@ class Kinds:
         By job, of a closed run: CPUs that it held last, or holds; -1 if it never held anything.
     retunes
         Of a closed run: how often GPU jobs got other CPUs on the same GPUs.
+    without_cpus
+        Of a closed run: GPU jobs that held GPUs, and no CPUs, on machines that have some.
     """
 
     rates = True  # asks the engine for changes of iteration time
@@ -103,6 +105,7 @@ class Kinds:
         self.inner: dict[str, Numbers] = {}
         self.cpus_last = array("q", [-1]) * len(jobs)
         self.retunes = 0
+        self.without_cpus: set[int] = set()
         self._jobs = jobs
         self._kind = bytes(CPU if not spec.demand.gpus else GPU for spec in jobs)
         self._asked_bandwidth = bandwidth
@@ -215,6 +218,8 @@ class Kinds:
         job, allocation = event.job, event.allocation
         self._held[job] = allocation
         self.cpus_last[job] = self._take(job, allocation, 1)
+        if not self.cpus_last[job] and any(self._machines[s.machine].cpus for s in allocation.slices):
+            self.without_cpus.add(job)
         if event.delay_ns and self._kind[job] == GPU:
             self._delay(job, event.time_ns + int(event.delay_ns))
         self._draw(job, allocation)

@@ -129,6 +129,7 @@ class KindsFile(_Strict):
     user_p99_gpu_s: float | None
     user_p99_cpu_only_s: float | None
     retunes_per_gpu_job: float | None
+    without_cpus: int = 0  # of runs made before it was written
 
 
 class SummaryFile(_Strict):

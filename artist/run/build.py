@@ -43,6 +43,7 @@ from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
+from artist.run.policy_notes import tell_notes
 from artist.run.pools import check_pools
 from artist.run.sensitivity import read_sensitivities, sensitivity_file
 from artist.run.without_needs import warn_without_needs
@@ -157,6 +158,7 @@ def build(config: Config) -> Simulation:
     )
     if config.performance.measured_with == "request":
         tell_of_requests(jobs)
+    tell_notes(policy, cluster, jobs)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)

@@ -34,6 +34,7 @@ from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
 from artist.run.key import code_digest, program_version
 from artist.run.orphans import end_with_parent
+from artist.run.policy_notes import tell_of_lack
 from artist.run.progress import ProgressBar
 from artist.run.user_folder import check_targets, put_on_path, python_files
 
@@ -178,6 +179,8 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
     for observer in (resources, pools, kinds):
         if observer is not None:
             observer.close(result.end_ns)
+    if kinds is not None and inputs is not None:
+        tell_of_lack(kinds, jobs)
     wall_s = perf_counter() - started
     log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
     more = {} if inputs is None else summarise_inputs(result)

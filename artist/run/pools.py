@@ -1,15 +1,11 @@
-"""The pools that a policy names are there, or the run does not start; what it says of the others is told."""
-
-import logging
+"""The pools that a policy names are there, or the run does not start."""
 
 from artist.core.cluster import DEFAULT_POOL, Cluster
 from artist.errors import InputError
 
-_log = logging.getLogger(__name__)
-
 
 def check_pools(policy: object, cluster: Cluster) -> None:
-    """Refuse a `pool` of the policy that no machine is in; log the notes that it has on a cluster.
+    """Refuse a `pool` of the policy that no machine is in.
 
     Where no machine has a named pool any is accepted, because all machines serve then.
 
@@ -22,6 +18,3 @@ def check_pools(policy: object, cluster: Cluster) -> None:
     if isinstance(pool, str) and pool and pool not in pools and pools != {DEFAULT_POOL}:
         allowed = ", ".join(sorted(pools))
         raise InputError("no machine is in this pool", where="policy.pool", found=pool, allowed=allowed)
-    notes = getattr(policy, "notes", None)
-    for note in notes(cluster) if callable(notes) else ():
-        _log.info("policy %s: %s", type(policy).__name__, note, extra={"note": True})

@@ -4,13 +4,13 @@
     models:
       ResNet18: {throughput: {1: 0.37, 3: 1, 9: 2.4}, dataset_gib: 140, uncached: 1.6715}
 
-is enough. Models that a file does not name are as in `synergy`.
+is enough. Models that a file does not name are as in `synergy`, or in `coda` if it says `base: coda`.
 """
 
 import os
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictStr, ValidationError, model_validator
 
@@ -24,7 +24,6 @@ from netmodels.profile import get_profile
 from netmodels.schema import first_problem, read_yaml
 
 _SHIPPED = {"coda": "cpu_side_coda.yaml", "synergy": "input_sensitivity.yaml"}
-_BASE = Path("synergy")  # of models that a file of the user's own does not name
 
 Number = Annotated[float, Field(strict=True)]
 Positive = Annotated[Number, Field(gt=0, le=1e6)]
@@ -113,10 +112,13 @@ class SensitivityFile(Strict):
         Of the GPUs that it was measured on, relative to the reference GPU.
     models
         By name.
+    base
+        The table that ships which says what models are like that the file does not name.
     """
 
     gpu_speed: Annotated[Number, Field(ge=1e-6, le=1e6)]
     models: dict[StrictStr, ModelSensitivity] = Field(min_length=1)
+    base: Literal["synergy", "coda"] = "synergy"
 
 
 class Sensitivities(dict[str, Sensitivity]):
@@ -142,21 +144,26 @@ def read_sensitivities(path: Path) -> Sensitivities:
         With file, field, the value found and what is allowed.
     """
     if str(path) in _SHIPPED:
-        return _read(sensitivity_file(path))
+        return _models(_read(sensitivity_file(path)), path)
     if len(path.parts) == 1 and not path.suffix and not os.path.exists(path):
         allowed = f"{allowed_names(path, _SHIPPED)}; or a file"
         raise InputError("no such table", where="performance.sensitivity", found=str(path), allowed=allowed)
-    return Sensitivities(_read(sensitivity_file(_BASE)) | _read(path))
+    file = _read(path)
+    return Sensitivities(read_sensitivities(Path(file.base)) | _models(file, path))
 
 
-def _read(path: Path) -> Sensitivities:
+def _read(path: Path) -> SensitivityFile:
     content = read_yaml(path, "sensitivity")
     try:
-        file = SensitivityFile.model_validate(content)
+        return SensitivityFile.model_validate(content)
     except ValidationError as error:
         fields = {*SensitivityFile.model_fields, *ModelSensitivity.model_fields, *ProcessMemory.model_fields}
         problem = min(error.errors(), key=lambda each: each["type"] == "missing")  # a slip in a name first
         raise first_problem(problem, str(path), sorted(fields)) from None
+
+
+def _models(file: SensitivityFile, path: Path) -> Sensitivities:
+    """Return the models that a file names."""
     models = Sensitivities()
     for name, model in file.models.items():
         try:

@@ -6,7 +6,7 @@ from artist.performance.profiling import OptimisticProfiling
 from artist.run.config import PerformanceConfig
 
 _log = logging.getLogger(__name__)
-_MECHANISMS = ("tune", "greedy", "opt")
+_MECHANISMS = ("tune", "greedy", "opt", "tuned")
 
 
 def warn_without_needs(config: PerformanceConfig, policy: object, estimates: object) -> None:
@@ -16,7 +16,9 @@ def warn_without_needs(config: PerformanceConfig, policy: object, estimates: obj
     """
     if config.sensitivity is not None or config.effects:
         return
-    chosen = ((f"policy.{field}", getattr(policy, field, None)) for field in ("mechanism", "fill"))
+    chosen = (
+        (f"policy.{field}", getattr(policy, field, None)) for field in ("mechanism", "fill", "allocator")
+    )
     vain = [f"{field}={name}" for field, name in chosen if isinstance(name, str) and name in _MECHANISMS]
     if isinstance(estimates, OptimisticProfiling):
         vain.append("estimates=optimistic_profiling")

@@ -189,10 +189,13 @@ def test_the_network_matters_where_the_page_says(done: Callable[[str], Done]) ->
 
 
 def test_cpus_memory_and_loans_matter_where_the_page_says(done: Callable[[str], Done]) -> None:
-    """Tuned CPUs and memory finish jobs sooner than shares; so do loans and growth than FIFO without them."""
+    """Tuned CPUs and memory finish jobs sooner than shares, tuned CPUs alone than those asked for; so do
+    loans and growth than FIFO without them.
+    """
     found = summaries(done, "policy=synergy_proportional,synergy,")
     jct = {policy: summary["jct_s"]["mean"] for (policy, _), summary in found.items()}
-    assert len(jct) == 5
+    assert len(jct) == 7
+    assert jct["coda"] < 0.95 * jct["coda_fifo"]
     assert jct["synergy"] < 0.9 * jct["synergy_proportional"]
     assert jct["lyra"] < 0.9 * jct["lyra_fifo"]
 

@@ -10,11 +10,11 @@ share picks the next job); the share is the policy's to define.
 
 from bisect import bisect
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from artist.core.job import Demand
+from artist.core.job import Demand, JobSpec
 
 Rank = tuple[int, ...]
 
@@ -26,6 +26,15 @@ class First(NamedTuple):
     job: int
     user: str
     demand: Demand
+
+
+def notes_on_users(jobs: Sequence[JobSpec]) -> list[str]:
+    """Return what a user should know where all jobs are in the queue of one user."""
+    users = {spec.user for spec in jobs}
+    if len(users) > 1:
+        return []
+    found = "all jobs are of one user" if any(users) else "no job has a user"
+    return [f"{found}, so none is preferred: first come, first served, GPU jobs and CPU-only jobs apart"]
 
 
 class Holdings:

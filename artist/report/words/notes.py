@@ -58,6 +58,10 @@ _MOST_VALUES, _MOST_CHARS = 8, 90
 _MEMBERS = (
     "The {count} with most GPU time over all rows, in every row. JCT and queue are over their finished jobs."
 )
+_WITHOUT_CPUS = (
+    "GPU jobs that held no CPUs at times, because CPU-only jobs had them, and then went on at a hundredth of "
+    "their speed: {rows}; of several runs the most."
+)
 
 
 def lead(comparison: Comparison) -> str:
@@ -96,7 +100,7 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
     groups = comparison.groups
     summaries = [run.summary for group in groups for run in group.runs]
     overheads = [summary["comm_overhead"]["mean"] for summary in summaries]
-    several = len(groups) > 1
+    several, without = len(groups) > 1, _without_cpus(comparison)
     wanted = (
         *((note, True) for note in coverage_notes(summaries)),
         (_LETTERS, any(group.letter for group in groups)),
@@ -111,8 +115,19 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
         (_INPUTS, any("relative_throughput" in summary for summary in summaries)),
         (_SHARES, any("shares" in summary for summary in summaries)),
         (_KINDS, any("kinds" in summary for summary in summaries)),
+        (without, bool(without)),
     )
     return [note for note, holds in wanted if holds]
+
+
+def _without_cpus(comparison: Comparison) -> str:
+    """Return in which rows GPU jobs that need CPUs held none; empty if in none."""
+    rows = []
+    for group in comparison.groups:
+        runs = [run.summary for run in group.runs if "relative_throughput" in run.summary]
+        worst = max((run.get("kinds", {}).get("without_cpus", 0) for run in runs), default=0)
+        rows += [f"{group.name} ({worst})"] * bool(worst)
+    return _WITHOUT_CPUS.format(rows=", ".join(rows)) if rows else ""
 
 
 def _baseline_note(comparison: Comparison, competing: Contest) -> str:

@@ -66,9 +66,31 @@ def test_the_machine_side_of_a_model_is_read_in_bytes() -> None:
     assert not m5.pcie_greedy
 
 
+def test_a_file_may_be_based_on_the_table_of_coda() -> None:
+    """Its GNMT replaces that of `coda`; BAT draws 1e9 bytes/s a GPU there, and nothing in `synergy`."""
+    path = Path("own.yaml")
+    path.write_text("base: coda\ngpu_speed: 1\nmodels:\n  GNMT: {throughput: {2: 1}}\n")
+    models, shipped = read_sensitivities(path), read_sensitivities(Path("coda"))
+    assert models["BAT"] == shipped["BAT"]
+    assert models["BAT"].memory_bandwidth_bytes_per_s == 10**9
+    assert (models["GNMT"].cpus, models["GNMT"].throughput) == ((2,), (1,))
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        (
+            "gpu_speed: 1\ngpu_speed: 2\nmodels: {GNMT: {throughput: {1: 1}}}",
+            ["own.yaml", "twice: gpu_speed"],
+        ),
+        (
+            "gpu_speed: 1\nmodels: {M5: {throughput: {1: 1, 1: 2}}}",
+            ["same key twice: 1", "line 2, column 34"],
+        ),
+        (
+            "base: cdoa\ngpu_speed: 1\nmodels: {M5: {throughput: {1: 1}}}",
+            ["base", "'cdoa'", "'synergy' or 'coda'"],
+        ),
         ("[1]", ["own.yaml", "[1]"]),
         ("a: [", ["own.yaml", "not YAML"]),
         ("models: {GNMT: {throughput: {1: 1}}}", ["own.yaml, gpu_speed", "field missing"]),
@@ -152,6 +174,8 @@ def test_contents_of_the_file_are_part_of_the_run_key(artist: Callable[..., obje
             ["policy=synergy_opt", "estimates=optimistic_profiling"],
             "policy.mechanism=opt, estimates=optimistic_profiling",
         ),
+        (["policy=coda"], "policy.allocator=tuned"),
+        (["policy=coda_no_tuning"], ""),
         (["policy=synergy_proportional"], ""),
         (["policy=srtf"], ""),
         (["policy=synergy", "performance.sensitivity=synergy"], ""),

@@ -54,6 +54,19 @@ def test_three_jobs_by_hand(own):
     ]  # fmt: skip
 
 
+def test_cpus_asked_have_a_table_where_jobs_ask_for_any(own):
+    """4 CPUs for 100 s and, of a job without GPUs, 3 for 25 s: 475 CPU-s over 40 s are 0.424 of 28 CPUs."""
+    assert "CPUs asked" not in own(*OWN).out
+    rows = "a,0,1,4,100,VGG11\nb,10,2,0,50,VGG11\nc,40,0,3,25,\n"
+    Path("own.csv").write_text("job_id,submit_s,gpus,cpus,duration_s,model\n" + rows)
+    machine = "topology=pcie_10g", "cluster.machines=1", "cluster.racks=null"
+    result = own(*OWN[:2], *machine, "csv=out.csv")
+    assert result.code == 0, result.err
+    assert result.table("CPUs asked") == [["own", "1", "1", "4.00", "3.00", "0.132", "0.424"]]
+    assert "GPUs a job: of the jobs that use GPUs" in result.out
+    assert float(rows_of("out.csv")["own", "cpus_asked", "load"]) == pytest.approx(475 / (28 * 40))
+
+
 T4_ONLY = "cluster.machines=[{type: t4_8gpu, count: 3}]"
 T4_AND_V100 = "cluster.machines=[{type: t4_8gpu, count: 3}, {type: v100_8gpu, count: 1}]"
 

@@ -1,9 +1,12 @@
 """What is said of three jobs that a person can add up, and of clusters."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from artist.describe.cpus import CpusAsked
 from artist.describe.series import mean_in_use
 from artist.describe.statistics import UNNAMED, describe
 
@@ -23,6 +26,25 @@ def test_three_jobs_by_hand(three: pd.DataFrame) -> None:
     assert d.duration_s.mean == pytest.approx(175 / 3)
     assert d.interarrival_s is not None
     assert (d.interarrival_s.mean, dict(d.interarrival_s.named())["max"]) == (20.0, 30.0)
+
+
+def test_cpus_asked_by_hand(three: pd.DataFrame) -> None:
+    """Jobs a and b ask for 4 and 2 CPUs, c for none; d is CPU-only, from 40 s on: 6 CPUs for 100 s.
+
+    GPUs of a GPU job: 11 / 3. CPUs a GPU: (4 / 1 + 2 / 2) / 2 = 2.5. 4 x 100 + 2 x 50 + 6 x 100 = 1100
+    CPU-s over 40 s: 27.5 CPUs of 55. Without CPUs asked nothing is said; nor of means over no jobs.
+    """
+    cluster: dict[str, Any] = {"cluster_gpus": 10, "machines": 2, "target_load": 0.9, "cluster_cpus": 55}
+    assert describe(three, "three", **cluster).cpus is None
+    cpu_only = three.iloc[[2]].assign(gpus=0, duration_s=100.0)
+    four = pd.concat([three, cpu_only]).assign(cpus=[4, 2, 0, 6])
+    d = describe(four, "four", **cluster)
+    assert d.mean_gpus == pytest.approx(11 / 3)
+    assert d.cpus == CpusAsked(1, 1, 2.5, 6.0, pytest.approx(1100 / 3600), 0.5)
+    alone = describe(four.iloc[[3]].assign(submit_s=0.0), "d", **cluster)
+    assert alone.mean_gpus == 0
+    assert alone.cpus is not None
+    assert np.isnan([alone.cpus.of_a_gpu, alone.cpus.load]).all()
 
 
 def test_shares_by_gpus_and_by_model(three: pd.DataFrame) -> None:

@@ -385,3 +385,22 @@ def test_its_columns_are_explained(kinds_run: Make) -> None:
     """The notes say over what starved GPUs are counted."""
     comparison = compare([kinds_run("coda")])
     assert any("GPUs starved" in note for note in comparison_notes(comparison, contest(comparison)))
+
+
+def test_gpu_jobs_that_held_no_cpus_are_told_of(kinds_run: Make) -> None:
+    """2 and 3 jobs of two seeds under tiresias, none under coda; nothing is said where jobs need no CPUs."""
+    held = (("tiresias", 0, 2), ("tiresias", 1, 3), ("coda", 0, 0), ("coda", 1, 0))
+    runs = [kinds_run(name, seed=seed, kinds=told(0.1, without_cpus=jobs)) for name, seed, jobs in held]
+
+    def notes(**needs: object) -> list[str]:
+        bare = [
+            {key: run.summary[key] for key in run.summary if key != "relative_throughput"} for run in runs
+        ]
+        comparison = compare(
+            [replace(run, summary=each | needs) for run, each in zip(runs, bare, strict=True)]
+        )
+        return [each for each in comparison_notes(comparison, contest(comparison)) if "held no CPUs" in each]
+
+    assert notes() == []
+    (note,) = notes(relative_throughput={"mean": 0.5})
+    assert "of their speed: tiresias (3); of several runs the most." in note

@@ -13,8 +13,10 @@ from artist.datacenter.config import ClusterConfig
 from artist.datacenter.gpus import gpus_of
 from artist.errors import InputError
 from artist.workload.arrivals import BatchArrivals, load_of
+from artist.workload.coda import CodaTrace
 from artist.workload.fields import MAX_S
 from artist.workload.load import load_jobs, read_table
+from artist.workload.lyra import LyraTrace
 from artist.workload.readers.canonical import CanonicalCsv
 from artist.workload.readers.gavel import GavelTrace
 from artist.workload.readers.helios import HeliosTrace
@@ -255,3 +257,12 @@ def test_the_cluster_s_own_gpus_of_several_types() -> None:
     p3dn, g4dn = {"type": "p3dn_24xlarge", "count": 2}, {"type": "g4dn_12xlarge", "count": 3}
     assert on("cloud_ethernet", [g4dn, p3dn]).own.name == "V100"  # 16 GPUs, not 12
     assert on("cloud_ethernet", [p3dn | {"count": 1}, g4dn]).own.name == "T4"  # 8 against 12
+
+
+@pytest.mark.parametrize(("workload", "source"), [("coda", CodaTrace), ("lyra", LyraTrace)])
+def test_the_gpus_of_a_generated_trace_are_named_where_they_are_chosen(
+    workload: str, source: type[CodaTrace | LyraTrace]
+) -> None:
+    """The comment on measured_on says what `trace` is: `trace (V100)`."""
+    settings = data_path("conf", f"workload/{workload}.yaml").read_text()
+    assert f"| trace ({source().trace_gpu}) |" in settings

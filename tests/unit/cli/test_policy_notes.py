@@ -1,0 +1,97 @@
+"""What a run says of a policy that these jobs, or this cluster, give nothing to do."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artist.core.cluster import Cluster, Machine
+from artist.core.job import Demand, JobSpec
+from artist.policies.coda import Coda
+from artist.policies.drf import Drf
+
+ON = (
+    "topology=pcie_10g",
+    "cluster.machines=1",
+    "cluster.racks=null",
+    "workload=csv",
+    "workload.path=jobs.csv",
+)
+MIXED = Cluster([Machine("none", 0, "cpus", 0, cpus=32), Machine("five", 0, "big", 5, cpus=28)])
+
+
+def jobs(*given: tuple[int, str]) -> list[JobSpec]:
+    """Return jobs of so many GPUs, of a user each."""
+    return [
+        JobSpec(f"j{number}", 0, Demand(gpus, cpus=1), 1, 1, "ResNet18" * (gpus > 0), user)
+        for number, (gpus, user) in enumerate(given)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("users", "told"),
+    [(("", ""), "no job has a user"), (("ann", "ann"), "all jobs are of one user"), (("ann", ""), "")],
+)
+@pytest.mark.parametrize("policy", [Drf, Coda])
+def test_fairness_among_users_needs_users(
+    policy: type[Drf | Coda], users: tuple[str, str], told: str
+) -> None:
+    """With one queue it is first come, first served; jobs without a user are one more user."""
+    notes = policy().notes(MIXED, jobs((1, users[0]), (0, users[1])))
+    assert len(notes) == bool(told)
+    assert all(note.startswith(f"{told}, so none is preferred") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("policy", "gpus", "told"),
+    [
+        (Coda(), (1, 0), []),
+        (Coda(), (1, 2), ["no job is CPU-only"]),
+        (Coda(arrays=False, eliminator="off"), (1, 2), []),
+        (Coda(large_machines=0), (1, 0), []),
+        (Coda(large_machines=1), (1, 0), ["large_machines is 1, so all 1 machines with GPUs"]),
+        (Coda(large_machines=9), (1, 2), ["no job is CPU-only", "large_machines is 9"]),
+        (Coda(large_machines=9, arrays=False), (1, 0), []),
+    ],
+)
+def test_coda_says_which_of_its_parts_change_nothing(
+    policy: Coda, gpus: tuple[int, int], told: list[str]
+) -> None:
+    """One of two machines has GPUs: a sub-array of one takes all; a CPU array needs jobs without GPUs."""
+    notes = policy.notes(MIXED, jobs((gpus[0], "ann"), (gpus[1], "ben")))
+    assert len(notes) == len(told)
+    assert all(note.startswith(words) for note, words in zip(notes, told, strict=True))
+
+
+def test_notes_of_a_policy_are_told(artist: Callable[..., Any]) -> None:
+    """The two jobs have no user, and both use a GPU."""
+    Path("jobs.csv").write_text("job_id,submit_s,gpus,duration_s,model\na,0,1,10,BAT\nb,0,1,10,BAT\n")
+    result = artist("policy=coda", *ON, "performance.sensitivity=coda", tiny=False)
+    assert result.code == 0, result.err
+    assert result.err.count("policy Coda: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "sensitivity", "told"),
+    [
+        ("tiresias", 4, "coda", True),
+        ("coda_fifo", 0, "coda", True),
+        ("coda_fifo", 4, "coda", False),
+        ("coda", 0, "coda", False),
+        ("coda_fifo", 0, "null", False),
+    ],
+)
+def test_gpu_jobs_that_cpu_jobs_leave_no_cpus_are_told_of(
+    artist: Callable[..., Any], policy: str, asked: int, sensitivity: str, told: bool
+) -> None:
+    """C holds all 28 CPUs from 0 to 100 s; g comes at 10 s: waits, starts with none, or C is stopped."""
+    rows = f"c,0,0,28,100,,ann\ng,10,1,{asked},60,ResNet18,ben\nh,200,1,{asked},60,ResNet18,ben\n"
+    Path("jobs.csv").write_text("job_id,submit_s,gpus,cpus,duration_s,model,user\n" + rows)
+    result = artist(f"policy={policy}", *ON, f"performance.sensitivity={sensitivity}", tiny=False)
+    assert result.code == 0, result.err
+    assert ("1 of 2 GPU jobs held no CPUs at times" in result.err) is told
+    (summary,) = Path("runs").rglob("summary.json")
+    starts_with_none = told or sensitivity == "null"
+    assert json.loads(summary.read_text())["kinds"]["without_cpus"] == starts_with_none
