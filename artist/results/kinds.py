@@ -1,5 +1,7 @@
 """GPU jobs and CPU jobs of a run that has both: over time, how long they waited, and which CPUs they got."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,6 +130,21 @@ def read_waits(run: Run) -> Waits:
     counted = jobs.measured & ~np.isnan(jobs.jct_s)
     user = Words(jobs.user.names, jobs.user.codes[counted])
     return Waits(jobs.queueing_s[counted], jobs.gpus[counted] > 0, user)
+
+
+def read_interference(runs: Sequence[Run]) -> float | None:
+    """Return the share of the time for which GPU jobs ran that other jobs on their machines took.
+
+    Of all jobs of all runs; None if no GPU job ran.
+
+    Raises
+    ------
+    InputError
+        If a table is damaged.
+    """
+    tables = [run.numbers("jobs", ["interference_s", "running_s", "gpus"]) for run in runs]
+    took, ran = (sum(math.fsum(each[i][each[2] > 0]) for each in tables) for i in (0, 1))
+    return took / ran if ran else None
 
 
 def read_cpus_changed(run: Run) -> Floats:

@@ -27,6 +27,7 @@ _SHARES = (
     "while they compute, as many CPUs as prepare the input at the speed at which a job runs, and the memory "
     "of its processes and of what it caches."
 )
+_LEAST_TOP = 1.0  # of an axis, so that a line of next to nothing lies at the bottom
 _SHARE_ORDER = ("gpus_held", "cpus_held", "memory_held", "gpus_used", "cpus_used", "memory_used")
 
 
@@ -108,7 +109,7 @@ def in_panels(
             if axes in places[-columns(places) :]:
                 axes.set_xlabel(f"time ({unit})")
         for axes in places[: 1 if same_y else None]:
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, max(_LEAST_TOP, axes.get_ylim()[1]))
         label_rows(figure, label, texts)
         legend(figure, texts, example_lines([layout.looks[row] for row in read]))
         return figure

@@ -50,7 +50,7 @@ CODE_ALONE = (
     "Rows that differ in code alone: the program, a user's modules or an input file has changed between them."
 )
 PROFILING = (
-    "How many numbers of cores a policy tried until it settled on one, of jobs that ran for so long; "
+    "How many numbers of CPUs a policy tried until it settled on one, of jobs that ran for so long; "
     "replicates are pooled."
 )
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
