@@ -30,7 +30,7 @@ from artist.report.words.setting import setting
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import GAUGES, Digest, digest
 from artist.results.jobcolumns import PARTS
-from artist.results.kinds import has_kinds, read_interference
+from artist.results.kinds import has_kinds, read_cpus_kept, read_interference
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import Contest
@@ -116,7 +116,8 @@ def _claims_section(judged: Judged | None) -> list[Section]:
 
 def _steps_section(comparison: Comparison) -> list[Section]:
     steps = {group.name: found for group in comparison.groups if (found := read_profiling(group))}
-    table = steps_table(steps)
+    kept = {group.name: read_cpus_kept(group.runs) for group in comparison.groups if group.name in steps}
+    table = steps_table(steps, kept)
     return [] if table is None else [Section("steps", "Profiling steps", table, (PROFILING,))]
 
 

@@ -15,7 +15,7 @@ from artist.results.scenarios import Contest, Scenario
 _MOST_ROWS = 4  # told one by one
 _STARVED = " Starved GPUs are idle because their machine lacks the CPUs for a GPU job that waits."
 
-_USED = " Used are GPUs while they compute, times the part of that time for which the job's model keeps them busy."
+_USED = " Used are GPUs while they compute, in the part of that time for which their job keeps them busy."
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def test_two_seeds_have_no_intervals(comparison: Callable[..., Comparison]) -> N
 def test_parts_that_work_against_each_other_are_times(
     run_folder: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """Under srtf b waits 9 s less but spends 3 s on overheads: of 2 s of the mean 3 s and -1 s, no per cents."""
+    """Under srtf b waits 9 s less but has 3 s of overheads: 3 s and -1 s of 2 s of the mean."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
