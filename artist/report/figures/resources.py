@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from artist.recording.names import RESOURCES
-from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, of_scenario
+from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, of_scenario, without_panel
 from artist.report.figures.facets import chosen, facets
 from artist.report.figures.looks import example_lines, style
 from artist.report.figures.panels import WIDTH_IN, columns, group_texts, label_rows, legend, panels
@@ -41,10 +41,25 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     for name, title, caption, label, gauges in kinds:
         rows = _rows(digests, contest, gauges)
         if rows:
-            text = caption + _of_rows(digests, rows, contest, gauges) + first(digests)
-            draw = partial(in_panels, digests, contest, {row: gauges(digests[row]) for row in rows}, label)
+            read, empty = _without_empty({row: gauges(digests[row]) for row in rows})
+            text = caption + without_panel(empty, "none of it is used")
+            text += _of_rows(digests, rows, contest, gauges) + first(digests)
+            draw = partial(in_panels, digests, contest, read, label)
             made.append(Drawing(name, title, text, draw))
     return made
+
+
+def _without_empty(
+    read: Mapping[int, Mapping[str, Gauge]],
+) -> tuple[Mapping[int, Mapping[str, Gauge]], list[str]]:
+    """Return what was read without the gauges that are 0 throughout, unless all are, and their titles."""
+    titles = list(next(iter(read.values())))
+    empty = [name for name in titles if not any(gauges[name].mean.any() for gauges in read.values())]
+    if len(empty) == len(titles):
+        return read, []
+    return {
+        row: {name: gauges[name] for name in titles if name not in empty} for row, gauges in read.items()
+    }, empty
 
 
 def _uses(digest: Digest) -> Mapping[str, Gauge]:
