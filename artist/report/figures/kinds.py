@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _SHARES = (
     "The parts of the cluster's GPUs, CPUs and memory bandwidth that are in use, over time. GPUs are active "
-    "while jobs hold them, used while they compute, and starved while they are idle because their machine "
-    "lacks the CPUs for a GPU job that waits."
+    "while jobs hold them, used while they compute in the part of that time for which their job keeps them "
+    "busy, and starved while they are idle because their machine lacks the CPUs for a GPU job that waits."
 )
 _WAITING = "GPU jobs and CPU jobs that wait, over time."
 _QUEUEING = (

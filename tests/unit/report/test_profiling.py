@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from artist.report.command import main
+from artist.report.contents import report_files
 from artist.report.figures.policy_series import policy_series, with_series
 from artist.report.page.datatable import DataTable
 from artist.report.page.steps_table import steps_table
@@ -17,6 +18,7 @@ from artist.results.folder import read_run
 from artist.results.kinds import read_cpus_kept
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
+from artist.results.scenarios import contest
 
 STEPS = [(10.0, "steps of BAT", 4.0), (20.0, "steps of AlexNet", 3.0), (30.0, "steps of BAT", 3.0)]
 
@@ -75,6 +77,24 @@ def test_the_page_has_the_table(noted: Callable[..., Run], monkeypatch: pytest.M
     page = (folder / "report" / "report.html").read_text()
     assert "Profiling steps" in page
     assert "numbers of CPUs a policy tried" in page
+
+
+def test_the_page_has_what_jobs_kept_and_lost(
+    kinds_run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A job of 2 GPUs keeps 6 CPUs, 3 a GPU; of the 10 s for which it ran other jobs took 2.5."""
+    monkeypatch.setattr("artist.report.contents.drawings", lambda *arguments: [])
+    run = kinds_run("coda", [("ann", 2, 4, 6, 0.0, "BAT")], kinds={"over_threshold": 0.2})
+    path = run.folder / "jobs.parquet"
+    table = pq.read_table(path)
+    place = table.column_names.index("interference_s")
+    pq.write_table(table.set_column(place, "interference_s", pa.array([2.5])), path)
+    noted = {"time_s": [1.0], "name": ["steps of BAT"], "value": [4.0]}
+    pq.write_table(pa.table(noted), run.folder / "policy.parquet")
+    comparison = compare([run])
+    page = report_files(comparison, contest(comparison), None, (), tmp_path, ())["report.html"].decode()
+    assert "GPU kept" in page
+    assert "takes 25&nbsp;% of the time of GPU jobs under coda" in page
 
 
 def test_cpus_kept_by_model(kinds_run: Callable[..., Run]) -> None:
