@@ -7,8 +7,9 @@ job of the user who holds the fewest GPUs, or CPUs; one that does not fit lets o
    of `large_gpus` or more and one for the others, as history says (`artist.policies.parts.arrays`). A GPU
    job starts in its own sub-array, else in the other; a large one takes its own back by moving small jobs
    (`artist.policies.parts.gpu_array`). A CPU-only job takes CPUs that are not reserved, on one machine. If
-   there are too few and no GPU job waits, it borrows reserved ones; when a GPU job needs them it is aborted,
-   and waits before later jobs of its user (`artist.policies.parts.borrowed`).
+   there are too few, it borrows reserved ones, while GPU jobs wait only on machines without a free GPU; when
+   a GPU job needs them it is aborted, and waits before later jobs of its user
+   (`artist.policies.parts.borrowed`).
 2. Cores: a GPU job starts with as many CPUs as `allocator` says, or with those that there are, at least one a
    GPU. Every `step_s` it tries fewer, or more, and keeps what its GPUs are busiest with.
 3. Contention: `eliminator` throttles CPU-only jobs of machines that are short of memory bandwidth.
@@ -21,16 +22,18 @@ Paper: Zhao et al., CODA: Improving Resource Utilization by Slimming and Co-loca
 Differs from the paper, or is not said there:
 
 - History is that of this run: the first day has no 4-GPU sub-array, and a reserve of four CPUs a GPU.
-- Starts and steps are per GPU. CPUs that a job gives up for a try stay its own until the step is over; a walk
-  begins again only if the job is moved.
+- Starts and steps are per GPU, also those of an elastic job that has fewer GPUs than it asks for. CPUs that a
+  job gives up for a try stay its own until the step is over; a walk begins again only if the job is moved.
 - GPU jobs take any free CPU, also those of the CPU array, which are not taken back.
+- CPU-only jobs borrow although GPU jobs wait where these would find no GPU: else those that ask for more CPUs
+  than a machine has beyond its reserve would wait for as long as the cluster is overloaded.
 - Which jobs are aborted or moved: the fewest, of these those that started last. Memory is not taken back.
   Of several aborted jobs of a user the first to arrive is the first in its queue.
 - A job spans more machines than it needs only if neither sub-array has a place on fewer.
 - What an aborted job loses: `overheads`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -143,7 +146,7 @@ class Coda:
             self._cpus.reserved(self._arrays.reserve)
             machines = True
         if machines:
-            self._make_room(gpus=True)
+            self._make_room(None)
         if arrived:
             self._wait(view, arrived)
 
@@ -168,14 +171,14 @@ class Coda:
             gives = not held.borrows or held.demand.memory_bytes > 0  # GPU jobs have a borrower's CPUs anyway
             self._cpus.end(job)
             self._holds_cpus.give(held.user, 0, held.cpus)
-            self._make_room(gpus=gives)
+            self._make_room(machines_of(held.allocation) if gives else ())
             if not finished:
                 self._cpu_queue.push(job, held.user, held.demand)
             return
         gone = self._gpus.end(job)
         info, allocation = gone.wish.info, gone.allocation
         self._holds_gpus.give(info.user, allocation.gpus, 0)
-        self._make_room(gpus=True)
+        self._make_room(machines_of(allocation))
         if finished:
             best = gone.cpus if gone.walk is None else gone.walk.best
             self._allocator.finished(info, best, len(allocation.slices))
@@ -183,10 +186,13 @@ class Coda:
         else:
             self._gpu_queue.push(job, info.user, gone.wish.demand)
 
-    def _make_room(self, *, gpus: bool) -> None:
-        """Consider jobs again that were refused: CPU-only ones, and GPU jobs as well."""
+    def _make_room(self, machines: Iterable[int] | None) -> None:
+        """Consider refused jobs again, since machines have more room; None: anything may have changed.
+
+        GPU jobs only if room on these machines may be of use to one.
+        """
         self._cpu_queue.look_again()
-        if gpus:
+        if machines is None or any(map(self._gpus.may_use, machines)):
             self._gpu_queue.look_again()
             self._refused.clear()
 
@@ -198,8 +204,8 @@ class Coda:
             plan.place(job, held.allocation)
             self._abort(plan, held.allocation)
         if self._gpus.released:
-            self._gpus.released = False
-            self._make_room(gpus=True)
+            self._make_room(self._gpus.released)
+            self._gpus.released = []
 
     def _start_gpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start GPU jobs by what their users hold, as far as there is room."""
@@ -219,21 +225,23 @@ class Coda:
         if not changed:
             self._refused.add((wish.demand, wish.cpus))
         elif len(changed) > 1:
-            self._make_room(gpus=True)  # what moved may leave more than the job needs
+            self._make_room(None)  # what moved may leave more than the job needs
         for job in changed:
             plan.place(job, self._gpus.jobs[job].allocation)
             self._abort(plan, self._gpus.jobs[job].allocation)
             self._walks.begin(job, view.now_ns)
+        if changed:
+            self._cpu_queue.look_again()  # where no GPU is left, CPUs are lent
         return bool(changed)
 
     def _abort(self, plan: PlanBuilder, allocation: Allocation) -> None:
         """Stop the borrowers that a GPU job makes no room for."""
-        for job, held in self._cpus.abort(s.machine for s in allocation.slices):
+        for job, held in self._cpus.abort(machines_of(allocation)):
             plan.stop(job)
             self._aborted[job] = held
             self._holds_cpus.give(held.user, 0, held.cpus)
             if held.demand.memory_bytes:
-                self._make_room(gpus=True)
+                self._make_room(machines_of(held.allocation))
 
     def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start CPU-only jobs by what their users hold, in their array, or as borrowers."""
@@ -247,10 +255,10 @@ class Coda:
             return
         if self._cpu_queue.next() is None:
             return
-        room, may_borrow = self._cpus.room(), not len(self._gpu_queue)
+        room = self._cpus.room(gpu_jobs_wait=len(self._gpu_queue) > 0)
         while (first := self._cpu_queue.next()) is not None:
             allocation, borrows = room.find(first.demand, borrow=False), False
-            if allocation is None and may_borrow:
+            if allocation is None:
                 allocation, borrows = room.find(first.demand, borrow=True), True
             if allocation is None:
                 self._cpu_queue.pass_over(first.user)
@@ -270,4 +278,9 @@ class Coda:
                 fewer = self._cpus.change(job, after)
                 if fewer:
                     self._holds_cpus.give(held.user, 0, fewer)
-                    self._make_room(gpus=True)
+                    self._make_room(machines_of(after))
+
+
+def machines_of(allocation: Allocation) -> list[int]:
+    """Return the machines of an allocation."""
+    return [s.machine for s in allocation.slices]

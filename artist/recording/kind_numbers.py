@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,12 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
 
     gpu, cpu
         By kind the number of all `jobs` and of those `finished`; shares of the latter that waited not at all
-        (`at_once`), at most 10 s, at most 3 min, more than 10 min, more than 1 h, stops included; and
-        `queueing_s`, the distribution of it.
+        (`at_once`), at most 10 s, at most 3 min, more than 10 min, more than 1 h, stops included;
+        `queueing_s`, the distribution of it; and `jct_s`, that of completion times.
     more_cpus, fewer_cpus
         Shares of the GPU jobs that asked for CPUs which held more, or fewer, when they finished.
+    more_cpus_1_to_5, fewer_cpus_1_to_20
+        Those which held at most 5 more, and at most 20 fewer (the CODA paper, Fig. 14).
     user_p99_gpu_s, user_p99_cpu_only_s
         The 99th percentile of the waiting of all jobs of a user, the mean over users who have GPU jobs, and
         over those who have none.
@@ -47,6 +50,9 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
 
     aborted
         How often the policy stopped CPU jobs.
+    cpu_lost
+        Share of the time that CPU jobs ran whose work was lost, by a stop or a failure; each job counts with
+        the CPUs that it asks for.
     without_cpus
         GPU jobs that held no CPUs at times (`Kinds`).
     retunes_per_gpu_job
@@ -59,40 +65,54 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
     gpu_active_queued, starved
         While GPU jobs wait: GPUs held, and starved (`Starved`), of the GPUs there. Where none ever waits,
         None is the share of GPUs held, and 0 of those starved.
+    starved_asked
+        As `starved`, but for every policy by the CPUs that jobs ask for. `starved` goes by fewer where a
+        policy decides itself how many a job gets.
+    starved_all_time
+        As `starved`, but over all of the time; where no GPU job waits no GPU is starved.
     gpu_utilization_active, gpu_utilization_queued
         GPUs used (`Kinds`) of the GPUs held; the latter while GPU jobs wait.
     cpus_of_gpu_jobs, cpus_of_cpu_jobs, bandwidth
         CPUs held and memory bandwidth drawn, of what there is.
     over_threshold
-        Share of the machines' time in which jobs draw more than BANDWIDTH_THRESHOLD of what there is.
+        Share of the time of machines with GPU jobs in which all jobs there draw more than BANDWIDTH_THRESHOLD
+        of what there is.
     """
     jobs = result.jobs[slice(*result.window)] if result.window else result.jobs
     window = slice(*result.window) if result.window else slice(None)
-    queueing, finish = (result.columns[name][window] for name in ("queueing_ns", "finish_ns"))
+    names = ("queueing_ns", "submit_ns", "finish_ns")
+    queueing, submit, finish = (result.columns[name][window] for name in names)
+    jct = finish - submit
     with_gpus = np.array([spec.demand.gpus > 0 for spec in result.jobs], dtype=np.bool_)
     finished, of_gpu = finish >= 0, with_gpus[window]
     over = _Over(result, kinds)
     waits = over.columns["gpu_jobs_waiting"] > 0
     ever = bool(waits[:-1].any())
     users = _user_p99_s([spec.user for spec in jobs], queueing, finished, of_gpu)
-    asked, last = _asked(result)[window], np.array(kinds.cpus_last)[window]
+    asked = _asked(result)[window]
+    more = np.array(kinds.cpus_last)[window] - asked
     told = finished & of_gpu & (asked > 0)
     started = int((with_gpus & (result.columns["starts"] > 0)).sum())
     return {
         "kinds": {
-            "gpu": _of_kind(queueing, finished, of_gpu) | {"waiting": over.mean("gpu_jobs_waiting")},
-            "cpu": _of_kind(queueing, finished, ~of_gpu) | {"waiting": over.mean("cpu_jobs_waiting")},
+            "gpu": _of_kind(queueing, jct, finished, of_gpu) | {"waiting": over.mean("gpu_jobs_waiting")},
+            "cpu": _of_kind(queueing, jct, finished, ~of_gpu) | {"waiting": over.mean("cpu_jobs_waiting")},
             "gpu_active_queued": over.share("busy_gpus", "capacity_gpus", waits),
             "gpu_utilization_active": over.share("gpus_used", "busy_gpus"),
             "gpu_utilization_queued": over.share("gpus_used", "busy_gpus", waits),
             "starved": over.share("starved_gpus", "capacity_gpus", waits if ever else None),
+            "starved_asked": over.share("starved_asked", "capacity_gpus", waits if ever else None),
+            "starved_all_time": over.share("starved_gpus", "capacity_gpus"),
             "cpus_of_gpu_jobs": over.share("cpus_of_gpu_jobs", "capacity_cpus"),
             "cpus_of_cpu_jobs": over.share("cpus_of_cpu_jobs", "capacity_cpus"),
             "bandwidth": over.share("bandwidth_bytes_per_s", "capacity_bytes_per_s"),
-            "over_threshold": over.share("crowded", "machines"),
-            "more_cpus": _part(told & (last > asked), told),
-            "fewer_cpus": _part(told & (last < asked), told),
+            "over_threshold": over.share("crowded", "training"),
+            "more_cpus": _part(told & (more > 0), told),
+            "fewer_cpus": _part(told & (more < 0), told),
+            "more_cpus_1_to_5": _part(told & (more > 0) & (more <= 5), told),
+            "fewer_cpus_1_to_20": _part(told & (more < 0) & (more >= -20), told),
             "aborted": int(result.columns["preemptions"][~with_gpus].sum()),
+            "cpu_lost": _lost(result, ~with_gpus),
             "without_cpus": len(kinds.without_cpus),
             "user_p99_gpu_s": users[0],
             "user_p99_cpu_only_s": users[1],
@@ -127,8 +147,17 @@ def _asked(result: RunResult) -> _Ints:
     return np.array([spec.demand.cpus for spec in result.jobs], dtype=np.int64)
 
 
-def _of_kind(queueing_ns: _Ints, finished: _Flags, kind: _Flags) -> dict[str, Any]:
-    """Return counts and the waiting of the jobs of a kind."""
+def _lost(result: RunResult, of: _Flags) -> float | None:
+    """Return the share of the CPU time of some jobs whose work was lost."""
+    cpus = _asked(result)[of].tolist()
+    lost, ran = (
+        sum(map(mul, cpus, result.columns[name][of].tolist())) for name in ("lost_ns", "running_ns")
+    )  # of Python's integers: sums may pass 2^63
+    return lost / ran if ran else None
+
+
+def _of_kind(queueing_ns: _Ints, jct_ns: _Ints, finished: _Flags, kind: _Flags) -> dict[str, Any]:
+    """Return counts, the waiting and the completion times of the jobs of a kind."""
     done = finished & kind
     waits = {name: queueing_ns <= limit_s * NS_PER_S for name, limit_s in ({"at_once": 0} | _WITHIN).items()}
     waits |= {name: queueing_ns > limit_s * NS_PER_S for name, limit_s in _OVER.items()}
@@ -137,6 +166,7 @@ def _of_kind(queueing_ns: _Ints, finished: _Flags, kind: _Flags) -> dict[str, An
         "finished": int(done.sum()),
         **{name: _part(done & those, done) for name, those in waits.items()},
         "queueing_s": distribution(queueing_ns[done]),
+        "jct_s": distribution(jct_ns[done]),
     }
 
 

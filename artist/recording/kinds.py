@@ -36,9 +36,10 @@ _ROW = (  # columns of a row, and those that are not written
     "busy_gpus",
     "capacity_gpus",
     "crowded",
-    "machines",
+    "training",
+    "starved_asked",
 )
-_INNER = _ROW[-4:]
+_INNER = _ROW[-5:]
 _WORKS = {"fail": False, "left": False, "leave": False, "join": True}
 _THERE = {"fail": False, "left": False, "join": True}
 
@@ -79,9 +80,9 @@ class Kinds:
             Memory bandwidth that jobs draw, in delays too, and that of the machines that are there. Jobs
             may want more than there is.
     inner
-        Likewise, what is not written: `busy_gpus` that jobs hold; `capacity_gpus` that are there; `machines`
-        that are there, of known memory bandwidth; and those `crowded`, whose jobs draw more than
-        BANDWIDTH_THRESHOLD of it.
+        Likewise, what is not written: `busy_gpus` that jobs hold; `capacity_gpus` that are there; machines
+        `training`, of known memory bandwidth and with GPU jobs; those of them `crowded`, whose jobs draw more
+        than BANDWIDTH_THRESHOLD of it; and `starved_asked`, GPUs starved by the CPUs that jobs ask for.
     cpus_last : array
         By job, of a closed run: CPUs that it held last, or holds; -1 if it never held anything.
     retunes
@@ -110,7 +111,8 @@ class Kinds:
         self._asked_bandwidth = bandwidth
         self._machines = cluster.machines
         self._alone = Alone(cluster, jobs)
-        self._starved = Starved(cluster, least_cpus_per_gpu)
+        decides = least_cpus_per_gpu is not None
+        self._starved = [Starved(cluster, least_cpus_per_gpu), *[Starved(cluster)] * decides]
         self._held: dict[int, Allocation] = {}  # and all that follows: now
         self._groups: dict[Group, int] = {}  # members
         self._waiting, self._cpus = [0, 0], [0, 0]  # by kind
@@ -120,9 +122,10 @@ class Kinds:
         self._used = 0  # parts of GPUs
         self._draws: dict[int, list[tuple[int, int]]] = {}  # by job that draws: machine, bytes/s
         self._drawn = [0] * len(cluster)
-        self._all_drawn = self._crowded = 0
+        self._gpu_jobs = [0] * len(cluster)
+        self._all_drawn = self._crowded = self._training = 0
         self._there = [False] * len(cluster)
-        self._capacity = [0, 0, 0]  # CPUs, bytes/s, machines with a known bandwidth
+        self._capacity = [0, 0]  # CPUs, bytes/s
         limit = BANDWIDTH_THRESHOLD * (1 + _ROUNDING)
         self._limits = [int(limit * m.memory_bandwidth_bytes_per_s) for m in cluster.machines]
         for machine, facts in enumerate(cluster.machines):
@@ -182,7 +185,8 @@ class Kinds:
     def _start(self, event: Start) -> None:
         self._waiting[self._kind[event.job]] -= 1
         if self._kind[event.job] == GPU:
-            self._starved.go(self._jobs[event.job].demand)
+            for starved in self._starved:
+                starved.go(self._jobs[event.job].demand)
         self._hold(event)
 
     def _change(self, event: Change) -> None:
@@ -206,7 +210,8 @@ class Kinds:
     def _wait(self, job: int) -> None:
         self._waiting[self._kind[job]] += 1
         if self._kind[job] == GPU:
-            self._starved.wait(self._jobs[job].demand)
+            for starved in self._starved:
+                starved.wait(self._jobs[job].demand)
 
     def _hold(self, event: Start | Change) -> None:
         """Give a job what it holds; its iteration time, which says how much it uses, is told after this."""
@@ -227,18 +232,22 @@ class Kinds:
 
     def _take(self, job: int, allocation: Allocation, sign: int) -> int:
         """Give a job what an allocation says, or take it back; return the CPUs of it."""
-        group, total = allocation.group, 0
+        group, kind, total = allocation.group, self._kind[job], 0
         for machine, gpus, cpus, _ in allocation.slices:
-            self._starved.take(machine, 0 if group else sign * gpus, sign * cpus)
+            for starved in self._starved:
+                starved.take(machine, 0 if group else sign * gpus, sign * cpus)
             total += int(cpus)
-        self._cpus[self._kind[job]] += sign * total
+            if kind == GPU:
+                self._train(machine, sign)
+        self._cpus[kind] += sign * total
         if group is not None:
             members = self._groups.pop(group, 0)
             if members + sign:
                 self._groups[group] = members + sign
             if not members or not members + sign:
-                for machine, gpus in group.gpus:
-                    self._starved.take(machine, sign * gpus, 0)
+                for starved in self._starved:
+                    for machine, gpus in group.gpus:
+                        starved.take(machine, sign * gpus, 0)
         return total
 
     # --- what jobs use and draw
@@ -279,18 +288,30 @@ class Kinds:
                 self._add_drawn(each.machine, amount)
 
     def _add_drawn(self, machine: int, amount: int) -> None:
-        before, limit = self._drawn[machine], self._limits[machine]
-        after = self._drawn[machine] = before + amount
+        was = self._is_crowded(machine)
+        self._drawn[machine] += amount
         self._all_drawn += amount
-        if limit:
-            self._crowded += (after > limit) - (before > limit)
+        self._crowded += self._is_crowded(machine) - was
+
+    def _train(self, machine: int, sign: int) -> None:
+        """Count a GPU job on a machine, or no longer."""
+        if self._limits[machine]:
+            was = self._is_crowded(machine)
+            before = self._gpu_jobs[machine]
+            after = self._gpu_jobs[machine] = before + sign
+            self._training += (after > 0) - (before > 0)
+            self._crowded += self._is_crowded(machine) - was
+
+    def _is_crowded(self, machine: int) -> bool:
+        return self._gpu_jobs[machine] > 0 and self._drawn[machine] > self._limits[machine]
 
     # --- machines
 
     def _machine(self, event: MachineEvent) -> None:
         works, there = _WORKS.get(event.how), _THERE.get(event.how)
         if works is not None:
-            self._starved.open(event.machine, works)
+            for starved in self._starved:
+                starved.open(event.machine, works)
         if there is not None:
             self._come_or_go(event.machine, there)
 
@@ -298,9 +319,8 @@ class Kinds:
         if there != self._there[machine]:
             self._there[machine] = there
             facts, sign = self._machines[machine], 1 if there else -1
-            speed = int(facts.memory_bandwidth_bytes_per_s)
-            for i, amount in enumerate((int(facts.cpus), speed, int(speed > 0))):
-                self._capacity[i] += sign * amount
+            self._capacity[0] += sign * int(facts.cpus)
+            self._capacity[1] += sign * int(facts.memory_bandwidth_bytes_per_s)
 
     # --- rows
 
@@ -319,19 +339,21 @@ class Kinds:
                     self._used += self._uses.get(job, 0)
 
     def _close_instant(self) -> None:
-        cpus_there, speed_there, machines = self._capacity
+        cpus_there, speed_there = self._capacity
+        starved = [each.count() for each in self._starved] if self._waiting[GPU] else [0]
         row = (
             *self._waiting,
             *self._cpus,
             cpus_there,
-            self._starved.count() if self._waiting[GPU] else 0,
+            starved[0],
             self._used,
             self._all_drawn,
             speed_there,
             self._gauges.busy_gpus,
             self._gauges.capacity_gpus,
             self._crowded,
-            machines,
+            self._training,
+            starved[-1],
         )
         self._row_ns.append(self._open_ns)
         self._rows.extend(row)

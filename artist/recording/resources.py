@@ -168,7 +168,8 @@ class Resources:
             cpus = sum(int(s.cpus) for s in allocation.slices) * _ONE
             memory = sum(int(s.memory_bytes) for s in allocation.slices) * _ONE
             cpus_used, memory_used = self._inputs(spec, allocation, self._cluster, whole)
-            computing = parts * int(event.parts.compute_ns) // whole
+            busy = int(parts * spec.gpu_utilization)
+            computing = busy * int(event.parts.compute_ns) // whole
             running.held = (0, 0, 0, 0, 0, cpus, 0, memory, 0)
             running.uses = (*uses, computing, cpus, int(cpus_used * _ONE), memory, int(memory_used * _ONE))
         self._count(running, event.time_ns)

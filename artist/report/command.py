@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--claims",
         metavar="NAME",
-        help="hold the runs against the claims of a paper: dally, lyra, muri, synergy, or a file like theirs",
+        help="hold runs against a paper's claims: coda, dally, lyra, muri, synergy, or a file like theirs",
     )
     parser.add_argument(
         "--trace",

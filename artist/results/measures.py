@@ -65,7 +65,7 @@ class Metric:
             return None
         value: Any = summary
         for key in self.path:
-            value = value.get(key) if self.optional else value[key]
+            value = (value or {}).get(key) if self.optional else value[key]
         if value is None or self.per is None:
             return None if value is None else float(value)
         return value / summary[self.per] if summary[self.per] else None
@@ -106,7 +106,7 @@ def _times(key: str, title: str, statistics: Sequence[str], *, optional: bool = 
 
 
 def _of_kind(kind: str, title: str) -> tuple[Metric, ...]:
-    """Return how jobs of a kind waited."""
+    """Return how long jobs of a kind waited, and took."""
     shares = (
         ("at_once", "at once", False),
         ("within_10s", "<= 10 s", False),
@@ -122,13 +122,14 @@ def _of_kind(kind: str, title: str) -> tuple[Metric, ...]:
         ),
         *(
             Metric(
-                f"{kind}_queueing_{key}_s",
-                (f"{kind.upper()} queue", key),
-                ("kinds", kind, "queueing_s", key),
+                f"{kind}_{what}_{key}_s",
+                (f"{kind.upper()} {words}", key),
+                ("kinds", kind, f"{what}_s", key),
                 "time",
                 True,
                 optional=True,
             )
+            for what, words in (("queueing", "queue"), ("jct", "JCT"))
             for key in ("mean", "median", "p95", "p99")
         ),
         Metric(
@@ -219,12 +220,17 @@ MORE_METRICS = (
             ("gpu_utilization_active", ("held GPUs", "used"), "gpu_utilization_active", False),
             ("gpu_utilization_queued", ("held, used", "in queues"), "gpu_utilization_queued", False),
             ("starved_gpus", ("GPUs", "starved"), "starved", True),
+            ("starved_gpus_asked", ("starved,", "as asked"), "starved_asked", True),
+            ("starved_gpus_all_time", ("starved,", "all time"), "starved_all_time", True),
             ("cpus_of_gpu_jobs", ("CPUs of", "GPU jobs"), "cpus_of_gpu_jobs", False),
             ("cpus_of_cpu_jobs", ("CPUs of", "CPU jobs"), "cpus_of_cpu_jobs", False),
             ("bandwidth_drawn", ("memory", "bandwidth"), "bandwidth", False),
-            ("bandwidth_over_threshold", ("bandwidth", "> 75 %"), "over_threshold", True),
+            ("bandwidth_over_threshold", ("machines", "crowded"), "over_threshold", True),
             ("more_cpus", ("got more", "CPUs"), "more_cpus", False),
             ("fewer_cpus", ("got fewer", "CPUs"), "fewer_cpus", False),
+            ("more_cpus_1_to_5", ("1 to 5", "more CPUs"), "more_cpus_1_to_5", False),
+            ("fewer_cpus_1_to_20", ("1 to 20", "fewer CPUs"), "fewer_cpus_1_to_20", False),
+            ("cpu_lost", ("CPU jobs'", "work lost"), "cpu_lost", True),
         )
     ),
     Metric("cpu_jobs_aborted", ("CPU jobs", "aborted"), ("kinds", "aborted"), "count", True, optional=True),

@@ -101,6 +101,7 @@ class JobsOfKindFile(_Strict):
     over_10min: float | None
     over_1h: float | None
     queueing_s: DistributionFile
+    jct_s: DistributionFile | None = None  # as all that has a default: of runs made before it was written
     waiting: float | None
 
 
@@ -113,13 +114,18 @@ class KindsFile(_Strict):
     gpu_utilization_active: float | None
     gpu_utilization_queued: float | None
     starved: float | None
+    starved_asked: float | None = None
+    starved_all_time: float | None = None
     cpus_of_gpu_jobs: float | None
     cpus_of_cpu_jobs: float | None
     bandwidth: float | None
     over_threshold: float | None
     more_cpus: float | None
     fewer_cpus: float | None
+    more_cpus_1_to_5: float | None = None
+    fewer_cpus_1_to_20: float | None = None
     aborted: int
+    cpu_lost: float | None = None
     user_p99_gpu_s: float | None
     user_p99_cpu_only_s: float | None
     retunes_per_gpu_job: float | None

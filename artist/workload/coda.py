@@ -94,8 +94,8 @@ class CodaTable(Strict):
         Classes of GPU jobs.
     cpu_cpus
         Shares of CPUs of CPU jobs.
-    hungry_cpus, hungry_gb_s
-        CPUs of a hungry CPU job, and the memory bandwidth that each of them draws, in 10^9 bytes/s.
+    hungry_cpus
+        CPUs of a hungry CPU job.
     gpu_hour_rate
         Relative rate of arrivals of GPU jobs in each hour of the day, (24,).
     cpu_hour_rate
@@ -114,7 +114,6 @@ class CodaTable(Strict):
     requests: tuple[RequestClass, ...] = Field(min_length=1)
     cpu_cpus: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
     hungry_cpus: PositiveInt
-    hungry_gb_s: PositiveFloat
     gpu_hour_rate: tuple[PositiveFloat, ...] = Field(min_length=24, max_length=24)
     cpu_hour_rate: dict[str, tuple[PositiveFloat, ...]]
     users: dict[str, User]
@@ -154,12 +153,15 @@ class CodaTrace:
             Number of jobs, relative to as many a GPU and a day as in the trace.
         hungry
             Share of the CPU jobs that draws much memory bandwidth.
+        hungry_gb_s
+            Memory bandwidth that each CPU of such a job draws, in 10^9 bytes/s.
         """
 
         gpus: int = Field(default=400, ge=10)
         days: PositiveFloat = 30
         load: float = Field(default=1.0, gt=0, le=100)
         hungry: float = Field(default=0.005, ge=0, le=1)
+        hungry_gb_s: float = Field(default=14.0, gt=0, le=1000)
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = validated(self.Parameters, parameters, "workload")
@@ -246,7 +248,7 @@ def draw_cpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFram
             "model": "",
             "user": user,
             "max_machines": 1,
-            "memory_bandwidth_bytes_per_s": hungry * known.hungry_cpus * known.hungry_gb_s * _BYTES_PER_GB,
+            "memory_bandwidth_bytes_per_s": hungry * known.hungry_cpus * chosen.hungry_gb_s * _BYTES_PER_GB,
         }
     )
 

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import pytest
 
+from artist.core.cluster import CapacityEvent
 from artist.core.events import Change, Start, Stop
 from artist.engine.overheads import Overheads
 from artist.policies.coda import Coda
 from artist.testing.conformance import cpu_job
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
+from artist.units import NS_PER_S
 
 START_OVER = Overheads(on_stop="lose_all")
 REQUESTED = {"allocator": "requested", "eliminator": "off"}
@@ -186,6 +188,32 @@ def test_what_a_move_leaves_is_for_others_at_once():
     assert (of(told, "l"), of(told, "x")) == ([(11, {0: (4, 4)})], [(11, {0: (1, 8)})])
 
 
+def test_cpus_that_come_free_beside_small_jobs_let_a_large_one_take_back():
+    """C and d hold all GPUs of machine 0, k 10 of its CPUs to 20 s; on machine 1 m leaves 4 CPUs for 4 GPUs.
+
+    L, with 8 CPUs, finds 16 - 10 on machine 0, were c and d on machine 1; at 20 s it finds 16.
+    """
+    jobs = [gpu("a", 3, 10), gpu("b", 1, 10), cpu("k", 10, 19, 1), cpu("m", 12, at=1.5)]
+    jobs += [gpu("c", 3, at=2), gpu("d", 1, at=3), gpu("l", 4, at=11, cpus=8)]
+    _, told = run(jobs, large_machines=1, reserve_per_gpu=0)
+    assert [of(told, name)[0][1] for name in "km"] == [{0: (0, 10)}, {1: (0, 12)}]
+    assert of(told, "l") == [(20, {0: (4, 8)})]
+    assert [of(told, name)[1] for name in "cd"] == [
+        (20, {1: (3, 3)}, "migrate"),
+        (20, {1: (1, 1)}, "migrate"),
+    ]
+
+
+def test_an_elastic_job_with_fewer_gpus_has_as_many_cpus_for_each():
+    """It asks for 8 GPUs and 16 CPUs, 2 for each. Machine 1 fails at 10 s: on machine 0 it has 4 and 8.
+
+    The one exception to CODA without its own rules being FIFO: `as_asked` waits for all that is asked.
+    """
+    fails = [CapacityEvent(10 * NS_PER_S, "fail", 1)]
+    _, told = run([gpu("e", 8, cpus=16, min_gpus=1, max_gpus=8)], arrays=False, events=fails)
+    assert of(told, "e") == [(0, {0: (4, 8), 1: (4, 8)}), (10, "evicted"), (10, {0: (4, 8)})]
+
+
 def test_a_gpu_job_goes_where_its_memory_is():
     """Machine 0 has 2 of 8 bytes left, machine 1 all: the job that asks for 3 goes there."""
     cluster = tiny_cluster(2, 4, cpus=16, memory_bytes=8)
@@ -232,12 +260,51 @@ def test_jobs_of_the_cpu_array_are_not_aborted():
     assert of(told, "g") == [(41, {0: (2, 6)})]
 
 
-def test_no_cpu_job_borrows_while_a_gpu_job_waits():
-    """G holds all 4 GPUs to 50 s and h waits: b may not have the 12 CPUs that are free before."""
-    jobs = [gpu("g", 4, 50), gpu("h", 4, 20, 1), cpu("b", 12, 10, 2)]
+def test_no_cpu_job_borrows_beside_a_free_gpu_while_a_gpu_job_waits():
+    """G holds 3 of 4 GPUs to 50 s, h waits for 4. A is of the array: 16 - 3 - 1 CPUs are left, and b waits.
+
+    Without h it need not.
+    """
+    jobs = [gpu("g", 3, 50), gpu("h", 4, 20, 1), cpu("a", 1, 10, 2), cpu("b", 12, 10, 2)]
     _, told = run(jobs, machines=1, reserve_per_gpu=3)
-    assert of(told, "b") == [(50, {0: (0, 12)})]
-    assert of(run([jobs[0], jobs[2]], machines=1, reserve_per_gpu=3)[1], "b") == [(2, {0: (0, 12)})]
+    assert (of(told, "a"), of(told, "b")) == ([(2, {0: (0, 1)})], [(50, {0: (0, 12)})])
+    assert of(run([jobs[0], *jobs[2:]], machines=1, reserve_per_gpu=3)[1], "b") == [(2, {0: (0, 12)})]
+
+
+def test_cpu_jobs_borrow_where_a_gpu_job_that_waits_finds_no_gpu():
+    """G holds all 4 GPUs and 4 CPUs to 50 s, h waits: b has the other 12, though its array has 4 only.
+
+    At 50 s h takes 8 of 16 CPUs: b is aborted, and starts over when h is done at 70 s.
+    """
+    jobs = [gpu("g", 4, 50), gpu("h", 4, 20, 1, cpus=8), cpu("b", 12, 90, 2)]
+    result, told = run(jobs, machines=1, reserve_per_gpu=3)
+    assert of(told, "h") == [(50, {0: (4, 8)})]
+    assert of(told, "b") == [(2, {0: (0, 12)}), (50, "preempted"), (70, {0: (0, 12)})]
+    assert seconds(result, "finish_ns") == [50, 70, 160]
+
+
+def test_cpu_jobs_borrow_on_the_full_machine_while_a_gpu_job_waits():
+    """8 CPUs are free on machine 0, whose GPUs are all taken, 13 on 1, with a free GPU: b goes to 0."""
+    jobs = [gpu("f", 4, cpus=8), gpu("g", 3, at=1), gpu("h", 4, 20, 2), cpu("b", 8, 10, 3)]
+    _, told = run(jobs, large_machines=1, reserve_per_gpu=3)
+    assert of(told, "b") == [(3, {0: (0, 8)})]
+    assert of(run([*jobs[:2], jobs[3]], large_machines=1, reserve_per_gpu=3)[1], "b") == [(3, {1: (0, 8)})]
+
+
+def test_a_borrower_of_several_machines_has_the_arrays_part_beside_a_free_gpu():
+    """H waits. Machine 0, full, has 12 CPUs left, machine 1 has 13, of which 8 are not reserved: 20."""
+    full = [gpu("f", 4), gpu("g", 3, at=1), gpu("h", 4, at=2)]
+    many = cpu("b", 20, 10, 3)
+    many = replace(many, demand=replace(many.demand, max_machines=0))
+    _, told = run([*full, many], large_machines=1, reserve_per_gpu=2)
+    assert of(told, "b") == [(3, {0: (0, 12), 1: (0, 8)})]
+
+
+def test_the_last_free_gpu_of_a_machine_frees_its_reserve():
+    """G holds 3 GPUs, h waits for 4, b for 12 CPUs. At 3 s i takes the last GPU: 16 - 3 - 1 = 12 are lent."""
+    last = replace(gpu("i", 1, at=3), user="w")
+    _, told = run([gpu("g", 3), gpu("h", 4, at=1), cpu("b", 12, 10, 2), last], machines=1, reserve_per_gpu=3)
+    assert of(told, "b") == [(3, {0: (0, 12)})]
 
 
 def test_the_fewest_borrowers_are_aborted_of_these_the_last():

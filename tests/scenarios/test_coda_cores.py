@@ -118,6 +118,14 @@ def test_a_job_grows_by_cpus_of_borrowers():
     assert cpus_of(told, "b")[:2] == [(1, 14), (20, "preempted")]
 
 
+def test_a_job_grows_by_cpus_lent_while_a_gpu_job_waits():
+    """G has all 4 GPUs and 8 of 16 CPUs, h waits: b borrows 8. At 20 s g tries 12, and b is aborted."""
+    jobs = [job("g", 4, 200), job("h", 4, 10, 0.5), cpu("b", 8, 300, 1)]
+    told, _ = run(jobs, allocator=StartsWith(2), reserve_per_gpu=4)
+    assert cpus_of(told, "g")[:3] == [(0, 8), (10, 4), (20, 12)]
+    assert cpus_of(told, "b")[:2] == [(1, 8), (20, "preempted")]
+
+
 def test_a_job_stops_growing_where_others_hold_the_cpus():
     """Nothing is reserved, so b is of the array: 14 + 2 CPUs. 1 is worse, 3 are not there: 2 it is."""
     told, _ = run([job("g", 1, 200), cpu("b", 14, 300, 1)], allocator=StartsWith(2), reserve_per_gpu=0)

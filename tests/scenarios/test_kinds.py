@@ -130,8 +130,8 @@ def test_rows_of_the_story(story: tuple[Kinds, RunResult]) -> None:
         "bandwidth_bytes_per_s": [80, 80, 80, 80, 80, 0, 0, 0],
         "capacity_bytes_per_s": [200] * 8,
     }
-    assert changes(kinds, "crowded") == [(0, 1), (20, 0)]  # 80 of 100 bytes/s on m0
-    assert changes(kinds, "machines") == [(0, 2)]
+    assert changes(kinds, "crowded") == [(0, 0)]  # 80 of 100 bytes/s on m0, where no GPU job is
+    assert changes(kinds, "training") == [(0, 1), (10, 0), (16, 1), (26, 0)]  # g, then h on m1
 
 
 def test_shares_of_the_story(story: tuple[Kinds, RunResult]) -> None:
@@ -141,17 +141,19 @@ def test_shares_of_the_story(story: tuple[Kinds, RunResult]) -> None:
     assert said["cpu"]["waiting"] == 0
     assert said["gpu_active_queued"] == 5 / (4 * 11)  # g's GPU, to 10 s
     assert said["starved"] == pytest.approx((3 * 5 + 4 * 5 + 2 * 1) / (4 * 11))
+    assert said["starved_all_time"] == pytest.approx((3 * 5 + 4 * 5 + 2 * 1) / (4 * 20))
     assert said["gpu_utilization_active"] == pytest.approx((0.5 * 10 + 1 * 4) / (10 + 4))
     assert said["gpu_utilization_queued"] == 0.5  # g alone
     assert said["cpus_of_gpu_jobs"] == (2 * 10 + 4 * 4) / (8 * 20)
     assert said["cpus_of_cpu_jobs"] == (3 * 5 + 5 * 10 + 3 * 5) / (8 * 20)
     assert said["bandwidth"] == pytest.approx(80 / 200)
-    assert said["over_threshold"] == 1 / 2  # m0, of two
+    assert said["over_threshold"] == 0
 
 
 def test_jobs_of_the_story(story: tuple[Kinds, RunResult]) -> None:
     """G held what it asked for, h one CPU more. H waited 11 s, all others not at all.
 
+    So h took 21 s and g 10 s; c, d and e took 20, 10 and 1 s, and lost nothing.
     Users: v with g and h has p99 = 0.99 x 11 s, and is the only one with GPU jobs; u and w have 0.
     """
     said = numbers(*story)
@@ -159,7 +161,9 @@ def test_jobs_of_the_story(story: tuple[Kinds, RunResult]) -> None:
     assert [said["gpu"][name] for name in counts] == [2, 2, 1 / 2, 1 / 2, 1, 0, 0]
     assert [said["cpu"][name] for name in counts] == [3, 3, 1, 1, 1, 0, 0]
     assert said["gpu"]["queueing_s"]["mean"] == 5.5
-    assert (said["more_cpus"], said["fewer_cpus"]) == (1 / 2, 0)
+    assert said["gpu"]["jct_s"]["mean"] == (10 + 21) / 2
+    assert said["cpu"]["jct_s"]["mean"] == pytest.approx((20 + 10 + 1) / 3)
+    assert (said["more_cpus"], said["fewer_cpus"], said["cpu_lost"]) == (1 / 2, 0, 0)
     assert (said["aborted"], said["retunes_per_gpu_job"]) == (0, 0)
     assert said["user_p99_gpu_s"] == pytest.approx(0.99 * 11)
     assert said["user_p99_cpu_only_s"] == 0
@@ -261,6 +265,7 @@ def test_without_gpu_jobs_or_a_span_of_arrivals_there_are_no_shares() -> None:
     nothing = {name for name, value in said.items() if value is None}
     assert nothing == {
         *("gpu_active_queued", "gpu_utilization_active", "gpu_utilization_queued", "starved"),
+        *("starved_asked", "starved_all_time", "more_cpus_1_to_5", "fewer_cpus_1_to_20"),
         *("cpus_of_gpu_jobs", "cpus_of_cpu_jobs", "bandwidth", "over_threshold"),
         *("more_cpus", "fewer_cpus", "user_p99_gpu_s", "retunes_per_gpu_job"),
     }
@@ -406,7 +411,6 @@ def test_machines_that_fail_leave_and_join() -> None:
     assert changes(kinds, "starved_gpus") == [(0, 3), (2, 1), (6, 3), (8, 1), (20, 0)]
     assert changes(kinds, "capacity_cpus") == [(0, 6), (4, 4), (6, 6), (8, 4)]
     assert changes(kinds, "capacity_bytes_per_s") == [(0, 150), (4, 100), (6, 150), (8, 100)]
-    assert changes(kinds, "machines") == [(0, 2), (4, 1), (6, 2), (8, 1)]
     assert changes(kinds, "capacity_gpus") == [(0, 3), (4, 1), (6, 3), (8, 1)]
 
 
@@ -429,7 +433,7 @@ def test_shares_are_of_the_machines_that_are_there() -> None:
 def test_bandwidth_follows_cpus_caps_and_places() -> None:
     """C draws 80 bytes/s with its 4 CPUs: 40 with 2, 20 with a cap of one half, 80 with all; then on m1.
 
-    G draws 30 on each machine from 8 s on: 110 of 100 on m1.
+    G draws 30 on each machine from 8 s on: 110 of 100 on m1. Without a GPU job no machine is crowded.
     """
     jobs = [
         job("c", 0, 10, cpus=4, memory_bandwidth_bytes_per_s=80),
@@ -445,17 +449,47 @@ def test_bandwidth_follows_cpus_caps_and_places() -> None:
     kinds, _ = observed(jobs, script)
     drawn = [(0, 40), (2, 20), (4, 80), (8, 140), (10, 60), (12, 0)]
     assert changes(kinds, "bandwidth_bytes_per_s") == drawn
-    assert changes(kinds, "crowded") == [(0, 0), (4, 1), (10, 0)]
+    assert changes(kinds, "crowded") == [(0, 0), (8, 1), (10, 0)]
+
+
+def test_a_machine_is_crowded_while_it_has_a_gpu_job() -> None:
+    """C draws 80 of 100 bytes/s of m0 for 20 s. G is there from 2 to 8 s, on m1, and there again from 12 s.
+
+    H joins g at 4 s, so that there are two, and one again when h ends at 6 s. While g is on m1, nothing is
+    drawn there. All is over when c ends at 20 s; at 24 s g ends, too. So 6 + 8 of the 22 s with GPU jobs.
+    """
+    jobs = [
+        job("c", 0, 20, cpus=2, memory_bandwidth_bytes_per_s=80),
+        job("g", 1, 22, cpus=1),
+        job("h", 1, 2, cpus=1),
+        job("e", 0, 1, at=24, cpus=1),
+    ]
+    script = {
+        0: {0: on((0, 0, 2))},
+        2: {1: on((0, 1, 1))},
+        4: {2: on((0, 1, 1))},
+        8: {1: on((1, 1, 1))},
+        12: {1: on((0, 1, 1))},
+        24: {3: on((0, 0, 1))},
+    }
+    kinds, result = observed(jobs, script)
+    assert changes(kinds, "crowded") == [(0, 0), (2, 1), (8, 0), (12, 1), (20, 0)]
+    assert changes(kinds, "training") == [(0, 0), (2, 1), (24, 0)]
+    assert numbers(kinds, result)["over_threshold"] == pytest.approx((6 + 8) / 22)
 
 
 def test_three_quarters_of_the_bandwidth_are_not_over_the_threshold() -> None:
-    """75 of 100 bytes/s by a cap of 0.75 are not, 76 are; where the bandwidth is unknown no machine is."""
+    """75 of 100 bytes/s by a cap of 0.75 are not, 76 are; where the bandwidth is unknown no machine counts.
+
+    G and h train all the while.
+    """
     drawing = {"cpus": 1, "memory_bandwidth_bytes_per_s": 100}
     jobs = [job("c", 0, 10, **drawing), job("d", 0, 10, **drawing), job("e", 0, 1, at=10, cpus=1)]
+    jobs[2:2] = [job("g", 1, 10, cpus=1), job("h", 1, 10, cpus=1)]
     script = {
-        0: {0: on((0, 0, 1), cap=0.75), 1: on((1, 0, 1))},
+        0: {0: on((0, 0, 1), cap=0.75), 1: on((1, 0, 1)), 2: on((0, 1, 1)), 3: on((1, 1, 1))},
         5: {0: on((0, 0, 1), cap=0.76)},
-        10: {2: on((0, 0, 1))},
+        10: {4: on((0, 0, 1))},
     }
     kinds, result = observed(jobs, script, (machine(0), machine(1, bandwidth=0)))
     assert changes(kinds, "crowded") == [(0, 0), (5, 1), (10, 0)]
@@ -467,8 +501,9 @@ def test_three_quarters_of_the_bandwidth_are_not_over_the_threshold() -> None:
 def test_bytes_that_rounding_adds_do_not_pass_the_threshold() -> None:
     """One of 150 000 000 001 bytes/s, of 200 000 000 000: such a job was to be held at 150; 151 are over."""
     for drawn, over in ((150_000_000_001, 0), (151_000_000_000, 1)):
-        jobs = [job("c", 0, 10, cpus=1, memory_bandwidth_bytes_per_s=drawn)]
-        kinds, _ = observed(jobs, {0: {0: on((0, 0, 1))}}, (machine(0, bandwidth=200_000_000_000),))
+        jobs = [job("c", 0, 10, cpus=1, memory_bandwidth_bytes_per_s=drawn), job("g", 1, 10, cpus=1)]
+        script = {0: {0: on((0, 0, 1)), 1: on((0, 1, 1))}}
+        kinds, _ = observed(jobs, script, (machine(0, bandwidth=200_000_000_000),))
         assert changes(kinds, "crowded")[0] == (0, over)
 
 
@@ -502,12 +537,57 @@ def test_the_gpus_of_a_group_are_taken_once() -> None:
 
 
 def test_a_policy_that_decides_itself_says_how_many_cpus_are_enough() -> None:
-    """G asks for 3 CPUs a GPU; m0 has 1 left, m1 none: both starve, but with 1 a GPU only m1."""
+    """G asks for 3 CPUs a GPU; m0 has 1 left, m1 none: both starve, but with 1 a GPU only m1.
+
+    What starves by the CPUs asked for is counted beside it, so that policies can be compared.
+    """
     jobs = [job("c", 0, 10, cpus=3), job("d", 0, 10, cpus=4), job("g", 1, 1, cpus=3)]
     script = {0: {0: on((0, 0, 3)), 1: on((1, 0, 4))}}
-    assert observed(jobs, script, stop=until(5))[0].columns["starved_gpus"].tolist() == [4, 4]
+    kinds, _ = observed(jobs, script, stop=until(5))
+    assert kinds.columns["starved_gpus"].tolist() == kinds.inner["starved_asked"].tolist() == [4, 4]
     kinds, _ = observed(jobs, script, least=1, stop=until(5))
     assert kinds.columns["starved_gpus"].tolist() == [2, 2]
+    assert kinds.inner["starved_asked"].tolist() == [4, 4]
+
+
+def test_shares_of_starved_gpus_by_both_yardsticks() -> None:
+    """The same until 5 s, when an e arrives: g waits from 0 s. Then c and d end, which frees all CPUs.
+
+    With 1 CPU a GPU 2 of 4 GPUs starve, as asked 4 of 4: in all of the 5 s.
+    """
+    jobs = [job("c", 0, 10, cpus=3), job("d", 0, 10, cpus=4), job("g", 1, 1, cpus=3)]
+    jobs.append(job("e", 0, 1, at=5, cpus=1))
+    script = {0: {0: on((0, 0, 3)), 1: on((1, 0, 4))}}
+    said = numbers(*observed(jobs, script, least=1, stop=until(8)))
+    assert (said["starved"], said["starved_asked"], said["starved_all_time"]) == (1 / 2, 1, 1 / 2)
+
+
+def test_lost_work_of_cpu_jobs_counts_by_the_cpus_asked_for() -> None:
+    """C (3 CPUs) runs 4 s, is stopped, then 10 s; d (1 CPU) 10 s: 3 x 4 of 3 x 14 + 1 x 10 CPU s are lost.
+
+    G loses 4 s as well, but is no CPU job.
+    """
+    jobs = [job("c", 0, 10, cpus=3), job("d", 0, 10, cpus=1), job("g", 1, 10, cpus=1)]
+    jobs = [replace(each, on_stop="lose_all") for each in jobs]
+    script = {
+        0: {0: on((0, 0, 3)), 1: on((1, 0, 1)), 2: on((1, 1, 1))},
+        4: {0: None, 2: None},
+        5: {0: on((0, 0, 3)), 2: on((1, 1, 1))},
+    }
+    said = numbers(*observed(jobs, script))
+    assert said["cpu_lost"] == pytest.approx(12 / 52)
+    assert said["cpu"]["jct_s"]["max"] == 15
+
+
+def test_one_to_five_more_and_one_to_twenty_fewer_cpus() -> None:
+    """Jobs get 0, 1, 5 and 6 more, and 1, 20 and 21 fewer: 3 and 3 of 7, of which 2 and 2 count."""
+    changed = (0, 1, 5, 6, -1, -20, -21)
+    jobs = [CPU_JOB, *(job(f"g{more}", 1, 1, cpus=22) for more in changed)]
+    machines = (machine(0, gpus=7, cpus=200), machine(1))
+    script = {0: {0: on((1, 0, 1)), **{i: on((0, 1, 22 + more)) for i, more in enumerate(changed, 1)}}}
+    said = numbers(*observed(jobs, script, machines))
+    assert (said["more_cpus"], said["fewer_cpus"]) == (3 / 7, 3 / 7)
+    assert (said["more_cpus_1_to_5"], said["fewer_cpus_1_to_20"]) == (2 / 7, 2 / 7)
 
 
 def test_instants_are_followed_however_many_there_are() -> None:

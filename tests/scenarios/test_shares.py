@@ -216,3 +216,11 @@ def test_without_progress_there_is_no_throughput():
     stop = StopRule(time_ns=seconds_to_ns(5))
     _, _, result = run([job("a", 2, 10)], script, overheads=costs, stop=stop)
     assert summarise_inputs(result)["relative_throughput"] is None
+
+
+def test_gpus_that_a_job_keeps_partly_busy_are_partly_used():
+    """2 of 4 GPUs compute half of the time and are busy for 0.8 of that: 0.2, the run's GPU utilisation."""
+    script = {0: lambda v, p: p.place(0, on((0, 2, 6, 60)))}
+    resources, _, result = run([job("a", 2, 10, gpu_utilization=0.8)], script)
+    assert column(resources, "gpus_used") == [(0, 0.2), (20, 0)]
+    assert result.compute_gpu_ns / result.capacity_gpu_ns == pytest.approx(0.2)

@@ -2,9 +2,10 @@
 
 A machine's part of the CPU array is what it has beyond the reserve. A job starts there on the machine with
 the most room, which is that part, less what other such jobs hold of it, and never more than is free. Where
-none has room it may borrow: it takes free CPUs of the reserve, on the machine with the most. A borrower
-counts as a job of the array as soon as that has room for it. When a GPU job needs CPUs that borrowers hold,
-the fewest of these are aborted that are enough, of equally many those that started last.
+none has room it may borrow: it takes free CPUs of the reserve, on the machine with the most. While GPU jobs
+wait the reserve is lent only where no GPU is free: elsewhere one of them may need it. A borrower counts as a
+job of the array as soon as that has room for it. When a GPU job needs CPUs that borrowers hold, the fewest of
+these are aborted that are enough, of equally many those that started last.
 
 Source: Zhao et al., CODA, ICDCS 2020, section V-C.
 """
@@ -84,9 +85,10 @@ class CpuArray:
 
     # --- where CPU-only jobs go
 
-    def room(self) -> "Room":
+    def room(self, *, gpu_jobs_wait: bool) -> "Room":
         """Return the CPUs that jobs may have now, by machine."""
-        return Room(self._left.copy(), self.avail.cpus - self._borrowed, self.avail, self._largest)
+        kept = (self.avail.gpus > 0) & gpu_jobs_wait
+        return Room(self._left.copy(), self.avail.cpus - self._borrowed, kept, self.avail, self._largest)
 
     def start(self, job: int, user: str, demand: Demand, allocation: Allocation, *, borrows: bool) -> None:
         """Track a job that starts."""
@@ -184,17 +186,20 @@ class Room:
     ----------
     left, cpus : ndarray of int64, shape (n_machines,)
         CPUs of the array that are left, and those that are free.
+    kept : ndarray of bool, shape (n_machines,)
+        Where the reserve is not lent.
     free
         For its memory.
     largest
         CPUs of the largest machine.
     """
 
-    def __init__(self, left: Ints, cpus: Ints, free: Free, largest: int) -> None:
-        self._left, self._free, self._largest = left, cpus, largest
+    def __init__(self, left: Ints, cpus: Ints, kept: npt.NDArray[np.bool_], free: Free, largest: int) -> None:
+        self._left, self._free, self._kept, self._largest = left, cpus, kept, largest
         self._own = np.minimum(left, cpus)
+        self._lent = np.where(kept, self._own, cpus)
         self._memory = free.memory_bytes
-        self._most = {False: int(self._own.max(initial=0)), True: int(cpus.max(initial=0))}
+        self._count()
 
     def find(self, demand: Demand, *, borrow: bool) -> Allocation | None:
         """Return where a job goes: one machine, and several only if none is large enough, free or not.
@@ -206,7 +211,7 @@ class Room:
         """
         if demand.cpus <= self._largest and demand.cpus > self._most[borrow]:
             return None
-        cpus = self._free if borrow else self._own
+        cpus = self._lent if borrow else self._own
         if demand.cpus > self._largest:
             return find_cpus(np.maximum(cpus, 0), self._memory, demand)
         if demand.memory_bytes:
@@ -222,8 +227,12 @@ class Room:
             self._free[s.machine] -= s.cpus
             if not borrows:
                 self._left[s.machine] -= s.cpus
-            self._own[s.machine] = min(self._left[s.machine], self._free[s.machine])
-        self._most = {False: int(self._own.max(initial=0)), True: int(self._free.max(initial=0))}
+            self._own[s.machine] = own = min(self._left[s.machine], self._free[s.machine])
+            self._lent[s.machine] = own if self._kept[s.machine] else self._free[s.machine]
+        self._count()
+
+    def _count(self) -> None:
+        self._most = {False: int(self._own.max(initial=0)), True: int(self._lent.max(initial=0))}
 
 
 def fewest_latest(there: list[tuple[int, int]], need: int) -> list[int]:

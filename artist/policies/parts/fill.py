@@ -9,7 +9,7 @@ ask for their best case (greedy).
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import ge
 from typing import Annotated, NamedTuple
 
@@ -317,7 +317,7 @@ def divided(amount: int, counts: Iterable[int]) -> list[int]:
     >>> divided(10, [2, 1, 1])
     [5, 2, 3]
     """
-    ends = np.cumsum([0, *counts]).tolist()
+    ends = list(accumulate(map(int, counts), initial=0))
     return [amount * b // ends[-1] - amount * a // ends[-1] for a, b in pairwise(ends)]
 
 

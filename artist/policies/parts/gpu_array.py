@@ -63,12 +63,12 @@ class GpuArray:
     jobs
         What is held, by job.
     released
-        Whether a running job gave CPUs back since this was last set to False.
+        Machines where running jobs gave CPUs back since this was last emptied.
     """
 
     def __init__(self, cluster: Cluster, places: GpuPlaces, arrays: Arrays, cpus: CpuArray) -> None:
         self.jobs: dict[int, GpuHeld] = {}
-        self.released = False
+        self.released: list[int] = []
         self._cluster = cluster
         self._places = places
         self._arrays = arrays
@@ -82,6 +82,15 @@ class GpuArray:
             if held.used != sum(held.owned):
                 more = (owned - s.cpus for owned, s in zip(held.owned, held.allocation.slices, strict=True))
                 self._cpus.avail.take(cpus_on(held.allocation, list(more)))
+
+    def may_use(self, machine: int) -> bool:
+        """Return whether more CPUs or memory on a machine may let a GPU job start: whether GPUs are there.
+
+        GPUs of small jobs in the 4-GPU sub-array count, since these may move.
+        """
+        if self._cpus.avail.gpus[machine] > 0:
+            return True
+        return bool(self._small_on.get(machine)) and bool(self._arrays.large >> machine & 1)
 
     # --- jobs come and go
 
@@ -141,7 +150,7 @@ class GpuArray:
         owned = list(map(max, used, kept))
         change = list(map(sub, owned, held.owned))
         self._cpus.avail.take(cpus_on(held.allocation, change))
-        self.released = self.released or min(change) < 0
+        self.released += [s.machine for s, n in zip(held.allocation.slices, change, strict=True) if n < 0]
         slices = zip(held.allocation.slices, used, strict=True)
         held.allocation = replace(held.allocation, slices=tuple(s._replace(cpus=n) for s, n in slices))
         held.owned, held.cpus = owned, cpus
@@ -214,6 +223,9 @@ class GpuArray:
         """Return places for a large job and for those that move for it, None if one finds none."""
         free, places = self._cpus.avail, self._places
         taken: list[Found] = []
+        most, largest = free.buckets.most(self._arrays.small), self._cluster.gpus_of_largest[0]
+        if any(most < held.wish.demand.least_gpus <= held.wish.demand.gpus <= largest for held in moving):
+            return None
         asked = [(wish, sum(1 << m for m in machines))]
         asked += [(self._again(held), self._arrays.small) for held in moving]
         for each, among in asked:

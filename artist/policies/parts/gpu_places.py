@@ -75,11 +75,12 @@ class GpuPlaces:
             return None
         least = bisect_left(self.cluster.gpus_of_largest, wish.demand.gpus) + 1
         for place, cpus in enumerate(wish.cpus):
+            room = self._room(free, wish, cpus, across=least > 1)
             for among in preferred:
-                found = self._find(free, wish, cpus, among, across=least > 1)
+                found = self._find(free, room, wish, cpus, among)
                 if found is not None and len(found.allocation.slices) <= least:
                     return found
-            if not place and not self._fits(free, wish):
+            if not place and len(wish.cpus) > 1 and not self._fits(free, wish):
                 return None
         return None
 
@@ -90,47 +91,61 @@ class GpuPlaces:
         together = [*preferred, ALL] if len(preferred) > 1 else preferred
         for among in together:
             for cpus in wish.cpus:
-                found = self._find(free, wish, cpus, among, across=True)
+                room = self._room(free, wish, cpus, across=True)
+                found = self._find(free, room, wish, cpus, among)
                 if found is not None:
                     return found
         return None
 
     def _fits(self, free: Free, wish: Wish) -> bool:
         """Return whether the job could start anywhere, with the fewest CPUs that will do."""
-        return self._find(free, wish, wish.cpus[-1], ALL, across=True) is not None
+        room = self._room(free, wish, wish.cpus[-1], across=True)
+        return self._find(free, room, wish, wish.cpus[-1], ALL) is not None
 
-    def _find(self, free: Free, wish: Wish, cpus: float, among: int, *, across: bool) -> Found | None:
-        room = self._room(free, wish, cpus, across=across)
+    def _find(self, free: Free, room: Free | None, wish: Wish, cpus: float, among: int) -> Found | None:
+        if room is None:
+            return None
         gpus = self.chooser.choose(room, wish.demand, among)
         if gpus is None:
             return None
         allocation = self._filled(free, wish, cpus, gpus)
         return None if allocation is None else Found(allocation, cpus)
 
-    def _room(self, free: Free, wish: Wish, cpus: float, *, across: bool) -> Free:
-        """Return what is free with as many GPUs of each machine as CPUs and memory are there for."""
+    def _room(self, free: Free, wish: Wish, cpus: float, *, across: bool) -> Free | None:
+        """Return what is free with as many GPUs of each machine as CPUs and memory are there for.
+
+        None if that is too little for the job.
+        """
         need, asked = wish.demand.gpus, wish.demand.memory_bytes
         gpus, left = free.gpus, free.cpus
         short = (left < cpus * gpus) & (self.cluster.cpus > 0)
         if asked:
             short |= free.memory_bytes * need < asked * gpus
         fewer: dict[int, int] = {}
+        lost = 0
+        pairs: dict[int, int] = {}  # CPUs on each of two machines, by GPUs there
         for m in np.flatnonzero(short).tolist():
             count = int(gpus[m])
-            fewer[m] = self._may(wish, cpus, int(left[m]), count, m, across=across)
+            if across and count not in pairs:
+                pairs[count] = self.allocator.on_machines(cpus, [count, count])[0]
+            fewer[m] = self._may(wish, cpus, int(left[m]), count, m, pairs.get(count))
             if asked:
                 fewer[m] = min(fewer[m], int(free.memory_bytes[m]) * need // asked)
+            lost += count - fewer[m]
+        if free.total_gpus - lost < wish.demand.least_gpus:
+            return None
         return free.with_fewer_gpus(fewer) if fewer else free
 
-    def _may(self, wish: Wish, cpus: float, left: int, count: int, m: int, *, across: bool) -> int:
-        """Return how many of `count` GPUs of a machine a job may have with so many CPUs left there."""
+    def _may(self, wish: Wish, cpus: float, left: int, count: int, m: int, pair: int | None) -> int:
+        """Return how many of `count` GPUs of a machine a job may have with so many CPUs left there.
+
+        `pair`: the CPUs that will do for these GPUs if the job has other machines, too.
+        """
         if left >= cpus * count or not self.cluster.machines[m].cpus:
             return count
         may = min(count, int(left / self._each(wish, cpus, m) + _ROUNDING))
-        if across and may < count:
-            pair = self.allocator.on_machines(cpus, [count, count])[0]
-            if pair < int(cpus * count) and pair <= left:
-                may = count if count < wish.demand.gpus else max(may, wish.demand.gpus - 1)
+        if pair is not None and may < count and pair < int(cpus * count) and pair <= left:
+            may = count if count < wish.demand.gpus else max(may, wish.demand.gpus - 1)
         return may
 
     def _each(self, wish: Wish, cpus: float, m: int) -> float:

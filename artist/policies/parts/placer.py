@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from artist.core.buckets import ALL
 from artist.core.cluster import Allocation
 from artist.core.free import Free
@@ -21,6 +23,8 @@ class Placer:
     def place(self, free: Free, demand: Demand, among: int = ALL) -> Allocation | None:
         """Return an allocation that fits, or None to wait; `free` is left as it is.
 
+        GPUs beside which all CPUs are taken, as by CPU-only jobs, are of no use to a job that asks for CPUs.
+
         Parameters
         ----------
         among
@@ -28,6 +32,12 @@ class Placer:
         """
         if not demand.gpus:
             return place_cpus(free, demand, among)
+        allocation = self._filled(free, demand, among)
+        if demand.cpus and allocation is not None and _lacks_cpus(free, allocation):
+            return self._filled(free, demand, among & _with_cpus(free))
+        return allocation
+
+    def _filled(self, free: Free, demand: Demand, among: int) -> Allocation | None:
         gpus = self.choose(free, demand, among)
         return None if gpus is None else self.fill.fill(free, demand, gpus)
 
@@ -35,6 +45,20 @@ class Placer:
         """Return GPUs by machine for which the fill has room, or None to wait."""
         room = self.fill.room(free, demand)
         return None if room is None else self.chooser.choose(room, demand, among)
+
+
+def _lacks_cpus(free: Free, allocation: Allocation) -> bool:
+    """Return whether a job would have no CPU on a machine since none is free there."""
+    machines = free.cluster.machines
+    return any(
+        not s.cpus and machines[s.machine].cpus > 0 and not free.cpus_and_memory(s.machine)[0]
+        for s in allocation.slices
+    )
+
+
+def _with_cpus(free: Free) -> int:
+    """Return the machines that have a CPU left, or none at all, as a set of `artist.core.buckets`."""
+    return sum(1 << m for m in np.flatnonzero((free.cpus > 0) | (free.cluster.cpus == 0)).tolist())
 
 
 def placer_of(placement: str | Chooser, fill: str | Fill, seed: int = 0) -> Placer:

@@ -117,7 +117,7 @@ class Claim(_Part):
         How far ours may be from a number, as a fraction of it, and its last printed digit; or how far a
         change may be from none.
     fitted
-        Whether the number was an input of the calibration.
+        Whether profiles, the trace or its load were chosen so that it comes out: an input, not a result.
     unqueued
         Whether it is a claim without queueing, too: of what makes jobs themselves faster, such as CPUs.
     """
@@ -227,6 +227,8 @@ class Claim(_Part):
                 raise ValueError(f"metric {metric} is compared with one policy")
         ends = self.paper if isinstance(self.paper, tuple) else (self.paper,)
         changes = [end for end in ends if isinstance(end, float)]
+        if self.fitted and self.paper in ("same", "not higher"):
+            raise ValueError("nothing is fitted to no change")
         if any(end < -1 or end == 0 or (end > 0) != (changes[0] > 0) for end in changes):
             raise ValueError("a change is a fraction: -0.69 for 69 % less, and both ends on one side of 0")
 

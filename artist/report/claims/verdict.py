@@ -15,7 +15,7 @@ VERDICTS = {
     OPEN: "the interval contains no effect (or the edge of {within}): these runs do not settle it",
     OPPOSITE: "the interval lies on the other side",
     NEAR: "a number within {within} of the paper's, or that rounds to it",
-    FITTED: "the same, but profiles were fitted to it: an input, not a result",
+    FITTED: "near or shown, but profiles, the trace or its load were chosen for it: an input, not a result",
     OFF: "farther from it",
     FEW: f"fewer than {SEEDS} seeds; of a real trace two suffice if they agree: nothing is random there",
     IDLE: "jobs queue for at most 1 % of their mean JCT under every policy compared: nothing is exercised",
@@ -62,7 +62,9 @@ def of_change(claim: Claim, ours: Estimate, seeds: int, *, one_trace: bool, queu
         return OPPOSITE
     if near <= 0:
         return OPEN
-    return SHOWN if near >= abs(claim.weakest or 0.0) / 2 else SMALLER
+    if near < abs(claim.weakest or 0.0) / 2:
+        return SMALLER
+    return FITTED if claim.fitted else SHOWN
 
 
 def in_words(claim: Claim, verdict: str) -> str:

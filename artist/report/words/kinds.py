@@ -62,7 +62,7 @@ def _kinds(group: Replicates) -> list[Mapping[str, Any]]:
 def _at(kinds: Mapping[str, Any], path: Sequence[str]) -> float | None:
     value: Any = kinds
     for key in path:
-        value = value[key]
+        value = (value or {}).get(key)  # runs made before it was written lack it
     return None if value is None else float(value)
 
 
@@ -113,21 +113,39 @@ def _shares(shares: Mapping[str, float], words: str) -> str:
 
 
 def _price(case: _Case) -> str:
-    """Return whether CPU jobs wait longer for it under the policy that keeps fewest GPU jobs waiting."""
+    """Return whether CPU jobs pay for it under the policy that keeps fewest GPU jobs waiting.
+
+    They do if they wait longer, take longer, or lose more of their work.
+    """
     mean_s, within = case.of("cpu", "queueing_s", "mean"), case.of("cpu", "within_3min")
-    names = [name for name in case.of("gpu", "over_10min") if name in mean_s]
-    if len(names) < 2:
+    jct_s, lost = case.of("cpu", "jct_s", "mean"), case.of("cpu_lost")
+    waiting = {name: share for name, share in case.of("gpu", "over_10min").items() if name in mean_s}
+    best = next(iter(waiting), "")
+    names = [name for name in waiting if _is_more("fraction", waiting, name, best)]
+    if not names:
         return ""
-    best = names[0]
-    other = case.baseline if case.baseline in names[1:] else names[-1]
-    longer = mean_s[best] > mean_s[other] and not is_level("time", mean_s[best], mean_s[other])
-    more = within[best] < within[other] and not is_level("fraction", within[other], within[best])
-    pay = ("CPU jobs do not pay for it", "some CPU jobs pay for it", "CPU jobs pay for it")[longer + more]
-    return (
+    other = case.baseline if case.baseline in names else names[-1]
+    worse = _is_more("time", mean_s, best, other) + _is_more("fraction", within, other, best)
+    later, loses = _is_more("time", jct_s, best, other), _is_more("fraction", lost, best, other)
+    pays = later or worse == 2
+    some = bool(worse or loses)
+    pay = "CPU jobs pay for it" if pays else ("CPU jobs do not pay for it", "some CPU jobs pay for it")[some]
+    text = (
         f"under {best}, which keeps fewest GPU jobs waiting, {pay}: they wait {duration(mean_s[best])} on "
         f"average ({duration(mean_s[other])} under {other}), and {per_cent(within[best])} of all CPU jobs "
         f"wait at most 3 min ({per_cent(within[other])})"
     )
+    if best in jct_s and other in jct_s:
+        text += f"; they complete after {duration(jct_s[best])} on average ({duration(jct_s[other])})"
+    if best in lost and other in lost and (lost[best] or lost[other]):
+        text += f", {per_cent(lost[best])} of their work being lost ({per_cent(lost[other])})"
+    return text
+
+
+def _is_more(kind: str, values: Mapping[str, float], one: str, other: str) -> bool:
+    """Return whether a row has more than another, and both are known and not level."""
+    known = one in values and other in values
+    return known and values[one] > values[other] and not is_level(kind, values[one], values[other])
 
 
 def _aborted(case: _Case) -> str:

@@ -199,3 +199,23 @@ def test_a_machine_in_use_goes_before_an_empty_one_that_is_smaller():
     """M0 has 2 GPUs, both free; m1 3 of 4: a worker of two fits m0 better, but m1 is in use."""
     cluster = Cluster([Machine("m0", 0, "box", 2), Machine("m1", 0, "box", 4)])
     assert where("best_fit_workers", (2, 3), 2, cluster, step=2) == {1: 2}
+
+
+@pytest.mark.parametrize("fill", ["proportional", "as_asked", "tune"])
+def test_a_job_that_asks_for_cpus_waits_where_cpu_jobs_have_left_none(fill):
+    """Machine 0 has 1 GPU and no CPU free, machine 1 has 2 of both: one GPU is found on machine 1.
+
+    With 2 GPUs and no CPU on 0, and 1 GPU on 1, two are found only by a job that asks for no CPUs.
+    """
+    placer = placer_of("best_fit", fill)
+    free = Free(tiny_cluster(2, 4, cpus=8), [1, 2], [0, 2], [0, 0])
+    assert [s.machine for s in placer.place(free, Demand(1, cpus=1)).slices] == [1]
+    free = Free(tiny_cluster(2, 4, cpus=8), [2, 1], [0, 2], [0, 0])
+    assert placer.place(free, Demand(2, cpus=1)) is None
+    assert [s.machine for s in placer.place(free, Demand(2)).slices] == [0]
+
+
+def test_machines_that_say_nothing_of_cpus_lack_none():
+    """A job that asks for a CPU starts on a machine of 4 GPUs and no CPUs."""
+    placer = placer_of("best_fit", "proportional")
+    assert placer.place(Free(tiny_cluster(1, 4), [2], [0], [0]), Demand(2, cpus=1)) is not None

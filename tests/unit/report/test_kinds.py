@@ -287,6 +287,39 @@ def test_whether_cpu_jobs_pay(kinds_run: Make, mean_s: float, within_3min: float
     assert f"keeps fewest GPU jobs waiting, {price}: " in text
 
 
+@pytest.mark.parametrize(
+    ("jct_s", "lost", "price"),
+    [
+        (3630.0, 0.0, "CPU jobs do not pay for it"),  # 0.8 % longer
+        (3700.0, 0.0, "CPU jobs pay for it"),  # 2.8 %
+        (3600.0, 0.05, "some CPU jobs pay for it"),  # those that were aborted
+        (3700.0, 0.05, "CPU jobs pay for it"),
+    ],
+)
+def test_what_cpu_jobs_pay_is_also_time_and_lost_work(
+    kinds_run: Make, jct_s: float, lost: float, price: str
+) -> None:
+    """They wait as long as under the other policy, where they take an hour and lose nothing."""
+
+    def cpu(jct_s: float, lost: float, over_10min: float) -> dict[str, Any]:
+        kinds = told(over_10min, cpu_lost=lost)
+        return kinds | {"cpu": kinds["cpu"] | {"jct_s": {"mean": jct_s}}}
+
+    runs = [kinds_run("coda", kinds=cpu(jct_s, lost, 0.03)), kinds_run("fifo", kinds=cpu(3600.0, 0.0, 0.43))]
+    text = said(runs)["Waiting CPU jobs"]
+    assert f"keeps fewest GPU jobs waiting, {price}: " in text
+    took = {3600.0: "60.0 min", 3630.0: "60.5 min", 3700.0: "61.7 min"}[jct_s]
+    losing = ", 5.0 % of their work being lost (0.0 %)" if lost else ""
+    assert text.endswith(f"; they complete after {took} on average (60.0 min){losing}.")
+
+
+def test_where_gpu_jobs_wait_alike_there_is_no_price(kinds_run: Make) -> None:
+    """Coda and slow keep as many GPU jobs waiting, so CPU jobs are not compared with slow's, but fifo's."""
+    runs = [kinds_run("coda", kinds=told(0.03)), kinds_run("slow", kinds=told(0.03, 600.0))]
+    assert "Waiting CPU jobs" not in said(runs)
+    assert "(60.0 s under fifo)" in said([*runs, kinds_run("fifo", kinds=told(0.43))])["Waiting CPU jobs"]
+
+
 def test_the_price_is_against_the_baseline(kinds_run: Make) -> None:
     """Drf (20 s) is the baseline here; without one it is coda itself, so the worst, fifo (60 s), is told."""
     runs = [

@@ -121,6 +121,9 @@ def test_hungry_jobs_do_the_same_work_on_a_socket() -> None:
     assert (hungry["cpus"][drawing] == 14).all()
     work = [jobs["cpus"] * jobs["duration_s"] for jobs in (fed, hungry)]
     assert work[1].to_numpy() == pytest.approx(work[0].to_numpy(), abs=0.01)
+    drawn = hungry["memory_bandwidth_bytes_per_s"]
+    more = made(hungry=0.1, hungry_gb_s=18)
+    assert more.equals(hungry.assign(memory_bandwidth_bytes_per_s=drawn / 14 * 18))  # 252 GB/s instead of 196
     same = ["job_id", "submit_s", "gpus", "user"]
     assert fed[same].equals(hungry[same])
     more = made(hungry=0.2)["memory_bandwidth_bytes_per_s"] > 0

@@ -116,6 +116,16 @@ def test_whether_the_mean_reaches_the_paper(paper: object, mean: float | None, e
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "expected"), [(-0.6, -0.3, "fitted"), (-0.6, -0.1, "smaller"), (0.1, 0.2, "opposite")]
+)
+def test_a_change_that_was_chosen_to_come_out_is_not_shown(low: float, high: float, expected: str) -> None:
+    """The paper's is -0.5; what misses it is what it is. No change is nothing to fit to."""
+    assert verdict(-0.5, low, high, fitted=True) == expected
+    with pytest.raises(ValueError, match="nothing is fitted to no change"):
+        claim("same", fitted=True)
+
+
+@pytest.mark.parametrize(
     ("paper", "printed", "fitted", "expected"),
     [
         (0.24, 0.0, False, "near"),  # 0.25 is 4 % more
