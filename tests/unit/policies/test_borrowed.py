@@ -48,7 +48,7 @@ def test_room_is_what_the_reserve_leaves_and_never_more_than_is_free():
     """16 - 12 = 4 on each of two machines. A GPU job takes 14 of machine 0: 2 are left there."""
     array = array_of()
     array.avail.take(on((0, 2, 14)))
-    room = array.room()
+    room = array.room(gpu_jobs_wait=False)
     assert room.find(Demand(0, cpus=4), borrow=False) == on((1, 0, 4))
     assert room.find(Demand(0, cpus=5), borrow=False) is None
     assert room.find(Demand(0, cpus=5), borrow=True) == on((1, 0, 5))
@@ -61,14 +61,14 @@ def test_what_is_borrowed_leaves_the_array_as_it_is():
     """12 of 16 are borrowed: 4 are left, of the array as well. 2 more: min(4, 2) = 2."""
     array = array_of(machines=1)
     started(array, (1, 12, True))
-    assert array.room().find(Demand(0, cpus=4), borrow=False) == on((0, 0, 4))
+    assert array.room(gpu_jobs_wait=False).find(Demand(0, cpus=4), borrow=False) == on((0, 0, 4))
     started(array, (2, 2, True))
-    assert array.room().find(Demand(0, cpus=3), borrow=False) is None
+    assert array.room(gpu_jobs_wait=False).find(Demand(0, cpus=3), borrow=False) is None
 
 
 def test_jobs_of_one_call_count_as_those_of_earlier_ones():
     """Of 16 CPUs, 4 of them the array's, one job borrows 10: 4 are still the array's, and 6 to borrow."""
-    room = array_of(machines=1).room()
+    room = array_of(machines=1).room(gpu_jobs_wait=False)
     room.take(on((0, 0, 10)), borrows=True)
     assert room.find(Demand(0, cpus=4), borrow=False) == on((0, 0, 4))
     room.take(on((0, 0, 4)), borrows=False)
@@ -80,18 +80,18 @@ def test_memory_must_be_there_as_well():
     """Machine 0 has more CPUs, machine 1 has the memory; a job of neither waits."""
     array = array_of(memory_bytes=8 * GIB)
     array.avail.take(on((0, 1, 0, 6 * GIB), (1, 1, 2, 0)))
-    assert array.room().find(Demand(0, cpus=2), borrow=True) == on((0, 0, 2))
+    assert array.room(gpu_jobs_wait=False).find(Demand(0, cpus=2), borrow=True) == on((0, 0, 2))
     wants = Demand(0, cpus=2, memory_bytes=4 * GIB)
-    assert array.room().find(wants, borrow=True) == on((1, 0, 2, 4 * GIB))
-    assert array.room().find(Demand(0, cpus=15, memory_bytes=4 * GIB), borrow=True) is None
+    assert array.room(gpu_jobs_wait=False).find(wants, borrow=True) == on((1, 0, 2, 4 * GIB))
+    assert array.room(gpu_jobs_wait=False).find(Demand(0, cpus=15, memory_bytes=4 * GIB), borrow=True) is None
 
 
 def test_only_a_job_larger_than_any_machine_is_on_several():
     """20 CPUs of machines with 16: two of them. 16 where 10 are free on each: it waits for one machine."""
     array = array_of(reserve=0)
-    assert array.room().find(Demand(0, cpus=20), borrow=False) == on((0, 0, 16), (1, 0, 4))
+    assert array.room(gpu_jobs_wait=False).find(Demand(0, cpus=20), borrow=False) == on((0, 0, 16), (1, 0, 4))
     array.avail.take(on((0, 0, 6), (1, 0, 6)))
-    assert array.room().find(Demand(0, cpus=16), borrow=False) is None
+    assert array.room(gpu_jobs_wait=False).find(Demand(0, cpus=16), borrow=False) is None
 
 
 def test_borrowers_are_taken_over_in_order_of_start_as_far_as_there_is_room():
@@ -132,7 +132,7 @@ def test_a_borrower_on_several_machines_goes_from_all():
     array.start(1, "u", Demand(0, cpus=8), on((0, 0, 4), (1, 0, 4)), borrows=True)
     array.avail.take(on((0, 4, 16)))
     assert [job for job, _ in array.abort([0])] == [1]
-    assert array.room().find(Demand(0, cpus=16), borrow=True) == on((1, 0, 16))
+    assert array.room(gpu_jobs_wait=False).find(Demand(0, cpus=16), borrow=True) == on((1, 0, 16))
 
 
 @pytest.mark.parametrize("borrows", [True, False])
@@ -142,7 +142,7 @@ def test_a_job_whose_cores_are_halved_gives_them_back(borrows):
     started(array, (1, 8, borrows))
     assert array.change(1, on((0, 0, 8), cap=0.5)) == 0
     assert array.change(1, Allocation((Slice(0, 0, 4),), 0.5)) == 4
-    assert array.room().find(Demand(0, cpus=12), borrow=True) == on((0, 0, 12))
+    assert array.room(gpu_jobs_wait=False).find(Demand(0, cpus=12), borrow=True) == on((0, 0, 12))
     assert array.avail.cpus.tolist() == [16 if borrows else 12]
     array.end(1)
-    assert array.room().find(Demand(0, cpus=16), borrow=True) == on((0, 0, 16))
+    assert array.room(gpu_jobs_wait=False).find(Demand(0, cpus=16), borrow=True) == on((0, 0, 16))
