@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import numpy as np
 from pydantic import PlainValidator
@@ -221,7 +221,7 @@ class OwnAllocator(CoreAllocator):
 
     def __init__(self, allocator: CoreAllocator) -> None:
         self._allocator = allocator
-        self.walk, self.finished = allocator.walk, allocator.finished  # type: ignore[method-assign]
+        self.finished = allocator.finished  # type: ignore[method-assign]
 
     def start(self, job: GpuJob) -> float:
         """Return the CPUs a GPU that a job starts with.
@@ -235,6 +235,19 @@ class OwnAllocator(CoreAllocator):
         if not isinstance(found, int | float | np.number) or not 0 <= found < inf:
             raise self._refused("start", found, "a number of at least 0")
         return float(found)
+
+    def walk(self, job: GpuJob, cpus: float, machines: int) -> Walk | None:
+        """Return the walk of a job, if it has one.
+
+        Raises
+        ------
+        PlanError
+            If that has no method `next`.
+        """
+        found: Any = self._allocator.walk(job, cpus, machines)
+        if found is not None and (isinstance(found, type) or not callable(getattr(found, "next", None))):
+            raise self._refused("walk", found, "a Walk or None")
+        return cast("Walk | None", found)
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
         """Return the CPUs on each machine, for what `start` or a walk says and the GPUs on each machine.

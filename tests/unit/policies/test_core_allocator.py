@@ -282,6 +282,22 @@ def test_cpus_that_are_not_one_number_for_each_machine_are_refused(answer):
     assert allocator_of(Mine([2, 0])).on_machines(1, [1, 1]) == [2, 0]
 
 
+class Walking(Mine):
+    """Answers with a walk that a test says."""
+
+    def walk(self, job, cpus, machines):
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [5, [1, 2], Walk])
+def test_a_walk_that_takes_no_steps_is_refused(answer):
+    """It would fail at its first step, in code that its author does not know; None and a Walk are taken."""
+    with pytest.raises(PlanError, match=r"^allocator \S+\.Walking: walk returned .*; must be a Walk or None"):
+        allocator_of(Walking(answer)).walk(asks(), 1, 1)
+    walk = Walk(1)
+    assert [allocator_of(Walking(given)).walk(asks(), 1, 1) for given in (None, walk)] == [None, walk]
+
+
 def test_a_field_takes_a_name_or_an_allocator():
     """An unknown name lists those that ship; an object without the base class is refused."""
     field = TypeAdapter(AnyAllocator)
