@@ -139,7 +139,10 @@ class CoreAllocator(ABC):
 
     @abstractmethod
     def start(self, job: GpuJob) -> float:
-        """Return the CPUs a GPU that a job starts with."""
+        """Return the CPUs a GPU that a job starts with; more than any machine has count as all of its CPUs.
+
+        A job that has no walk waits for just these; if the cluster could never give them, the run ends.
+        """
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
         """Return the CPUs on each machine, for what `start` or a walk says and the GPUs on each machine."""
@@ -221,7 +224,7 @@ class OwnAllocator(CoreAllocator):
 
     def __init__(self, allocator: CoreAllocator) -> None:
         self._allocator = allocator
-        self.walk, self.finished = allocator.walk, allocator.finished  # type: ignore[method-assign]
+        self.finished = allocator.finished  # type: ignore[method-assign]
 
     def start(self, job: GpuJob) -> float:
         """Return the CPUs a GPU that a job starts with.
@@ -235,6 +238,19 @@ class OwnAllocator(CoreAllocator):
         if not isinstance(found, int | float | np.number) or not 0 <= found < inf:
             raise self._refused("start", found, "a number of at least 0")
         return float(found)
+
+    def walk(self, job: GpuJob, cpus: float, machines: int) -> Walk | None:
+        """Return the walk of a job that starts with so many CPUs; None if it keeps them.
+
+        Raises
+        ------
+        PlanError
+            If that is neither a `Walk` nor None.
+        """
+        found: Any = self._allocator.walk(job, cpus, machines)
+        if found is None or isinstance(found, Walk):
+            return found
+        raise self._refused("walk", found, "a Walk, or None")
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
         """Return the CPUs on each machine, for what `start` or a walk says and the GPUs on each machine.
