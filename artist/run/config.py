@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from artist.bad_input.records import Strict
 from artist.datacenter.config import ClusterConfig
@@ -113,6 +113,13 @@ class PerformanceConfig(Strict):
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()
 
+    @field_validator("sensitivity", mode="before")
+    @classmethod
+    def _names_a_table(cls, value: object) -> object:
+        if value is None or isinstance(value, str | Path):
+            return value
+        raise ValueError("must name a table; synergy, coda, a path, or null so that jobs need none")
+
     @model_validator(mode="after")
     def _needs_a_curve(self) -> Self:
         for field, usual in (("stall", "curve"), ("measured_with", "share")):
@@ -120,7 +127,7 @@ class PerformanceConfig(Strict):
             if found != usual and self.sensitivity is None:
                 raise ValueError(
                     f"{field}={found} does nothing without a sensitivity; "
-                    f"performance.sensitivity=synergy, or performance.{field}={usual}"
+                    f"performance.sensitivity=synergy, coda or a file, or performance.{field}={usual}"
                 )
         return self
 
