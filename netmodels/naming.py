@@ -29,4 +29,5 @@ def allowed_by(message: str) -> str:
     'at least 1 item'
     """
     text = message.removeprefix("Value error, ")
+    text = re.sub(r"^Input should be a valid dictionary.*", "a mapping such as {name: value}", text)
     return re.sub(r"\w+ should have (.+) after validation, not \d+", r"\1", text)

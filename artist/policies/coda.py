@@ -261,7 +261,7 @@ class Coda:
             if allocation is None:
                 allocation, borrows = room.find(first.demand, borrow=True), True
             if allocation is None:
-                self._cpu_queue.pass_over(first.user)
+                self._cpu_queue.pass_over_alike(first.demand)
                 continue
             self._cpu_queue.take(first.user)
             room.take(allocation, borrows=borrows)

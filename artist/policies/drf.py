@@ -99,7 +99,7 @@ class Drf:
             allocation = packing.place(first.demand, self._placer)
             queue = self._queues[first.demand.gpus > 0]
             if allocation is None:
-                queue.pass_over(first.user)
+                queue.pass_over_alike(first.demand)
                 continue
             queue.take(first.user)
             plan.place(first.job, allocation)

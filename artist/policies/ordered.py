@@ -66,7 +66,7 @@ class Ordered:
         self._placer = placer_of(self.placement, self.fill, self.seed)
         strict = by_kind if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if self.backfill else strict)
-        self._passed_over: set[Demand] = set()
+        self._passed_over: dict[Demand, None] = {}
         self._freed = Freed(self.placement, self.fill)
 
     def decide(self, view: ClusterView) -> Plan:
@@ -109,7 +109,8 @@ class Ordered:
             self._passed_over.clear()
         elif self._passed_over:
             free = view.free()
-            self._passed_over -= {each for each in self._passed_over if self._freed.may_fit(free, each)}
+            for each in [each for each in self._passed_over if self._freed.may_fit(free, each)]:
+                del self._passed_over[each]
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start queued jobs in order, as far as there is room."""
@@ -122,7 +123,7 @@ class Ordered:
             packing = packing or Packing(view.free(), among)
             allocation = packing.place(demand, self._placer)
             if allocation is None:
-                passed_over.add(demand)
+                passed_over[demand] = None
                 continue
             self._queue.pop(demand)
             plan.place(job, allocation)

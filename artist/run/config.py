@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from artist.bad_input.records import Strict
 from artist.datacenter.config import ClusterConfig
@@ -112,6 +112,13 @@ class PerformanceConfig(Strict):
     whole_iterations_s: float | None = Field(default=None, gt=0, le=MOST_S)
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()
+
+    @field_validator("sensitivity", mode="before")
+    @classmethod
+    def _names_a_table(cls, value: object) -> object:
+        if value is None or isinstance(value, str | Path):
+            return value
+        raise ValueError("must name a table; synergy, coda, a path, or null so that jobs need none")
 
     @model_validator(mode="after")
     def _needs_a_curve(self) -> Self:

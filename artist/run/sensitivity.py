@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictStr, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from artist.bad_input.records import Strict
 from artist.data import data_path
@@ -154,12 +155,26 @@ def read_sensitivities(path: Path) -> Sensitivities:
 
 def _read(path: Path) -> SensitivityFile:
     content = read_yaml(path, "sensitivity")
+    if content is None:
+        allowed = "gpu_speed, and models with their throughput by CPUs a GPU"
+        raise InputError("the sensitivity file is empty", where=str(path), found="nothing", allowed=allowed)
     try:
         return SensitivityFile.model_validate(content)
     except ValidationError as error:
         fields = {*SensitivityFile.model_fields, *ModelSensitivity.model_fields, *ProcessMemory.model_fields}
         problem = min(error.errors(), key=lambda each: each["type"] == "missing")  # a slip in a name first
+        if problem["loc"][2:3] == ("throughput",) and problem["loc"][-1] == "[key]":
+            raise _wrong_cpus(problem, path) from None
         raise first_problem(problem, str(path), sorted(fields)) from None
+
+
+def _wrong_cpus(problem: ErrorDetails, path: Path) -> InputError:
+    """Explain a point of a throughput whose CPUs are no such number."""
+    where = ".".join(map(str, problem["loc"][:-1]))
+    allowed = "a number greater than 0 and up to 1000000, as in throughput: {1: 0.4, 4: 1}"
+    return InputError(
+        "wrong number of CPUs a GPU", where=f"{path}, {where}", found=problem["input"], allowed=allowed
+    )
 
 
 def _models(file: SensitivityFile, path: Path) -> Sensitivities:

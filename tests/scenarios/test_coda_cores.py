@@ -10,9 +10,13 @@ import pytest
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Change, Start, Stop
+from artist.core.job import Demand
 from artist.engine.overheads import Overheads
+from artist.errors import PlanError
 from artist.policies.coda import Coda
-from artist.policies.parts.core_allocator import CoreAllocator, Walk
+from artist.policies.parts.core_allocator import CoreAllocator, GpuJob, Walk
+from artist.policies.parts.gpu_places import GpuPlaces
+from artist.policies.parts.placement import chooser_of
 from artist.testing.conformance import cpu_job
 from artist.testing.tiny import PlainPerformance, job, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
@@ -80,6 +84,35 @@ class StartsWith(CoreAllocator):
 def cpu(name, cpus, seconds=100, at=0, **demand):
     """Return a job without GPUs."""
     return cpu_job(name, cpus, seconds, at, **demand)
+
+
+class Keeps(CoreAllocator):
+    """Starts all jobs with so many CPUs a GPU, which they keep."""
+
+    def __init__(self, cpus):
+        self.cpus = cpus
+
+    def start(self, job):
+        """Return the CPUs a GPU."""
+        return self.cpus
+
+
+def test_a_job_that_keeps_more_cpus_than_there_are_is_refused_at_once():
+    """8 a GPU: 2 GPUs hold all 16 CPUs. 9 a GPU: one GPU of the only machine, so 2 never start."""
+    job_of_two = job("g", 2, 200, cpus=2)
+    assert cpus_of(run([job_of_two], allocator=Keeps(8))[0], "g")[0] == (0, 16)
+    with pytest.raises(PlanError, match="9 CPUs a GPU for a job of 2 GPUs that keeps them; the empty"):
+        run([job_of_two], allocator=Keeps(9))
+
+
+def test_a_start_beyond_the_largest_machine_counts_as_all_of_its_cpus():
+    """A million CPUs: g has all 16, and its walk tries 15 next, not 999,999 first places."""
+    wish = GpuPlaces(tiny_cluster(1, 4, cpus=16), chooser_of("consolidate", 0), StartsWith(1e6)).wish(
+        GpuJob(0, "u", "", 1, 4), Demand(1, cpus=4)
+    )
+    assert wish.cpus == tuple(range(16, 0, -1))
+    told, _ = run([job("g", 1, 200, cpus=4)], allocator=StartsWith(1e6))
+    assert cpus_of(told, "g")[:2] == [(0, 16), (10, 15)]
 
 
 # --- the walk of a running job

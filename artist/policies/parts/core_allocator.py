@@ -139,7 +139,10 @@ class CoreAllocator(ABC):
 
     @abstractmethod
     def start(self, job: GpuJob) -> float:
-        """Return the CPUs a GPU that a job starts with."""
+        """Return the CPUs a GPU that a job starts with; more than any machine has count as all of its CPUs.
+
+        A job that has no walk waits for just these; if the cluster could never give them, the run ends.
+        """
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
         """Return the CPUs on each machine, for what `start` or a walk says and the GPUs on each machine."""

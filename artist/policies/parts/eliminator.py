@@ -125,9 +125,7 @@ class Halving:
         for machine in self._limits.passed(view, view.observed_bandwidth_bytes_per_s):
             here = drawn_on(view, plan, machine)
             while (
-                here.gpu_jobs
-                and here.total > self._limits.of(machine)
-                and halve(plan, here.cpu_jobs, machine)
+                here.trains and here.total > self._limits.of(machine) and halve(plan, here.cpu_jobs, machine)
             ):
                 here = drawn_on(view, plan, machine)
                 if view.n_waiting:
@@ -174,13 +172,13 @@ class Drawn(NamedTuple):
 
     Attributes
     ----------
-    gpu_jobs
+    trains
         Whether there is a GPU job among them.
     others
         What all but `cpu_jobs` draw together.
     """
 
-    gpu_jobs: bool
+    trains: bool
     cpu_jobs: list[CpuJob]
     others: float
 
@@ -193,7 +191,7 @@ class Drawn(NamedTuple):
 def drawn_on(view: ClusterView, plan: PlanBuilder, machine: int) -> Drawn:
     """Return what is drawn on a machine after a plan, by jobs that are there before and after it."""
     observed = view.observed_bandwidth_on(machine)
-    gpu_jobs, cpu_jobs, others = False, [], 0.0
+    trains, cpu_jobs, others = False, [], 0.0
     for job in view.jobs_on(machine):
         now, after = view.allocation(job), planned(view, plan, job)
         if now is None or after is None or not _held(after, machine):
@@ -202,11 +200,11 @@ def drawn_on(view: ClusterView, plan: PlanBuilder, machine: int) -> Drawn:
         if draw:
             draw *= _held(after, machine) / _held(now, machine) / now.bandwidth_cap
         if view.demand(job).gpus:
-            gpu_jobs = True
+            trains = True
             others += draw * after.bandwidth_cap
         elif draw:
             cpu_jobs.append(CpuJob(job, after, draw))
-    return Drawn(gpu_jobs, cpu_jobs, others)
+    return Drawn(trains, cpu_jobs, others)
 
 
 def halve(plan: PlanBuilder, cpu_jobs: Iterable[CpuJob], machine: int) -> bool:
@@ -268,7 +266,7 @@ class _Limits:
 def _cap_of(here: Drawn, limit: float) -> float:
     """Return the cap of the CPU-only jobs of a machine."""
     uncapped = sum(each.uncapped for each in here.cpu_jobs)
-    if not (here.gpu_jobs and uncapped) or here.others + uncapped <= limit:
+    if not (here.trains and uncapped) or here.others + uncapped <= limit:
         return 1.0
     fits = floor((limit - here.others) / uncapped * _CAPS_PER_UNIT + _SLACK) / _CAPS_PER_UNIT
     return max(LEAST_CAP, fits)

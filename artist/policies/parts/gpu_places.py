@@ -7,7 +7,7 @@ Wider placements come after that. A job whose allocator never changes its CPUs w
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from artist.core.buckets import ALL
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
+from artist.errors import PlanError
 from artist.policies.parts.core_allocator import CoreAllocator, GpuJob
 from artist.policies.parts.fill import divided
 from artist.policies.parts.placement import Chooser
@@ -55,13 +56,39 @@ class GpuPlaces:
     cluster: Cluster
     chooser: Chooser
     allocator: CoreAllocator
+    _most_cpus: int = field(init=False)
+    _possible: dict[tuple[Demand, float], None] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._most_cpus = int(self.cluster.cpus.max(initial=0))
 
     def wish(self, info: GpuJob, demand: Demand, cpus: float | None = None) -> Wish:
-        """Return what a job is to start with: so many CPUs a GPU, or what the allocator says."""
+        """Return what a job is to start with: so many CPUs a GPU, or what the allocator says.
+
+        Raises
+        ------
+        PlanError
+            If the job waits for just these CPUs, and has no room in the empty cluster.
+        """
         start = self.allocator.start(info) if cpus is None else cpus
         if info.cpus and self.allocator.walk(info, start, 1) is None:
-            return Wish(info, demand, (start,), fixed=True)
+            wish = Wish(info, demand, (start,), fixed=True)
+            if (demand, start) not in self._possible:
+                self._check(wish)
+                self._possible[demand, start] = None
+            return wish
+        start = min(start, self._most_cpus or start)
         return Wish(info, demand, (start, *range(ceil(start) - 1, 0, -1)), fixed=False)
+
+    def _check(self, wish: Wish) -> None:
+        """Refuse what a job would wait for in vain."""
+        cluster, cpus = self.cluster, wish.cpus[0]
+        empty = Free(cluster, cluster.gpus, cluster.cpus, cluster.memory_bytes)
+        if self._room(empty, wish, cpus, across=True) is None:
+            given = (
+                f"policy.allocator: {cpus:g} CPUs a GPU for a job of {wish.demand.gpus} GPUs that keeps them"
+            )
+            raise PlanError(f"{given}; the empty cluster has no room for that")
 
     def near(self, free: Free, wish: Wish, preferred: Sequence[int]) -> Found | None:
         """Return a place on as few machines as can be; `free` is left as it is.

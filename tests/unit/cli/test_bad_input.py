@@ -108,6 +108,11 @@ def test_an_unknown_name_is_refused_with_the_near_one(
         ("stop.jobs=[5,3]", ["stop", "first < last"]),
         ("stop.jobs=5", ["stop.jobs", "a list such as [0, 10]"]),
         ("cluster.events=[3]", ["cluster.events", "allowed: a path\n"]),
+        (
+            "performance.sensitivity=true",
+            ["performance.sensitivity", "True", "synergy, coda, a path, or null"],
+        ),
+        ("performance.measured_with=request", ["sensitivity=synergy, coda or a file, or", "with=share"]),
         ("cluster.racks=1000000000", ["cluster.racks", "100000"]),
         ("cluster.racks=50000", ["400000 machines are too many", "at most 100000"]),
         ("policy._target_=os.system", ["policy", "cannot be made", "os.system"]),

@@ -99,7 +99,14 @@ def test_a_file_may_be_based_on_the_table_of_coda() -> None:
         ("gpu_speed: 1\nmodels: {GMT: {throughput: {1: 1}}}", ["models.GMT", "did you mean 'GNMT'?"]),
         ("gpu_speed: 1\nmodels: {GNMT: {troughput: {1: 1}}}", ["troughput", "did you mean 'throughput'?"]),
         ("gpu_speed: 1\nmodels: {GNMT: {throughput: {}}}", ["models.GNMT.throughput", "at least 1"]),
-        ("gpu_speed: 1\nmodels: {GNMT: {throughput: {0: 1}}}", ["GNMT.throughput.0", "greater than 0"]),
+        (
+            "gpu_speed: 1\nmodels: {GNMT: {throughput: {0: 1}}}",
+            ["GNMT.throughput.0", "wrong number of CPUs", "greater than 0"],
+        ),
+        ("gpu_speed: 1\nmodels: {GNMT: {throughput: {a: 1}}}", ["throughput.a: wrong number of CPUs", "'a'"]),
+        ("gpu_speed: 1\nmodels: {GNMT: {throughput: {1: -1}}}", ["throughput.1: wrong value", "than 0"]),
+        ("", ["own.yaml: the sensitivity file is empty", "gpu_speed, and models"]),
+        ("gpu_speed: 1\nmodels: {GNMT: 5}", ["models.GNMT", "allowed: a mapping such as {name: value}"]),
         ("gpu_speed: 1\nmodels: {GNMT: {throughput: {1: .nan}}}", ["GNMT.throughput.1", "finite"]),
         ("gpu_speed: 1\nmodels: {GNMT: {throughput: {1: 2, 2: 1}}}", ["models.GNMT", "must not fall"]),
         (

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from artist.core.job import Demand
-from artist.policies.parts.user_queues import Holdings, UserQueues
+from artist.policies.parts.user_queues import First, Holdings, UserQueues
 
-ONE = Demand(1)
+ONE, TWO = Demand(1), Demand(2)
 
 
 def by_gpus(gpus, cpus):
@@ -97,6 +97,51 @@ def test_a_user_may_be_passed_over_who_is_not_next(holdings):
     assert queues.next() is None
 
 
+def test_all_users_whose_jobs_ask_for_the_same_are_passed_over_at_once(holdings):
+    """U and v ask for 1 GPU, w for 2: w's job 2 is next, then none; 2 may fit again, then all: 2, 0, 1."""
+    queues = queues_of(holdings, "u", "v")
+    queues.push(2, "w", TWO)
+    queues.pass_over_alike(ONE)
+    assert queues.next().user == "w"
+    queues.pass_over_alike(TWO)
+    assert queues.next() is None
+    queues.look_again(lambda demand: demand == TWO)
+    assert served(queues, holdings, 1) == [2]
+    assert queues.next() is None
+    queues.look_again()
+    assert served(queues, holdings, 2) == [0, 1]
+
+
+def test_the_first_job_of_a_user_is_tried_though_what_it_asks_for_was_passed_over(holdings):
+    """V's job 0 of 1 GPU does not fit; u arrives with one like it, so v, who is before u, is tried again."""
+    queues = queues_of(holdings, "v")
+    queues.pass_over_alike(ONE)
+    queues.push(1, "u", ONE)
+    assert served(queues, holdings, 2) == [0, 1]
+
+
+def test_what_is_renewed_often_takes_no_more_room():
+    """U and v wait while u's holdings change 10,000 times: few entries, not 10,000; v, with less, is next."""
+    holdings = Holdings(by_gpus)
+    queues = queues_of(holdings, "u", "v")
+    for _ in range(5000):
+        holdings.hold("u", 1, 0)
+        holdings.hold("u", 1, 0)
+        holdings.give("u", 1, 0)
+    assert queues.next().user == "v"
+    assert sum(map(len, [queues._heads, *(alike.heap for alike in queues._alike.values())])) < 300
+
+
+def test_a_start_ranks_few_of_many_users():
+    """1,000 users wait and 10 start jobs: some ranks a start, where to rank all again takes 10,000."""
+    ranked = []
+    holdings = Holdings(lambda gpus, cpus: ranked.append(gpus) or (gpus,))
+    queues = queues_of(holdings, *map(str, range(1000)))
+    ranked.clear()
+    served(queues, holdings, 10)
+    assert len(ranked) < 100
+
+
 def test_a_job_pushed_to_the_front_is_its_users_first_and_is_tried(holdings):
     """U's job 0 was passed over; the aborted job 5 of u goes before it, and may fit."""
     queues = queues_of(holdings, "u")
@@ -133,36 +178,54 @@ def test_the_length_is_the_number_of_jobs(holdings):
 
 
 def test_it_is_a_scan_of_all_users_made_cheap(holdings):
-    """2,000 random calls: next is always the least (GPUs held, first job) of users not passed over."""
+    """4,000 random calls: next is always the least (GPUs held, first job) of users not passed over."""
     draw, queues = random.Random(0), UserQueues(holdings)
-    waiting, held, passed_over = {}, dict.fromkeys("uvwx", 0), set()
-    for number in range(2000):
-        user = draw.choice("uvwx")
-        what = draw.choice(["push", "push", "front", "start", "start", "over", "give", "again"])
-        least = min(
-            ((held[u], jobs[0], u) for u, jobs in waiting.items() if u not in passed_over), default=None
+    waiting, held = {}, dict.fromkeys("uvwx", 0)
+    alone, alike = set(), set()  # users, and what jobs ask for, that are passed over
+    for number in range(4000):
+        user, demand = draw.choice("uvwx"), draw.choice([ONE, TWO])
+        what = draw.choice(
+            ["push", "push", "front", "start", "start", "over", "alike", "give", "again", "some"]
         )
-        found = queues.next()
-        assert least == (found and (found.rank[0], found.job, found.user))
-        if what == "push":
-            queues.push(number, user, ONE)
-            waiting.setdefault(user, []).append(number)
-        elif what == "front":
-            queues.push_front(number, user, ONE)
-            waiting.setdefault(user, []).insert(0, number)
-            passed_over.discard(user)
+        least = min(
+            (
+                First((held[u],), jobs[0][0], u, jobs[0][1])
+                for u, jobs in waiting.items()
+                if u not in alone and jobs[0][1] not in alike
+            ),
+            default=None,
+        )
+        assert queues.next() == least
+        assert len(queues) == sum(map(len, waiting.values()))
+        if what == "push" and user in waiting:
+            queues.push(number, user, demand)
+            waiting[user].append((number, demand))
+        elif what in ("push", "front"):
+            queues.push_front(number, user, demand)
+            waiting.setdefault(user, []).insert(0, (number, demand))
+            alone.discard(user)
+            alike.discard(demand)
         elif what == "start" and least:
-            queues.take(least[2])
-            waiting[least[2]].pop(0)
+            queues.take(least.user)
+            waiting[least.user].pop(0)
+            alike -= {demand for _, demand in waiting[least.user][:1]}
             waiting = {u: jobs for u, jobs in waiting.items() if jobs}
-            holdings.hold(least[2], 2, 0)
-            held[least[2]] += 2
+            holdings.hold(least.user, 2, 0)
+            held[least.user] += 2
         elif what == "over" and user in waiting:
             queues.pass_over(user)
-            passed_over.add(user)
+            alone.add(user)
+        elif what == "alike" and least:
+            queues.pass_over_alike(least.demand)
+            alike.add(least.demand)
         elif what == "give" and held[user]:
             holdings.give(user, 1, 0)
             held[user] -= 1
         elif what == "again":
             queues.look_again()
-            passed_over.clear()
+            alone.clear()
+            alike.clear()
+        elif what == "some":
+            queues.look_again(lambda each: each == ONE)
+            alone -= {u for u in alone if waiting[u][0][1] == ONE}
+            alike.discard(ONE)
