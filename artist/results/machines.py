@@ -26,22 +26,34 @@ def worths(config: Mapping[str, Any], machines: Sequence[str]) -> Floats:
     return np.array([_worth(topology, types[n]) / own if 0 <= n < len(types) else 1.0 for n in numbers])
 
 
+def with_gpus(config: Mapping[str, Any]) -> list[bool]:
+    """Return whether each machine has GPUs, in the order of `cluster.machines`; empty if that is no list."""
+    groups = (config.get("cluster") or {}).get("machines")
+    groups = groups if isinstance(groups, list) else []
+    return [_has_gpus(config, group) for group in groups for _ in range(int(group["count"]))]
+
+
 def pool_rows(config: Mapping[str, Any]) -> list[tuple[str, int, int]]:
     """Return name, first machine and number of machines of each pool at the start; none if there is one.
 
-    A pool whose machines do not follow each other has several entries.
+    Of machines with GPUs. A pool whose machines do not follow each other has several entries.
     """
     groups = (config.get("cluster") or {}).get("machines")
     if not isinstance(groups, list) or len({group.get("pool") for group in groups}) == 1:
         return []
     rows: list[tuple[str, int, int]] = []
-    for group in groups:
+    for group in (each for each in groups if _has_gpus(config, each)):
         name, count = str(group.get("pool")), int(group["count"])
         if rows and rows[-1][0] == name:
             rows[-1] = (name, rows[-1][1], rows[-1][2] + count)
         else:
             rows.append((name, sum(row[2] for row in rows), count))
     return rows
+
+
+def _has_gpus(config: Mapping[str, Any], group: Mapping[str, Any]) -> bool:
+    types = (config.get("topology") or {}).get("machine_types") or {}
+    return (types.get(str(group.get("type"))) or {}).get("gpus") != 0
 
 
 def _worth(topology: Mapping[str, Any], kind: str) -> float:

@@ -127,7 +127,7 @@ class PerformanceConfig(Strict):
             if found != usual and self.sensitivity is None:
                 raise ValueError(
                     f"{field}={found} does nothing without a sensitivity; "
-                    f"performance.sensitivity=synergy, coda or a file, or performance.{field}={usual}"
+                    f"performance.sensitivity=synergy (or coda, or a file), or performance.{field}={usual}"
                 )
         return self
 

@@ -21,6 +21,6 @@ def tell_of_lack(kinds: Kinds, jobs: Sequence[JobSpec]) -> None:
     """Warn of GPU jobs that had no CPUs because CPU-only jobs had them, where jobs need CPUs."""
     if kinds.without_cpus:
         note = "%d of %d GPU jobs held no CPUs at times, when they go on at a hundredth of their speed: %s"
-        cause = "CPU-only jobs had those of the machine, and the policy starts jobs with what is left"
+        cause = "CPU-only jobs had those of the machine, and these jobs do not wait for any"
         gpu_jobs = sum(spec.demand.gpus > 0 for spec in jobs)
         _log.warning(note, len(kinds.without_cpus), gpu_jobs, cause, extra={"note": True})

@@ -352,7 +352,8 @@ def test_run_times_hold_for_the_cpus_that_jobs_ask_for(
 
 def test_requests_without_needs_are_refused(tmp_path: Path) -> None:
     """Where no job depends on CPUs the setting would do nothing, so it is a slip."""
-    with pytest.raises(InputError, match="measured_with=request does nothing without a sensitivity"):
+    told = r"measured_with=request does nothing without a sensitivity\n.*=synergy \(or coda, or a file\)"
+    with pytest.raises(InputError, match=told):
         simulation(tmp_path / "jobs.csv", "performance.sensitivity=null", "performance.measured_with=request")
 
 

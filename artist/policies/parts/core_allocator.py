@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import numpy as np
 from pydantic import PlainValidator
@@ -240,17 +240,17 @@ class OwnAllocator(CoreAllocator):
         return float(found)
 
     def walk(self, job: GpuJob, cpus: float, machines: int) -> Walk | None:
-        """Return the walk of a job that starts with so many CPUs; None if it keeps them.
+        """Return the walk of a job, if it has one.
 
         Raises
         ------
         PlanError
-            If that is neither a `Walk` nor None.
+            If that has no method `next`.
         """
         found: Any = self._allocator.walk(job, cpus, machines)
-        if found is None or isinstance(found, Walk):
-            return found
-        raise self._refused("walk", found, "a Walk, or None")
+        if found is not None and (isinstance(found, type) or not callable(getattr(found, "next", None))):
+            raise self._refused("walk", found, "a Walk or None")
+        return cast("Walk | None", found)
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
         """Return the CPUs on each machine, for what `start` or a walk says and the GPUs on each machine.

@@ -12,7 +12,7 @@ from artist.report.figures.picture import COLOURS, Picture, picture
 from artist.report.figures.time_axis import time_unit
 from artist.results.digest import Digest
 from artist.results.jobcolumns import DEMANDS
-from artist.results.machines import pool_rows
+from artist.results.machines import pool_rows, with_gpus
 from artist.results.scenarios import Contest
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _CAPTION = (
     "that holds them had asked for, large jobs at the bottom of the band. White is idle. Spans of time are "
     "averaged."
 )
+_WITHOUT_GPUS = " Machines without GPUs are left out."
 _POOLS = " Lines part the machines that begin in different pools, named at the right."
 
 
@@ -37,8 +38,10 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     """
     shown = chosen(digests, contest)
     pictures = [picture(digests[i].group, digests[i].end_s) for i in shown]
-    pooled = any(pool_rows(each.group.runs[0].config) for each in pictures)
-    caption = _CAPTION + _POOLS * pooled + of_scenario(shown, contest) + first(digests)
+    configs = [each.group.runs[0].config for each in pictures]
+    pooled, left_out = any(map(pool_rows, configs)), not all(all(with_gpus(each)) for each in configs)
+    caption = _CAPTION + _WITHOUT_GPUS * left_out + _POOLS * pooled
+    caption += of_scenario(shown, contest) + first(digests)
     return Drawing("occupancy", "Who ran where", caption, partial(occupancy, pictures))
 
 

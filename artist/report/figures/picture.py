@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from artist.results.compare import Replicates
 from artist.results.jobcolumns import DEMANDS, demand_classes
+from artist.results.machines import with_gpus
 from artist.results.occupancy import Stays, read_stays, used_gpus
 from artist.results.run import Run
 
@@ -63,14 +64,20 @@ def _positions(run: Run, stays: Stays, per_machine: int) -> tuple[npt.NDArray[np
     """Return the place of each machine, and how many there are; idle ones of a plain cluster count too.
 
     A run folder does not list machines: they are m0, m1 ..., and the first capacity over the GPUs of one
-    tells how many.
+    tells how many. Where the configuration lists them, those without GPUs have no place.
     """
     numbers = [name[1:] for name in stays.machines if name[:1] == "m" and name[1:].isdigit()]
     if len(numbers) < len(stays.machines) or not numbers:
         return np.arange(len(stays.machines)), max(1, len(stays.machines))
     (capacity,) = run.numbers("timeline", ["capacity_gpus"])
     least = max(map(int, numbers)) + 1
-    return np.array([int(number) for number in numbers]), max(least, int(capacity[0]) // per_machine)
+    places = np.array([int(number) for number in numbers])
+    has_gpus = with_gpus(run.config)
+    if not all(has_gpus):
+        has_gpus += [True] * (least - len(has_gpus))
+        before = np.cumsum(has_gpus)  # jobs on the others hold no GPUs, so their place does not matter
+        return np.maximum(before[places] - 1, 0), max(1, int(before[-1]))
+    return places, max(least, int(capacity[0]) // per_machine)
 
 
 def _demands(run: Run, stays: Stays) -> npt.NDArray[np.int64]:

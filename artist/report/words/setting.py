@@ -176,11 +176,15 @@ def _groups(cluster: Mapping[str, Any], topology: Mapping[str, Any]) -> list[str
     for group in groups:
         kind, count = str(group.get("type")), group.get("count")
         machine = _section(topology, "machine_types", kind)
-        if not machine.get("gpus"):
+        if machine.get("gpus") is None:
             return []
-        machines = f"{count} machine{'s' * (count != 1)} of {machine['gpus']} GPUs"
+        machines = f"{count} machine{'s' * (count != 1)}"
         owner = f" for {group.get('pool')}" * pooled
-        said.append(f"{machines} ({machine.get('gpu_type') or kind}){owner}")
+        if machine["gpus"]:
+            said.append(f"{machines} of {machine['gpus']} GPUs ({machine.get('gpu_type') or kind}){owner}")
+        else:
+            cpus = f", {machine['cpus']} CPUs each" * bool(machine.get("cpus"))
+            said.append(f"{machines} without GPUs ({kind}{cpus}){owner}")
     return said
 
 
@@ -215,7 +219,9 @@ def _gpus(config: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
     if isinstance(machines, list):
         kinds = [group.get("type") for group in machines if isinstance(group, Mapping)]
     found = [_section(topology, "machine_types", str(kind)) for kind in kinds]
-    return frozenset((str(each.get("gpu_type")), str(each.get("speed"))) for each in found)
+    return frozenset(
+        (str(each.get("gpu_type")), str(each.get("speed"))) for each in found if each.get("gpus") != 0
+    )
 
 
 def _capacity_changes(config: Mapping[str, Any]) -> str:

@@ -76,7 +76,8 @@ def test_notes_of_a_policy_are_told(artist: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("policy", "asked", "sensitivity", "told"),
     [
-        ("tiresias", 4, "coda", True),
+        ("tiresias", 0, "coda", True),
+        ("tiresias", 4, "coda", False),
         ("coda_fifo", 0, "coda", True),
         ("coda_fifo", 4, "coda", False),
         ("coda", 0, "coda", False),
@@ -86,7 +87,7 @@ def test_notes_of_a_policy_are_told(artist: Callable[..., Any]) -> None:
 def test_gpu_jobs_that_cpu_jobs_leave_no_cpus_are_told_of(
     artist: Callable[..., Any], policy: str, asked: int, sensitivity: str, told: bool
 ) -> None:
-    """C holds all 28 CPUs from 0 to 100 s; g comes at 10 s: waits, starts with none, or C is stopped."""
+    """C holds all 28 CPUs to 100 s. G, at 10 s, waits for 4, asks for none and has none, or C is stopped."""
     rows = f"c,0,0,28,100,,ann\ng,10,1,{asked},60,ResNet18,ben\nh,200,1,{asked},60,ResNet18,ben\n"
     Path("jobs.csv").write_text("job_id,submit_s,gpus,cpus,duration_s,model,user\n" + rows)
     result = artist(f"policy={policy}", *ON, f"performance.sensitivity={sensitivity}", tiny=False)

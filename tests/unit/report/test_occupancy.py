@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from artist.report.figures.occupancy import drawing
 from artist.report.figures.panels import WIDTH_IN
@@ -34,6 +35,28 @@ def test_idle_machines_are_in_the_picture(paper_run: Run, rewrite: Callable[...,
     """Only m0 was used; the capacity of 4 GPUs says that there is another machine of 2."""
     rewrite(paper_run, [(0.0, "start", "a", "m0:2"), (22.5, "finish", "a", None)])
     assert picture(compare([paper_run]).groups[0], 22.5).machines == 2
+
+
+def test_machines_without_gpus_are_left_out(paper_run: Run, rewrite: Callable[..., None]) -> None:
+    """m0 and m2 have none: m1, held by a, is the upper of two bands, and m3, held until 10 s, the lower."""
+    rows: list[tuple[float, str, str, str | None]] = [
+        (0.0, "start", "a", "m1:2"), (0.0, "start", "c", "m2:0"), (0.0, "start", "b", "m3:2"),
+        (10.0, "finish", "b", None), (22.5, "finish", "a", None),
+    ]  # fmt: skip
+    rewrite(paper_run, rows)
+    groups = [{"type": kind, "count": 1} for kind in ("plain", "box", "plain", "box")]
+    topology = {"machine_types": {"box": {"gpus": 2}, "plain": {"gpus": 0}}}
+    mixed = paper_run.config | {"cluster": {"machines": groups}, "topology": topology}
+    comparison = compare([replace(paper_run, config=mixed)])
+    made = picture(comparison.groups[0], 22.5)
+    white = (made.pixels == 255).all(axis=2)
+    assert (made.machines, len(white)) == (2, 4)
+    assert not white[:2].any()
+    assert white[2:].mean() == pytest.approx(12.5 / 22.5, abs=0.01)
+    text = drawing([digest(comparison.groups[0])], contest(comparison)).caption
+    assert "Machines without GPUs are left out." in text
+    plain = compare([paper_run])
+    assert "left out" not in drawing([digest(plain.groups[0])], contest(plain)).caption
 
 
 def test_pools_are_named_beside_the_picture(paper_run: Run) -> None:

@@ -18,7 +18,7 @@ CONFIG: dict[str, Any] = {
         "name": "three",
         "machines_per_rack": 8,
         "default_machine_type": "box",
-        "machine_types": {"box": {"gpus": 4, "gpu_type": "V100"}},
+        "machine_types": {"box": {"gpus": 4, "gpu_type": "V100"}, "plain": {"gpus": 0, "cpus": 28}},
     },
     "workload": {"_target_": "artist.workload.readers.helios.HeliosTrace", "path": "/data/venus.csv"},
     "arrivals": {"_target_": "artist.workload.arrivals.TraceArrivals"},
@@ -190,6 +190,11 @@ def test_nothing_is_said_of_what_is_not_known(said: Callable[..., str]) -> None:
             "cluster",
             {"machines": [{"type": "box", "count": n, "pool": pool} for n, pool in ((2, "a"), (3, "b"))]},
             "; 2 machines of 4 GPUs (V100) for a, 3 machines of 4 GPUs (V100) for b, 8 machines a rack",
+        ),
+        (
+            "cluster",
+            {"machines": [{"type": "box", "count": 8}, {"type": "plain", "count": 1}]},
+            "; 8 machines of 4 GPUs (V100), 1 machine without GPUs (plain, 28 CPUs each), 8 machines a rack",
         ),
         ("workload", {"_target_": "a.LyraTrace"}, "jobs drawn as in the Lyra paper; arrivals as generated"),
         (

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artist.results.machines import pool_rows, worths
+from artist.results.machines import pool_rows, with_gpus, worths
 
 TYPES = {"v": {"worth": 1.0, "speed": 4.0}, "t": {"worth": 0.5}, "s": {"speed": 0.3, "worth": None}}
 MACHINES = [{"type": "v", "count": 1}, {"type": "t", "count": 1}, {"type": "s", "count": 1}]
@@ -40,3 +40,14 @@ def test_where_pools_begin(machines: list[tuple[str, int]] | None, rows: list[tu
     groups = machines and [{"type": "v", "count": count, "pool": pool} for pool, count in machines]
     config: dict[str, Any] = {"cluster": {"machines": groups}}
     assert pool_rows(config) == rows
+
+
+def test_machines_without_gpus_are_in_no_pools_rows() -> None:
+    """Two in front and one between: the pools of the other 2 and 1 begin at 0 and 2."""
+    topology = {"machine_types": {"v": {"gpus": 4}, "c": {"gpus": 0}}}
+    groups = [("c", 2, "a"), ("v", 2, "a"), ("c", 1, "a"), ("v", 1, "b")]
+    machines = [{"type": kind, "count": count, "pool": pool} for kind, count, pool in groups]
+    config = {"topology": topology, "cluster": {"machines": machines}}
+    assert pool_rows(config) == [("a", 0, 2), ("b", 2, 1)]
+    assert with_gpus(config) == [False, False, True, True, False, True]
+    assert with_gpus(config | {"cluster": {"machines": 6}}) == []
