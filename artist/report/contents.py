@@ -30,6 +30,7 @@ from artist.report.words.setting import setting
 from artist.results.compare import Comparison, Replicates
 from artist.results.digest import GAUGES, Digest, digest
 from artist.results.jobcolumns import PARTS
+from artist.results.kinds import has_kinds, read_cpus_kept, read_interference
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import Contest
@@ -84,7 +85,7 @@ def report_files(
             *careful,
             *findings(comparison, competing, digests),
             *pools(digests),
-            *kinds(comparison, competing),
+            *kinds(comparison, competing, _interference(comparison)),
         ],
         [*_claims_section(judged), _table_section(comparison, competing)],
         figures,
@@ -100,6 +101,13 @@ def _table_section(comparison: Comparison, competing: Contest) -> Section:
     return Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))
 
 
+def _interference(comparison: Comparison) -> dict[int, float]:
+    """Return by row, where runs have both kinds of jobs, the share of the time of GPU jobs that it took."""
+    rows = [row for row, each in enumerate(comparison.groups) if all(map(has_kinds, each.runs))]
+    found = {row: read_interference(comparison.groups[row].runs) for row in rows}
+    return {row: share for row, share in found.items() if share is not None}
+
+
 def _claims_section(judged: Judged | None) -> list[Section]:
     if judged is None:
         return []
@@ -108,7 +116,8 @@ def _claims_section(judged: Judged | None) -> list[Section]:
 
 def _steps_section(comparison: Comparison) -> list[Section]:
     steps = {group.name: found for group in comparison.groups if (found := read_profiling(group))}
-    table = steps_table(steps)
+    kept = {group.name: read_cpus_kept(group.runs) for group in comparison.groups if group.name in steps}
+    table = steps_table(steps, kept)
     return [] if table is None else [Section("steps", "Profiling steps", table, (PROFILING,))]
 
 

@@ -1,5 +1,7 @@
 """GPU jobs and CPU jobs of a run that has both: over time, how long they waited, and which CPUs they got."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,6 +130,46 @@ def read_waits(run: Run) -> Waits:
     counted = jobs.measured & ~np.isnan(jobs.jct_s)
     user = Words(jobs.user.names, jobs.user.codes[counted])
     return Waits(jobs.queueing_s[counted], jobs.gpus[counted] > 0, user)
+
+
+def read_cpus_kept(runs: Sequence[Run]) -> dict[str, tuple[Floats, Floats]]:
+    """Return by model the CPUs a GPU that each GPU job asked for, and held when it finished.
+
+    Of the finished jobs of all runs, of the window if there is one, in order of arrival; NaN where a job
+    asks for no CPUs. Empty where the runs do not say.
+
+    Raises
+    ------
+    InputError
+        If a table is damaged.
+    """
+    found: dict[str, list[Floats]] = {}
+    for run in runs:
+        if not set(CPU_COLUMNS) <= set(run.columns("jobs")):
+            continue
+        asked, last, gpus, jct_s = run.numbers("jobs", [*CPU_COLUMNS, "gpus", "jct_s"])
+        model = read_jobs(run).model
+        counted = measured_jobs(run, len(gpus)) & ~np.isnan(jct_s) & ~np.isnan(last) & (gpus > 0)
+        for code, name in enumerate(model.names):
+            those = counted & (model.codes == code)
+            wanted = np.where(asked > 0, asked, np.nan)[those]
+            found.setdefault(name, []).append(np.stack([wanted, last[those]]) / gpus[those])
+    return {name: (each[0], each[1]) for name, parts in found.items() for each in [np.hstack(parts)]}
+
+
+def read_interference(runs: Sequence[Run]) -> float | None:
+    """Return the share of the time for which GPU jobs ran that other jobs on their machines took.
+
+    Of all jobs of all runs; None if no GPU job ran.
+
+    Raises
+    ------
+    InputError
+        If a table is damaged.
+    """
+    tables = [run.numbers("jobs", ["interference_s", "running_s", "gpus"]) for run in runs]
+    took, ran = (sum(math.fsum(each[i][each[2] > 0]) for each in tables) for i in (0, 1))
+    return took / ran if ran else None
 
 
 def read_cpus_changed(run: Run) -> Floats:

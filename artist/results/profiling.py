@@ -1,4 +1,4 @@
-"""How many steps a policy took to find the cores of each job, apart from what else it noted of itself."""
+"""How many steps a policy took to find the CPUs of each job, apart from what else it noted of itself."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ _OF = "steps of "  # a model: what the series is called, an entry a job
 
 
 def read_profiling(group: Replicates) -> dict[str, Floats]:
-    """Return the steps of each job whose cores were found, by model; empty if the policy looks for none.
+    """Return the steps of each job whose CPUs were found, by model; empty if the policy looks for none.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The figure of the cores that GPU jobs hold in the end, against those that they asked for."""
+"""The figure of the CPUs that GPU jobs hold in the end, against those that they asked for."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CAPTION = (
-    "The cores that a GPU job held last less those that it asked for, over all its GPUs: the parts of the "
+    "The CPUs that a GPU job held last less those that it asked for, over all its GPUs: the parts of the "
     "jobs, and above a panel those with fewer, as many and more."
 )
 _MOST = 20
@@ -31,7 +31,7 @@ _PARTS = (("fewer", SHADES[4]), ("as many as asked for", "#777777"), ("more", SH
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure of the rows under which GPU jobs get other cores than they ask for, if any.
+    """Return the figure of the rows under which GPU jobs get other CPUs than they ask for, if any.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     beyond = _BEYOND * any((abs(each) > _MOST).any() for each in changed.values())
     caption = _CAPTION + beyond + of_scenario(rows, contest) + pooled(digests)
     return [
-        Drawing("cores_changed", "Cores against those asked for", caption, partial(draw, digests, changed))
+        Drawing("cores_changed", "CPUs against those asked for", caption, partial(draw, digests, changed))
     ]
 
 
@@ -59,7 +59,7 @@ def _changes(digest: Digest) -> bool:
 
 
 def draw(digests: Sequence[Digest], changed: Mapping[int, Floats], width_in: float = WIDTH_IN) -> "Figure":
-    """Draw how many jobs got so many cores more than they asked for, a panel a row."""
+    """Draw how many jobs got so many CPUs more than they asked for, a panel a row."""
     from matplotlib.patches import Patch
 
     most = min(_MOST, max(int(abs(each).max(initial=1)) for each in changed.values()))
@@ -69,8 +69,8 @@ def draw(digests: Sequence[Digest], changed: Mapping[int, Floats], width_in: flo
         changed,
         lambda axes, each: _bars(axes, each, most),
         Key([Patch(facecolor=colour, label=name) for name, colour in _PARTS], 3, 3),
-        height_in=1.9,
-        label="cores held last less those asked for",
+        height_in=2.1,
+        label="CPUs held last less those asked for",
         limits=(-most - 0.7, most + 0.7),
         width_in=width_in,
         said={row: " / ".join(f"{share:.0f}" for share in each) + " %" for row, each in shares.items()},
@@ -80,7 +80,7 @@ def draw(digests: Sequence[Digest], changed: Mapping[int, Floats], width_in: flo
 
 
 def _shares(changed: Floats) -> tuple[float, float, float]:
-    """Return the per cents of jobs with fewer, as many, and more cores."""
+    """Return the per cents of jobs with fewer, as many, and more CPUs."""
     of = len(changed) or 1
     return tuple(100 * float(np.sum(np.sign(changed) == sign)) / of for sign in (-1, 0, 1))  # type: ignore
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artist.report.figures.drawing import Drawing, of_scenario, pooled
+from artist.report.figures.drawing import Drawing, of_scenario, pooled, without_panel
 from artist.report.figures.facets import chosen, facets, only
 from artist.report.figures.looks import example_lines, style
 from artist.report.figures.panels import (
@@ -40,6 +40,7 @@ _SPEEDUP = (
 )
 _BEST_TITLES = ("throughput", "CPUs held", "memory held")
 _MANY_POWERS = 4  # of ten, on an axis
+_ALIKE = 1e-6  # parts of a number that rounding makes
 _LEAST, _MOST = 1e-3, 4.0  # of the best case: what lies beyond is not told apart
 
 
@@ -59,7 +60,9 @@ def _best_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
         return []
     rows = chosen(digests, contest, lambda each: have_best(each.group))
     got = {row: against_best(digests[row].group) for row in rows}
-    caption = _BEST + of_scenario(rows, contest) + pooled(digests)
+    _, same = _telling(got)
+    alike = without_panel(same, "all jobs have as much")
+    caption = _BEST + alike + of_scenario(rows, contest) + pooled(digests)
     draw = partial(got_of_best, digests, contest, got)
     return [Drawing("against_best", "What jobs got of their best case", caption, draw)]
 
@@ -90,16 +93,30 @@ def got_of_best(
     layout = facets([each.group for each in digests], contest)
     texts = group_texts([digests[row].group for row in got])
     with style():
-        figure, places = panels(3, 2.6, texts, shared=False, same_y=True, width_in=width_in)
-        for number, (axes, title) in enumerate(zip(places, _BEST_TITLES, strict=True)):
+        numbers, _ = _telling(got)
+        figure, places = panels(len(numbers), 2.6, texts, shared=False, same_y=True, width_in=width_in)
+        for axes, number in zip(places, numbers, strict=True):
             for row, found in got.items():
                 _draw_cdf(axes, np.clip(found[number], _LEAST, _MOST), layout.looks[row])
             axes.axvline(1.0, color="#777777", linewidth=1.0, linestyle=(0, (4, 3)))
             axes.set(xlim=(0, None), ylim=(0, 1.01), xlabel="relative to the best case")
-            axes.set_title(title, fontsize=9, loc="left")
+            axes.set_title(_BEST_TITLES[number], fontsize=9, loc="left")
         label_rows(figure, "fraction of jobs", texts)
         legend(figure, texts, example_lines([layout.looks[row] for row in got]))
         return figure
+
+
+def _telling(got: Mapping[int, AgainstBest]) -> tuple[list[int], list[str]]:
+    """Return the numbers in which jobs differ, all three if in none, and the others with their value."""
+    ends = []
+    for values in (np.concatenate(column) for column in zip(*got.values(), strict=True)):
+        shown = np.clip(values, _LEAST, _MOST)
+        ends.append((shown.min(), shown.max()) if len(shown) else (0.0, 0.0))
+    telling = [number for number, (least, most) in enumerate(ends) if most - least > _ALIKE * most]
+    if not telling:
+        return list(range(len(ends))), []
+    same = [number for number in range(len(ends)) if number not in telling]
+    return telling, [f"{_BEST_TITLES[number]} ({ends[number][0]:.3g})" for number in same]
 
 
 def jct_speedups(

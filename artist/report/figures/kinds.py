@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHARES = (
-    "The parts of the cluster's GPUs, cores and memory bandwidth that are in use, over time. GPUs are active "
-    "while jobs hold them, used while they compute, and starved while they are idle because their machine "
-    "lacks the cores for a GPU job that waits."
+    "The parts of the cluster's GPUs, CPUs and memory bandwidth that are in use, over time. GPUs are active "
+    "while jobs hold them, used while they compute in the part of that time for which their job keeps them "
+    "busy, and starved while they are idle because their machine lacks the CPUs for a GPU job that waits."
 )
 _WAITING = "GPU jobs and CPU jobs that wait, over time."
 _QUEUEING = (
@@ -57,7 +57,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     text = _QUEUEING + of_scenario(rows, contest) + pooled(digests)
     queueing = partial(queueing_by_kind, digests, contest, waits)
     return [
-        Drawing("kinds_in_use", "GPUs, cores, bandwidth", _SHARES + more, in_use),
+        Drawing("kinds_in_use", "GPUs, CPUs, bandwidth", _SHARES + more, in_use),
         Drawing("kinds_waiting", "Waiting jobs by kind", _WAITING + more, counts),
         Drawing("kinds_queueing", "Queueing times by kind", text, queueing),
     ]
@@ -75,8 +75,8 @@ def _shares(read: Mapping[int, Kinds]) -> Gauges:
             "GPUs active": _gauge(each, each.gpus_held, each.gpus),
             "GPUs used": _gauge(each, each.gpus_used, each.gpus),
             "GPUs starved": _gauge(each, each.starved_gpus, each.gpus),
-            "cores of GPU jobs": _gauge(each, each.cpus_of_gpu_jobs, each.cpus),
-            "cores of CPU jobs": _gauge(each, each.cpus_of_cpu_jobs, each.cpus),
+            "CPUs of GPU jobs": _gauge(each, each.cpus_of_gpu_jobs, each.cpus),
+            "CPUs of CPU jobs": _gauge(each, each.cpus_of_cpu_jobs, each.cpus),
             "memory bandwidth": _gauge(each, each.bandwidth_drawn, each.bandwidth),
         }
         for row, each in read.items()

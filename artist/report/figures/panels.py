@@ -71,9 +71,9 @@ def columns(places: "Sequence[Axes]") -> int:
     return spec.get_gridspec().ncols if spec else 1
 
 
-def head(axes: "Axes", name: str, places: "Sequence[Axes]", width_in: float) -> None:
-    """Write the name of a panel above it, as much as there is room for."""
-    axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))), **_TITLE)
+def head(axes: "Axes", name: str, places: "Sequence[Axes]", width_in: float, more: str = "") -> None:
+    """Write the name of a panel above it, as much as there is room for, and what follows it."""
+    axes.set_title(clip(name, int(_TITLE_CHARS_PER_IN * width_in / columns(places))) + more, **_TITLE)
 
 
 def label_rows(figure: "Figure", text: str, texts: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from artist.recording.names import RESOURCES
-from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, of_scenario
+from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, of_scenario, without_panel
 from artist.report.figures.facets import chosen, facets
 from artist.report.figures.looks import example_lines, style
 from artist.report.figures.panels import WIDTH_IN, columns, group_texts, label_rows, legend, panels
@@ -27,6 +27,7 @@ _SHARES = (
     "while they compute, as many CPUs as prepare the input at the speed at which a job runs, and the memory "
     "of its processes and of what it caches."
 )
+_LEAST_TOP = 1.0  # of an axis, so that a line of next to nothing lies at the bottom
 _SHARE_ORDER = ("gpus_held", "cpus_held", "memory_held", "gpus_used", "cpus_used", "memory_used")
 
 
@@ -40,10 +41,25 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     for name, title, caption, label, gauges in kinds:
         rows = _rows(digests, contest, gauges)
         if rows:
-            text = caption + _of_rows(digests, rows, contest, gauges) + first(digests)
-            draw = partial(in_panels, digests, contest, {row: gauges(digests[row]) for row in rows}, label)
+            read, empty = _without_empty({row: gauges(digests[row]) for row in rows})
+            text = caption + without_panel(empty, "none of it is used")
+            text += _of_rows(digests, rows, contest, gauges) + first(digests)
+            draw = partial(in_panels, digests, contest, read, label)
             made.append(Drawing(name, title, text, draw))
     return made
+
+
+def _without_empty(
+    read: Mapping[int, Mapping[str, Gauge]],
+) -> tuple[Mapping[int, Mapping[str, Gauge]], list[str]]:
+    """Return what was read without the gauges that are 0 throughout, unless all are, and their titles."""
+    titles = list(next(iter(read.values())))
+    empty = [name for name in titles if not any(gauges[name].mean.any() for gauges in read.values())]
+    if len(empty) == len(titles):
+        return read, []
+    return {
+        row: {name: gauges[name] for name in titles if name not in empty} for row, gauges in read.items()
+    }, empty
 
 
 def _uses(digest: Digest) -> Mapping[str, Gauge]:
@@ -108,7 +124,7 @@ def in_panels(
             if axes in places[-columns(places) :]:
                 axes.set_xlabel(f"time ({unit})")
         for axes in places[: 1 if same_y else None]:
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, max(_LEAST_TOP, axes.get_ylim()[1]))
         label_rows(figure, label, texts)
         legend(figure, texts, example_lines([layout.looks[row] for row in read]))
         return figure

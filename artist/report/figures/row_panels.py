@@ -65,7 +65,7 @@ def row_panels(
     most_columns
         Panels beside each other in a wide figure; see `panels`.
     said
-        What stands above a panel after the name of its row.
+        What stands above a panel, on a line of its own below the name of its row.
     """
     texts = key_texts([digests[row].group for row in read])
     with style():
@@ -76,7 +76,7 @@ def row_panels(
         for axes, (row, each) in zip(places, read.items(), strict=True):
             draw(axes, each)
             name = title(digests[row].group)
-            head(axes, f"{name}: {said[row]}" if said else name, places, width_in)
+            head(axes, name, places, width_in, f"\n{said[row]}" if said else "")
             axes.set_xlim(limits)
             axes.set_axisbelow(True)
             if axes in places[-columns(places) :]:

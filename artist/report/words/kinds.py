@@ -13,16 +13,22 @@ from artist.results.names import listed
 from artist.results.scenarios import Contest, Scenario
 
 _MOST_ROWS = 4  # told one by one
-_STARVED = " Starved GPUs are idle because their machine lacks the cores for a GPU job that waits."
+_STARVED = " Starved GPUs are idle because their machine lacks the CPUs for a GPU job that waits."
+
+_USED = " Used are GPUs while they compute, in the part of that time for which their job keeps them busy."
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """Rows of a scenario that tell GPU jobs from CPU jobs: what `kinds` of their summaries says, by name."""
+    """Rows of a scenario that tell GPU jobs from CPU jobs: what `kinds` of their summaries says, by name.
+
+    Also the share of the time of GPU jobs that interference took.
+    """
 
     scenario: Scenario
     said: Mapping[str, Sequence[Mapping[str, Any]]]
     baseline: str
+    interference: Mapping[str, float]
 
     def of(self, *path: str) -> dict[str, float]:
         """Return a number of the rows whose replicates all have it, their mean, the least first."""
@@ -35,23 +41,42 @@ class _Case:
         return dict(sorted(means.items(), key=lambda pair: pair[1]))
 
 
-def kinds(comparison: Comparison, contest: Contest) -> list[tuple[str, str]]:
-    """Return (topic, sentence) pairs; none where no run has both kinds of jobs."""
-    cases = [case for each in contest.scenarios if (case := _case(each, comparison, contest)).said]
+def kinds(
+    comparison: Comparison, contest: Contest, interference: Mapping[int, float] | None = None
+) -> list[tuple[str, str]]:
+    """Return (topic, sentence) pairs; none where no run has both kinds of jobs.
+
+    Parameters
+    ----------
+    interference
+        By row, the share of the time that GPU jobs ran which other jobs on their machines took.
+    """
+    took = interference or {}
+    cases = [case for each in contest.scenarios if (case := _case(each, comparison, contest, took)).said]
     said = (
         ("Starved GPUs", _together(cases, _starved, ("starved",)), _STARVED),
+        ("Held GPUs used", _together(cases, _used, ("gpu_utilization_active",)), _USED),
         ("Waiting GPU jobs", _together(cases, _waiting, ("gpu", "over_10min")), ""),
         ("Waiting CPU jobs", _together(cases, _price, ("cpu", "queueing_s", "mean")), ""),
         ("Aborted CPU jobs", _together(cases, _aborted, ("aborted",)), ""),
-        ("Cores of GPU jobs", _together(cases, _cores, ("more_cpus",)), ""),
+        ("Memory bandwidth", _together(cases, _crowded, ("over_threshold",)), ""),
+        ("CPUs of GPU jobs", _together(cases, _cpus, ("more_cpus",)), ""),
     )
     return [(topic, text + more) for topic, text, more in said if text]
 
 
-def _case(scenario: Scenario, comparison: Comparison, contest: Contest) -> _Case:
+def _case(
+    scenario: Scenario, comparison: Comparison, contest: Contest, interference: Mapping[int, float]
+) -> _Case:
     said = {contest.contenders[row]: _kinds(comparison.groups[row]) for row in scenario.rows}
     baseline = contest.contenders[contest.baseline[scenario.rows[0]]]
-    return _Case(scenario, {name: each for name, each in said.items() if each}, baseline)
+    took = {contest.contenders[row]: interference[row] for row in scenario.rows if row in interference}
+    return _Case(
+        scenario,
+        {name: each for name, each in said.items() if each},
+        baseline,
+        dict(sorted(took.items(), key=lambda pair: pair[1])),
+    )
 
 
 def _kinds(group: Replicates) -> list[Mapping[str, Any]]:
@@ -87,6 +112,21 @@ def _starved(case: _Case) -> str:
         return f"no GPU starves under {listed(list(starved))}"
     text = _shares(starved, "of the GPUs starve while GPU jobs wait")
     return f"{text}; no GPU job waits under {listed(few(never))}" if text and never else text
+
+
+def _used(case: _Case) -> str:
+    return _shares(case.of("gpu_utilization_active"), "of the GPUs that jobs hold are used")
+
+
+def _crowded(case: _Case) -> str:
+    """Return how often machines draw much bandwidth, and what it costs; empty if they never do."""
+    crowded, took = case.of("over_threshold"), case.interference
+    if not any(crowded.values()):
+        return ""
+    text = "on machines with GPU jobs more than 75 % of the memory bandwidth is drawn for "
+    text += _shares(crowded, "of the time")
+    cost = _shares(took, "of the time of GPU jobs") if any(took.values()) else ""
+    return f"{text}; interference by other jobs takes {cost}" if cost else text
 
 
 def _none_waits(kinds: Mapping[str, Any]) -> bool:
@@ -150,19 +190,23 @@ def _is_more(kind: str, values: Mapping[str, float], one: str, other: str) -> bo
 
 def _aborted(case: _Case) -> str:
     aborted = {name: count for name, count in case.of("aborted").items() if count}
-    texts = [f"{count:,.{int(count != round(count))}f} times under {name}" for name, count in aborted.items()]
+    texts = [_times(count, len(case.said[name])) + f" under {name}" for name, count in aborted.items()]
     return f"CPU jobs were stopped {listed(texts[-_MOST_ROWS:])}" if texts else ""
 
 
-def _cores(case: _Case) -> str:
-    """Return how many GPU jobs got other cores than they asked for."""
+def _times(count: float, runs: int) -> str:
+    return f"{count:,.{int(count != round(count))}f} times" + " on average" * (runs > 1)
+
+
+def _cpus(case: _Case) -> str:
+    """Return how many GPU jobs got other CPUs than they asked for."""
     more, fewer = case.of("more_cpus"), case.of("fewer_cpus")
     names = [name for name in more if more[name] or fewer[name]][-_MOST_ROWS:]
     if not names:
         return ""
     first, *others = ((name, per_cent(more[name]), per_cent(fewer[name])) for name in names)
     texts = [
-        f"under {first[0]} {first[1]} of the GPU jobs end with more cores than they asked for and {first[2]} "
+        f"under {first[0]} {first[1]} of the GPU jobs end with more CPUs than they asked for and {first[2]} "
         "with fewer",
         *(f"under {name} {up} and {down}" for name, up, down in others),
     ]

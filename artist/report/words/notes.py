@@ -50,8 +50,11 @@ CODE_ALONE = (
     "Rows that differ in code alone: the program, a user's modules or an input file has changed between them."
 )
 PROFILING = (
-    "How many numbers of cores a policy tried until it settled on one, of jobs that ran for so long; "
-    "replicates are pooled."
+    "How many numbers of CPUs a policy tried until it settled on one, of jobs that ran for so long; "
+    "replicates are pooled. Where a policy starts from what the owner's jobs of the kind kept before, as "
+    "CODA does, a job may start far from the best number and take more steps than the 3 or 4 of the paper's "
+    "Table II. CPUs a GPU: asked for, and held in the end; medians over finished jobs of the model, the "
+    "shorter ones included."
 )
 _MEMBER_REPLICATES = "Replicates are pooled; jobs and GPU-hours are means over them."
 _MOST_VALUES, _MOST_CHARS = 8, 90

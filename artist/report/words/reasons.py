@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
-from artist.report.words.wording import apart, begun, duration, per_cent
+from artist.report.words.wording import apart, begun, duration, per_cent, signed
 from artist.results.compare import Comparison
 from artist.results.digest import Digest
 from artist.results.jobcolumns import PARTS
@@ -109,13 +109,21 @@ def _why(each: Verdict, contest: Contest, digests: Sequence[Digest]) -> str:
 
 
 def _shares(kinds: Sequence[tuple[str, float]], total: float) -> str:
+    """Return what makes how much of a difference: per cents, or times where some work against others."""
     large = [(name, value) for name, value in kinds if abs(value) >= LEVEL * total]
     small = [name for name, value in kinds[:3] if abs(value) < LEVEL * total]
+    against = any(value < 0 for _, value in large)
     said = [
-        f"{name} makes {per_cent(value / total)}".replace("makes 100 %", "makes practically all")
+        f"{name} {_makes(name)} {signed(value) if against else per_cent(value / total)}".replace(
+            " 100 %", " practically all"
+        )
         for name, value in large
     ]
     if not small:
         return listed(said)
-    each = "make less than 1 % each" if len(small) > 1 else "makes less than 1 %"
+    each = "make less than 1 % each" if len(small) > 1 else f"{_makes(small[0])} less than 1 %"
     return "; ".join(filter(None, (listed(said), f"{listed(small)} {each}")))
+
+
+def _makes(name: str) -> str:
+    return "make" if name.startswith(("overheads", "stalls")) else "makes"

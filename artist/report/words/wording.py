@@ -15,6 +15,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / scale:.{_digits(abs(seconds) / scale)}f} {unit}"
 
 
+def signed(seconds: float) -> str:
+    """Return a time that may be less than none as people say it."""
+    return duration(seconds).replace("-", MINUS)
+
+
 def apart(longer: float, shorter: float) -> tuple[str, str, str]:
     """Return two times and what lies between them: as said, the third is the first less the second.
 

@@ -60,7 +60,7 @@ def test_levels_are_stacked(elastic_run: Callable[..., Run]) -> None:
         2.5: [[0], [1], [2]],
         7.0: [[0], [0], [0]],
     }
-    assert axes.get_title(loc="left") == "fifo: 40 / 20 / 40 %"
+    assert axes.get_title(loc="left") == "fifo\n40 / 20 / 40 %"
     assert axes.get_xlim() == (0, 10)  # a's end, not that of the run
 
 

@@ -83,17 +83,41 @@ def test_shares_over_time(fed_run: Make) -> None:
 
 
 def test_what_jobs_got_of_their_best_case(fed_run: Make) -> None:
-    """Throughput 0.5 and 1, CPUs 4 / 8 and 8 / 8, memory 50 / 40 for both: steps of two equal jobs."""
+    """Throughput 0.5 and 1, CPUs 4 / 8 and 8 / 8: steps of two equal jobs. No panel for 50 / 40 of memory."""
     comparison = compare([fed_run("half", 4), fed_run("whole", 8)])
     half = against_best(comparison.groups[0])
     assert [column.tolist() for column in half] == [[0.5, 0.5], [0.5, 0.5], [1.25, 1.25]]
     drawing = drawn(comparison)["against_best"]
     figure = drawing.draw(WIDTH_IN)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["throughput", "CPUs held", "memory held"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["throughput", "CPUs held"]
+    assert "Without a panel, as all jobs have as much: memory held (1.25)." in drawing.caption
     ends = [[x[-1] for x, _ in lines(axes)] for axes in figure.axes]
-    assert ends == [[0.5, 1], [0.5, 1], [1.25, 1.25]]
+    assert ends == [[0.5, 1], [0.5, 1]]
     assert all(y[0] == 0 and y[-1] == 1 for axes in figure.axes for _, y in lines(axes))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["half", "whole"]
+
+
+def test_where_all_jobs_got_the_same_all_panels_stay(fed_run: Make) -> None:
+    """Under whole alone throughput and CPUs are 1, too: a figure without panels would be none."""
+    drawing = drawn(compare([fed_run("whole", 8)]))["against_best"]
+    assert len(drawing.draw(WIDTH_IN).axes) == 3
+    assert "Without a panel" not in drawing.caption
+
+
+def test_shares_that_are_not_used_have_no_panel(fed_run: Make) -> None:
+    """Jobs use no memory: five panels and an empty place, and the caption says why."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    run = fed_run("whole", 8)
+    path = run.folder / "resources.parquet"
+    table = pq.read_table(path)
+    place = table.column_names.index("memory_used")
+    pq.write_table(table.set_column(place, "memory_used", pa.array([0.0] * len(table))), path)
+    drawing = drawn(compare([run]))["shares"]
+    titles = [axes.get_title(loc="left") for axes in drawing.draw(WIDTH_IN).axes]
+    assert titles == ["GPUs held", "CPUs held", "memory held", "GPUs used", "CPUs used", ""]
+    assert "Without a panel, as none of it is used: memory used." in drawing.caption
 
 
 def test_jobs_without_gpus_are_not_among_them(fed_run: Make) -> None:
@@ -150,7 +174,7 @@ def test_a_panel_a_scenario(fed_run: Make) -> None:
     ]
     made = drawn(compare(runs), "policy=half")
     assert [len(lines(axes)) for axes in made["jct_speedup"].draw(WIDTH_IN).axes] == [1, 1]
-    assert [len(lines(axes)) for axes in made["against_best"].draw(WIDTH_IN).axes] == [2] * 3
+    assert [len(lines(axes)) for axes in made["against_best"].draw(WIDTH_IN).axes] == [2] * 2
     for name in ("against_best", "shares"):
         assert "Shown: 1 rack" in made[name].caption
 

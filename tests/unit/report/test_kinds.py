@@ -18,6 +18,7 @@ from artist.report.words.kinds import kinds
 from artist.report.words.notes import comparison_notes
 from artist.results.compare import compare
 from artist.results.digest import digest
+from artist.results.kinds import read_interference
 from artist.results.run import Run
 from artist.results.scenarios import contest
 
@@ -67,7 +68,7 @@ def test_what_is_in_use_has_a_panel_each(kinds_run: Make) -> None:
     figure = drawn([kinds_run("coda"), kinds_run("fifo")])["kinds_in_use"].draw(WIDTH_IN)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == [
-        "GPUs active", "GPUs used", "GPUs starved", "cores of GPU jobs", "cores of CPU jobs",
+        "GPUs active", "GPUs used", "GPUs starved", "CPUs of GPU jobs", "CPUs of CPU jobs",
         "memory bandwidth",
     ]  # fmt: skip
     assert [len(axes.get_lines()) for axes in figure.axes] == [2] * 6
@@ -162,7 +163,7 @@ def test_cores_against_those_asked_for(kinds_run: Make) -> None:
     bars = {round(bar.get_x() + bar.get_width() / 2): bar for bar in axes.patches if bar.get_height()}
     assert {at: bar.get_height() for at, bar in bars.items()} == {-5: 50, 4: 50}
     assert to_hex(bars[-5].get_facecolor()) != to_hex(bars[4].get_facecolor())
-    assert axes.get_title(loc="left") == "coda: 50 / 0 / 50 %"
+    assert axes.get_title(loc="left") == "coda\n50 / 0 / 50 %"
     assert "Differences beyond" not in drawing["cores_changed"].caption
 
 
@@ -171,7 +172,7 @@ def test_great_differences_count_as_20(kinds_run: Make) -> None:
     drawing = drawn([kinds_run("coda", [("ann", 8, 1, 41, 0.0, ""), ("bob", 0, 1, 1, 0.0, "")])])
     (axes,) = drawing["cores_changed"].draw(WIDTH_IN).axes
     assert [round(bar.get_x() + bar.get_width() / 2) for bar in axes.patches if bar.get_height()] == [20]
-    assert axes.get_title(loc="left") == "coda: 0 / 0 / 100 %"
+    assert axes.get_title(loc="left") == "coda\n0 / 0 / 100 %"
     assert "Differences beyond 20 count as 20." in drawing["cores_changed"].caption
 
 
@@ -254,7 +255,7 @@ def test_what_is_said_of_two_policies(kinds_run: Make) -> None:
     assert found == {
         "Starved GPUs": (
             "0.8 % of the GPUs starve while GPU jobs wait under coda and 14 % under fifo. Starved GPUs are "
-            "idle because their machine lacks the cores for a GPU job that waits."
+            "idle because their machine lacks the CPUs for a GPU job that waits."
         ),
         "Waiting GPU jobs": (
             "3.0 % of the GPU jobs wait for more than 10 min under coda and 43 % under fifo; 97 % start at "
@@ -265,8 +266,8 @@ def test_what_is_said_of_two_policies(kinds_run: Make) -> None:
             "average (60.0 s under fifo), and 87 % of all CPU jobs wait at most 3 min (90 %)."
         ),
         "Aborted CPU jobs": "CPU jobs were stopped 131 times under coda.",
-        "Cores of GPU jobs": (
-            "Under coda 50 % of the GPU jobs end with more cores than they asked for and 50 % with fewer."
+        "CPUs of GPU jobs": (
+            "Under coda 50 % of the GPU jobs end with more CPUs than they asked for and 50 % with fewer."
         ),
     }
 
@@ -347,10 +348,66 @@ def test_replicates_are_averaged(kinds_run: Make) -> None:
         for seed in (1, 2)
     ]
     assert said(runs)["Starved GPUs"].startswith("15 % of the GPUs starve")
-    assert said(runs)["Aborted CPU jobs"] == "CPU jobs were stopped 131.5 times under coda."
+    assert said(runs)["Aborted CPU jobs"] == "CPU jobs were stopped 131.5 times on average under coda."
     lacking = {"kinds": runs[1].summary["kinds"] | {"starved": None}}
     assert "Starved GPUs" not in said([runs[0], replace(runs[1], summary=runs[1].summary | lacking)])
     assert said([runs[0], replace(runs[1], summary=runs[1].summary | {"kinds": None})]) == {}
+
+
+def test_how_much_of_the_held_gpus_is_used(kinds_run: Make) -> None:
+    """45 % under fifo, 67 % under coda; nothing of a policy whose runs do not say."""
+    used = (("coda", 0.67), ("fifo", 0.45), ("las", None))
+    runs = [kinds_run(name, kinds=told(0.1, gpu_utilization_active=share)) for name, share in used]
+    assert said(runs)["Held GPUs used"].startswith(
+        "45 % of the GPUs that jobs hold are used under fifo and 67 % under coda. Used are GPUs while"
+    )
+    assert "Held GPUs used" not in said([kinds_run("drf", kinds=told(0.1))])
+
+
+def test_what_drawn_bandwidth_costs(kinds_run: Make) -> None:
+    """8 % and 20 % of the time; GPU jobs lose 1.5 % of theirs under off and nothing under coda."""
+    runs = [
+        kinds_run(name, kinds=told(0.1, over_threshold=part)) for name, part in (("coda", 0.08), ("off", 0.2))
+    ]
+    comparison = compare(runs)
+    competing = contest(comparison)
+
+    def sentence(interference: dict[int, float]) -> str:
+        return dict(kinds(comparison, competing, interference))["Memory bandwidth"]
+
+    drawn_for = (
+        "On machines with GPU jobs more than 75 % of the memory bandwidth is drawn for 8.0 % of the time "
+        "under coda and 20 % under off"
+    )
+    assert sentence({}) == sentence({0: 0.0, 1: 0.0}) == f"{drawn_for}."
+    assert sentence({0: 0.0, 1: 0.015}) == (
+        f"{drawn_for}; interference by other jobs takes 0.0 % of the time of GPU jobs under coda and 1.5 % "
+        "under off."
+    )
+    assert "Memory bandwidth" not in said([kinds_run("las", kinds=told(0.1, over_threshold=0.0))])
+
+
+def test_interference_is_that_of_gpu_jobs(kinds_run: Make) -> None:
+    """Each job ran for 10 s of the run on paper: 1 + 2 s of two GPU jobs' 20 s, and not bob's CPU jobs."""
+    run = kinds_run("coda")
+    path = run.folder / "jobs.parquet"
+    table = pq.read_table(path)
+    for name, values in (("interference_s", [1.0, 2.0, 9.0, 9.0]), ("running_s", [10.0] * 4)):
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    pq.write_table(table, path)
+    assert read_interference([run, run]) == pytest.approx(0.15)
+    pq.write_table(table.slice(2), path)
+    assert read_interference([run]) is None
+
+
+def test_a_panel_of_nothing_has_its_line_at_the_bottom(kinds_run: Make) -> None:
+    """Where no GPU starves the axis ends at 1 %, and not around 0."""
+    run = kinds_run("coda")
+    path = run.folder / "cores.parquet"
+    table = pq.read_table(path)
+    none = pa.array([0] * len(table))
+    pq.write_table(table.set_column(table.column_names.index("starved_gpus"), "starved_gpus", none), path)
+    assert drawn([run])["kinds_in_use"].draw(WIDTH_IN).axes[2].get_ylim() == (0, 1)
 
 
 def test_no_gpu_starves(kinds_run: Make) -> None:

@@ -3,18 +3,22 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from artist.report.command import main
+from artist.report.contents import report_files
 from artist.report.figures.policy_series import policy_series, with_series
 from artist.report.page.datatable import DataTable
 from artist.report.page.steps_table import steps_table
 from artist.results.compare import compare
 from artist.results.folder import read_run
+from artist.results.kinds import read_cpus_kept
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
+from artist.results.scenarios import contest
 
 STEPS = [(10.0, "steps of BAT", 4.0), (20.0, "steps of AlexNet", 3.0), (30.0, "steps of BAT", 3.0)]
 
@@ -72,4 +76,48 @@ def test_the_page_has_the_table(noted: Callable[..., Run], monkeypatch: pytest.M
     assert main([str(folder)]) == 0
     page = (folder / "report" / "report.html").read_text()
     assert "Profiling steps" in page
-    assert "numbers of cores a policy tried" in page
+    assert "numbers of CPUs a policy tried" in page
+
+
+def test_the_page_has_what_jobs_kept_and_lost(
+    kinds_run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A job of 2 GPUs keeps 6 CPUs, 3 a GPU; of the 10 s for which it ran other jobs took 2.5."""
+    monkeypatch.setattr("artist.report.contents.drawings", lambda *arguments: [])
+    run = kinds_run("coda", [("ann", 2, 4, 6, 0.0, "BAT")], kinds={"over_threshold": 0.2})
+    path = run.folder / "jobs.parquet"
+    table = pq.read_table(path)
+    place = table.column_names.index("interference_s")
+    pq.write_table(table.set_column(place, "interference_s", pa.array([2.5])), path)
+    noted = {"time_s": [1.0], "name": ["steps of BAT"], "value": [4.0]}
+    pq.write_table(pa.table(noted), run.folder / "policy.parquet")
+    comparison = compare([run])
+    page = report_files(comparison, contest(comparison), None, (), tmp_path, ())["report.html"].decode()
+    assert "GPU kept" in page
+    assert "takes 25&nbsp;% of the time of GPU jobs under coda" in page
+
+
+def test_cpus_kept_by_model(kinds_run: Callable[..., Run]) -> None:
+    """BAT keeps 6 and 6 of 2 GPUs and 5 of 1: 3, 3 and 5 a GPU, in the middle 3; 2, 4 and 1 were asked for.
+
+    AlexNet has one job, which asks for no CPUs; WaveNet has none that finished. CPU jobs have no model.
+    """
+    jobs = [
+        ("ann", 2, 4, 6, 0.0, "BAT"), ("ann", 2, 8, 6, 0.0, "BAT"), ("bob", 1, 1, 5, 0.0, "BAT"),
+        ("bob", 4, 0, 14, 0.0, "AlexNet"), ("bob", 0, 4, 4, 0.0, ""),
+    ]  # fmt: skip
+    run = kinds_run("coda", jobs)
+    steps = {"coda": {model: np.array([3.0]) for model in ("AlexNet", "BAT", "WaveNet")}}
+    table = steps_table(steps, {"coda": read_cpus_kept([run, run])})
+    assert table is not None
+    assert [column.title for column in table.columns[5:]] == ["CPUs a GPU asked", "CPUs a GPU kept"]
+    assert [[row[0].text, *(cell.text for cell in row[5:])] for row in table.rows] == [
+        ["AlexNet", "-", "3.50"],
+        ["BAT", "2.00", "3.00"],
+        ["WaveNet", "-", "-"],
+    ]
+
+
+def test_runs_that_do_not_tell_cpus_have_none_kept(paper_run: Run) -> None:
+    """A run of GPU jobs alone has no such columns."""
+    assert read_cpus_kept([paper_run]) == {}

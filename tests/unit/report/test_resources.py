@@ -78,15 +78,17 @@ def figures(run_folder: Write, tmp_path: Path, resources: Resources) -> Callable
 
 
 def test_a_panel_a_resource_and_a_line_a_row(figures: Callable[..., dict[str, Drawing]]) -> None:
-    """Steps of the GPUs in per cent, 25, 50, 25, 40, 0; the four panels share their axes."""
-    figure = figures(["fifo", "srtf"], ["fifo", "srtf"])["resources"].draw(WIDTH_IN)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["storage", "CPU", "GPU", "network"]
-    assert [len(axes.get_lines()) for axes in figure.axes] == [2] * 4
-    line = figure.axes[2].get_lines()[0]
+    """Steps of the GPUs in per cent, 25, 50, 25, 40, 0, on shared axes. No job uses CPUs or network."""
+    drawing = figures(["fifo", "srtf"], ["fifo", "srtf"])["resources"]
+    figure = drawing.draw(WIDTH_IN)
+    assert "Without a panel, as none of it is used: CPU, network." in drawing.caption
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["storage", "GPU"]
+    assert [len(axes.get_lines()) for axes in figure.axes] == [2] * 2
+    line = figure.axes[1].get_lines()[0]
     assert np.ravel(line.get_xdata()).tolist() == [0, 2, 6, 10, 22.5]
     assert np.ravel(line.get_ydata()).tolist() == pytest.approx([25, 50, 25, 40, 0])
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
-    assert figure.axes[2].get_ylim()[1] > 50
+    assert figure.axes[1].get_ylim()[1] > 50
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
 
 
@@ -107,7 +109,7 @@ def test_rows_without_a_recording_are_left_out_and_it_is_said(
     for name in ("resources", "blocking_index"):
         assert "output.resources=true" in made[name].caption
         assert [len(axes.get_lines()) for axes in made[name].draw(WIDTH_IN).axes] == [1] * (
-            4 if name == "resources" else 1
+            2 if name == "resources" else 1
         )
     las = made["resources"].draw(WIDTH_IN).axes[0].get_lines()[0].get_color()
     assert las == made["queue_length"].draw(WIDTH_IN).axes[0].get_lines()[1].get_color()
@@ -117,7 +119,7 @@ def test_of_many_scenarios_one_shows_the_resources(figures: Callable[..., dict[s
     """Two clusters: a panel each for the blocking index; the resources of one, which the caption names."""
     made = figures(["fifo", "srtf"], ["fifo", "srtf"], (1, 2))
     assert [len(axes.get_lines()) for axes in made["blocking_index"].draw(WIDTH_IN).axes] == [2, 2]
-    assert [len(axes.get_lines()) for axes in made["resources"].draw(WIDTH_IN).axes] == [2] * 4
+    assert [len(axes.get_lines()) for axes in made["resources"].draw(WIDTH_IN).axes] == [2] * 2
     assert "Shown: 1 rack" in made["resources"].caption
 
 
@@ -125,7 +127,7 @@ def test_more_lines_than_can_be_told_apart_are_not_drawn(figures: Callable[..., 
     """Of 8 policies the first 6, and the caption says so."""
     names = [f"p{i}" for i in range(8)]
     drawing = figures(names, names)["resources"]
-    assert [len(axes.get_lines()) for axes in drawing.draw(WIDTH_IN).axes] == [6] * 4
+    assert [len(axes.get_lines()) for axes in drawing.draw(WIDTH_IN).axes] == [6] * 2
     assert "The first 6 rows." in drawing.caption
 
 

@@ -79,6 +79,19 @@ def test_different_gpus_are_compared_by_speed_or_not(
     assert bool(words) == ("compared" in text)
 
 
+def test_machines_without_gpus_have_no_speed_to_compare(said: Callable[..., str]) -> None:
+    """The second cluster has the V100 of the first, and a machine without GPUs."""
+    types = {"box": {"gpus": 4, "gpu_type": "V100", "speed": 1}, "plain": {"gpus": 0, "speed": 1}}
+    base = CONFIG | {
+        "topology": CONFIG["topology"] | {"machine_types": types},
+        "workload": CONFIG["workload"] | {"measured_on": "cluster"},
+    }
+    mixed = base | {"cluster": {"machines": [{"type": kind, "count": 1} for kind in types]}}
+    text = said(base, mixed)
+    assert "1 machine without GPUs (plain)" in text
+    assert "compared" not in text
+
+
 @pytest.mark.parametrize(("groups", "differ"), [(1, False), (2, True)])
 def test_clusters_of_lists_differ_by_their_machines(
     said: Callable[..., str], groups: int, differ: bool
