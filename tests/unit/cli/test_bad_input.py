@@ -112,7 +112,7 @@ def test_an_unknown_name_is_refused_with_the_near_one(
             "performance.sensitivity=true",
             ["performance.sensitivity", "True", "synergy, coda, a path, or null"],
         ),
-        ("performance.measured_with=request", ["sensitivity=synergy, coda or a file, or", "with=share"]),
+        ("performance.measured_with=request", ["sensitivity=synergy (or coda, or a file)", "with=share"]),
         ("cluster.racks=1000000000", ["cluster.racks", "100000"]),
         ("cluster.racks=50000", ["400000 machines are too many", "at most 100000"]),
         ("policy._target_=os.system", ["policy", "cannot be made", "os.system"]),

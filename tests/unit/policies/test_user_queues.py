@@ -97,6 +97,15 @@ def test_a_user_may_be_passed_over_who_is_not_next(holdings):
     assert queues.next() is None
 
 
+def test_a_user_passed_over_whose_only_job_is_taken_is_forgotten(holdings):
+    """Nothing of u is left to look at again."""
+    queues = queues_of(holdings, "u")
+    queues.pass_over("u")
+    queues.take("u")
+    queues.look_again()
+    assert queues.next() is None
+
+
 def test_all_users_whose_jobs_ask_for_the_same_are_passed_over_at_once(holdings):
     """U and v ask for 1 GPU, w for 2: w's job 2 is next, then none; 2 may fit again, then all: 2, 0, 1."""
     queues = queues_of(holdings, "u", "v")
