@@ -183,7 +183,7 @@ def _groups(cluster: Mapping[str, Any], topology: Mapping[str, Any]) -> list[str
         if machine["gpus"]:
             said.append(f"{machines} of {machine['gpus']} GPUs ({machine.get('gpu_type') or kind}){owner}")
         else:
-            cpus = f", {machine['cpus']} CPUs each" * bool(machine.get("cpus"))
+            cpus = f", {machine.get('cpus')} CPUs each" * bool(machine.get("cpus"))
             said.append(f"{machines} without GPUs ({kind}{cpus}){owner}")
     return said
 
