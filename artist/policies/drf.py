@@ -113,7 +113,10 @@ class Drf:
 
     def _next(self) -> First | None:
         """Return the job to try next, of either kind."""
-        return min(filter(None, (queue.next() for queue in self._queues.values())), default=None)
+        of_gpus, of_cpus = self._queues[True].next(), self._queues[False].next()
+        if of_gpus is None or of_cpus is None:
+            return of_gpus or of_cpus
+        return min(of_gpus, of_cpus)
 
 
 def _by_gpus(gpus: int, cpus: int) -> Rank:

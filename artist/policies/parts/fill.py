@@ -143,19 +143,21 @@ class AsAsked(Fill):
             return None
         if not demand.cpus and not demand.memory_bytes:
             return free
-        asked, gpus, sizes, cluster = gpus_to_place(free, demand), free.gpus, free.sizes, free.cluster
+        asked, gpus, cluster = gpus_to_place(free, demand), free.gpus, free.cluster
         of_job: Ints | int = asked
         if demand.fungible:
             of_job = np.array([demand.gpus_at(m.worth, asked) for m in cluster.machines], dtype=np.int64)
-        for amount, left, there in (
-            (demand.cpus, free.cpus, cluster.cpus),
-            (demand.memory_bytes, free.memory_bytes, cluster.memory_bytes),
-        ):
-            if amount:
-                gpus = np.minimum(gpus, left * of_job // amount)
-                sizes = np.minimum(sizes, there * of_job // amount)
-        if gpus.sum() < demand.least_gpus:
+        if demand.cpus:
+            gpus = np.minimum(gpus, free.cpus * of_job // demand.cpus)
+        if demand.memory_bytes:
+            gpus = np.minimum(gpus, free.memory_bytes * of_job // demand.memory_bytes)
+        if _most_on(gpus, demand.max_machines) < demand.least_gpus:
             return None
+        sizes = free.sizes
+        if demand.cpus:
+            sizes = np.minimum(sizes, cluster.cpus * of_job // demand.cpus)
+        if demand.memory_bytes:
+            sizes = np.minimum(sizes, cluster.memory_bytes * of_job // demand.memory_bytes)
         fewer = np.flatnonzero(gpus != free.gpus)
         return free.with_fewer_gpus(dict(zip(fewer.tolist(), gpus[fewer].tolist(), strict=True)), sizes)
 
@@ -319,6 +321,17 @@ def divided(amount: int, counts: Iterable[int]) -> list[int]:
     """
     ends = list(accumulate(map(int, counts), initial=0))
     return [amount * b // ends[-1] - amount * a // ends[-1] for a, b in pairwise(ends)]
+
+
+def _most_on(gpus: Ints, machines: int) -> int:
+    """Return the most GPUs on so many machines; 0 for any number of them.
+
+    >>> _most_on(np.array([1, 3, 2]), 2)
+    5
+    """
+    if not 0 < machines < len(gpus):
+        return int(gpus.sum())
+    return int(gpus.max() if machines == 1 else np.partition(gpus, -machines)[-machines:].sum())
 
 
 def _covers(allocation: Allocation, least: Allocation) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from artist.core.cluster import Allocation, Slice
+from artist.core.cluster import Allocation
 from artist.core.events import Arrival, Event, Finish
 from artist.core.free import Free
 from artist.core.job import Demand
@@ -45,5 +45,8 @@ class Freed:
         """Return whether a job that found no room may find some; exact for jobs that span one machine."""
         if self._machines is None or demand.max_machines != 1 or demand.fungible:
             return True
-        what = demand.least_gpus, demand.cpus, demand.memory_bytes
-        return any(free.fits(Allocation((Slice(m, *what),))) for m in self._machines)
+        gpus, cpus, memory = free.gpus, free.cpus, free.memory_bytes
+        return any(
+            cpus[m] >= demand.cpus and gpus[m] >= demand.least_gpus and memory[m] >= demand.memory_bytes
+            for m in self._machines
+        )

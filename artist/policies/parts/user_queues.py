@@ -170,6 +170,8 @@ class UserQueues:
 
     def look_again(self, may_fit: Callable[[Demand], bool] = lambda demand: True) -> None:
         """Consider users again whose first job may fit: something became free."""
+        if not self._jobs:
+            return
         for demand in [d for d, alike in self._alike.items() if alike.passed_over and may_fit(d)]:
             self._reopen(demand)
         for user in [user for user in self._passed_over if may_fit(self._queues[user][0][1])]:
