@@ -159,7 +159,7 @@ def test_the_worst_machine_of_a_job_decides():
 
 
 def test_nothing_is_known_of_a_machine_that_does_not_say_its_bandwidth():
-    """1000 GB/s drawn of nobody knows how many: no job is slower."""
+    """1000 GB/s drawn of an unknown bandwidth: no job is slower."""
     silent = tiny_cluster(1, 4, cpus=64)
     assert times((gpu_job("half"), ONE_GPU), (cpu_job(1000), TWO_CPUS), cluster=silent) == [1000, 1000]
 

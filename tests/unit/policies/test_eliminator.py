@@ -255,7 +255,7 @@ def test_nothing_is_done_or_asked_where_no_job_draws(name):
 
 @pytest.mark.parametrize("name", ELIMINATORS)
 def test_a_machine_that_does_not_say_its_bandwidth_is_never_crowded(name):
-    """1000 bytes/s of nobody knows how many are no share of anything."""
+    """1000 bytes/s of an unknown bandwidth are no share of anything."""
     silent = tiny_cluster(1, 4, cpus=32)
     _, log = throttled(eliminator_of(name), [G, cpu_job("a", 1000)], {0: placing(GPU, EIGHT)}, silent)
     assert not any(isinstance(event, Change) for event in log)
