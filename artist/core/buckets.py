@@ -4,7 +4,7 @@ A set of machines is a whole number whose bits stand for them: machine 0 is the 
 machines are united, intersected and searched for their first member in well under a microsecond.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 ALL = -1  # every machine
 
@@ -12,6 +12,15 @@ ALL = -1  # every machine
 def first_of(machines: int) -> int:
     """Return the lowest machine of a set that is not empty."""
     return (machines & -machines).bit_length() - 1
+
+
+def set_of(machines: Iterable[int]) -> int:
+    """Return the set of some machines, each named once.
+
+    >>> set_of([0, 2])
+    5
+    """
+    return sum(1 << machine for machine in machines)
 
 
 def members_of(machines: int) -> list[int]:

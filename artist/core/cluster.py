@@ -300,6 +300,17 @@ class Allocation:
         slices = self.slices
         return slices[0].gpus if len(slices) == 1 else sum(s.gpus for s in slices)
 
+    @property
+    def cpus(self) -> int:
+        """CPUs on all machines together."""
+        slices = self.slices
+        return slices[0].cpus if len(slices) == 1 else sum(s.cpus for s in slices)
+
+    @property
+    def machines(self) -> list[int]:
+        """Numbers of the machines, lowest first."""
+        return [s.machine for s in self.slices]
+
     def gpu_map(self) -> dict[int, int]:
         """GPUs by machine; a machine with none (CPU-only jobs) is listed with 0."""
         return {s.machine: s.gpus for s in self.slices}

@@ -171,14 +171,14 @@ class Coda:
             gives = not held.borrows or held.demand.memory_bytes > 0  # GPU jobs have a borrower's CPUs anyway
             self._cpus.end(job)
             self._holds_cpus.give(held.user, 0, held.cpus)
-            self._make_room(machines_of(held.allocation) if gives else ())
+            self._make_room(held.allocation.machines if gives else ())
             if not finished:
                 self._cpu_queue.push(job, held.user, held.demand)
             return
         gone = self._gpus.end(job)
         info, allocation = gone.wish.info, gone.allocation
         self._holds_gpus.give(info.user, allocation.gpus, 0)
-        self._make_room(machines_of(allocation))
+        self._make_room(allocation.machines)
         if finished:
             best = gone.cpus if gone.walk is None else gone.walk.best
             self._allocator.finished(info, best, len(allocation.slices))
@@ -236,12 +236,12 @@ class Coda:
 
     def _abort(self, plan: PlanBuilder, allocation: Allocation) -> None:
         """Stop the borrowers that a GPU job makes no room for."""
-        for job, held in self._cpus.abort(machines_of(allocation)):
+        for job, held in self._cpus.abort(allocation.machines):
             plan.stop(job)
             self._aborted[job] = held
             self._holds_cpus.give(held.user, 0, held.cpus)
             if held.demand.memory_bytes:
-                self._make_room(machines_of(held.allocation))
+                self._make_room(held.allocation.machines)
 
     def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start CPU-only jobs by what their users hold, in their array, or as borrowers."""
@@ -278,9 +278,4 @@ class Coda:
                 fewer = self._cpus.change(job, after)
                 if fewer:
                     self._holds_cpus.give(held.user, 0, fewer)
-                    self._make_room(machines_of(after))
-
-
-def machines_of(allocation: Allocation) -> list[int]:
-    """Return the machines of an allocation."""
-    return [s.machine for s in allocation.slices]
+                    self._make_room(after.machines)

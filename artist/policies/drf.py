@@ -103,11 +103,7 @@ class Drf:
                 continue
             queue.take(first.user)
             plan.place(first.job, allocation)
-            held = self._held[first.job] = (
-                first.user,
-                allocation.gpus,
-                sum(s.cpus for s in allocation.slices),
-            )
+            held = self._held[first.job] = first.user, allocation.gpus, allocation.cpus
             self._holdings.hold(*held)
             self._freed.hold(first.job, allocation)
 

@@ -49,7 +49,7 @@ class Compute:
         """
         asked = demand.gpus
         if not asked:
-            return max(demand.cpus, 1) / sum(s.cpus for s in allocation.slices)
+            return max(demand.cpus, 1) / allocation.cpus
         machines, slices = cluster.machines, allocation.slices
         measured = demand.measured_speed if measured_speed is None else measured_speed
         held, speed = allocation.gpus, machines[slices[0].machine].speed

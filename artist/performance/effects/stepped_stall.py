@@ -58,7 +58,7 @@ class SteppedStall(InputStall):
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
         """Return what one GPU is fed, relative to what one of the reference eats; the least of them all."""
         steps = self._steps(model, allocation, cluster)
-        cpus = sum(s.cpus for s in allocation.slices)
+        cpus = allocation.cpus
         memory_bytes = sum(s.memory_bytes for s in allocation.slices)
         if cpus >= steps.best_cpus and memory_bytes >= steps.best_bytes:
             return steps.best_rate

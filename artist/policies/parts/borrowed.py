@@ -37,7 +37,7 @@ class CpuHeld:
     @property
     def cpus(self) -> int:
         """CPUs on all machines together."""
-        return sum(s.cpus for s in self.allocation.slices)
+        return self.allocation.cpus
 
 
 class CpuArray:

@@ -19,6 +19,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.buckets import set_of
 from artist.core.cluster import Allocation, Slice
 from artist.core.events import Finish, MachineEvent, Stop
 from artist.core.free import Free
@@ -190,7 +191,7 @@ class Division:
         planned = self._planned[job]
         share = replace(planned, slices=tuple(self._share(view, s) for s in planned.slices))
         where, machines = share.gpu_map(), view.cluster.machines
-        best, cases = self._cases.among(view, job, share.gpus, sum(1 << m for m in where))
+        best, cases = self._cases.among(view, job, share.gpus, set_of(where))
         need = Need(job, view.demand(job), *best, where=where, cases=cases)
         wanted = (Slice(m, gpus, *need.best(gpus, machines[m])) for m, gpus in where.items())
         least = replace(share, slices=tuple(map(_lesser, share.slices, wanted)))

@@ -27,7 +27,7 @@ THRESHOLD = 0.75
 """Share of a machine's memory bandwidth from which on GPU jobs notice (section IV-C)."""
 LEAST_CAP = 0.05  # ASSUMPTION
 _CAPS_PER_UNIT = 1000  # caps are rounded down to these steps, so that the total stays below
-_SLACK = 1e-6  # of a step: a cap that is reckoned anew is the same
+_SLACK = 1e-6  # of a step: a cap that is computed again is the same
 
 _Seen = tuple[float, Sequence[int]]  # what is drawn on a machine, and the jobs there
 

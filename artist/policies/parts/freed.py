@@ -26,7 +26,7 @@ class Freed:
 
     def hold(self, job: int, allocation: Allocation) -> None:
         """Track a job that starts."""
-        self._on[job] = [s.machine for s in allocation.slices]
+        self._on[job] = allocation.machines
 
     def look(self, news: Iterable[Event]) -> bool:
         """Note where jobs ended; return whether anything may have become free."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import le, sub
 
-from artist.core.buckets import members_of
+from artist.core.buckets import members_of, set_of
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.policies.parts.arrays import Arrays
 from artist.policies.parts.borrowed import CpuArray
@@ -49,11 +49,6 @@ class GpuHeld:
     started: int
     walk: Walk | None = None
 
-    @property
-    def used(self) -> int:
-        """CPUs on all machines together."""
-        return sum(s.cpus for s in self.allocation.slices)
-
 
 class GpuArray:
     """The GPU jobs that run.
@@ -79,7 +74,7 @@ class GpuArray:
     def recount(self) -> None:
         """Take what jobs own beyond what they use from what is free now."""
         for held in self.jobs.values():
-            if held.used != sum(held.owned):
+            if held.allocation.cpus != sum(held.owned):
                 more = (owned - s.cpus for owned, s in zip(held.owned, held.allocation.slices, strict=True))
                 self._cpus.avail.take(cpus_on(held.allocation, list(more)))
 
@@ -126,7 +121,7 @@ class GpuArray:
         self._starts += 1
         owned = [s.cpus for s in allocation.slices]
         held = GpuHeld(wish, large, allocation, owned, cpus, self._starts)
-        if held.used:
+        if held.allocation.cpus:
             held.walk = self._places.allocator.walk(wish.info, cpus, len(allocation.slices))
         self._cpus.avail.take(allocation)
         self._count(held, 1)
@@ -135,7 +130,7 @@ class GpuArray:
             self._small_on.setdefault(allocation.slices[0].machine, {})[job] = None
 
     def _count(self, held: GpuHeld, sign: int) -> None:
-        self._arrays.history.hold(sign * held.allocation.gpus, sign * held.used, large=held.large)
+        self._arrays.history.hold(sign * held.allocation.gpus, sign * held.allocation.cpus, large=held.large)
 
     # --- other CPUs
 
@@ -145,7 +140,7 @@ class GpuArray:
 
     def give(self, held: GpuHeld, cpus: float, *, keep: float) -> None:
         """Let a job use so many CPUs, as far as they are there, and keep so many of those that it owns."""
-        before, used = held.used, list(map(min, self._wanted(held, cpus), self._left(held)))
+        before, used = held.allocation.cpus, list(map(min, self._wanted(held, cpus), self._left(held)))
         kept = map(min, self._wanted(held, keep), held.owned)
         owned = list(map(max, used, kept))
         change = list(map(sub, owned, held.owned))
@@ -154,7 +149,7 @@ class GpuArray:
         slices = zip(held.allocation.slices, used, strict=True)
         held.allocation = replace(held.allocation, slices=tuple(s._replace(cpus=n) for s, n in slices))
         held.owned, held.cpus = owned, cpus
-        self._arrays.history.hold(0, held.used - before, large=False)
+        self._arrays.history.hold(0, held.allocation.cpus - before, large=False)
 
     def _wanted(self, held: GpuHeld, cpus: float) -> list[int]:
         return self._places.allocator.on_machines(cpus, [s.gpus for s in held.allocation.slices])
@@ -226,7 +221,7 @@ class GpuArray:
         most, largest = free.buckets.most(self._arrays.small), self._cluster.gpus_of_largest[0]
         if any(most < held.wish.demand.least_gpus <= held.wish.demand.gpus <= largest for held in moving):
             return None
-        asked = [(wish, sum(1 << m for m in machines))]
+        asked = [(wish, set_of(machines))]
         asked += [(self._again(held), self._arrays.small) for held in moving]
         for each, among in asked:
             found = places.near(free, each, [among])

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 
+from artist.core.buckets import set_of
 from artist.core.cluster import Allocation, Cluster
 from artist.core.free import Free
 from artist.core.job import Demand, gpus_worth
@@ -190,7 +191,7 @@ class Grounds:
     def grow(self, job: int, extra: int, machines: int) -> None:
         """Add flexible workers on some machines until there are so many extra ones, or no room is left."""
         held = self._workers.jobs[job]
-        there, span = reduce(or_, (1 << machine for machine in held.slices)), held.demand.max_machines
+        there, span = set_of(held.slices), held.demand.max_machines
         need = held.steps[extra] - held.steps[held.extra]
         taken = self._for_flexible(machines, need, held.demand.step)
         if span and len(held.slices.keys() | taken.keys()) > span:

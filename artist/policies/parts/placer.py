@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from artist.core.buckets import ALL
+from artist.core.buckets import ALL, set_of
 from artist.core.cluster import Allocation
 from artist.core.free import Free
 from artist.core.job import Demand
@@ -58,7 +58,7 @@ def _lacks_cpus(free: Free, allocation: Allocation) -> bool:
 
 def _with_cpus(free: Free) -> int:
     """Return the machines that have a CPU left, or none at all, as a set of `artist.core.buckets`."""
-    return sum(1 << m for m in np.flatnonzero((free.cpus > 0) | (free.cluster.cpus == 0)).tolist())
+    return set_of(np.flatnonzero((free.cpus > 0) | (free.cluster.cpus == 0)).tolist())
 
 
 def placer_of(placement: str | Chooser, fill: str | Fill, seed: int = 0) -> Placer:

@@ -63,7 +63,7 @@ class Walks:
     def _go_on(self, job: int, utilization: float, now: int) -> bool:
         """Take the next step of a walk, or end it; return whether the job uses other CPUs."""
         held = self._gpus.jobs[job]
-        walk, before, used = held.walk, held.cpus, held.used
+        walk, before, used = held.walk, held.cpus, held.allocation.cpus
         assert walk is not None
         tried = walk.next(utilization, lambda cpus: self._gpus.may_have(held, cpus))
         self._gpus.give(held, walk.cpus, keep=walk.cpus if tried is None else max(before, walk.cpus))
@@ -71,4 +71,4 @@ class Walks:
             self.series.append((now, f"steps of {held.wish.info.model}", walk.steps))
         else:
             self.begin(job, now)
-        return held.used != used
+        return held.allocation.cpus != used
