@@ -14,16 +14,24 @@ Algorithms = Algorithm | tuple[Algorithm, Algorithm, Algorithm]
 """One for all tiers, or one each for machine, rack and network."""
 _MOST_DELAY_NS = 10**12  # beyond these limits, times would leave the integers that they are counted in
 _LEAST_MEMORY_GB_S, _MOST_MEMORY_GB_S = 1e-3, 1e9
+_BUCKET_BYTES = 25 * 2**20  # PyTorch's bucket_cap_mb, which counts 2^20 bytes
+_MOST_BUCKET_MB = 1e6
 _MOST_CHUNKS = 1024  # every one of them is followed through the queues
 
 CollectiveOptimization = Literal["bandwidth_aware", "baseline"]
 CollectiveQueue = Literal["one", "per_dimension"]
 QueueOrder = Literal["issue", "lowest_layer_first"]
+Collectives = Literal["astra_sim", "nccl"]
+AcrossMachines = Literal["hierarchical", "flat_ring", "tree"]
+Transport = Literal["ideal", "packets"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "collective_optimization": get_args(CollectiveOptimization),
     "collective_queue": get_args(CollectiveQueue),
     "queue_order": get_args(QueueOrder),
+    "collectives": get_args(Collectives),
+    "across_machines": get_args(AcrossMachines),
+    "transport": get_args(Transport),
 }
 
 
@@ -70,6 +78,10 @@ class SystemSettings:
     collective_algorithm: Algorithms = "ring"
     chunks: int = 1
     chunks_in_flight: int = 1
+    collectives: Collectives = "astra_sim"
+    across_machines: AcrossMachines = "hierarchical"
+    transport: Transport | None = None
+    bucket_cap_mb: float | None = None
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +104,9 @@ class SystemSettings:
             )
         object.__setattr__(self, "local_memory_gb_s", float(memory))
         for name, allowed in _CHOICES.items():
-            _check_choice(name, getattr(self, name), allowed)
+            if name != "transport" or self.transport is not None:
+                _check_choice(name, getattr(self, name), allowed)
+        _check_bucket(self.bucket_cap_mb)
         object.__setattr__(self, "collective_algorithm", _algorithms(self.collective_algorithm))
         for name in ("chunks", "chunks_in_flight"):
             count = getattr(self, name)
@@ -108,6 +122,20 @@ class SystemSettings:
     def __hash__(self) -> int:
         return self._hash
 
+    @property
+    def packets(self) -> bool:
+        """Whether messages travel as packets."""
+        if self.transport is None:
+            return self.across_machines != "hierarchical"
+        return self.transport == "packets"
+
+    @property
+    def bucket_bytes(self) -> int:
+        """Bytes that close a bucket of gradients; 0: every layer has a collective of its own."""
+        if self.bucket_cap_mb is None:
+            return _BUCKET_BYTES if self.collectives == "nccl" else 0
+        return round(self.bucket_cap_mb * 2**20)
+
     def algorithm_of(self, tier: Tier) -> Algorithm:
         """Return the algorithm of the dimensions of a tier."""
         names = self.collective_algorithm
@@ -118,6 +146,17 @@ def _check_choice(name: str, found: object, allowed: tuple[str, ...]) -> None:
     if found not in allowed:
         raise InputError(
             "unknown choice", where=f"system.{name}", found=found, allowed=allowed_names(found, allowed)
+        )
+
+
+def _check_bucket(found: object) -> None:
+    number = isinstance(found, int | float) and not isinstance(found, bool)
+    if found is not None and not (number and 0 <= found <= _MOST_BUCKET_MB):  # type: ignore[operator]
+        raise InputError(
+            "wrong size of a bucket",
+            where="system.bucket_cap_mb",
+            found=found,
+            allowed=f"0 for none, or a number up to {_MOST_BUCKET_MB:g} (MiB)",
         )
 
 
