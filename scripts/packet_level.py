@@ -6,9 +6,9 @@ prints for every class of questions how far the answers with packets are off, an
 links and averages (`across_machines=hierarchical transport=ideal`): how many, median, 90th percentile and
 worst of the absolute error, and of how many pairs of placements of one fabric and question the dearer one is
 the same. FOLDER has ns3_placements.csv (one row a question: topology, shape, question, ns3_*_ns; uneven
-placements were asked as one flat ring, even ones as a hierarchy) and workloads/. Further tables have
-the same columns and across_machines. Questions are `AR 1MiB`, an all-reduce alone, or `ResNet18 x0.02`, an
-iteration with its compute times scaled.
+placements were asked as one flat ring, even ones as a hierarchy). Further tables have the same columns and
+across_machines. Questions are `AR 1MiB`, an all-reduce alone, or `ResNet18 x0.02`, an iteration with its
+compute times scaled.
 """
 
 import argparse
@@ -20,14 +20,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
 
-from accuracy import Row, profile_of, profiles_of, rows_of
+from accuracy import Row, rows_of
 
 from artist.data import data_path
 from netmodels.analytical import AnalyticalModel
-from netmodels.api import Profile, Shape, load_topology, shape_of
+from netmodels.api import Shape, load_topology, shape_of
+from netmodels.profile import get_profile
 
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-WORKLOADS = {"MobileNetV3": "mobilenet_v3_B512", "ResNet18": "resnet18_B512"}
 IDEAL: dict[str, Any] = {"across_machines": "hierarchical", "transport": "ideal"}
 
 
@@ -63,7 +63,7 @@ def is_even(shape: Shape) -> bool:
     return len({count for rack in shape for _, count in rack}) == 1 == len({len(rack) for rack in shape})
 
 
-def compared(row: Row, profiles: dict[str, Profile]) -> Iterator[Compared]:
+def compared(row: Row) -> Iterator[Compared]:
     """Yield the comparisons of a row: of a collective one, of an iteration its total and what is exposed."""
     topology = load_topology(data_path("topologies", f"{row['topology']}.yaml"))
     shape = shape_named(row["shape"], topology.default_machine_type)
@@ -79,7 +79,7 @@ def compared(row: Row, profiles: dict[str, Profile]) -> Iterator[Compared]:
         times = [model.collective_ns("all_reduce", size, shape, topology.fabric, each) for each in settings]
         yield Compared(f"{row['question']}, {where}", group, int(row["ns3_total_ns"]), *times)
         return
-    profile = profile_of({"model": WORKLOADS[what], "compute_scale": amount.removeprefix("x")}, profiles)
+    profile = get_profile(what).scaled(float(amount.removeprefix("x")))
     answers = [AnalyticalModel().iteration(profile, shape, topology.fabric, each) for each in settings]
     for part in ("total", "exposed"):
         times = [getattr(answer, f"{part}_ns") for answer in answers]
@@ -89,9 +89,8 @@ def compared(row: Row, profiles: dict[str, Profile]) -> Iterator[Compared]:
 
 def comparisons(folder: Path, tables: Sequence[Path] = ()) -> list[Compared]:
     """Return all recorded answers with ours; those without windows (`has_win` 0) are another setting."""
-    profiles = profiles_of(folder)
     rows = [row for path in (folder / "ns3_placements.csv", *tables) for row in rows_of(path)]
-    return [each for row in rows if row.get("has_win", "1") == "1" for each in compared(row, profiles)]
+    return [each for row in rows if row.get("has_win", "1") == "1" for each in compared(row)]
 
 
 def errors(found: Sequence[Compared], name: str) -> str:
