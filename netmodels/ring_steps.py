@@ -28,7 +28,7 @@ from netmodels.rings import Block
 
 Floats = npt.NDArray[np.float64]
 _MOST = 256
-_WINDOWS = (0.0, 1 / 16, 1 / 4, 1.0, 1.0 + 1e-6, 3.0, 12.0)
+_WINDOWS = np.array([0.0, 1 / 16, 1 / 4, 1.0, 1.0 + 1e-6, 3.0, 12.0])
 _ARRIVES, _HANDS_ON, _ACKNOWLEDGED = range(3)
 
 
@@ -63,26 +63,26 @@ def steps_ns(blocks: tuple[Block, ...], steps: Steps, messages: Floats) -> Float
     messages
         Bytes, shape (n,).
     """
-    known, times = curve(blocks, steps)
-    found: Floats = np.interp(messages, known, times)
-    slope = (times[-1] - times[-2]) / (known[-1] - known[-2])
-    found += np.maximum(messages - known[-1], 0) * slope
+    narrowest = min((block.out for block in blocks), key=lambda way: way.bytes_per_ns)
+    known = narrowest.window_bytes * _WINDOWS
+    needed = min(int(np.searchsorted(known, messages.max())) + 1, len(known))
+    times = np.maximum.accumulate([_time_ns(blocks, steps, message) for message in known[:needed].tolist()])
+    found: Floats = np.interp(messages, known[:needed], times)
+    if needed == len(known):
+        slope = (times[-1] - times[-2]) / (known[-1] - known[-2])
+        found += np.maximum(messages - known[-1], 0) * slope
     return found
 
 
 @lru_cache(maxsize=65_536)
-def curve(blocks: tuple[Block, ...], steps: Steps) -> tuple[Floats, Floats]:
-    """Return sizes of a message in bytes and the time of all steps in ns, both of shape (7,)."""
+def _time_ns(blocks: tuple[Block, ...], steps: Steps, message: float) -> float:
     followed = stand_in(blocks)
     gpus, few = (sum(block.gpus for block in each) for each in (blocks, followed))
-    hops = steps.rounds * (few - 1) if len(followed) > 1 else steps.rounds * (gpus - 1)
-    narrowest = min((block.out for block in blocks), key=lambda way: way.bytes_per_ns)
-    messages = [narrowest.window_bytes * windows for windows in _WINDOWS]
-    times = [round_ns(followed, message, hops, steps) for message in messages]
-    scale = steps.rounds * (gpus - 1) / hops
-    return np.array(messages), np.maximum.accumulate(times) * scale
+    hops = steps.rounds * ((few if len(followed) > 1 else gpus) - 1)
+    return round_ns(followed, message, hops, steps) * (steps.rounds * (gpus - 1) / hops)
 
 
+@lru_cache(maxsize=4096)
 def stand_in(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Return the ring that is followed: one period; or fewer blocks, of the same sizes in the mean."""
     count = len(blocks)
