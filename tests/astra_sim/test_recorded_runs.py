@@ -43,7 +43,7 @@ BY_DIMENSION = [
 def test_recorded_answers_lie_where_they_should(run):
     """The unaware back end equals the analytical model, 1.0 nearly; sharing costs up to 10 %, packets double.
 
-    Two chunks overlap in a machine, which takes 3 % off there. ns-3 has no dimensions for 3+1 and is a ring there.
+    Two chunks overlap in a machine, which takes 3 % off. For ns-3 3+1 has no dimensions and is a ring.
     """
     ratio = run["exposed_ns"] / run["analytical_exposed_ns"]
     least, most = {"unaware": (1, 1), "version1": (0.998, 1.002), "aware": (0.96, 1.1), "ns3": (1, 2)}[
