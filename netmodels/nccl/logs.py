@@ -10,7 +10,8 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import get_args
 
@@ -21,8 +22,9 @@ from netmodels.nccl.log_tests import Row, Test, tests_of
 from netmodels.nccl.model import NcclCollective
 from netmodels.nccl.runs import MeasuredRun
 
-_COLLECTIVES: dict[str, NcclCollective] = {plain(each): each for each in get_args(NcclCollective)}
-_COLLECTIVES["sendrecv"] = "send_receive"
+COLLECTIVES: dict[str, NcclCollective] = {plain(each): each for each in get_args(NcclCollective)}
+COLLECTIVES["sendrecv"] = "send_receive"
+"""Collectives by the letters of their names, those of the programs included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,46 +73,50 @@ class Logs:
         Versions of NCCL likewise.
     """
 
-    runs: tuple[MeasuredRun, ...]
-    notes: tuple[str, ...]
-    gpus: dict[str, str]
-    libraries: dict[str, str]
+    runs: tuple[MeasuredRun, ...] = ()
+    notes: tuple[str, ...] = ()
+    gpus: dict[str, str] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Logs"]) -> "Logs":
+        """Return several as one; runs of one name are numbered."""
+        runs, notes = (
+            tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in ("runs", "notes")
+        )
+        gpus, libraries = (
+            {name: path for part in reversed(parts) for name, path in getattr(part, each).items()}
+            for each in ("gpus", "libraries")
+        )
+        return cls(_named(runs), notes, gpus, libraries)
 
 
-def read_logs(paths: Sequence[Path], given: Given | None = None) -> Logs:
-    """Read logs.
+def read_log(path: Path, given: Given | None = None) -> Logs:
+    """Read a log.
 
     Parameters
     ----------
-    paths
-        Files, plain or gzipped.
+    path
+        The file, plain or gzipped.
     given
-        What they do not say.
+        What it does not say.
 
     Raises
     ------
     InputError
-        If a file cannot be read or understood, with file, line, what was found and what is allowed.
+        If it cannot be read or understood, with file, line, what was found and what is allowed.
     """
-    runs: list[MeasuredRun] = []
-    notes: list[str] = []
-    gpus: dict[str, str] = {}
-    libraries: dict[str, str] = {}
-    for path in paths:
-        tests = tests_of(_text(path).splitlines(), str(path))
-        if not any(test.rows for test in tests):
-            raise _no_table(path)
-        for test in tests:
-            notes += test.notes
-            found, left_out = _runs_of(test, path, given or Given())
-            runs += found
-            notes += left_out
-            for rank in test.ranks.values():
-                gpus.setdefault(rank.gpu, str(path))
-            libraries.setdefault(test.library, str(path))
-    gpus.pop("", None)
-    libraries.pop("", None)
-    return Logs(_named(runs), tuple(notes), gpus, libraries)
+    tests = tests_of(text_of(path).splitlines(), str(path))
+    if not any(test.rows for test in tests):
+        raise _no_table(path)
+    return Logs.joined([_logs_of(test, path, given or Given()) for test in tests])
+
+
+def _logs_of(test: Test, path: Path, given: Given) -> Logs:
+    runs, notes = _runs_of(test, path, given)
+    gpus = {rank.gpu: str(path) for rank in test.ranks.values() if rank.gpu}
+    libraries = {test.library: str(path)} if test.library else {}
+    return Logs(tuple(runs), (*test.notes, *notes), gpus, libraries)
 
 
 def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], list[str]]:
@@ -118,7 +124,7 @@ def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], l
     unfit = _unfit(test)
     if unfit:
         return [], [f"{test.where}: {unfit}"]
-    if test.program and plain(test.program) not in _COLLECTIVES:
+    if test.program and plain(test.program) not in COLLECTIVES:
         return [], [f"{test.where}: {test.program}, which is none of {', '.join(get_args(NcclCollective))}"]
     collective = _collective(test, path, given)
     machines, gpus = _place(test, given)
@@ -188,19 +194,16 @@ def _named(runs: Iterable[MeasuredRun]) -> tuple[MeasuredRun, ...]:
     named = []
     for run in runs:
         seen[run.name] += 1
-        name = run.name if seen[run.name] == 1 else f"{run.name}.{seen[run.name]}"
-        named.append(MeasuredRun(name, *(getattr(run, each) for each in _REST)))
+        copy = f".{seen[run.name]}" if seen[run.name] > 1 else ""
+        named.append(replace(run, name=run.name + copy))
     return tuple(named)
-
-
-_REST = ("collective", "machines", "gpus_per_machine", "points", "source", "settings")
 
 
 # --- which collective
 
 
 def _collective(test: Test, path: Path, given: Given) -> NcclCollective:
-    named = _COLLECTIVES.get(plain(test.program)) or _in_name(path) or given.collective
+    named = COLLECTIVES.get(plain(test.program)) or _in_name(path) or given.collective
     if named:
         return named
     possible = _possible(test, _count(test, given))
@@ -217,7 +220,7 @@ def _collective(test: Test, path: Path, given: Given) -> NcclCollective:
 def _in_name(path: Path) -> NcclCollective | None:
     """Return the collective that a file is named for."""
     name = plain(path.name)
-    found = {collective for each, collective in _COLLECTIVES.items() if each in name}
+    found = {collective for each, collective in COLLECTIVES.items() if each in name}
     return min(found) if len(found) == 1 else None
 
 
@@ -308,7 +311,7 @@ def _gpus_by_machine(test: Test) -> list[int]:
 # --- files
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
     """Return the text of a file, unzipped if it is gzipped; bytes that are no UTF-8 stand in no table."""
     try:
         raw = path.expanduser().read_bytes()
@@ -324,7 +327,7 @@ def _text(path: Path) -> str:
 
 
 def _no_table(path: Path) -> InputError:
-    text = _text(path)
+    text = text_of(path)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     what = "no row of nccl-tests or rccl-tests" if first else "an empty file"
     allowed = "a log as printed, with rows `size count type redop root time algbw busbw #wrong ...`"

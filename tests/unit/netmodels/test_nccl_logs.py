@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netmodels.errors import InputError
-from netmodels.nccl.logs import Given, Logs, read_logs
+from netmodels.nccl.logs import Given, Logs, read_log
 
 POINTS = ((1024, 20.0), (1_048_576, 64.0), (1_073_741_824, 5000.0))
 COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "send_receive")
@@ -22,7 +22,7 @@ def read(tmp_path: Path) -> Callable[..., Logs]:
     def reader(text: str | bytes, name: str = "run.log", **given: object) -> Logs:
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_logs([path], Given(**given))  # type: ignore[arg-type]
+        return read_log(path, Given(**given))  # type: ignore[arg-type]
 
     return reader
 
@@ -194,7 +194,7 @@ def test_files_that_are_no_logs_are_refused(tmp_path, read):
         with pytest.raises(InputError, match=r"an empty file|no row of nccl-tests"):
             read(content)
     with pytest.raises(InputError, match="no such file"):
-        read_logs([tmp_path / "absent.log"])
+        read_log(tmp_path / "absent.log")
 
 
 def test_gpus_and_versions_are_told(printed_log, read):
