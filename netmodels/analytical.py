@@ -15,6 +15,7 @@ from netmodels.collectives import Phase, chunks_of, gate_ns, phases_of
 from netmodels.fabric import Dimension, Fabric
 from netmodels.layers import Profile
 from netmodels.levels import Level, View, views_of
+from netmodels.nccl.iteration import NcclModel
 from netmodels.shape import Shape, Tier
 from netmodels.system import SystemSettings
 from netmodels.walk import Passage, Train, alone, issues_of, through_one_queue, walk
@@ -40,11 +41,14 @@ class AnalyticalModel:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Profile, View, SystemSettings], IterationTime] = {}
+        self._nccl = NcclModel()
 
     def iteration(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> IterationTime:
         """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        if system.collectives == "nccl":
+            return self._nccl.iteration(profile, shape, fabric)
         answers = [self._regular(profile, view, system) for view in views_of(shape, fabric)]
         return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
 
@@ -62,6 +66,8 @@ class AnalyticalModel:
         shape, fabric, system
             As for `iteration`.
         """
+        if system.collectives == "nccl":
+            return self._nccl.collective_ns(collective, size_bytes, shape, fabric)
         return max(_collective_ns(collective, view, size_bytes, system) for view in views_of(shape, fabric))
 
     def _regular(self, profile: Profile, view: View, system: SystemSettings) -> IterationTime:

@@ -7,6 +7,7 @@ from typing import Literal
 from netmodels.digest import digest_of, hash_of
 from netmodels.errors import InputError
 from netmodels.naming import allowed_names
+from netmodels.nccl.parameters import NcclFabric
 from netmodels.shape import TIERS, Tier
 from netmodels.system import SystemSettings, system_record
 
@@ -103,6 +104,8 @@ class Fabric:
         The settings that belong to this fabric unless the user overrides them.
     by_machine_type
         All three tiers as machines of a type see them, for types that differ from the rest.
+    nccl
+        Measured parameters of NCCL's collectives; derived from the tiers where None.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Fabric:
     network: tuple[Dimension, ...]
     system: SystemSettings = field(default_factory=SystemSettings)
     by_machine_type: Mapping[str, Tiers] = field(default_factory=dict)
+    nccl: NcclFabric | None = None
     digest: str = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
@@ -136,6 +140,8 @@ def fabric_record(fabric: Fabric) -> dict[str, object]:
         record["by_machine_type"] = {
             name: _tiers_record(fabric.tiers(name)) for name in sorted(fabric.by_machine_type)
         }
+    if fabric.nccl is not None:
+        record["nccl"] = asdict(fabric.nccl)
     return record
 
 

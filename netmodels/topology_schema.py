@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, Validat
 from netmodels.errors import InputError
 from netmodels.fabric import Dimension, Fabric, Kind, Links, MachineType, Tiers, Topology
 from netmodels.naming import allowed_names
+from netmodels.nccl.parameters import NcclFabric, NcclTier
 from netmodels.schema import first_problem, read_yaml
 from netmodels.shape import TIERS, Tier
 from netmodels.system import SystemSettings, merge_system
@@ -107,6 +108,47 @@ class _OwnFabric(_Part):
         return machine, rack, network
 
 
+Times = Annotated[Number, Field(gt=0, le=1e9)]
+
+
+class _NcclTier(_Part):
+    step_us: Times
+    gpu_gb_s: Speed
+    machine_gb_s: Speed | None = None
+    rack_gb_s: Speed | None = None
+
+    def build(self) -> NcclTier:
+        return NcclTier(self.step_us, self.gpu_gb_s, self.machine_gb_s or 0.0, self.rack_gb_s or 0.0)
+
+
+class _Nccl(_Part):
+    """Measured parameters of NCCL; `netmodels.nccl.parameters` explains them."""
+
+    machine: _NcclTier
+    rack: _NcclTier
+    network: _NcclTier | None = None
+    start_us: Times
+    skew: Annotated[Number, Field(ge=0, le=10)]
+    pipeline: Annotated[Number, Field(ge=0, le=10)]
+    round_us: Times
+    message_us: Times
+    switch_gb_s: Speed | None = None
+
+    def build(self) -> NcclFabric:
+        """Return the parameters; racks are joined as machines are where the file does not say."""
+        return NcclFabric(
+            self.machine.build(),
+            self.rack.build(),
+            (self.network or self.rack).build(),
+            self.start_us,
+            self.skew,
+            self.pipeline,
+            self.round_us,
+            self.message_us,
+            self.switch_gb_s or 0.0,
+        )
+
+
 class _MachineType(_Part):
     gpus: Annotated[Many, Field(ge=0)]
     gpu_type: StrictStr
@@ -139,6 +181,7 @@ class _Topology(_Part):
     machine_types: Annotated[dict[Text, _MachineType], Field(min_length=1)]
     fabric: _Fabric
     system: dict[str, object] = {}
+    nccl: _Nccl | None = None
 
 
 def read_topology(raw: Mapping[str, object] | Path) -> Topology:
@@ -169,7 +212,8 @@ def read_topology(raw: Mapping[str, object] | Path) -> Topology:
         )
     usual = parsed.fabric.build()
     own = {name: each.fabric.build(usual) for name, each in parsed.machine_types.items() if each.fabric}
-    fabric = Fabric(parsed.name, *usual, system, own)
+    nccl = parsed.nccl.build() if parsed.nccl else None
+    fabric = Fabric(parsed.name, *usual, system, own, nccl)
     for name, machine in types.items():
         place = f"machine_types.{name}.fabric" if name in own else "fabric"
         _check_sizes(fabric.tiers(name), machine, f"{where}, {place}", where)

@@ -1,0 +1,68 @@
+"""Whole iterations with NCCL's collectives: one queue of all-reduces beside the backward pass."""
+
+import numpy as np
+
+from netmodels.algorithms import Ints
+from netmodels.api import IterationTime
+from netmodels.fabric import Fabric
+from netmodels.layers import Profile
+from netmodels.nccl.model import NcclCollective, Place, collective_us
+from netmodels.nccl.parameters import NcclFabric, nccl_of
+from netmodels.shape import Shape, gpus, tier
+from netmodels.system import SystemSettings
+from netmodels.walk import Passage, Train, issues_of, through_one_queue, walk
+
+_Question = tuple[Profile, Shape, NcclFabric]
+
+
+class NcclModel:
+    """Price iterations and collectives as NCCL runs them; `netmodels.nccl.model` has the closed forms.
+
+    Machines of several types are seen as if all were of one, type by type; the slowest counts. NCCL's stream
+    runs one collective after the other.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Profile, Shape, str], IterationTime] = {}
+
+    def iteration(self, profile: Profile, shape: Shape, fabric: Fabric) -> IterationTime:
+        """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        question = (profile, shape, fabric.digest)
+        answer = self._known.get(question)
+        if answer is None:
+            answer = self._known[question] = self._answer(profile, shape, fabric)
+        return answer
+
+    def collective_ns(self, collective: NcclCollective, size_bytes: int, shape: Shape, fabric: Fabric) -> int:
+        """Return the time of one collective alone; `size_bytes` is what each GPU starts with."""
+        total = size_bytes * (gpus(shape) if collective == "all_gather" else 1)
+        return int(_rides_ns(collective, np.array([total]), shape, fabric)[0])
+
+    def _answer(self, profile: Profile, shape: Shape, fabric: Fabric) -> IterationTime:
+        sizes = issues_of(profile).sizes
+        if gpus(shape) < 2 or not len(sizes):
+            return IterationTime(profile.compute_ns, 0, 0)
+        rides_ns = _rides_ns("all_reduce", sizes, shape, fabric) + profile.launch_ns
+
+        def walked() -> IterationTime:
+            widest = tier(shape)
+            trains = {
+                size: Train((Passage(0, widest, ns, 2 * size),))
+                for size, ns in zip(sizes.tolist(), rides_ns.tolist(), strict=True)
+            }
+            return walk(profile, trains, SystemSettings())
+
+        return through_one_queue(profile, rides_ns, walked)
+
+
+def _rides_ns(collective: NcclCollective, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:
+    """Return the times of collectives of several sizes, shape (n,), by the slowest type of machine."""
+    if gpus(shape) < 2:
+        return np.zeros_like(sizes)
+    place: Place = tuple(tuple(count for _, count in rack) for rack in shape)
+    kinds = dict.fromkeys(
+        nccl_of(fabric, name) for name in sorted({name for rack in shape for name, _ in rack})
+    )
+    times = [collective_us(collective, sizes.astype(np.float64), place, kind) for kind in kinds]
+    slowest: Ints = np.rint(1e3 * np.max(times, axis=0)).astype(np.int64)
+    return slowest

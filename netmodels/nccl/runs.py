@@ -1,0 +1,54 @@
+"""Measured runs of nccl-tests or rccl-tests."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from netmodels.nccl.model import NcclCollective
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """One run of one collective over a range of sizes, as nccl-tests prints it.
+
+    Parameters
+    ----------
+    name
+        What it is called in messages and tables.
+    collective
+        What was done.
+    machines, gpus_per_machine
+        Where.
+    points
+        (bytes, time in us, out of place), by bytes. Bytes as printed: those of an all-gather are the total
+        over ranks, of all others what each rank starts with.
+    source
+        Where it comes from, in one line.
+    settings
+        Program versions and environment, as the source states them.
+    """
+
+    name: str
+    collective: NcclCollective
+    machines: int
+    gpus_per_machine: int
+    points: tuple[tuple[int, float], ...]
+    source: str = ""
+    settings: str = ""
+
+    @property
+    def place(self) -> tuple[tuple[int, ...], ...]:
+        """GPUs by rack and machine; runs do not state racks, so all machines stand in one."""
+        return ((self.gpus_per_machine,) * self.machines,)
+
+    @cached_property
+    def sizes_bytes(self) -> npt.NDArray[np.float64]:
+        """Sizes, shape (n_points,)."""
+        return np.array([size for size, _ in self.points], dtype=np.float64)
+
+    @cached_property
+    def times_us(self) -> npt.NDArray[np.float64]:
+        """Times, shape (n_points,)."""
+        return np.array([time_us for _, time_us in self.points], dtype=np.float64)
