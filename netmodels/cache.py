@@ -1,7 +1,8 @@
 """Remember answers: in memory, and on disk for the next run and for other processes.
 
 On disk an answer is one small JSON file, `<folder>/<first two digits of its key>/<key>.json`. The key is
-the SHA-256 of everything that the answer depends on; the file repeats all of that in words, and has the
+the SHA-256 of everything that the answer depends on, the sources of the models and of the writers of a
+program's input included: a changed package asks again. The file repeats all of that in words, and has the
 SHA-256 of the answer. It is written under another name and renamed, so any number of processes and machines
 may share a folder: a reader sees a whole file or none. A damaged entry, or one whose words do not match, is
 computed again with a warning and replaced.
@@ -10,8 +11,10 @@ computed again with a warning and replaced.
 import json
 import logging
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import cast, get_args
 from uuid import uuid4
@@ -20,7 +23,7 @@ from filelock import FileLock
 
 from netmodels import __version__
 from netmodels.api import IterationTime, NetworkModel, Span
-from netmodels.digest import canonical, digest_of
+from netmodels.digest import canonical, digest_of, digest_of_sources
 from netmodels.errors import InputError
 from netmodels.fabric import Fabric, fabric_record
 from netmodels.layers import Profile
@@ -181,11 +184,31 @@ def question_record(
         "netmodels": __version__,
         "model": f"{type(model).__module__}.{type(model).__qualname__}",
         "version": model.version,
+        "sources": sources_of(type(model).__module__),
         "profile": {"name": profile.name, "factor": profile.factor, "digest": profile.digest},
         "shape": [[list(machine) for machine in rack] for rack in shape],
         "fabric": fabric_record(fabric),
         "system": system_record(system),
     }
+
+
+@lru_cache(maxsize=16)
+def sources_of(module: str) -> str:
+    """Return a digest of the files that work out the answers of a model, read once a process.
+
+    These are all of `netmodels`, of which a model of the user's own may use any part, and the file of the
+    model itself. Of other files that it needs, its `version` must say what matters.
+
+    Parameters
+    ----------
+    module
+        Name of the module that defines the model.
+    """
+    package = digest_of_sources(Path(__file__).parent)
+    own = Path(getattr(sys.modules.get(module), "__file__", None) or "")
+    if module.startswith("netmodels.") or not own.is_file():  # no file: typed in, as in a notebook
+        return package
+    return digest_of([package, own.read_text(encoding="utf-8", errors="replace")])
 
 
 def answer_record(answer: IterationTime) -> dict[str, object]:

@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from netmodels.digest import digest_of_sources
+
 _LEFT_OUT = ("hydra", "output")  # what does not change results
 _LEFT_OUT_OF_NETWORK = ("cache", "ahead")
 _LEFT_OUT_OF_MODEL = ("timeout_s", "scratch", "keep")
@@ -22,12 +24,7 @@ def program_version() -> str:
     except PackageNotFoundError:  # run from a checkout that is not installed
         number = "0"
     package = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for folder in (package, package.parent / "netmodels"):
-        for path in _own_files(folder):
-            digest.update(f"{folder.name}/{path.relative_to(folder).as_posix()}\0".encode())
-            digest.update(path.read_bytes())
-    return f"{number}+{digest.hexdigest()[:8]}"
+    return f"{number}+{digest_of_sources(package, package.parent / 'netmodels')[:8]}"
 
 
 def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path] = ()) -> str:
@@ -76,13 +73,6 @@ def _kept(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _all_files(kept: Mapping[str, Any], files: Iterable[Path]) -> list[Path]:
     return sorted({*files, *(path for value in kept.values() for path in _files_in(value))})
-
-
-def _own_files(folder: Path) -> list[Path]:
-    def own(path: Path) -> bool:
-        return path.is_file() and not {"_data", "__pycache__"} & set(path.relative_to(folder).parts)
-
-    return sorted(path for path in folder.rglob("*") if own(path))
 
 
 def _files_in(value: object) -> Iterable[Path]:

@@ -5,7 +5,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -298,6 +300,31 @@ def test_drawn_models_are_told(artist: Artist) -> None:
     fixed = ("workload.models.rule=fixed", "workload.models.name=VGG11")
     assert "models drawn" not in artist("workload.path=trace.csv", *fixed).err
     assert "models drawn" not in artist("workload.jobs=10", tiny=False).err
+
+
+AT_ONCE = """
+import sys, time
+import artist.run.point
+from artist.app.cli import main
+print("ready", flush=True)
+time.sleep(max(0, float(sys.stdin.readline()) - time.time()))
+sys.exit(main(["workload.jobs=20"]))
+"""
+
+
+def test_equal_runs_that_start_in_one_second_have_a_folder_each() -> None:
+    """Two processes begin with the same full second: neither waits for the other, and both are written."""
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    both = [subprocess.Popen([sys.executable, "-c", AT_ONCE], text=True, **pipes) for _ in range(2)]
+    assert [each.stdout.readline() for each in both] == ["ready\n"] * 2
+    start_s = ceil(time.time())
+    for each in both:
+        each.stdin.write(f"{start_s}\n")
+        each.stdin.flush()
+    for each in both:
+        each.communicate(timeout=60)
+    assert [each.returncode for each in both] == [0, 0]
+    assert len(list(Path("runs").rglob("summary.json"))) == 2
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import netmodels.cache
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
 from netmodels.cache import CachedModel, answer_record, question_record, read_answer
-from netmodels.digest import digest_of
+from netmodels.digest import digest_of, digest_of_sources
 from netmodels.errors import InputError
 from netmodels.zero import ZeroModel
 
@@ -184,3 +185,56 @@ def test_many_processes_share_a_folder(tmp_path):
     assert printed[0][1] == ""
     assert len(files(tmp_path)) == 7
     assert {path.suffix for path in files(tmp_path)} == {".json"}
+
+
+ASKER = """
+import sys
+from pathlib import Path
+from netmodels.api import Dimension, Fabric, Layer, Profile, SystemSettings, shape_of
+from netmodels.cache import CachedModel
+from {module} import ZeroModel
+ring = Dimension("ring", 100, 1.0)
+fabric = Fabric("rings", (ring,), (ring,), (ring,))
+model = CachedModel(ZeroModel(), Path("cache"))
+profile = Profile("toy", (Layer("a", 50, 0, 50, 8),))
+print(model.iteration(profile, shape_of([(0, "a", 2)]), fabric, SystemSettings()).total_ns, model.hits)
+"""
+
+
+def asked(module, folder):
+    """Return the total ns, and the hits, of a question to a model of a module in a folder."""
+    command = [sys.executable, "-B", "-c", ASKER.format(module=module)]
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, env=environment)
+    return tuple(map(int, printed.stdout.split()))
+
+
+@pytest.mark.parametrize("module", ["netmodels.zero", "mine"])
+def test_an_answer_of_an_older_version_is_not_used(tmp_path, module):
+    """A source is changed, its `version` is not: 100 ns of compute on disk, then 7 ns of communication, too.
+
+    So for a model of the package, and for one that lies beside it, as a user's own does.
+    """
+    shutil.copytree(ROOT / "netmodels", tmp_path / "netmodels", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "netmodels" / "zero.py", tmp_path / "mine.py")
+    assert asked(module, tmp_path) == (100, 0)
+    assert asked(module, tmp_path) == (100, 1)
+    source = tmp_path / f"{module.replace('.', '/')}.py"
+    source.write_text(source.read_text().replace("profile.compute_ns, 0, 0", "profile.compute_ns, 7, 7"))
+    assert asked(module, tmp_path) == (107, 0)
+
+
+def test_every_source_counts_and_nothing_else(tmp_path):
+    """Writers in a subpackage count as the rest does; what Python compiled, and where it lies, do not."""
+    digests = []
+    for place in ("a", "b"):
+        package = tmp_path / place / "package"
+        (package / "writers").mkdir(parents=True)
+        for name in ("model.py", "writers/files.py"):
+            (package / name).write_text(name)
+        digests.append(digest_of_sources(package))
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "model.pyc").write_text("compiled")
+    assert digest_of_sources(package) == digests[0] == digests[1]
+    (package / "writers" / "files.py").write_text("mended")
+    assert digest_of_sources(package) != digests[0]
