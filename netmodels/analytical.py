@@ -11,6 +11,7 @@ import numpy as np
 
 from netmodels.algorithms import Collective, Ints
 from netmodels.api import IterationTime
+from netmodels.buckets import bucketed
 from netmodels.collectives import Phase, chunks_of, gate_ns, phases_of
 from netmodels.fabric import Dimension, Fabric
 from netmodels.layers import Profile
@@ -47,6 +48,7 @@ class AnalyticalModel:
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
     ) -> IterationTime:
         """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        profile = bucketed(profile, system.bucket_bytes)
         if system.collectives == "nccl":
             return self._nccl.iteration(profile, shape, fabric)
         answers = [self._regular(profile, view, system) for view in views_of(shape, fabric)]

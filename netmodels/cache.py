@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 from uuid import uuid4
 
 from filelock import FileLock
@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 
 
 Question = tuple[Profile, Shape, Fabric, SystemSettings]
+Origin = Literal["model", "carried", "fallback"]
+"""Whose answer it is: the model's; the model's, carried over from another placement; the fallback's."""
 
 
 class CachedModel:
@@ -55,8 +57,6 @@ class CachedModel:
         Questions asked.
     hits
         Questions answered from memory or disk.
-    fallbacks
-        Different questions that the fallback answered.
     unanswerable
         Questions that the model is known not to answer: the fallback is asked at once.
 
@@ -73,10 +73,10 @@ class CachedModel:
         self.folder = folder = _made(folder) if folder is not None else None
         self.calls = 0
         self.hits = 0
-        self.fallbacks = 0
         self.unanswerable: dict[Question, InputError] = {}
         self._fallback = fallback
         self._known: dict[Question, IterationTime] = {}
+        self._by_fallback: set[Question] = set()
         self._writable = folder is not None
 
     @property
@@ -92,8 +92,19 @@ class CachedModel:
     @property
     def carried(self) -> int:
         """Different questions whose answer the model carries over from a placement that it can express."""
+        return sum(self.origin(*question) == "carried" for question in self._known)
+
+    @property
+    def fallbacks(self) -> int:
+        """Different questions that the fallback answered."""
+        return len(self._by_fallback)
+
+    def origin(self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings) -> Origin:
+        """Return whose answer that to a question is, which was asked before."""
+        if (profile, shape, fabric, system) in self._by_fallback:
+            return "fallback"
         carries = getattr(self.model, "carries", None)
-        return 0 if carries is None else sum(carries(shape, fabric) for _, shape, fabric, _ in self._known)
+        return "carried" if carries is not None and carries(shape, fabric) else "model"
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -120,7 +131,7 @@ class CachedModel:
         except InputError as problem:
             if self._fallback is None:
                 raise
-            self.fallbacks += 1
+            self._by_fallback.add(question)
             if self.fallbacks == 1:
                 first = str(problem).partition("\n")[0]
                 _log.warning("the fallback answers for the network model: %s", first, extra={"note": True})

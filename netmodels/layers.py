@@ -103,6 +103,11 @@ class Profile:
         total = self.parameter_bytes
         return max(layer.gradient_bytes for layer in self.layers) / total if total else 0.0
 
+    @property
+    def unscaled(self) -> "Profile":
+        """The profile that this one was scaled from; itself if it was not."""
+        return self if self._base is None else self._base
+
     def scaled(self, factor: float) -> "Profile":
         """Return the profile with its compute times multiplied and truncated to whole ns.
 

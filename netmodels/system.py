@@ -14,7 +14,7 @@ Algorithms = Algorithm | tuple[Algorithm, Algorithm, Algorithm]
 """One for all tiers, or one each for machine, rack and network."""
 _MOST_DELAY_NS = 10**12  # beyond these limits, times would leave the integers that they are counted in
 _LEAST_MEMORY_GB_S, _MOST_MEMORY_GB_S = 1e-3, 1e9
-_BUCKET_BYTES = 25 * 2**20  # PyTorch's bucket_cap_mb, which counts 2^20 bytes
+DEFAULT_BUCKET_BYTES = 25 * 2**20  # PyTorch's bucket_cap_mb, which counts 2^20 bytes
 _MOST_BUCKET_MB = 1e6
 _MOST_CHUNKS = 1024  # every one of them is followed through the queues
 
@@ -133,7 +133,7 @@ class SystemSettings:
     def bucket_bytes(self) -> int:
         """Bytes that close a bucket of gradients; 0: every layer has a collective of its own."""
         if self.bucket_cap_mb is None:
-            return _BUCKET_BYTES if self.collectives == "nccl" else 0
+            return DEFAULT_BUCKET_BYTES if self.collectives == "nccl" else 0
         return round(self.bucket_cap_mb * 2**20)
 
     def algorithm_of(self, tier: Tier) -> Algorithm:

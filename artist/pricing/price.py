@@ -12,6 +12,7 @@ from artist.errors import InputError
 from artist.pricing.placements import show_shape
 from netmodels.algorithms import Collective
 from netmodels.api import NetworkModel, Profile, SystemSettings, Tier
+from netmodels.cache import CachedModel, Origin
 from netmodels.shape import Shape, gpus, tier
 from netmodels.topology import Topology
 
@@ -34,6 +35,8 @@ class Price:
         What each GPU sends on each tier.
     lead
         What else tells it from others, such as the topology.
+    origin
+        Whose answer it is.
     """
 
     model: str
@@ -45,6 +48,7 @@ class Price:
     exposed_ns: int
     sent_bytes: dict[Tier, int]
     lead: tuple[str, ...] = field(default=())
+    origin: Origin = "model"
 
     @property
     def total_ns(self) -> int:
@@ -118,15 +122,17 @@ def price_iterations(
             slowest = min(topology.machine_type(name).speed for rack in shape for name, _ in rack)
             scaled = profile.scaled(1 / slowest)
             with _within_64_bits():
-                answer = network.iteration(scaled, shape, topology.fabric, system)
+                question = (scaled, shape, topology.fabric, system)
+                answer = network.iteration(*question)
                 spans = answer.spans
                 _check_ns(scaled.compute_ns, answer.comm_ns, answer.total_ns)
+            origin: Origin = network.origin(*question) if isinstance(network, CachedModel) else "model"
             sent: dict[Tier, int] = {}
             for span in spans:
                 sent[span.tier] = sent.get(span.tier, 0) + span.bytes
             times = (answer.compute_ns, answer.comm_ns, answer.exposed_ns)
             place = (show_shape(shape, topology), gpus(shape), tier(shape))
-            prices.append(Price(profile.name, *place, *times, sent, lead))
+            prices.append(Price(profile.name, *place, *times, sent, lead, origin))
     return prices
 
 

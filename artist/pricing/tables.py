@@ -5,12 +5,17 @@ import io
 from collections.abc import Sequence
 
 from artist.pricing.price import CollectivePrice, Price
+from artist.results.stand_ins import CARRIED, FALLBACK
 from artist.results.tables import Grid
 from netmodels.shape import TIERS
+
+_STAND_INS = (("carried", CARRIED), ("fallback", FALLBACK))
 
 
 def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
     """Return the table of iterations as aligned text; times in ms, bytes sent by each GPU in MB.
+
+    Where the network's program has not answered for a placement itself, a last column and notes say who has.
 
     Parameters
     ----------
@@ -20,6 +25,7 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
         Headings of what else tells the rows apart.
     """
     tiers = [tier for tier in TIERS if any(tier in price.sent_bytes for price in prices)]
+    notes = [f"{name}: {why}" for name, why in _STAND_INS if any(price.origin == name for price in prices)]
     heads = [
         *(("", "", lead) for lead in leads),
         ("", "", "model"),
@@ -32,6 +38,7 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
         ("", "total", "ms"),
         ("over-", "head", "%"),
         *(("sent", tier, "MB") for tier in tiers),
+        *[("", "", "answer")] * bool(notes),
     ]
     rows = tuple(
         (
@@ -43,10 +50,11 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
             *(_ms(each) for each in (price.compute_ns, price.comm_ns, price.exposed_ns, price.total_ns)),
             percent(price.overhead),
             *(_mb(price.sent_bytes[tier]) if tier in price.sent_bytes else "-" for tier in tiers),
+            *["" if price.origin == "model" else price.origin] * bool(notes),
         )
         for price in prices
     )
-    return Grid(tuple(heads), rows, len(leads) + 3).text()
+    return Grid(tuple(heads), rows, len(leads) + 3, "\n".join(notes)).text()
 
 
 def collective_table(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> str:
@@ -95,10 +103,11 @@ def price_csv(prices: Sequence[Price], leads: Sequence[str]) -> str:
             *(*price.lead, price.model, price.placement, price.tier, price.gpus, price.compute_ns),
             *(price.comm_ns, price.exposed_ns, price.total_ns, repr(price.overhead)),
             *(price.sent_bytes.get(tier, 0) for tier in TIERS),
+            price.origin,
         )
         for price in prices
     ]
-    return _csv((*names, "overhead", *(f"sent_{tier}_bytes" for tier in TIERS)), rows)
+    return _csv((*names, "overhead", *(f"sent_{tier}_bytes" for tier in TIERS), "answer"), rows)
 
 
 def collective_csv(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> str:

@@ -259,6 +259,13 @@ MORE_METRICS = (
     Metric("events", ("", "events"), ("events",), "count"),
 )
 ALL_METRICS = METRICS + MORE_METRICS
+# Beside the others where one of them is not 0.
+STAND_INS = tuple(
+    Metric(
+        f"network_{name}_share", ("network", title), (f"network_{name}",), "fraction", per="network_distinct"
+    )
+    for name, title in (("carried", "carried"), ("fallbacks", "fallback"))
+)
 BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 
 

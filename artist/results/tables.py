@@ -11,6 +11,7 @@ from artist.results.coverage import coverage_notes, covered
 from artist.results.measures import ALL_METRICS, METRICS, Metric, change, column_unit, estimate, number_texts
 from artist.results.names import short_key
 from artist.results.run import Run
+from artist.results.stand_ins import stand_in_notes, stand_ins
 
 INTERVAL = (
     "+-: half width of the 95 % interval (Student's t) of the mean over the runs (seeds) of a row; "
@@ -122,14 +123,15 @@ def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
     heads = [("", key, "") for key in keys] + [("", "runs", "")] * replicated
     columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
     columns += [[str(len(summaries)) for _, summaries in rows]] * replicated
-    for metric in METRICS:
+    every = [each for _, summaries in rows for each in summaries]
+    for metric in (*METRICS, *stand_ins(every)):
         estimates = [estimate(metric, summaries) for _, summaries in rows]
         unit, scale = column_unit(metric.kind, [each.mean for each in estimates])
         heads.append((*metric.title, unit))
         texts = number_texts([(each.mean, each.half) for each in estimates], scale, metric.kind)
         cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
         columns.append(_marked(cells, rows) if metric.name == "finished" else cells)
-    notes = [INTERVAL] * replicated + coverage_notes([each for _, summaries in rows for each in summaries])
+    notes = [INTERVAL] * replicated + coverage_notes(every) + stand_in_notes(every)
     return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), "\n".join(notes))
 
 

@@ -19,6 +19,7 @@ from netmodels.astra_sim.locate import Backend, locate
 from netmodels.astra_sim.outputs import NpuTime, UnreadableError, read_version1, read_version2
 from netmodels.astra_sim.process import Outcome, ProgramError, run
 from netmodels.astra_sim.scratch import Scratch
+from netmodels.buckets import bucketed
 from netmodels.errors import InputError
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
@@ -129,6 +130,7 @@ class AstraSim:
             If it cannot run the settings or the profile.
         """
         self._check(profile)
+        profile = bucketed(profile, system.bucket_bytes)
         answers = []
         for tiers in tiers_of(shape, fabric):
             view = view_of(shape, tiers)

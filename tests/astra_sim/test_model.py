@@ -69,6 +69,26 @@ def test_version_1_does_not_say_how_long_it_communicates(astra, toy, switches, m
     assert answer.exposed_ns == AnalyticalModel().iteration(toy, shape, switches, system).exposed_ns
 
 
+def test_the_program_is_asked_about_buckets(astra, toy, switches, tmp_path):
+    """A bucket of 1000 MiB holds all gradients of the toy: the same files as if layer 0 had them all."""
+    system = replace(switches.system, bucket_cap_mb=1000)
+    first, *others = toy.layers
+    joined = [
+        replace(first, gradient_bytes=toy.parameter_bytes),
+        *(replace(o, gradient_bytes=0) for o in others),
+    ]
+    files = []
+    for place, (profile, asked) in enumerate(
+        ((toy, system), (Profile("toy", tuple(joined)), switches.system))
+    ):
+        scratch = tmp_path / str(place)
+        model = astra(keep=True, scratch=str(scratch))
+        model.iteration(profile, shape_of([(0, "box", 2)]), switches, asked)
+        files.append([each.read_bytes() for each in sorted(scratch.glob("*/iteration.*.et"))])
+    assert len(files[0]) == 2
+    assert files[0] == files[1]
+
+
 def test_fractions_are_rounded_up_for_the_neighbour(astra, toy, switches, tmp_path):
     """3 + 2 | 2: 7 / 3 GPUs a machine, 3 / 2 machines a rack, two racks: asked as 3, 2 and 2."""
     shape = shape_of([(0, "box", 3), (0, "box", 2), (1, "box", 2)])

@@ -69,6 +69,18 @@ def test_a_warm_run_is_the_cold_run(run):
     assert 0 < warm["network_carried"] < warm["network_distinct"]
 
 
+def test_the_table_says_what_was_carried_over(fake, capsys):
+    """The share of the questions, in the last column, and what it means; stdout, as the rest of the table."""
+    assert (
+        main([*RUN, f"network.model.binary={fake}", "network.model.backend=unaware", "output.dir=out"]) == 0
+    )
+    *_, row, note = capsys.readouterr().out.splitlines()
+    summary = json.loads(next(Path("out").rglob("summary.json")).read_text())
+    share = summary["network_carried"] / summary["network_distinct"]
+    assert float(row.split()[-1]) == pytest.approx(100 * share, abs=0.05)
+    assert note.startswith("network carried: the network's program cannot express such a placement;")
+
+
 def test_answers_may_be_asked_ahead(run, tmp_path):
     """By two processes before the clock starts; the schedule is that of questions asked on demand."""
     few = "workload.jobs=12"
@@ -163,6 +175,26 @@ def test_eight_processes_fill_one_cache_and_ask_once(fake, toy, switches, monkey
     for gpus in (2, 3, 4, 5):
         warm.iteration(toy, shape_of([(0, "box", gpus)]), switches, switches.system)
     assert warm.hits == 4
+
+
+def test_prices_say_which_answers_were_carried_over(fake, capsys, monkeypatch):
+    """4+4 is asked; 5+3 is carried over from it; of a program that fails all are the fallback's, 5+3 too."""
+    model = ("network=astra_sim", f"network.model.binary={fake}", "network.model.backend=unaware")
+    more = ("model=ResNet50", "csv=prices.csv")
+    assert price([*model, *more, "shape=4+4"]) == 0
+    assert "answer" not in capsys.readouterr().out
+    assert price([*model, *more, "shape=4+4,5+3"]) == 0
+    even, odd, note = capsys.readouterr().out.splitlines()[-3:]
+    assert even.split()[-1] != "carried" == odd.split()[-1]
+    assert note.startswith("carried: the network's program cannot express such a placement;")
+    assert [line.rpartition(",")[2] for line in Path("prices.csv").read_text().splitlines()] == [
+        *("answer", "model", "carried")
+    ]
+    monkeypatch.setenv("FAKE_MODE", "crash")
+    assert price([*model, "network.fallback=analytical", "network.cache=null", "shape=4+4,5+3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[-1] for line in lines[3:-1]} == {"fallback"}
+    assert lines[-1].startswith("fallback: the network's program gave no answer;")
 
 
 def test_models_stand_side_by_side(fake, monkeypatch, capsys):

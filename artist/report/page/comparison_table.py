@@ -20,10 +20,11 @@ from artist.results.measures import (
 )
 from artist.results.names import short_key
 from artist.results.scenarios import Contest
+from artist.results.stand_ins import stand_ins
 
 # What a phone shows first is what rows are compared by.
 _COUNTS = tuple(metric for metric in METRICS if metric.name in ("jobs", "finished"))
-_ORDER = (*(metric for metric in METRICS if metric not in _COUNTS), *_COUNTS, *MORE_METRICS)
+_FIRST = (*(metric for metric in METRICS if metric not in _COUNTS), *_COUNTS)
 
 
 def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
@@ -38,14 +39,15 @@ def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
     if any(group.letter for group in groups):
         columns.insert(0, Column("row", "", word=True))
         cells.insert(0, [Cell(group.letter, f"{row:04}") for row, group in enumerate(groups)])
-    for metric in _ORDER:
-        compared = metric not in _COUNTS
+    approximated = stand_ins([run.summary for group in groups for run in group.runs])
+    for metric in (*_FIRST, *approximated, *MORE_METRICS):
+        compared = metric not in (*_COUNTS, *approximated)
         estimates = [estimate(metric, [run.summary for run in group.runs]) for group in groups]
         if metric.optional and all(each.mean is None for each in estimates):
             continue
         unit, factor = column_unit(metric.kind, [each.mean for each in estimates])
         columns.append(
-            Column(metric.name, _title(metric), unit, more=metric not in METRICS, compared=compared)
+            Column(metric.name, _title(metric), unit, more=metric in MORE_METRICS, compared=compared)
         )
         fair = [comparable(metric, group).mean for group in groups]
         marks = ["*" * (metric.name == "finished" and group.partial) for group in groups]

@@ -4,6 +4,7 @@ from artist.results.compare import CODE, Comparison
 from artist.results.coverage import coverage_notes, window_sizes
 from artist.results.names import short_key, spoken
 from artist.results.scenarios import Contest
+from artist.results.stand_ins import stand_in_notes
 
 _TIMES = "Completion (JCT) and queueing times are over finished jobs. p95: 95 % of the jobs need no longer."
 _USED = (
@@ -106,6 +107,7 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
     several, without = len(groups) > 1, _without_cpus(comparison)
     wanted = (
         *((note, True) for note in coverage_notes(summaries)),
+        *((f"{note[0].upper()}{note[1:]}.", True) for note in stand_in_notes(summaries)),
         (_LETTERS, any(group.letter for group in groups)),
         (_baseline_note(comparison, competing), several),
         (CODE_ALONE, CODE in comparison.keys),

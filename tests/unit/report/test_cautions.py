@@ -176,3 +176,20 @@ def test_the_lead_names_the_window(made: Made) -> None:
     run = made("fifo")
     run.summary["measured"] = {"jobs": 2, "finished": 2}
     assert lead(compare([run])) == "1 run of 3 jobs, times over 2 of them: policy fifo."
+
+
+def test_answers_carried_over_are_shown_beside_what_they_led_to(made: Made) -> None:
+    """1 and 2 of 2 questions: a column of the first table, no difference to a baseline, and a sentence."""
+    runs = [made("fifo"), made("srtf")]
+    comparison = compare(runs)
+    table = comparison_table(comparison, contest(comparison))
+    assert "network_carried_share" not in [column.name for column in table.columns]
+    for count, run in enumerate(runs, 1):
+        run.summary["network_carried"] = count
+    comparison = compare(runs)
+    table = comparison_table(comparison, contest(comparison))
+    (at,) = (i for i, column in enumerate(table.columns) if column.name == "network_carried_share")
+    assert not table.columns[at].more
+    assert [(row[at].text, row[at].apart) for row in table.rows] == [("50.0", None), ("100.0", None)]
+    notes = comparison_notes(comparison, contest(comparison))
+    assert any(note.startswith("Network carried: the network's program cannot express") for note in notes)

@@ -40,6 +40,28 @@ def test_table_of_the_run_on_paper(summary: dict[str, Any]) -> None:
     ]
 
 
+def test_answers_carried_over_stand_beside_the_rest(summary: dict[str, Any]) -> None:
+    """1 of 2 questions carried over: 50.0 % in a column, its meaning below; no column for no fallback."""
+    plain = run_table(summary).splitlines()
+    *lines, note = run_table(summary | {"network_carried": 1}).splitlines()
+    assert [line.split()[-1] for line in lines] == ["network", "carried", "%", "50.0"]
+    assert [line[: len(old)].rstrip() for line, old in zip(lines, plain, strict=True)] == plain
+    assert note.startswith("network carried: the network's program cannot express such a placement;")
+    *lines, carried, fallback = run_table(
+        summary | {"network_carried": 1, "network_fallbacks": 2}
+    ).splitlines()
+    assert lines[-1].split()[-2:] == ["50.0", "100.0"]
+    assert (carried, fallback.partition(":")[0]) == (note, "network fallback")
+
+
+def test_replicates_show_the_mean_of_what_was_carried_over(replicates: list[Run]) -> None:
+    """0 and 1 of 2 questions with the two seeds of fifo: 25.0 %; tiresias has none."""
+    replicates[1].summary["network_carried"] = 1
+    *_, fifo, tiresias, _, note = compare_table(replicates).splitlines()
+    assert (fifo.split()[-1], tiresias.split()[-1]) == ("25.0", "0.0")
+    assert note.startswith("network carried: ")
+
+
 def test_long_times_are_in_hours(summary: dict[str, Any]) -> None:
     """From a mean completion time of 2 h = 7200 s on, times are in hours: 7200 s is 2.000."""
     summary["jct_s"]["mean"] = 7200.0
