@@ -16,6 +16,7 @@ from artist.calibrating.fabric_views import fabric_figure, fabric_table
 from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
 from artist.errors import InputError
+from artist.pricing.tables import percent
 from artist.run.build import build_network
 from artist.run.config import NetworkConfig
 from netmodels.api import NetworkModel, SystemSettings, Topology, load_topology, shape_of
@@ -109,7 +110,8 @@ def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> Non
     print(fabric_table(logs.runs, outcome))
     save(text.encode(), out, "out")
     if config.plot is not None:
-        title = f"{out.stem}: error of the fit {outcome.median:.1%} median, {outcome.p90:.1%} p90"
+        median, p90 = percent(outcome.median), percent(outcome.p90)
+        title = f"{out.stem}: error of the fit {median} % median, {p90} % p90"
         save_figure(fabric_figure(logs.runs, outcome.nccl, title), config.plot, "plot")
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from artist.bad_input.records import Strict
 from artist.errors import InputError
+from artist.pricing.tables import percent
 from netmodels.nccl.fit import Fitted, fit, predicted_us
 from netmodels.nccl.logs import Logs
 from netmodels.nccl.parameters import NcclFabric, NcclTier, nccl_of
@@ -159,18 +160,19 @@ def topology_text(outcome: Fitted, logs: Logs, named: Named) -> str:
 
 
 def _comments(outcome: Fitted, logs: Logs, named: Named) -> list[str]:
-    error = f"error of the fit: median {outcome.median:.1%}, p90 {outcome.p90:.1%} of the measured times"
+    median, p90 = percent(outcome.median), percent(outcome.p90)
     lines = [
         "# Written by artist-calibrate from measured runs; for a folder topology/ of your own.",
-        f"# {error}.",
+        f"# error of the fit: median {median} %, p90 {p90} % of the measured times.",
         *(f"# GPUs: {', '.join(logs.gpus)}" for _ in [0] if logs.gpus),
         *(f"# NCCL: {', '.join(logs.libraries)}" for _ in [0] if logs.libraries),
     ]
     for run in logs.runs:
         errors = errors_of(run, outcome.nccl)
+        middle, high = percent(np.median(errors)), percent(np.quantile(errors, 0.9))
         lines.append(
             f"# {run.source or run.name}: {run.collective}, {run.machines} x {run.gpus_per_machine} GPUs, "
-            f"{len(run.points)} sizes, median {np.median(errors):.1%}, p90 {np.quantile(errors, 0.9):.1%}"
+            f"{len(run.points)} sizes, median {middle} %, p90 {high} %"
         )
     lines += [f"# Left out: {note}" for note in logs.notes]
     if named.base is not None:
