@@ -151,7 +151,8 @@ class MeasuredModel:
         """Return the times of sizes as nccl-tests counts them, shape (n,)."""
         nccl = self.fitted(fabric).nccl
         place = tuple(tuple(count for _, count in rack) for rack in shape)
-        measured = self._measured.get(_kind(collective, shape))
+        kind = _kind(collective, shape)
+        measured = self._measured.get(kind) if kind else None
         if measured is None:
             self._tell("placements", f"{_words(shape)} GPUs", fabric)
             return collective_us(collective, sizes, place, nccl)
@@ -161,10 +162,8 @@ class MeasuredModel:
         if (inside == sizes).all():
             return found
         self._tell("sizes", f"{sizes[inside != sizes][0]:,.0f} bytes on {_words(shape)} GPUs", fabric)
-        beyond = collective_us(collective, sizes, place, nccl) / collective_us(
-            collective, inside, place, nccl
-        )
-        return found * beyond
+        beyond, edge = (collective_us(collective, each, place, nccl) for each in (sizes, inside))
+        return found * beyond / edge
 
     def _tell(self, what: str, first: str, fabric: Fabric) -> None:
         """Say once that the fit answers."""
