@@ -26,12 +26,11 @@ TOY = Profile(
         Layer("head", 10_000, 12_000, 11_000, 1_048_576),
     ),
 )
-_GIB = 2**30 / 1e9
 SWITCHES = Fabric(
     "switches",
-    (Dimension("switch", 500.0, 450 * _GIB),),
-    (Dimension("switch", 1000.0, 25 * _GIB),),
-    (Dimension("switch", 2500.0, 12.5 * _GIB),),
+    (Dimension("switch", 500.0, 450 * 2**30 / 1e9),),
+    (Dimension("switch", 1000.0, 25 * 2**30 / 1e9),),
+    (Dimension("switch", 2500.0, 12.5 * 2**30 / 1e9),),
     SystemSettings(local_memory_gb_s=3350),
 )
 PLACEMENTS = ("8", "4+4", "3+1", "2+2|2+2")
@@ -80,7 +79,7 @@ def main() -> int:
             record = {
                 "backend": model.program.backend,
                 "placement": text,
-                "carried": model.carries(placement(text), SWITCHES),
+                "carried": model.carries(placement(text), SWITCHES, system),
                 "files": read_by_program(folder),
                 "npus": [asdict(each) for each in model.last],
                 "exposed_ns": answer.exposed_ns,

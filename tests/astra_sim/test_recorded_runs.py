@@ -18,7 +18,6 @@ from netmodels.system import SystemSettings
 FOLDER = Path(__file__).parent / "recorded"
 RUNS = [json.loads(line) for line in (FOLDER / "runs.jsonl").read_text().splitlines()]
 NAMES = [f"{run['backend']} {run['placement']}" for run in RUNS]
-GIB = 2**30 / 1e9
 
 
 @pytest.mark.parametrize("run", RUNS, ids=NAMES)
@@ -76,7 +75,7 @@ def test_the_reference_was_asked_what_we_would_ask(reference, toy, name):
     kinds = {each: name for name, each in inputs.KINDS.items()}
     columns = [network[key] for key in ("topology", "latency", "bandwidth", "npus_count")]
     levels = tuple(
-        Level("machine", Dimension(kinds[kind], latency, bandwidth * GIB), members)
+        Level("machine", Dimension(kinds[kind], latency, bandwidth * 2**30 / 1e9), members)
         for kind, latency, bandwidth, members in zip(*columns, strict=True)
     )
     algorithm = {each: name for name, each in inputs.IMPLEMENTATIONS.items()}
