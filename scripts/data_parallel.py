@@ -1,11 +1,11 @@
 """Hold the speed of data-parallel training on n machines against published throughput.
 
-    python scripts/data_parallel.py ../shared/reference/measured [--rows] [--unpaired]
+    python scripts/data_parallel.py ../shared/reference/measured [--rows] [--unseen]
 
 The folder has data_parallel.csv (a row a training run). Efficiency at n machines is rate(n) / (n x rate(1)),
 of rows that differ in nothing but machines and accumulation. Ours:
 
-    step(n) = a x compute x (1 + straggling x log2 n) + exposed(n) + update + waiting (n > 1)
+    step(n) = a x compute x (1 + straggling x log2 n) + exposed(n) + update + waiting x log2 n
 
 - a: micro-batches a step. Where the source keeps the global batch, a falls with n; what happens once a step
   (all-reduce, update) then weighs more.
@@ -19,7 +19,8 @@ of rows that differ in nothing but machines and accumulation. Ours:
 Prints median and 90th percentile of |ours - measured| in points of efficiency: fitted to all rows; with
 configurations, machine counts, models or whole frameworks left out of the fit and predicted; beside the best
 constants, chosen on the same rows; and with parts of the model taken away. `--rows` lists every pair.
-`--unpaired` predicts runs without a row of one machine from the fewest machines that they have; never fitted.
+`--unseen` predicts what is never fitted: runs without a row of one machine, from the fewest machines that
+they have, and ResNet-50 of DLPerf.
 """
 
 import argparse
@@ -43,6 +44,7 @@ from published_training import (
     parameter_bytes,
     read_trainings,
     second_profile,
+    unseen_pairs,
 )
 
 from netmodels.analytical import AnalyticalModel
@@ -52,8 +54,8 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 MODEL = AnalyticalModel()
 UPDATE_BYTES = 40  # fp32 weight, two moments and gradient, read and written, and the half-precision copy
-UNITS = np.array([0.010, 0.01])  # 10 ms of waiting, 1 % of straggling
-WIDTHS = np.array([2.0, 0.7])  # how far a framework may stray from the median of all, in these units
+UNITS = np.array([0.010, 0.01])  # 10 ms of waiting, 1 % of straggling, a doubling of the machines
+WIDTHS = np.array([1.0, 0.7])  # how far a framework may stray from the median of all, in these units
 NOISE = 0.03  # of a step: rows of one machine and equal settings differ by 0.5 to 14 %
 CONSTANTS = np.arange(0.5, 1.1, 0.005)
 
@@ -100,10 +102,11 @@ class Case:
         """Return ours of (1 / efficiency), with the fitted terms in their units."""
         few, many = self.pair.few, self.pair.many
         waiting_s, straggling = terms * UNITS
-        own_s = few.step_s - self.exposed_few_s - self.update_s - waiting_s * (few.machines > 1)
-        compute_s = own_s / few.micro_batches / (1 + straggling * log2(few.machines))
-        computing_s = self.micro_batches * compute_s * (1 + straggling * log2(many.machines))
-        step_s = computing_s + self.exposed_many_s + self.update_s + waiting_s
+        at_few, at_many = log2(few.machines), log2(many.machines)
+        own_s = few.step_s - self.exposed_few_s - self.update_s - waiting_s * at_few
+        compute_s = own_s / few.micro_batches / (1 + straggling * at_few)
+        computing_s = self.micro_batches * compute_s * (1 + straggling * at_many)
+        step_s = computing_s + self.exposed_many_s + self.update_s + waiting_s * at_many
         return float(step_s * few.micro_batches / (self.micro_batches * few.step_s))
 
     @property
@@ -194,7 +197,7 @@ def fit(cases: Sequence[Case], allowed: tuple[float, float] = WHOLE.terms) -> Fi
     by_framework: dict[str, list[Case]] = {}
     for case in cases:
         by_framework.setdefault(case.pair.few.framework, []).append(case)
-    median = np.array([1.0, 0.5])
+    median = np.array([0.5, 0.5])
     for _ in range(10):
         terms = {name: fitted(own, median, np.array(allowed)) for name, own in sorted(by_framework.items())}
         median = np.median(list(terms.values()), axis=0)
@@ -255,15 +258,21 @@ def model(terms: tuple[float, float] = WHOLE.terms) -> Learner:
 
 
 def line(name: str, ours: Floats, cases: Sequence[Case]) -> str:
-    """Return a line of a table: median and 90th percentile of the error, in points."""
+    """Return a line of a table."""
+    median, p90 = errors(ours, cases)
+    return f"  {name:<38}{median:8.1f}{p90:8.1f}{len(cases):6d}"
+
+
+def errors(ours: Floats, cases: Sequence[Case]) -> tuple[float, float]:
+    """Return median and 90th percentile of the error, in points."""
     errors = 100 * np.abs(ours - measured(cases))
-    return f"  {name:<48}{np.median(errors):8.1f}{np.quantile(errors, 0.9):8.1f}{len(cases):6d}"
+    return float(np.median(errors)), float(np.quantile(errors, 0.9))
 
 
 def print_errors(cases: Sequence[Case]) -> None:
     """Print how the model does on rows that it was fitted to, and on rows that it was not."""
     whole = fit(cases)
-    print(f"  {'':<48}{'median':>8}{'p90':>8}{'rows':>6}")
+    print(f"  {'':<38}{'median':>8}{'p90':>8}{'rows':>6}")
     print(line("fitted to all", np.array([whole.efficiency(case) for case in cases]), cases))
     for share, name in ((0.5, "median"), (0.9, "p90")):
         best = best_constant(cases, share)
@@ -276,23 +285,25 @@ def print_errors(cases: Sequence[Case]) -> None:
 
 
 def print_opposite(pairs: Sequence[Pair]) -> None:
-    """Print what becomes of the error with a part changed."""
-    print(f"\nWith a part changed, predicted by rows of another {CONFIGURATION}")
+    """Print what becomes of the error with a part changed, as median / 90th percentile."""
+    print("\nWith a part changed, predicted by rows of another ...")
+    print(f"  {'':<38}" + "".join(f"{name:>20}" for name in HELD_OUT))
     for name, parts in {"whole": WHOLE, **OPPOSITE}.items():
         cases = [case_of(pair, parts) for pair in pairs]
-        print(line(name, held_out(cases, HELD_OUT[CONFIGURATION], model(parts.terms)), cases))
+        both = [errors(held_out(cases, key, model(parts.terms)), cases) for key in HELD_OUT.values()]
+        print(f"  {name:<38}" + "".join(f"{median:>12.1f} /{p90:6.1f}" for median, p90 in both))
 
 
 def print_terms(found: Fit, cases: Sequence[Case]) -> None:
-    """Print what was fitted."""
-    print(f"\n  {'framework':<28}{'waiting, ms a step':>20}{'straggling, %':>16}{'rows':>6}")
+    """Print what was fitted, a doubling of the machines."""
+    print(f"\n  {'framework':<28}{'waiting, ms':>14}{'straggling, %':>16}{'rows':>6}")
     for name, (waiting, straggling) in {**found.terms, "(median)": found.median}.items():
         rows = sum(case.pair.few.framework == name for case in cases)
-        print(f"  {name:<28}{10 * waiting:>20.0f}{straggling:>16.2f}{rows:>6d}")
+        print(f"  {name:<28}{10 * waiting:>14.0f}{straggling:>16.2f}{rows:>6d}")
 
 
 def print_rows(cases: Sequence[Case], found: Fit) -> None:
-    """Print every pair, worst first."""
+    """Print pairs, worst first."""
     print(f"\n  {'machines':>8}{'batch':>7}{'step, ms':>10}{'measured':>10}{'ours':>8}  row")
     for case in sorted(cases, key=lambda case: -abs(found.efficiency(case) - case.pair.efficiency)):
         few, many = case.pair.few, case.pair.many
@@ -303,12 +314,20 @@ def print_rows(cases: Sequence[Case], found: Fit) -> None:
         )
 
 
+def print_unseen(name: str, cases: Sequence[Case], found: Fit) -> None:
+    """Print how pairs are met that are never fitted."""
+    ours = np.array([found.efficiency(case) for case in cases])
+    print(line(name, ours, cases))
+    print(line("... no loss at all", np.ones(len(cases)), cases))
+    print_rows(cases, found)
+
+
 def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path, help="with data_parallel.csv")
     parser.add_argument("--rows", action="store_true", help="list every pair")
-    parser.add_argument("--unpaired", action="store_true", help="runs without a row of one machine, too")
+    parser.add_argument("--unseen", action="store_true", help="predict pairs that are never fitted, too")
     chosen = parser.parse_args()
     trainings = read_trainings(chosen.folder / "data_parallel.csv")
     pairs = pairs_of(trainings)
@@ -319,12 +338,10 @@ def main() -> int:
     print_opposite(pairs)
     if chosen.rows:
         print_rows(cases, found)
-    if chosen.unpaired:
-        others = [case_of(pair, WHOLE) for pair in pairs_of(trainings, unpaired=True)]
-        print("\nFrom the fewest machines of a run that has no row of one; never fitted")
-        print(line("ours", np.array([found.efficiency(case) for case in others]), others))
-        print(line("no loss at all", np.ones(len(others)), others))
-        print_rows(others, found)
+    if chosen.unseen:
+        print("\nNever fitted")
+        for name, others in unseen_pairs(trainings).items():
+            print_unseen(name, [case_of(pair, WHOLE) for pair in others], found)
     return 0
 
 

@@ -30,19 +30,29 @@ class Framework:
 
 
 FRAMEWORKS: Mapping[str, Framework] = {
-    # Horovod's fusion buffer, 64 MiB (HOROVOD_FUSION_THRESHOLD); NVIDIA's scripts send fp16 where mixed.
-    "NGC TensorFlow": Framework(64, 2),
-    "TensorFlow": Framework(64, 2),
+    "PyTorch DDP": Framework(25, 4),  # DistributedDataParallel, under autocast where mixed
     # NVIDIA's BERT: --allreduce_post_accumulation(_fp16), one flat buffer after the last backward pass.
-    "NGC PyTorch": Framework(ONE_BUCKET_MB, 2),
     "PyTorch": Framework(ONE_BUCKET_MB, 2),
     # Its local DistributedDataParallel of that time all-reduces after the backward pass.
     "Megatron": Framework(ONE_BUCKET_MB, 2),
+    # Horovod's fusion buffer, 64 MiB (HOROVOD_FUSION_THRESHOLD); NVIDIA's scripts send fp16 where mixed.
+    "TensorFlow": Framework(64, 2),
     "MXNet": Framework(0, 2),  # one all-reduce a parameter, in the network's precision
     "OneFlow": Framework(64, 4),  # gradients cast back to fp32 before the all-reduce
     "Paddle": Framework(32, 4),  # fuse_grad_size_in_MB
-    "": Framework(25, 4),  # DistributedDataParallel under autocast
+    "": Framework(25, 4),
 }
+"""By a part of the name; what a framework does by default, or in the scripts that were run."""
+
+DLPERF_OVERHEADS: Mapping[str, tuple[float, float, float]] = {
+    "PyTorch": (4.3, 6.8, 6.7),
+    "TensorFlow 2.x": (4.7, 6.2, 9.3),
+    "OneFlow": (3.7, 4.3, 5.2),
+    "NGC MXNet": (5.8, 9.7, 19.7),
+    "PaddlePaddle": (7.5, 15.3, 20.7),
+    "NGC TensorFlow 1.x": (6.5, 13.7, 21.9),
+}
+"""ResNet-50, fp32: overhead of 8, 16 and 32 GPUs over one, in percent; netmodels/README.md has the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,7 @@ def _nominal(name: str, inside_gb_s: float, gpu_gb_s: float, machine_gb_s: float
 
 
 MACHINES: Mapping[str, Machine] = {
+    "A100-40GB (4": Machine(load_topology(TOPOLOGIES / "polaris_a100.yaml").fabric, 1.555e12),
     "A100": Machine(_nominal("dgx_a100", 300, 25, 200), 1.555e12),  # 8 x 200 Gb/s HDR
     "V100 32GB (DGX-2": Machine(_nominal("dgx_2", 150, 12.5, 100), 0.9e12),  # 8 x 100 Gb/s EDR, 16 GPUs
     "V100": Machine(load_topology(TOPOLOGIES / "v100_100g.yaml").fabric, 0.9e12),  # one 100 Gb/s card
@@ -139,18 +150,43 @@ def _training(row: Mapping[str, str]) -> Training:
     )
 
 
-def pairs_of(trainings: Sequence[Training], *, unpaired: bool = False) -> list[Pair]:
-    """Return the pairs whose few machines are one; or, unpaired, those that have no row of one machine."""
+def pairs_of(trainings: Sequence[Training]) -> list[Pair]:
+    """Return the pairs of one machine and several, of models that the project knows."""
+    return [pair for pair in _pairs(trainings) if pair.few.machines == 1]
+
+
+def unseen_pairs(trainings: Sequence[Training]) -> dict[str, list[Pair]]:
+    """Return pairs that are never fitted: from several machines to more, and ResNet-50 of DLPerf."""
+    several = [pair for pair in _pairs(trainings) if pair.few.machines > 1]
+    groups: dict[str, list[Pair]] = {}
+    for pair in several:
+        groups.setdefault(f"{pair.few.framework}, {pair.few.machines} machines to more", []).append(pair)
+    return {**groups, "ResNet-50 of DLPerf": _resnet50(trainings)}
+
+
+def _pairs(trainings: Sequence[Training]) -> list[Pair]:
     groups: dict[object, list[Training]] = {}
     for each in trainings:
-        if shapes_of(each) is not None:
+        if _shapes(each.model, each.tokens) and each.gpu.startswith(tuple(MACHINES)):
             groups.setdefault(each.kind, []).append(each)
     found = []
     for group in groups.values():
         fewest = min(each.machines for each in group)
-        if (fewest > 1) == unpaired:
-            found += [_pair(group, fewest, each) for each in group if each.machines > fewest]
+        found += [_pair(group, fewest, each) for each in group if each.machines > fewest]
     return found
+
+
+def _resnet50(trainings: Sequence[Training]) -> list[Pair]:
+    """Join the rows of one machine to the overheads that DLPerf published."""
+    pairs = []
+    for row in trainings:
+        alone = row.model.startswith("ResNet50") and row.gpus == 8 and row.precision == "FP32"
+        if alone and "DLPerf" in row.source and row.framework in DLPERF_OVERHEADS:
+            one, *more = DLPERF_OVERHEADS[row.framework]
+            for machines, overhead in zip((2, 4), more, strict=True):
+                rate = row.rate * machines * (100 + one) / (100 + overhead)
+                pairs.append(Pair(row, replace(row, machines=machines, gpus=8 * machines, rate=rate)))
+    return pairs
 
 
 def _pair(group: Sequence[Training], fewest: int, many: Training) -> Pair:
@@ -165,19 +201,14 @@ def _pair(group: Sequence[Training], fewest: int, many: Training) -> Pair:
     return Pair(few, many)
 
 
-def shapes_of(training: Training) -> tuple[LayerShape, ...] | None:
-    """Return the layers of a row's model, or None where the project does not know it."""
-    return _shapes(training.model, training.tokens)
-
-
 @cache
 def _shapes(model: str, tokens: int) -> tuple[LayerShape, ...] | None:
     for name, width, blocks in (("BERT-base", 768, 12), ("BERT-large", 1024, 24)):
         if model.startswith(name):
             return tuple(_bert(width, blocks, tokens))
     if model.startswith("GPT hidden"):
-        _, _, width, _, blocks = model.split()
-        return tuple(_transformer(int(width), int(blocks), tokens, words=51_200, places=tokens))
+        _, _, wide, _, deep = model.split()
+        return tuple(_transformer(int(wide), int(deep), tokens, words=51_200, places=tokens))
     plain = model.replace("-", "").split(" ")[0]
     return tuple(ARCHITECTURES[plain]()) if plain in ARCHITECTURES else None
 
@@ -207,17 +238,19 @@ def second_profile(model: str, tokens: int, parameter_bytes: int) -> Profile:
     weights = [
         macs for place, each in enumerate(shapes) for macs in (each.macs, each.macs * bool(place), each.macs)
     ]
-    parts = divide(SECOND_NS, weights)
+    parts = iter(divide(SECOND_NS, weights))
     layers = (
-        Layer(each.name, *parts[3 * place : 3 * place + 3], parameter_bytes * (each.weights + each.riders))
-        for place, each in enumerate(shapes)
+        Layer(
+            each.name, next(parts), next(parts), next(parts), parameter_bytes * (each.weights + each.riders)
+        )
+        for each in shapes
     )
     return Profile(model, tuple(layers))
 
 
 def framework_of(training: Training) -> Framework:
     """Return how its framework sends gradients; DistributedDataParallel's way where it is not known."""
-    return next(way for name, way in FRAMEWORKS.items() if training.framework.startswith(name))
+    return next(way for name, way in FRAMEWORKS.items() if name in training.framework)
 
 
 def machine_of(training: Training) -> Machine:
