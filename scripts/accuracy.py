@@ -304,15 +304,13 @@ def version_one_hierarchical(folder: Path) -> Iterator[Comparison]:
 
 
 def linked_dims(row: Row) -> Dims:
-    """Read `Ring|Switch links 16|4`: all links of a switch carry data, of a ring an even number."""
+    """Read `Ring|Switch links 16|4`: as many links as that carry data (of a ring an even number)."""
     kinds, counts = row["topology_per_dim"].split(" links ")
     dims = dims_of(kinds, row["npus_per_dim"], row["bandwidth_GBps"], row["latency_ns"])
-    found = []
-    for (tier, dimension, members), count in zip(dims, map(int, counts.split("|")), strict=True):
-        used = max(1, count // 2 * 2) if dimension.kind == "ring" else count
-        speed = dimension.bandwidth_bytes_per_ns * used
-        found.append((tier, replace(dimension, bandwidth_bytes_per_ns=speed), members))
-    return found
+    return [
+        (tier, replace(each, bandwidth_bytes_per_ns=each.bandwidth_bytes_per_ns * int(links)), members)
+        for (tier, each, members), links in zip(dims, counts.split("|"), strict=True)
+    ]
 
 
 def comparisons(folder: Path) -> list[Comparison]:

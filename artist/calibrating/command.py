@@ -11,11 +11,12 @@ from pydantic import Field
 from artist.app.commands import check_figure, composer, overrides_parser, run_command, save, save_figure
 from artist.bad_input.explain import checked
 from artist.bad_input.records import Strict
-from artist.calibrating.fabric import MachineFields, Named, check_one_cluster, doubts, fitted, topology_text
+from artist.calibrating.fabric import Named, check_one_cluster, doubts, fitted, topology_text
 from artist.calibrating.fabric_views import fabric_figure, fabric_table
 from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
 from artist.errors import InputError
+from artist.pricing.tables import percent
 from artist.run.build import build_network
 from artist.run.config import NetworkConfig
 from netmodels.api import NetworkModel, SystemSettings, Topology, load_topology, shape_of
@@ -34,6 +35,17 @@ _EXAMPLES = """\
                                                               a fabric fitted to logs of nccl-tests; then
   artist --config-dir mine topology=ours
 """
+
+
+class MachineFields(Strict):
+    """What logs do not say of a machine type; None takes it from the topology, if one is named."""
+
+    gpus: int | None = Field(default=None, ge=1, le=1024)
+    gpu_type: str | None = None
+    speed: float | None = Field(default=None, ge=1e-6, le=1e6)
+    cpus: int | None = Field(default=None, ge=1, le=1_000_000)
+    memory_gib: float | None = Field(default=None, gt=0, le=2**20)
+    memory_bandwidth_gb_s: float | None = Field(default=None, gt=0, le=2**20)
 
 
 class CalibrateConfig(Strict):
@@ -89,6 +101,9 @@ def _logs_named(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
             names += [name.strip(" '\"") for name in listed if name.strip(" '\"") not in ("", "null")]
         elif names and "=" not in each and not each.startswith("~"):
             names.append(each)
+        elif Path(each).exists():
+            allowed = f"nccl={each} for logs of nccl-tests, measured={each} for a table of overheads"
+            raise InputError("a file without a field", where="command line", found=each, allowed=allowed)
         else:
             others.append(each)
     return names, others
@@ -104,12 +119,13 @@ def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> Non
         print(note, file=sys.stderr)
     outcome = fitted(logs.runs, topology, named)
     out = config.out or Path("fitted.yaml")
-    base = config.topology if named else None
-    text = topology_text(outcome, logs, Named(out.stem, base, config.machine, config.machines_per_rack))
+    base, machine = config.topology if named else None, config.machine.model_dump(exclude_none=True)
+    text = topology_text(outcome, logs, Named(out.stem, base, machine, config.machines_per_rack))
     print(fabric_table(logs.runs, outcome))
     save(text.encode(), out, "out")
     if config.plot is not None:
-        title = f"{out.stem}: error of the fit {outcome.median:.1%} median, {outcome.p90:.1%} p90"
+        median, p90 = percent(outcome.median), percent(outcome.p90)
+        title = f"{out.stem}: error of the fit {median} % median, {p90} % p90"
         save_figure(fabric_figure(logs.runs, outcome.nccl, title), config.plot, "plot")
 
 

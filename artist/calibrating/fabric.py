@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import yaml
-from pydantic import Field
 
-from artist.bad_input.records import Strict
 from artist.errors import InputError
+from artist.pricing.tables import percent
 from netmodels.nccl.fit import Fitted, fit, predicted_us
 from netmodels.nccl.logs import Logs
 from netmodels.nccl.parameters import NcclFabric, NcclTier, nccl_of
@@ -17,18 +16,8 @@ from netmodels.nccl.runs import MeasuredRun
 from netmodels.topology import Topology, load_topology
 
 _TIERS = ("machine", "rack", "network")
+_MACHINE = ("gpus", "gpu_type", "speed", "cpus", "memory_gib", "memory_bandwidth_gb_s")
 _MOST_APART = 2.0  # times of equal runs; NCCL itself varies by 12 % (p90)
-
-
-class MachineFields(Strict):
-    """What logs do not say of a machine type; None takes it from the topology, if one is named."""
-
-    gpus: int | None = Field(default=None, ge=1, le=1024)
-    gpu_type: str | None = None
-    speed: float | None = Field(default=None, ge=1e-6, le=1e6)
-    cpus: int | None = Field(default=None, ge=1, le=1_000_000)
-    memory_gib: float | None = Field(default=None, gt=0, le=2**20)
-    memory_bandwidth_gb_s: float | None = Field(default=None, gt=0, le=2**20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +31,14 @@ class Named:
     base
         The mapping of a topology that the user names; None without one.
     machine
-        What the user says of the machine type.
+        What the user says of the machine type, by field of a topology.
     machines_per_rack
         None for that of `base`, or as many as the largest run has.
     """
 
     name: str
     base: Mapping[str, Any] | None
-    machine: MachineFields
+    machine: Mapping[str, Any]
     machines_per_rack: int | None = None
 
 
@@ -159,18 +148,19 @@ def topology_text(outcome: Fitted, logs: Logs, named: Named) -> str:
 
 
 def _comments(outcome: Fitted, logs: Logs, named: Named) -> list[str]:
-    error = f"error of the fit: median {outcome.median:.1%}, p90 {outcome.p90:.1%} of the measured times"
+    median, p90 = percent(outcome.median), percent(outcome.p90)
     lines = [
         "# Written by artist-calibrate from measured runs; for a folder topology/ of your own.",
-        f"# {error}.",
+        f"# error of the fit: median {median} %, p90 {p90} % of the measured times.",
         *(f"# GPUs: {', '.join(logs.gpus)}" for _ in [0] if logs.gpus),
         *(f"# NCCL: {', '.join(logs.libraries)}" for _ in [0] if logs.libraries),
     ]
     for run in logs.runs:
         errors = errors_of(run, outcome.nccl)
+        middle, high = percent(np.median(errors)), percent(np.quantile(errors, 0.9))
         lines.append(
             f"# {run.source or run.name}: {run.collective}, {run.machines} x {run.gpus_per_machine} GPUs, "
-            f"{len(run.points)} sizes, median {np.median(errors):.1%}, p90 {np.quantile(errors, 0.9):.1%}"
+            f"{len(run.points)} sizes, median {middle} %, p90 {high} %"
         )
     lines += [f"# Left out: {note}" for note in logs.notes]
     if named.base is not None:
@@ -193,20 +183,22 @@ def _based(logs: Logs, named: Named) -> dict[str, Any]:
     """Return the user's topology with what she says of its default machine type."""
     assert named.base is not None
     record = {**named.base, "name": named.name, "source": _source(logs)}
-    said = named.machine.model_dump(exclude_none=True)
     kind = record["default_machine_type"]
-    record["machine_types"] = {**record["machine_types"], kind: {**record["machine_types"][kind], **said}}
+    record["machine_types"] = {
+        **record["machine_types"],
+        kind: {**record["machine_types"][kind], **named.machine},
+    }
     if named.machines_per_rack is not None:
         record["machines_per_rack"] = named.machines_per_rack
     return record
 
 
 def _new(nccl: NcclFabric, logs: Logs, named: Named) -> dict[str, Any]:
-    machine = named.machine.model_dump(exclude_none=True)
+    machine = dict(named.machine)
     machine.setdefault("gpus", max(run.gpus_per_machine for run in logs.runs))
     if logs.gpus:
         machine.setdefault("gpu_type", next(iter(logs.gpus)))
-    lacking = [f"machine.{name}" for name in MachineFields.model_fields if name not in machine]
+    lacking = [f"machine.{name}" for name in _MACHINE if name not in machine]
     if lacking:
         raise InputError(
             "the logs do not say what the machines are",
@@ -218,7 +210,7 @@ def _new(nccl: NcclFabric, logs: Logs, named: Named) -> dict[str, Any]:
         "source": _source(logs),
         "machines_per_rack": named.machines_per_rack or max(run.machines for run in logs.runs),
         "default_machine_type": named.name,
-        "machine_types": {named.name: {name: machine[name] for name in MachineFields.model_fields}},
+        "machine_types": {named.name: {name: machine[name] for name in _MACHINE}},
         "fabric": {tier: [_dimension(getattr(nccl, tier), tier)] for tier in _TIERS},
     }
 
