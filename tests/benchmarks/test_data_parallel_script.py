@@ -91,6 +91,12 @@ def test_the_fit_finds_the_waiting_that_made_the_rows() -> None:
     assert found.efficiency(case(4, inf, framework="Caffe")) == pytest.approx(1 / 1.02, abs=0.002)
 
 
+def test_a_row_that_went_wrong_pulls_as_far_as_the_noise() -> None:
+    """Nine rows lose 4 %, one 80 %: 3 % / 9 more for all of them, where plain least squares say 11.6."""
+    cases = [*[case(4, 1 / 1.04)] * 9, case(4, 1 / 1.8)]
+    assert 1 / data_parallel.fit(cases).efficiency(cases[0]) == pytest.approx(1.043, abs=0.003)
+
+
 def test_a_term_that_is_not_allowed_stays_out() -> None:
     """Without waiting, straggling has to explain the rows: the opposite experiment."""
     waiting, straggling = data_parallel.fit([case(4, 1 / 1.04)] * 9, (0, 1)).terms["TensorFlow"]
