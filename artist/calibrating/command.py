@@ -1,4 +1,4 @@
-"""The command `artist-calibrate`: profiles that have the overheads that were measured on one machine."""
+"""The command `artist-calibrate`: profiles and fabrics that are as they were measured."""
 
 import hashlib
 import sys
@@ -6,24 +6,46 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from artist.app.commands import composer, overrides_parser, run_command, save
+from pydantic import Field
+
+from artist.app.commands import check_figure, composer, overrides_parser, run_command, save, save_figure
 from artist.bad_input.explain import checked
 from artist.bad_input.records import Strict
+from artist.calibrating.fabric import Named, check_one_cluster, doubts, fitted, topology_text
+from artist.calibrating.fabric_views import fabric_figure, fabric_table
 from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
 from artist.errors import InputError
+from artist.pricing.tables import percent
 from artist.run.build import build_network
 from artist.run.config import NetworkConfig
 from netmodels.api import NetworkModel, SystemSettings, Topology, load_topology, shape_of
 from netmodels.calibrated import CalibratedFile, CalibratedModel
 from netmodels.calibration import Fit, Method, calibrate
+from netmodels.nccl.logs import Given
+from netmodels.nccl.measurements import read_measurements
+from netmodels.nccl.model import NcclCollective
 from netmodels.system import system_record
 
 _EXAMPLES = """\
   artist-calibrate topology=dally_code                        measurements of the Dally paper, on its fabric
   artist-calibrate measured=mine.csv method=launch_overhead   measurements of your own
   artist-network network.profiles=calibrated.yaml             what the profiles cost on other placements
+  artist-calibrate nccl=logs/ topology=v100_100g out=mine/topology/ours.yaml plot=fit.png
+                                                              a fabric fitted to logs of nccl-tests; then
+  artist --config-dir mine topology=ours
 """
+
+
+class MachineFields(Strict):
+    """What logs do not say of a machine type; None takes it from the topology, if one is named."""
+
+    gpus: int | None = Field(default=None, ge=1, le=1024)
+    gpu_type: str | None = None
+    speed: float | None = Field(default=None, ge=1e-6, le=1e6)
+    cpus: int | None = Field(default=None, ge=1, le=1_000_000)
+    memory_gib: float | None = Field(default=None, gt=0, le=2**20)
+    memory_bandwidth_gb_s: float | None = Field(default=None, gt=0, le=2**20)
 
 
 class CalibrateConfig(Strict):
@@ -33,7 +55,14 @@ class CalibrateConfig(Strict):
     network: NetworkConfig
     measured: str
     method: Method
-    out: Path
+    nccl: list[str] | None = None
+    collective: NcclCollective | None = None
+    machines: int | None = Field(default=None, ge=1, le=1_000_000)
+    gpus_per_machine: int | None = Field(default=None, ge=1, le=1024)
+    machine: MachineFields = MachineFields()
+    machines_per_rack: int | None = Field(default=None, ge=1, le=1_000_000)
+    plot: Path | None = None
+    out: Path | None = None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,14 +73,64 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         Arguments without the program's name; those of the process if None.
     """
-    description = f"Fits profiles to overheads that were measured on one machine.\n\n{_EXAMPLES}"
+    description = (
+        f"Fits profiles to overheads, and fabrics to collectives, that were measured.\n\n{_EXAMPLES}"
+    )
     return run_command(argv, overrides_parser("artist-calibrate", description, "calibrate"), _run)
 
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
+    names, others = _logs_named(overrides)
     with composer("calibrate", config_dir) as compose:
-        raw = compose(overrides)
+        raw = {**compose(others), **({"nccl": names} if names else {})}
     config, topology = checked(CalibrateConfig, raw), load_topology(raw["topology"])
+    if config.nccl is not None:
+        named = any(each.partition("=")[0] == "topology" for each in others)
+        _fit_fabric(config, topology, named)
+    else:
+        _fit_profiles(config, topology)
+
+
+def _logs_named(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the logs of `nccl=a.log b.log`, of `nccl=a.log,b.log` or of a list, and the other overrides."""
+    names: list[str] = []
+    others: list[str] = []
+    for each in overrides:
+        if each.startswith("nccl="):
+            listed = each.removeprefix("nccl=").strip("[]").split(",")
+            names += [name.strip(" '\"") for name in listed if name.strip(" '\"") not in ("", "null")]
+        elif names and "=" not in each and not each.startswith("~"):
+            names.append(each)
+        elif Path(each).exists():
+            allowed = f"nccl={each} for logs of nccl-tests, measured={each} for a table of overheads"
+            raise InputError("a file without a field", where="command line", found=each, allowed=allowed)
+        else:
+            others.append(each)
+    return names, others
+
+
+def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> None:
+    """Fit a fabric to runs of nccl-tests, and write a topology."""
+    check_figure(config.plot, "plot")
+    given = Given(config.collective, config.machines, config.gpus_per_machine)
+    logs = read_measurements(config.nccl or (), "nccl", given)
+    check_one_cluster(logs)
+    for note in (*(f"left out: {each}" for each in logs.notes), *doubts(logs)):
+        print(note, file=sys.stderr)
+    outcome = fitted(logs.runs, topology, named)
+    out = config.out or Path("fitted.yaml")
+    base, machine = config.topology if named else None, config.machine.model_dump(exclude_none=True)
+    text = topology_text(outcome, logs, Named(out.stem, base, machine, config.machines_per_rack))
+    print(fabric_table(logs.runs, outcome))
+    save(text.encode(), out, "out")
+    if config.plot is not None:
+        median, p90 = percent(outcome.median), percent(outcome.p90)
+        title = f"{out.stem}: error of the fit {median} % median, {p90} % p90"
+        save_figure(fabric_figure(logs.runs, outcome.nccl, title), config.plot, "plot")
+
+
+def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
+    """Fit profiles to overheads that were measured on one machine."""
     if config.network.profiles is not None:
         found = str(config.network.profiles)
         what = "profiles are calibrated as they ship"
@@ -72,7 +151,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         },
         models={row.profile.name: _record(row, fit) for row, fit in zip(rows, fits, strict=True)},
     )
-    save(file.text().encode(), config.out, "out")
+    save(file.text().encode(), config.out or Path("calibrated.yaml"), "out")
 
 
 def _fit(

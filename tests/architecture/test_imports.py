@@ -49,7 +49,7 @@ ALLOWED = {
         "netmodels",
     ),
     "artist.calibrating": (
-        *("artist.calibrating", "artist.pricing.tables", "artist.results"),
+        *("artist.calibrating", "artist.pricing.tables", "artist.results", "artist.report.figures"),
         *("artist.workload.files", "artist.errors", "artist.data", "netmodels"),
     ),
     "artist.describe": (

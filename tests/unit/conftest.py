@@ -10,7 +10,7 @@ a: 2 GPUs, 10 x 1 s, submitted at 0 s. c: 2 GPUs, 4 x 1 s, submitted at 2 s. b: 
 waits for a (9 s), then 5 x (2 s compute + 0.5 s exposed communication) = 12.5 s across the rack.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ S = 1_000_000_000
 RUN = {"wall_s": 0.1, "network_calls": 3, "cache_hits": 0, "version": "0.1.0", "host": "paper"}
 
 Called = Callable[..., tuple[int, str, str]]
+PROGRAMS = {"all_to_all": "alltoall", "send_receive": "sendrecv"}
 
 
 @pytest.fixture
@@ -304,3 +305,71 @@ def elastic_run(paper_run: Run, rewrite: Callable[..., None]) -> Callable[..., R
         return replace(paper_run, config=config)
 
     return make
+
+
+@pytest.fixture
+def printed_log() -> Callable[..., str]:
+    """Return what nccl-tests prints of (bytes, us) measured on so many machines and GPUs a machine.
+
+    `style`: `2.0` (`error` columns, and none for redop and root where they mean nothing), `2.13`, `2.19`
+    (names the program and NCCL) or `rccl`. In place all takes half as long, so that no one mistakes it.
+    """
+    return _printed_log
+
+
+def _printed_log(
+    points: Sequence[tuple[int, float]],
+    machines: int = 2,
+    gpus: int = 8,
+    collective: str = "all_reduce",
+    style: str = "2.13",
+    gpu: str = "NVIDIA H100 80GB HBM3",
+    redop: str = "sum",
+) -> str:
+    program, old = PROGRAMS.get(collective, collective), style == "2.0"
+    ranks = [
+        (machine * gpus + device, machine, device) for machine in range(machines) for device in range(gpus)
+    ]
+    n = len(ranks)
+    factor = {"all_reduce": 2 * (n - 1) / n, "send_receive": 1.0}.get(collective, (n - 1) / n)
+    reduces = collective in ("all_reduce", "reduce_scatter")
+    named = ["redop", "root"] if not old else ["redop"] if reduces or collective == "all_to_all" else []
+    wrong = "error" if old else "#wrong"
+    columns = ["size", "count", "type", *named, *["time", "algbw", "busbw", wrong] * 2]
+    group = "" if old or style == "rccl" else " Group  0"
+    lines = [
+        "# nThread 1 nGpus 1 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20",
+        "#",
+        "# Using devices",
+        *(
+            f"#  Rank {rank:2d}{group} Pid {1000 + rank:6d} on node{machine + 1:02d} device {device:2d} "
+            f"[0x{16 * device + 7:02x}] {gpu}"
+            for rank, machine, device in ranks
+        ),
+        "#",
+        "#" + " " * 62 + "out-of-place                       in-place          ",
+        "# " + " ".join(f"{name:>9}" for name in columns),
+        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)",
+    ]
+    if style == "2.19":
+        lines[:0] = [
+            "# nccl-tests version 2.19.6 nccl-headers=22203 nccl-library=22203",
+            f"# Collective test starting: {program}_perf",
+        ]
+    if style == "rccl":
+        lines.insert(2, "rccl-tests: Version develop:83d38d9")
+    for size, time_us in points:
+        values = {"redop": redop if reduces else "none", "root": "-1"}
+        algbw = [size / us / 1e3 for us in (time_us, time_us / 2)]
+        ends = ["2e-07"] * 2 if old else ["0", "N/A" if program in PROGRAMS.values() else "0"]
+        blocks = [
+            f"  {us:7.{2 if us < 100 else 1 if us < 10_000 else 0}f}  {bw:6.2f}  {factor * bw:6.2f}  {end:>5}"
+            for us, bw, end in zip((time_us, time_us / 2), algbw, ends, strict=True)
+        ]
+        lines.append(
+            f"{size:12d}  {size // 4:12d}     float"
+            + "".join(f"  {values[each]:>6}" for each in named)
+            + "".join(blocks)
+        )
+    lines += ["# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 12.3456 ", "#", ""]
+    return "\n".join(lines)

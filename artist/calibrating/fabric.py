@@ -1,0 +1,248 @@
+"""A fabric fitted to measured runs, and the topology file that it becomes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import yaml
+
+from artist.errors import InputError
+from artist.pricing.tables import percent
+from netmodels.nccl.fit import Fitted, fit, predicted_us
+from netmodels.nccl.logs import Logs
+from netmodels.nccl.parameters import NcclFabric, NcclTier, nccl_of
+from netmodels.nccl.runs import MeasuredRun
+from netmodels.topology import Topology, load_topology
+
+_TIERS = ("machine", "rack", "network")
+_MACHINE = ("gpus", "gpu_type", "speed", "cpus", "memory_gib", "memory_bandwidth_gb_s")
+_MOST_APART = 2.0  # times of equal runs; NCCL itself varies by 12 % (p90)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """How the topology is called and what it begins with.
+
+    Parameters
+    ----------
+    name
+        Of the topology.
+    base
+        The mapping of a topology that the user names; None without one.
+    machine
+        What the user says of the machine type, by field of a topology.
+    machines_per_rack
+        None for that of `base`, or as many as the largest run has.
+    """
+
+    name: str
+    base: Mapping[str, Any] | None
+    machine: Mapping[str, Any]
+    machines_per_rack: int | None = None
+
+
+def check_one_cluster(logs: Logs) -> None:
+    """Refuse runs on different GPUs.
+
+    Raises
+    ------
+    InputError
+        If there are two names.
+    """
+    if len(logs.gpus) > 1:
+        found = "; ".join(f"{gpu} in {path}" for gpu, path in logs.gpus.items())
+        raise InputError("runs on different GPUs", where="nccl", found=found, allowed="one cluster a call")
+
+
+def doubts(logs: Logs) -> list[str]:
+    """Return what speaks against one fit of all runs: versions, and runs of one kind that differ much."""
+    told = []
+    if len(logs.libraries) > 1:
+        told.append(f"versions of NCCL differ: {', '.join(logs.libraries)}; one fit is for all of them")
+    kinds: dict[tuple[object, ...], list[MeasuredRun]] = {}
+    for run in logs.runs:
+        kinds.setdefault((run.collective, run.machines, run.gpus_per_machine), []).append(run)
+    for first, *others in kinds.values():
+        for other in others:
+            apart = _apart(first, other)
+            if apart > _MOST_APART:
+                told.append(
+                    f"{first.name} and {other.name} measure the same and differ {apart:.2g} times: two "
+                    "clusters, settings, or a slow run? The fit lies between"
+                )
+    return told
+
+
+def _apart(first: MeasuredRun, second: MeasuredRun) -> float:
+    """Return the median ratio of the times at sizes that both have, 1 or more."""
+    times = dict(first.points)
+    ratios = [times[size] / time_us for size, time_us in second.points if size in times]
+    middle = float(np.median(ratios)) if ratios else 1.0
+    return max(middle, 1 / middle)
+
+
+def fitted(runs: Sequence[MeasuredRun], topology: Topology, nominal: bool) -> Fitted:
+    """Fit NCCL's parameters; beginning with the topology's, or with the highest bandwidths measured.
+
+    Parameters
+    ----------
+    runs
+        Of one cluster.
+    topology
+        The beginning.
+    nominal
+        Whether it was named by the user, so that its bandwidths are those of the machines.
+    """
+    prior = nccl_of(topology.fabric, topology.default_machine_type)
+    return fit(runs, prior if nominal else _with_peaks(prior, runs))
+
+
+def _with_peaks(prior: NcclFabric, runs: Sequence[MeasuredRun]) -> NcclFabric:
+    inside = max((_bus_gb_s(run) for run in runs if run.machines == 1), default=prior.machine.gpu_gb_s)
+    across = [(_bus_gb_s(run), run.gpus_per_machine) for run in runs if run.machines > 1]
+    if not across:
+        return replace(prior, machine=replace(prior.machine, gpu_gb_s=inside))
+    peak, gpus = max(across)
+    way = NcclTier(prior.rack.step_us, peak / gpus, peak)
+    return replace(
+        prior, machine=replace(prior.machine, gpu_gb_s=max(inside, peak / gpus)), rack=way, network=way
+    )
+
+
+def _bus_gb_s(run: MeasuredRun) -> float:
+    return float(bus_gb_s(run, run.times_us).max())
+
+
+def bus_gb_s(run: MeasuredRun, times_us: Any) -> Any:
+    """Return the bus bandwidths of a run's sizes at some times, 10^9 byte/s (nccl-tests, PERFORMANCE.md)."""
+    n = run.machines * run.gpus_per_machine
+    factor = {"all_reduce": 2 * (n - 1) / n, "send_receive": 1.0}.get(run.collective, (n - 1) / n)
+    return factor * run.sizes_bytes / times_us / 1e3
+
+
+def errors_of(run: MeasuredRun, nccl: NcclFabric) -> Any:
+    """Return |fitted / measured - 1| at each size of a run."""
+    return np.abs(predicted_us(run, nccl) / run.times_us - 1)
+
+
+# --- the file
+
+
+def topology_text(outcome: Fitted, logs: Logs, named: Named) -> str:
+    """Return a topology file: the fit with its error, and the sources in comments.
+
+    Raises
+    ------
+    InputError
+        If the logs and the user leave a figure of the machine type open.
+    """
+    record: dict[str, Any] = (
+        _based(logs, named) if named.base is not None else _new(outcome.nccl, logs, named)
+    )
+    record["system"] = {**record.get("system", {}), "collectives": "nccl"}
+    record["nccl"] = _without_zeros(outcome.nccl)
+    load_topology(record)
+    body = yaml.safe_dump(_rounded(record), sort_keys=False, width=110, allow_unicode=True)
+    return "\n".join((*_comments(outcome, logs, named), body))
+
+
+def _comments(outcome: Fitted, logs: Logs, named: Named) -> list[str]:
+    median, p90 = percent(outcome.median), percent(outcome.p90)
+    lines = [
+        "# Written by artist-calibrate from measured runs; for a folder topology/ of your own.",
+        f"# error of the fit: median {median} %, p90 {p90} % of the measured times.",
+        *(f"# GPUs: {', '.join(logs.gpus)}" for _ in [0] if logs.gpus),
+        *(f"# NCCL: {', '.join(logs.libraries)}" for _ in [0] if logs.libraries),
+    ]
+    for run in logs.runs:
+        errors = errors_of(run, outcome.nccl)
+        middle, high = percent(np.median(errors)), percent(np.quantile(errors, 0.9))
+        lines.append(
+            f"# {run.source or run.name}: {run.collective}, {run.machines} x {run.gpus_per_machine} GPUs, "
+            f"{len(run.points)} sizes, median {middle} %, p90 {high} %"
+        )
+    lines += [f"# Left out: {note}" for note in logs.notes]
+    if named.base is not None:
+        lines.append(f"# machine types, fabric: as in {named.base['name']}; what was measured is in nccl.")
+    else:
+        lines.append("# fabric: of the fit; ASSUMPTION: racks are joined as machines are, which no run says.")
+    if all(run.machines > 1 for run in logs.runs):
+        lines.append("# No run on one machine alone: its tier is no measurement.")
+    if all(run.machines == 1 for run in logs.runs):
+        lines.append("# No run on several machines: rack and network are no measurement.")
+    return lines
+
+
+def _source(logs: Logs) -> str:
+    files = dict.fromkeys(run.source.partition(", line")[0] or run.name for run in logs.runs)
+    return f"measured runs ({', '.join(files)}); see the comments"
+
+
+def _based(logs: Logs, named: Named) -> dict[str, Any]:
+    """Return the user's topology with what she says of its default machine type."""
+    assert named.base is not None
+    record = {**named.base, "name": named.name, "source": _source(logs)}
+    kind = record["default_machine_type"]
+    record["machine_types"] = {
+        **record["machine_types"],
+        kind: {**record["machine_types"][kind], **named.machine},
+    }
+    if named.machines_per_rack is not None:
+        record["machines_per_rack"] = named.machines_per_rack
+    return record
+
+
+def _new(nccl: NcclFabric, logs: Logs, named: Named) -> dict[str, Any]:
+    machine = dict(named.machine)
+    machine.setdefault("gpus", max(run.gpus_per_machine for run in logs.runs))
+    if logs.gpus:
+        machine.setdefault("gpu_type", next(iter(logs.gpus)))
+    lacking = [f"machine.{name}" for name in _MACHINE if name not in machine]
+    if lacking:
+        raise InputError(
+            "the logs do not say what the machines are",
+            where=lacking[0],
+            allowed=f"{' '.join(f'{name}=...' for name in lacking)}, or topology=NAME with such machines",
+        )
+    return {
+        "name": named.name,
+        "source": _source(logs),
+        "machines_per_rack": named.machines_per_rack or max(run.machines for run in logs.runs),
+        "default_machine_type": named.name,
+        "machine_types": {named.name: {name: machine[name] for name in _MACHINE}},
+        "fabric": {tier: [_dimension(getattr(nccl, tier), tier)] for tier in _TIERS},
+    }
+
+
+def _dimension(tier: NcclTier, name: str) -> dict[str, Any]:
+    """Return a tier for collectives of ASTRA-sim; a switch is two links away."""
+    dimension: dict[str, Any] = {
+        "kind": "switch",
+        "latency_ns": tier.step_us * 1e3 / 2,
+        "bandwidth_gbit_s": tier.gpu_gb_s * 8,
+    }
+    if tier.machine_gb_s and name != "machine":
+        dimension["shared_gbit_s"] = {"machine": tier.machine_gb_s * 8}
+    return dimension
+
+
+def _without_zeros(nccl: NcclFabric) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for name, value in asdict(nccl).items():
+        if isinstance(value, dict):
+            record[name] = {
+                each: figure for each, figure in value.items() if figure or not each.endswith("gb_s")
+            }
+        elif value or not name.endswith("gb_s"):
+            record[name] = value
+    return record
+
+
+def _rounded(value: Any) -> Any:
+    """Return plain values, numbers to six digits."""
+    if isinstance(value, Mapping):
+        return {name: _rounded(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value

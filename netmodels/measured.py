@@ -1,0 +1,186 @@
+"""The network model that answers from measured runs of nccl-tests, and beyond them from a fit to these."""
+
+import logging
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from netmodels.algorithms import Collective
+from netmodels.api import IterationTime
+from netmodels.buckets import bucketed
+from netmodels.digest import digest_of
+from netmodels.errors import InputError
+from netmodels.fabric import Fabric
+from netmodels.layers import Profile
+from netmodels.nccl.fit import Fitted, fit
+from netmodels.nccl.logs import Given, Logs
+from netmodels.nccl.measurements import files_of, read_measurements
+from netmodels.nccl.model import NcclCollective, collective_us
+from netmodels.nccl.parameters import nccl_of
+from netmodels.shape import Shape, gpus, tier
+from netmodels.system import SystemSettings
+from netmodels.walk import Passage, Train, issues_of, through_one_queue, walk
+
+_log = logging.getLogger(__name__)
+
+Floats = npt.NDArray[np.float64]
+_Kind = tuple[NcclCollective, int, int]
+"""Collective, machines, GPUs a machine."""
+_FIELD = "network.model.runs"
+
+
+class MeasuredModel:
+    """Price an iteration by measured collectives.
+
+    Rule: a placement in one rack, on equal machines of one type with as many GPUs of the job each as a run
+    had, takes the time of that run, interpolated in the logarithms of size and time; of several equal runs
+    the median at each size. Smaller and larger sizes follow the fit from there on. All other placements
+    (numbers of machines or GPUs that were not measured, part of a machine included; uneven ones; several
+    racks, of which runs say nothing) have the answer of the fit to all runs, which begins with the
+    parameters of the fabric that is asked about; `carries` tells them. Collectives follow each other in one
+    queue beside the backward pass.
+
+    Parameters
+    ----------
+    runs
+        Logs of nccl-tests or rccl-tests, CSV tables, folders, patterns (`netmodels.nccl.measurements`).
+    collective, machines, gpus_per_machine
+        What logs do not say.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be understood, or no run of an all-reduce is there.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[str],
+        collective: NcclCollective | None = None,
+        machines: int | None = None,
+        gpus_per_machine: int | None = None,
+    ) -> None:
+        names = [runs] if isinstance(runs, str) else list(runs)
+        if not names:
+            raise InputError("no runs", where=_FIELD, found=names, allowed="[LOG, ...] of nccl-tests")
+        named, inside = files_of(names, _FIELD)
+        self.input_files: tuple[Path, ...] = (*named, *inside)
+        self.logs: Logs = read_measurements(names, _FIELD, Given(collective, machines, gpus_per_machine))
+        self._fits: dict[str, Fitted] = {}
+        self._known: dict[tuple[Profile, Shape, Fabric], IterationTime] = {}
+        self._told: set[str] = set()
+        if not any(run.collective == "all_reduce" for run in self.logs.runs):
+            found = ", ".join(sorted({run.collective for run in self.logs.runs}))
+            raise InputError("no run of an all-reduce", where=_FIELD, found=found, allowed="at least one")
+
+    @cached_property
+    def version(self) -> str:
+        """Version of the rule, and the digest of all that was measured."""
+        runs = [
+            [run.collective, run.machines, run.gpus_per_machine, [list(each) for each in run.points]]
+            for run in self.logs.runs
+        ]
+        return f"1 {digest_of(runs)[:16]}"
+
+    @cached_property
+    def _measured(self) -> dict[_Kind, tuple[Floats, Floats]]:
+        """Sizes and times in us of each kind of run."""
+        kinds: dict[_Kind, dict[int, list[float]]] = {}
+        for run in self.logs.runs:
+            points = kinds.setdefault((run.collective, run.machines, run.gpus_per_machine), {})
+            for size, time_us in run.points:
+                points.setdefault(size, []).append(time_us)
+        return {
+            kind: (
+                np.array(sorted(points), dtype=np.float64),
+                np.array([np.median(points[size]) for size in sorted(points)], dtype=np.float64),
+            )
+            for kind, points in kinds.items()
+        }
+
+    def fitted(self, fabric: Fabric) -> Fitted:
+        """Return the fit to all runs, beginning with a fabric's parameters."""
+        if fabric.digest not in self._fits:
+            self._fits[fabric.digest] = fit(self.logs.runs, nccl_of(fabric))
+        return self._fits[fabric.digest]
+
+    def carries(self, shape: Shape, fabric: Fabric) -> bool:
+        """Return whether the answer for a placement comes from the fit: none like it was measured."""
+        return gpus(shape) > 1 and _kind("all_reduce", shape) not in self._measured
+
+    def iteration(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        profile = bucketed(profile, system.bucket_bytes)
+        question = (profile, shape, fabric)
+        answer = self._known.get(question)
+        if answer is None:
+            answer = self._known[question] = self._iteration(*question)
+        return answer
+
+    def _iteration(self, profile: Profile, shape: Shape, fabric: Fabric) -> IterationTime:
+        sizes = issues_of(profile).sizes
+        if gpus(shape) < 2 or not len(sizes):
+            return IterationTime(profile.compute_ns, 0, 0)
+        times_us = self._times_us("all_reduce", sizes.astype(np.float64), shape, fabric)
+        rides_ns = np.rint(1e3 * times_us).astype(np.int64) + profile.launch_ns
+
+        def walked() -> IterationTime:
+            trains = {
+                size: Train((Passage(0, tier(shape), ns, 2 * size),))
+                for size, ns in zip(sizes.tolist(), rides_ns.tolist(), strict=True)
+            }
+            return walk(profile, trains, SystemSettings())
+
+        return through_one_queue(profile, rides_ns, walked)
+
+    def collective_ns(
+        self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> int:
+        """Return the time of one collective alone; `size_bytes` is what each GPU starts with."""
+        total = size_bytes * (gpus(shape) if collective == "all_gather" else 1)
+        if gpus(shape) < 2:
+            return 0
+        return round(1e3 * float(self._times_us(collective, np.array([float(total)]), shape, fabric)[0]))
+
+    def _times_us(self, collective: NcclCollective, sizes: Floats, shape: Shape, fabric: Fabric) -> Floats:
+        """Return the times of sizes as nccl-tests counts them, shape (n,)."""
+        nccl = self.fitted(fabric).nccl
+        place = tuple(tuple(count for _, count in rack) for rack in shape)
+        kind = _kind(collective, shape)
+        measured = self._measured.get(kind) if kind else None
+        if measured is None:
+            self._tell("placements", f"{_words(shape)} GPUs", fabric)
+            return collective_us(collective, sizes, place, nccl)
+        known, times_us = measured
+        inside = np.clip(sizes, known[0], known[-1])
+        found: Floats = np.exp(np.interp(np.log(inside), np.log(known), np.log(times_us)))
+        if (inside == sizes).all():
+            return found
+        self._tell("sizes", f"{sizes[inside != sizes][0]:,.0f} bytes on {_words(shape)} GPUs", fabric)
+        beyond, edge = (collective_us(collective, each, place, nccl) for each in (sizes, inside))
+        return found * beyond / edge
+
+    def _tell(self, what: str, first: str, fabric: Fabric) -> None:
+        """Say once that the fit answers."""
+        if what not in self._told:
+            self._told.add(what)
+            note = "%s that were not measured are answered by the fit (median error %.1f %%); the first: %s"
+            _log.warning(note, what, 100 * self.fitted(fabric).median, first, extra={"note": True})
+
+
+def _words(shape: Shape) -> str:
+    return " | ".join("+".join(str(count) for _, count in rack) for rack in shape)
+
+
+def _kind(collective: NcclCollective, shape: Shape) -> _Kind | None:
+    """Return which runs are like a placement; None for those that no run can be like."""
+    counts = {count for rack in shape for _, count in rack}
+    types = {name for rack in shape for name, _ in rack}
+    if len(shape) != 1 or len(counts) != 1 or len(types) != 1:
+        return None
+    return collective, len(shape[0]), counts.pop()

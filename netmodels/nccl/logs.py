@@ -1,0 +1,334 @@
+"""Measured runs from logs of nccl-tests and rccl-tests, as these programs print them.
+
+Which collective a log is of is said by its line `# Collective test starting`, a command line in it, the
+file's name, or its columns and the ratio of its bandwidths; machines and GPUs by its lines `# Rank`. What a
+log does not say is asked for. Nothing is dropped silently: what is no run of one of the five collectives on
+equal machines is named in `Logs.notes`.
+"""
+
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import get_args
+
+from netmodels.errors import InputError
+from netmodels.naming import allowed_names
+from netmodels.nccl.log_lines import plain
+from netmodels.nccl.log_tests import Row, Test, tests_of
+from netmodels.nccl.model import NcclCollective
+from netmodels.nccl.runs import MeasuredRun
+
+COLLECTIVES: dict[str, NcclCollective] = {plain(each): each for each in get_args(NcclCollective)}
+COLLECTIVES["sendrecv"] = "send_receive"
+"""Collectives by the letters of their names, those of the programs included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is known of logs that do not say it themselves.
+
+    Parameters
+    ----------
+    collective
+        What was run.
+    machines, gpus_per_machine
+        Where.
+
+    Raises
+    ------
+    InputError
+        If there is no such collective, or only one of the numbers is given.
+    """
+
+    collective: NcclCollective | None = None
+    machines: int | None = None
+    gpus_per_machine: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.collective is not None and self.collective not in get_args(NcclCollective):
+            allowed = allowed_names(self.collective, get_args(NcclCollective))
+            raise InputError("unknown collective", where="collective", found=self.collective, allowed=allowed)
+        if (self.machines is None) != (self.gpus_per_machine is None):
+            lacking = "machines" if self.machines is None else "gpus_per_machine"
+            raise InputError("field missing", where=lacking, allowed="machines and gpus_per_machine together")
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """What logs say.
+
+    Parameters
+    ----------
+    runs
+        In the order of the files, and in these.
+    notes
+        What was left out, and why; one line each.
+    gpus
+        Names of the GPUs with the first file that has each, where logs say so.
+    libraries
+        Versions of NCCL likewise.
+    """
+
+    runs: tuple[MeasuredRun, ...] = ()
+    notes: tuple[str, ...] = ()
+    gpus: dict[str, str] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Logs"]) -> "Logs":
+        """Return several as one; runs of one name are numbered."""
+        runs, notes = (
+            tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in ("runs", "notes")
+        )
+        gpus, libraries = (
+            {name: path for part in reversed(parts) for name, path in getattr(part, each).items()}
+            for each in ("gpus", "libraries")
+        )
+        return cls(_named(runs), notes, gpus, libraries)
+
+
+def read_log(path: Path, given: Given | None = None) -> Logs:
+    """Read a log.
+
+    Parameters
+    ----------
+    path
+        The file, plain or gzipped.
+    given
+        What it does not say.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or understood, with file, line, what was found and what is allowed.
+    """
+    tests = tests_of(text_of(path).splitlines(), str(path))
+    if not any(test.rows for test in tests):
+        raise _no_table(path)
+    return Logs.joined([_logs_of(test, path, given or Given()) for test in tests])
+
+
+def _logs_of(test: Test, path: Path, given: Given) -> Logs:
+    runs, notes = _runs_of(test, path, given)
+    gpus = {rank.gpu: str(path) for rank in test.ranks.values() if rank.gpu}
+    libraries = {test.library: str(path)} if test.library else {}
+    return Logs(tuple(runs), (*test.notes, *notes), gpus, libraries)
+
+
+def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], list[str]]:
+    """Return the runs of a test, one for each type, operation and cycle; and what is left out of it."""
+    unfit = _unfit(test)
+    if unfit:
+        return [], [f"{test.where}: {unfit}"]
+    if test.program and plain(test.program) not in COLLECTIVES:
+        return [], [f"{test.where}: {test.program}, which is none of {', '.join(get_args(NcclCollective))}"]
+    collective = _collective(test, path, given)
+    machines, gpus = _place(test, given)
+    _check_factor(test, collective, machines * gpus)
+    if machines * gpus == 1:
+        return [], [f"{test.where}: one GPU alone communicates with none"]
+    notes = []
+    empty = sum(row.size_bytes == 0 for row in test.rows)
+    if empty:
+        notes.append(f"{test.where}: {empty} rows of 0 bytes")
+    wrong = [row.line for row in test.rows if row.wrong]
+    if wrong:
+        notes.append(f"{test.where}: wrong results in {len(wrong)} rows, from line {wrong[0]} on; kept")
+    runs = [
+        MeasuredRun(
+            f"{path.name}:{test.line}",
+            *(collective, machines, gpus),
+            tuple(sorted((row.size_bytes, row.time_us) for row in rows)),
+            source=f"{path.name}, line {rows[0].line}",
+            settings=_settings(test, rows[0]),
+        )
+        for rows in _series(test)
+    ]
+    return runs, notes
+
+
+def _unfit(test: Test) -> str:
+    """Return why a test has no times of one communicator; empty if it has."""
+    if not test.rows:
+        return "no row was printed"
+    if test.columns is not None and "cputime" in test.columns:
+        return "CPU times (-C 1), not those of the collective"
+    if len({group for group, _ in test.ranks}) > 1:
+        return "several communicators at once (NCCL_TESTS_SPLIT) share the links"
+    hosts = set(_gpus_by_machine(test))
+    if len(hosts) > 1:
+        return (
+            f"machines with {' and '.join(map(str, sorted(hosts)))} GPUs; runs of equal machines are fitted"
+        )
+    return ""
+
+
+def _series(test: Test) -> list[list[Row]]:
+    """Return the rows by type, operation and root, and by cycle where sizes come again."""
+    found: dict[tuple[object, ...], list[Row]] = {}
+    seen: Counter[tuple[object, ...]] = Counter()
+    for row in test.rows:
+        if row.size_bytes:
+            size = row.kind, row.size_bytes
+            found.setdefault((row.kind, seen[size]), []).append(row)
+            seen[size] += 1
+    return list(found.values())
+
+
+def _settings(test: Test, row: Row) -> str:
+    words = [
+        f"NCCL {test.library}" if test.library else "",
+        *row.kind[:2],
+        "in place" if test.in_place else "",
+    ]
+    return ", ".join(word for word in words if word and word != "none")
+
+
+def _named(runs: Iterable[MeasuredRun]) -> tuple[MeasuredRun, ...]:
+    """Return the runs, each with a name of its own."""
+    seen: Counter[str] = Counter()
+    named = []
+    for run in runs:
+        seen[run.name] += 1
+        copy = f".{seen[run.name]}" if seen[run.name] > 1 else ""
+        named.append(replace(run, name=run.name + copy))
+    return tuple(named)
+
+
+# --- which collective
+
+
+def _collective(test: Test, path: Path, given: Given) -> NcclCollective:
+    named = COLLECTIVES.get(plain(test.program)) or _in_name(path) or given.collective
+    if named:
+        return named
+    possible = _possible(test, _count(test, given))
+    if len(possible) == 1:
+        return possible[0]
+    raise InputError(
+        "the log does not say which collective",
+        where=test.where,
+        found=f"redop {test.rows[0].kind[1] or 'missing'}, busbw / algbw {_ratio(test.rows)[0]:.4g}",
+        allowed=f"collective={', '.join(possible or get_args(NcclCollective))}; or that in the file's name",
+    )
+
+
+def _in_name(path: Path) -> NcclCollective | None:
+    """Return the collective that a file is named for."""
+    name = plain(path.name)
+    found = {collective for each, collective in COLLECTIVES.items() if each in name}
+    return min(found) if len(found) == 1 else None
+
+
+def _possible(test: Test, gpus: int | None) -> list[NcclCollective]:
+    """Return the collectives that the columns and the ratio of the bandwidths allow."""
+    names: list[NcclCollective] = ["all_to_all", "send_receive"]
+    if all(row.checked_in_place for row in test.rows):  # else they are not done in place
+        reduces = test.rows[0].kind[1] not in ("", "none")
+        names = ["all_reduce", "reduce_scatter", "send_receive"] if reduces else ["all_gather", *names]
+    ratio, slack = _ratio(test.rows)
+    counts = [gpus] if gpus else range(2, 4097)
+    return [each for each in names if any(abs(_factor(each, n) - ratio) <= slack for n in counts)]
+
+
+def _factor(collective: NcclCollective, gpus: int) -> float:
+    """Return busbw / algbw (nccl-tests, doc/PERFORMANCE.md)."""
+    if collective == "send_receive":
+        return 1.0
+    return (2 if collective == "all_reduce" else 1) * (gpus - 1) / gpus
+
+
+def _ratio(rows: Sequence[Row]) -> tuple[float, float]:
+    """Return busbw / algbw of the fastest row, and how far off it may be for roundings."""
+    row = max(rows, key=lambda each: each.algbw_gb_s)
+    if row.algbw_gb_s < 0.1:  # two decimals say nothing
+        return 1.0, 1.0
+    return row.busbw_gb_s / row.algbw_gb_s, 0.02 / row.algbw_gb_s + 1e-3
+
+
+def _check_factor(test: Test, collective: NcclCollective, gpus: int) -> None:
+    """Refuse a run whose bandwidths are those of another collective or number of GPUs.
+
+    Raises
+    ------
+    InputError
+        If so.
+    """
+    ratio, slack = _ratio(test.rows)
+    expected = _factor(collective, gpus)
+    if gpus > 1 and abs(ratio - expected) > slack:
+        raise InputError(
+            f"not the bandwidths of {collective} on {gpus} GPUs",
+            where=test.where,
+            found=f"busbw / algbw {ratio:.4g}",
+            allowed=f"{expected:.4g}; another collective or number of GPUs has another ratio",
+        )
+
+
+# --- where
+
+
+def _place(test: Test, given: Given) -> tuple[int, int]:
+    """Return machines and GPUs a machine: what the log says, or what is given where it does not."""
+    ours = (given.machines or 0) * (given.gpus_per_machine or 0)
+    if ours and (not test.ranks or ours == len(test.ranks)):
+        return given.machines or 0, given.gpus_per_machine or 0
+    if test.ranks:
+        machines = _gpus_by_machine(test)
+        return len(machines), machines[0]
+    ratio, _ = _ratio(test.rows)
+    raise InputError(
+        "the log does not say where it ran",
+        where=test.where,
+        found=f"no line `# Rank 0 ... on HOST device 0`, busbw / algbw {ratio:.4g}",
+        allowed="the whole log, or machines=N gpus_per_machine=M",
+    )
+
+
+def _count(test: Test, given: Given) -> int | None:
+    """Return the GPUs of a test, if anything says so."""
+    if test.ranks:
+        return len(test.ranks)
+    return given.machines * given.gpus_per_machine if given.machines and given.gpus_per_machine else None
+
+
+def _gpus_by_machine(test: Test) -> list[int]:
+    """Return the GPUs of each machine; a GPU that a host has twice stands in two machines of one name."""
+    hosts: dict[str, Counter[tuple[int, str]]] = {}
+    for rank in test.ranks.values():
+        hosts.setdefault(rank.host, Counter())[rank.device] += 1
+    machines = []
+    for devices in hosts.values():
+        copies = max(devices.values())
+        machines += [sum(count > copy for count in devices.values()) for copy in range(copies)]
+    return machines
+
+
+# --- files
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, unzipped if it is gzipped; bytes that are no UTF-8 stand in no table."""
+    try:
+        raw = path.expanduser().read_bytes()
+        if raw.startswith(b"\x1f\x8b"):
+            raw = gzip.decompress(raw)
+    except FileNotFoundError:
+        raise InputError("no such file", where=str(path), allowed="logs of nccl-tests") from None
+    except (OSError, EOFError, RuntimeError, ValueError, zlib.error) as error:
+        raise InputError(
+            "cannot be read", where=str(path), found=str(error), allowed="a log of nccl-tests, plain or gzip"
+        ) from None
+    return raw.decode("utf-8", errors="replace")
+
+
+def _no_table(path: Path) -> InputError:
+    text = text_of(path)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    what = "no row of nccl-tests or rccl-tests" if first else "an empty file"
+    allowed = "a log as printed, with rows `size count type redop root time algbw busbw #wrong ...`"
+    return InputError(what, where=str(path), found=first, allowed=allowed)

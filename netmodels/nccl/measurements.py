@@ -1,0 +1,197 @@
+"""Measured runs from whatever the user has: logs, tables, folders of them, patterns such as `logs/*.out`.
+
+A table is a CSV file, a row a size: `collective, machines, gpus_per_machine, bytes, time_us`; also `run`,
+which tells runs apart that are equal otherwise, `gpu` and `nccl`. Other columns are the user's.
+"""
+
+import csv
+import glob
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import get_args
+
+from netmodels.errors import InputError
+from netmodels.naming import allowed_names
+from netmodels.nccl.logs import COLLECTIVES, Given, Logs, read_log, text_of
+from netmodels.nccl.model import NcclCollective
+from netmodels.nccl.runs import MeasuredRun
+
+_COLUMNS = ("collective", "machines", "gpus_per_machine", "bytes", "time_us")
+_MOST = {"machines": 1_000_000, "gpus_per_machine": 1024, "bytes": 2**53}
+_MOST_GB_S, _MOST_US = 50_000.0, 1e10
+
+
+def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
+    """Return the files that are named, and those that lie in folders that are named, in order, each once.
+
+    Parameters
+    ----------
+    names
+        Files, folders and patterns.
+    field
+        Where they are named, for messages.
+
+    Raises
+    ------
+    InputError
+        If a name stands for no file.
+    """
+    named: dict[Path, None] = {}
+    inside: dict[Path, None] = {}
+    for name in names:
+        path = Path(name).expanduser()
+        if path.is_dir():
+            found = sorted(each for each in path.rglob("*") if each.is_file() and each.name[0] != ".")
+            inside.update(dict.fromkeys(found))
+        else:
+            found = [path] if path.exists() else sorted(map(Path, glob.glob(str(path), recursive=True)))
+            named.update(dict.fromkeys(each for each in found if each.is_file()))
+        if not found:
+            allowed = "logs of nccl-tests or CSV tables: files, folders, patterns such as 'logs/*.out'"
+            raise InputError("no such file", where=field, found=name, allowed=allowed)
+    return list(named), [path for path in inside if path not in named]
+
+
+def read_measurements(names: Sequence[str], field: str, given: Given | None = None) -> Logs:
+    """Return all runs of logs and tables.
+
+    Parameters
+    ----------
+    names
+        Files, folders and patterns.
+    field
+        Where they are named, for messages.
+    given
+        What logs do not say.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be understood, or there is no run. Files in a folder that are no measurements are
+        noted instead.
+    """
+    named, inside = files_of(names, field)
+    logs = [_read(path, given or Given()) for path in named]
+    for path in inside:
+        try:
+            logs.append(_read(path, given or Given()))
+        except InputError as error:
+            if not error.what.startswith(("no row of", "an empty file", "cannot be read")):
+                raise
+            logs.append(Logs(notes=(f"{path}: {error.what}",)))
+    read = Logs.joined(logs)
+    if not read.runs:
+        found = "; ".join(read.notes[:3])
+        raise InputError("no run that can be used", where=field, found=found, allowed="see the reasons")
+    return read
+
+
+def _read(path: Path, given: Given) -> Logs:
+    if path.name.removesuffix(".gz").endswith(".csv"):
+        return read_table(path)
+    return read_log(path, given)
+
+
+def read_table(path: Path) -> Logs:
+    """Return the runs of a table.
+
+    Raises
+    ------
+    InputError
+        With file and line, the value found and what is allowed.
+    """
+    lines = text_of(path).splitlines()
+    rows = csv.DictReader(lines)
+    _check_header(rows.fieldnames or (), path)
+    runs: dict[tuple[object, ...], dict[int, tuple[float, int]]] = {}
+    gpus: dict[str, str] = {}
+    libraries: dict[str, str] = {}
+    for number, row in enumerate(rows, 2):
+        cells = _Cells({name: value for name, value in row.items() if name}, f"{path}, line {number}")
+        key = (
+            cells.text("run"),
+            cells.collective(),
+            cells.whole("machines"),
+            cells.whole("gpus_per_machine"),
+        )
+        size, time_us = cells.whole("bytes"), cells.time_us()
+        known = runs.setdefault(key, {})
+        if size in known:
+            what = f"the same size as in line {known[size][1]}"
+            allowed = "each size of a run once; a column `run` tells equal runs apart"
+            raise InputError(what, where=cells.where, found=size, allowed=allowed)
+        known[size] = time_us, number
+        if cells.text("gpu"):
+            gpus.setdefault(cells.text("gpu"), str(path))
+        if cells.text("nccl"):
+            libraries.setdefault(cells.text("nccl"), str(path))
+    if not runs:
+        raise InputError("an empty file", where=str(path), found="no rows", allowed="one row a size")
+    return Logs(tuple(_run(path, key, points) for key, points in runs.items()), (), gpus, libraries)
+
+
+def _run(path: Path, key: tuple[object, ...], points: dict[int, tuple[float, int]]) -> MeasuredRun:
+    name, collective, machines, gpus = key
+    first = min(line for _, line in points.values())
+    return MeasuredRun(
+        str(name) or f"{path.name}:{first}",
+        collective,  # type: ignore[arg-type]
+        machines,  # type: ignore[arg-type]
+        gpus,  # type: ignore[arg-type]
+        tuple(sorted((size, time_us) for size, (time_us, _) in points.items())),
+        source=f"{path.name}, line {first}",
+    )
+
+
+def _check_header(names: Sequence[str], path: Path) -> None:
+    for name in _COLUMNS:
+        if name not in names:
+            raise InputError(
+                f"column {name} is missing",
+                where=f"{path}, line 1",
+                found=", ".join(names),
+                allowed=f"{', '.join(_COLUMNS)}; also run, gpu, nccl, and others",
+            )
+
+
+class _Cells:
+    """The cells of a row, checked when they are asked for."""
+
+    def __init__(self, cells: dict[str, str | None], where: str) -> None:
+        self._cells = cells
+        self.where = where
+
+    def text(self, name: str) -> str:
+        return (self._cells.get(name) or "").strip()
+
+    def collective(self) -> NcclCollective:
+        found = COLLECTIVES.get("".join(filter(str.isalpha, self.text("collective").lower())))
+        if found is None:
+            names = get_args(NcclCollective)
+            raise self._bad("collective", "unknown collective", allowed_names(self.text("collective"), names))
+        return found
+
+    def whole(self, name: str) -> int:
+        try:
+            value = float(self.text(name))
+        except ValueError:
+            value = 0.0
+        if not 1 <= value <= _MOST[name] or value != int(value):
+            raise self._bad(name, "not a whole number", f"1 to {_MOST[name]}")
+        return int(value)
+
+    def time_us(self) -> float:
+        try:
+            value = float(self.text("time_us"))
+        except ValueError:
+            value = float("nan")
+        if not (isfinite(value) and 0 < value <= _MOST_US):
+            raise self._bad("time_us", "no time of a collective", f"us, more than 0, up to {_MOST_US:g}")
+        if self.whole("bytes") / value / 1e3 > _MOST_GB_S:
+            allowed = f"us: {self.text('bytes')} bytes in this time are more than {_MOST_GB_S:g} GB/s"
+            raise self._bad("time_us", "too short for its bytes", allowed)
+        return value
+
+    def _bad(self, name: str, what: str, allowed: str) -> InputError:
+        return InputError(what, where=f"{self.where}, {name}", found=self.text(name), allowed=allowed)

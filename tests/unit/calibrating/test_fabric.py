@@ -1,0 +1,138 @@
+"""artist-calibrate nccl=LOG: a topology that works at once, its error, a picture, and what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+import artist.app.cli
+import artist.pricing.command
+from netmodels.topology import load_topology
+
+POINTS = ((1024, 30.0), (1 << 20, 60.0), (1 << 25, 400.0), (1 << 30, 9000.0))
+MACHINE = ("speed=1", "cpus=96", "memory_gib=1000", "memory_bandwidth_gb_s=400")
+
+
+@pytest.fixture
+def logs(printed_log: Callable[..., str], calibrate: Callable[..., object]) -> Path:
+    """A folder with logs of 2 machines of 8 GPUs: all-reduce and all-gather, and a file of another kind."""
+    folder = Path("logs")
+    folder.mkdir()
+    for collective in ("all_reduce", "all_gather"):
+        (folder / f"{collective}.log").write_text(printed_log(POINTS, collective=collective))
+    (folder / "notes").write_text("slow day\n")
+    return folder
+
+
+def test_a_topology_that_is_named_keeps_its_machines(calibrate, logs):
+    """Machine types and fabric of v100_100g, `nccl` is fitted; comments tell error, sources, what is left out."""
+    result = calibrate("nccl=logs", "topology=v100_100g", "out=mine/topology/ours.yaml", "plot=fit.png")
+    assert result.code == 0, result.err
+    path = Path("mine/topology/ours.yaml")
+    topology = load_topology(path)
+    assert topology.name == "ours"
+    assert topology.machine_type().gpus == 8
+    assert topology.fabric.nccl is not None
+    assert topology.fabric.system.collectives == "nccl"
+    text = path.read_text()
+    for told in ("error of the fit: median", "all_reduce.log, line", "NVIDIA H100", "Left out: logs/notes"):
+        assert told in text
+    assert [line.split()[:2] for line in result.out.splitlines()[3:]] == [
+        ["all_gather.log:1", "all_gather"],
+        ["all_reduce.log:1", "all_reduce"],
+        ["all", "8"],
+    ]
+    assert Path("fit.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_topology_works_at_once(calibrate, called, logs):
+    """`--config-dir mine topology=ours` prices placements and simulates."""
+    assert calibrate("nccl=logs", "topology=v100_100g", "out=mine/topology/ours.yaml").code == 0
+    own = ("--config-dir", "mine", "topology=ours")
+    code, out, err = called(artist.pricing.command.main, *own, "model=VGG16", "shape=8+8")
+    assert code == 0, err
+    assert "VGG16" in out
+    code, _, err = called(artist.app.cli.main, *own, "workload.jobs=3", "policy=fifo")
+    assert code == 0, err
+
+
+def test_without_a_topology_what_logs_do_not_say_is_asked_for(calibrate, logs):
+    """GPUs and their name are in the logs; speed, CPUs and memory are not, and all are named at once."""
+    result = calibrate("nccl=logs", "out=own.yaml")
+    assert result.code == 2
+    assert all(f"machine.{each.partition('=')[0]}=..." in result.err for each in MACHINE)
+    assert not Path("own.yaml").exists()
+    result = calibrate("nccl=logs", "out=own.yaml", *(f"machine.{each}" for each in MACHINE))
+    assert result.code == 0, result.err
+    machine = load_topology(Path("own.yaml")).machine_type()
+    assert (machine.gpus, machine.gpu_type, machine.cpus) == (8, "NVIDIA H100 80GB HBM3", 96)
+    assert yaml.safe_load(Path("own.yaml").read_text())["machines_per_rack"] == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nccl=logs/all_reduce.log,logs/all_gather.log",),
+        ("nccl=logs/all_reduce.log", "logs/all_gather.log"),  # as the shell writes out a pattern
+        ("nccl=[logs/all_reduce.log, logs/all_gather.log]",),
+        ("nccl=logs/*.log",),
+    ],
+)
+def test_several_logs_are_named_in_any_way(calibrate, logs, arguments):
+    """By commas, by words, as a list, by a pattern."""
+    result = calibrate(*arguments, "topology=v100_100g")
+    assert result.code == 0, result.err
+    assert {"all_gather.log:1", "all_reduce.log:1"} < set(result.rows)
+    assert Path("fitted.yaml").exists()
+
+
+def test_equal_logs_make_equal_files(calibrate, logs):
+    """No date, no path of this machine."""
+    for out in ("a/same.yaml", "b/same.yaml"):
+        assert calibrate("nccl=logs", "topology=v100_100g", f"out={out}").code == 0
+    assert Path("a/same.yaml").read_bytes() == Path("b/same.yaml").read_bytes()
+
+
+def test_two_clusters_in_one_call_are_refused(calibrate, logs, printed_log):
+    """The names of the GPUs differ; where they do not, runs that differ more than twice are told."""
+    other = logs / "all_reduce_a100.log"
+    other.write_text(printed_log(POINTS, gpu="NVIDIA A100-SXM4-40GB"))
+    result = calibrate("nccl=logs", "topology=v100_100g")
+    assert result.code == 2
+    assert "A100-SXM4-40GB in logs/all_reduce_a100.log" in result.err
+    other.write_text(printed_log([(size, 3 * time_us) for size, time_us in POINTS]))
+    result = calibrate("nccl=logs", "topology=v100_100g")
+    assert result.code == 0
+    assert "all_reduce.log:1 and all_reduce_a100.log:1 measure the same and differ 3 times" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nccl=nothing.log"], "nothing.log"),
+        (["nccl=empty.log"], "an empty file"),
+        (["nccl=logs/notes"], "no row of nccl-tests"),
+        (["nccl=pasted.log"], "machines=N gpus_per_machine=M"),
+        (["nccl=pasted.log", "machines=2"], "gpus_per_machine"),
+        (
+            ["nccl=pasted.log", "machines=2", "gpus_per_machine=4"],
+            "not the bandwidths of all_reduce on 8 GPUs",
+        ),
+        (["nccl=logs", "collective=allreduce"], "all_reduce"),
+        (["nccl=logs", "plot=fit.jpg"], ".png or .svg"),
+        (["nccl=logs", "machine.gpus=0"], "machine.gpus"),
+        (["nccl=logs", "machine.gpu=8"], "machine.gpu"),
+        (["logs/all_reduce.log"], "nccl=logs/all_reduce.log"),
+    ],
+)
+def test_bad_input_is_refused(calibrate, logs, arguments, told):
+    """Two lines, exit code 2, and nothing written."""
+    Path("empty.log").write_text("")
+    rows = [line for line in (logs / "all_reduce.log").read_text().splitlines() if line[:1] == " "]
+    Path("pasted.log").write_text("all_reduce_perf\n" + "\n".join(rows))
+    result = calibrate(*arguments, "topology=v100_100g")
+    assert (result.code, result.out) == (2, "")
+    assert len(result.err.splitlines()) == 2
+    assert told in result.err
+    assert not Path("fitted.yaml").exists()
