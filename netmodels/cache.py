@@ -104,7 +104,7 @@ class CachedModel:
         if (profile, shape, fabric, system) in self._by_fallback:
             return "fallback"
         carries = getattr(self.model, "carries", None)
-        return "carried" if carries is not None and carries(shape, fabric) else "model"
+        return "carried" if carries is not None and carries(shape, fabric, system) else "model"
 
     @property
     def questions(self) -> tuple[Question, ...]:

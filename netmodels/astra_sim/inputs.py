@@ -14,8 +14,6 @@ from netmodels.layers import Profile
 from netmodels.levels import Level, View
 from netmodels.system import SystemSettings
 
-GIB = 2**30 / 1e9
-"""One GB/s of ASTRA-sim's network files in byte/ns."""
 KINDS = {"ring": "Ring", "switch": "Switch", "fully_connected": "FullyConnected"}
 IMPLEMENTATIONS = {
     "ring": "ring",
@@ -59,7 +57,8 @@ def check_system(profile: Profile, system: SystemSettings, levels: Sequence[Leve
             "ASTRA-sim 2.x has one queue of collectives",
             where="network.system.collective_queue",
             found=system.collective_queue,
-            allowed="one, or the binary of ASTRA-sim 1.0",
+            allowed="network.system.collective_queue=one (dally_code and dally_paper are for 1.0), "
+            "or a binary of ASTRA-sim 1.0",
         )
     check_common(profile, system, levels)
 
@@ -90,6 +89,13 @@ def check_common(profile: Profile, system: SystemSettings, levels: Sequence[Leve
                 found=system.chunks,
                 allowed="fewer chunks, or network.system.collective_algorithm=ring",
             )
+        if name == "double_binary_tree" and len(levels) > 2 and system.chunks > system.chunks_in_flight:
+            raise InputError(
+                "ASTRA-sim's trees dead-lock where chunks wait for others in three dimensions or more",
+                where="network.system.chunks",
+                found=system.chunks,
+                allowed=f"{system.chunks_in_flight}, or as many network.system.chunks_in_flight",
+            )
         if name in ("halving_doubling", "double_binary_tree") and members & (members - 1):
             raise InputError(
                 f"ASTRA-sim's {name} needs a power of two, and {members} take part in the {level.tier}",
@@ -99,12 +105,21 @@ def check_common(profile: Profile, system: SystemSettings, levels: Sequence[Leve
             )
 
 
+def gib_s(bytes_per_ns: float) -> float:
+    """Return a bandwidth in GB/s of ASTRA-sim 2.x, which reads it as `GB/s * 2**30 / 1e9` in byte/ns.
+
+    In this order the program reads the very number again, for all round figures; one in the last place less
+    can take a message past the next whole nanosecond, in every step.
+    """
+    return bytes_per_ns * 1e9 / 2**30
+
+
 def network_yaml(levels: Sequence[Level]) -> str:
     """Return the network file of the analytical back ends."""
     rows: dict[str, list[object]] = {
         "topology": [KINDS[level.dimension.kind] for level in levels],
         "npus_count": [level.members for level in levels],
-        "bandwidth": [link_bandwidth_bytes_per_ns(level.dimension, level.members) / GIB for level in levels],
+        "bandwidth": [gib_s(link_bandwidth_bytes_per_ns(level.dimension, level.members)) for level in levels],
         "latency": [level.dimension.latency_ns for level in levels],
     }
     return "".join(f"{key}: [ {', '.join(map(str, values))} ]\n" for key, values in rows.items())

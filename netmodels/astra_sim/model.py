@@ -14,8 +14,11 @@ from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.analytical import iteration_in
 from netmodels.api import IterationTime
 from netmodels.astra_sim import inputs, ns3, version1
+from netmodels.astra_sim.asked import as_asked, in_one_dimension, is_regular, one_dimension
+from netmodels.astra_sim.hosts import Network
 from netmodels.astra_sim.inputs import InexpressibleError
 from netmodels.astra_sim.locate import Backend, locate
+from netmodels.astra_sim.meaning import check_meaning
 from netmodels.astra_sim.outputs import NpuTime, UnreadableError, read_version1, read_version2
 from netmodels.astra_sim.process import Outcome, ProgramError, run
 from netmodels.astra_sim.scratch import Scratch
@@ -50,6 +53,12 @@ class AstraSimParameters(BaseModel):
         Whether to leave them there; those of the first failed runs stay anyway.
     ns3
         Settings of ns-3's config.txt instead of ours, by name.
+    pipelined
+        Chunks that the congestion-aware back end cuts a collective into, all in flight, where
+        `system.chunks` says 1. It stores a whole message at a switch before it forwards it, so one
+        chunk counts every byte twice; two overlap (8 GPUs, 16 MiB at 50 GB/s: 1,189 and 622 us,
+        ns-3 697). With more, the chunks' latencies overlap as well, and small collectives are too
+        fast (1 MiB: 88, 52 and with four 38 us, ns-3 72).
     arguments
         More of the command line, as for htsim: `["--htsim_opts", "-topo", FILE]`; absolute paths.
     """
@@ -63,6 +72,7 @@ class AstraSimParameters(BaseModel):
     scratch: Path | None = None
     keep: bool = False
     ns3: dict[str, str | int | float] | None = None
+    pipelined: int = Field(2, ge=1, le=1024)
     arguments: tuple[str, ...] = ()
 
 
@@ -114,7 +124,9 @@ class AstraSim:
     def version(self) -> str:
         """Back end and digest of the program, and the settings that change its answers."""
         p = self.parameters
-        settings = (f"{name}={value}" for name, value in sorted((p.ns3 or {}).items()))
+        settings = [f"{name}={value}" for name, value in sorted((p.ns3 or {}).items())]
+        if self.program.backend == "aware":
+            settings.append(f"pipelined={p.pipelined}")
         return " ".join([self.program.backend, self.program.digest, *p.arguments, *settings])
 
     def iteration(
@@ -129,7 +141,7 @@ class AstraSim:
         InputError
             If it cannot run the settings or the profile.
         """
-        self._check(profile)
+        self._check(profile, system)
         profile = bucketed(profile, system.bucket_bytes)
         answers = []
         for tiers in tiers_of(shape, fabric):
@@ -139,20 +151,33 @@ class AstraSim:
             elif self.program.backend == "ns3":
                 files = ns3.files(profile, shape, tiers, view, system, self.parameters.ns3 or {})
                 answers.append(self._asked(profile, files, ns3.ARGUMENTS, view.gpus))
+            elif len(view.levels) > 1 and in_one_dimension(shape, system):
+                levels = (one_dimension(shape, tiers, view, system),)
+                answers.append(self.on_levels(profile, levels, as_asked(shape, system)))
             else:
-                answers.append(self._in_dimensions(profile, view, system))
+                answers.append(self._in_dimensions(profile, view, as_asked(shape, system)))
         return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
 
-    def carries(self, shape: Shape, fabric: Fabric) -> bool:
-        """Return whether the answer for a placement is carried over from its neighbour."""
+    def carries(self, shape: Shape, fabric: Fabric, system: SystemSettings | None = None) -> bool:
+        """Return whether the answer for a placement is that of another one, or made from it.
+
+        Parameters
+        ----------
+        shape, fabric, system
+            As for `iteration`; without `system` the fabric's own settings.
+        """
+        one = in_one_dimension(shape, system or fabric.system)
+        views = [(tiers, view_of(shape, tiers)) for tiers in tiers_of(shape, fabric)]
         if self.program.backend == "ns3":
-            return False
+            return not one and any(not is_regular(view, Network(shape, tiers)) for tiers, view in views)
+        return any((one and len(view.levels) > 1) or not self._expresses(view) for _, view in views)
+
+    def _expresses(self, view: View) -> bool:
         try:
-            for tiers in tiers_of(shape, fabric):
-                self._expressed(view_of(shape, tiers))
+            self._expressed(view)
         except InexpressibleError:
-            return True
-        return False
+            return False
+        return True
 
     def on_levels(self, profile: Profile, levels: tuple[Level, ...], system: SystemSettings) -> IterationTime:
         """Return the time of one iteration on explicit dimensions, innermost first; not for ns-3.
@@ -164,8 +189,9 @@ class AstraSim:
             self._known[question] = self._run_on(*question)
         return self._known[question]
 
-    def _check(self, profile: Profile) -> None:
-        """Refuse profiles that the program has no words for."""
+    def _check(self, profile: Profile, system: SystemSettings) -> None:
+        """Refuse settings and profiles that the program has no words for."""
+        check_meaning(system, self.program.backend)
         if profile.launch_ns:
             raise InputError(
                 "ASTRA-sim knows no start-up cost of collectives",
@@ -215,11 +241,15 @@ class AstraSim:
         if self.program.backend == "version1":
             version1.check_system(profile, system, levels)
             return self._asked(profile, version1.files(profile, levels, system), version1.ARGUMENTS, npus)
-        inputs.check_system(profile, system, levels)
         if self.program.backend == "aware":
-            levels = tuple(map(_without_double_link, levels))
+            levels, system = tuple(map(_without_double_link, levels)), self._pipelined(system)
+        inputs.check_system(profile, system, levels)
         files = inputs.analytical_files(profile, levels, system)
         return self._asked(profile, files, inputs.ANALYTICAL_ARGUMENTS, npus)
+
+    def _pipelined(self, system: SystemSettings) -> SystemSettings:
+        chunks = self.parameters.pipelined
+        return system if system.chunks > 1 else replace(system, chunks=chunks, chunks_in_flight=chunks)
 
     # --- one run of the program
 

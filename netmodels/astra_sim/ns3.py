@@ -1,33 +1,30 @@
-"""What ASTRA-sim's ns-3 back end reads: the slice of the data centre as hosts, switches and links; settings.
+"""What ASTRA-sim's ns-3 back end reads: hosts, switches and links (`netmodels.astra_sim.hosts`), settings.
 
-Every group of a dimension that the placement uses becomes a switch, every GPU a host: GPUs hang on the
-switch of their machine, that on the switch of its rack, that on the core. The link of a machine carries
-what the ports of its GPUs carry together on that tier (less where they share a port), the link of a rack
-likewise; its latency is what the tier's path has beyond the tiers below. Rings and meshes stand as
-switches with the latency of one of their links between neighbours: packets of the simulator are not
-forwarded by hosts.
+Decided by runs of the real program (all-reduces of 16 MiB, v100_100g, us; the bound of a flat ring is 2,349):
+
+    HAS_WIN  4+4 ring  5+3    7+1    8+8 | 4   4+4 hierarchical (bound 1,610)
+    1        2,481     2,928  3,796  3,781     1,793
+    0        2,396     2,536  2,923  2,749     1,631
+
+Windows are off: the program's hold one unloaded round trip of the slowest link a message, and leave links
+idle that NCCL, with several buffers under way on each connection, keeps busy. Without windows the queues
+stand in the switches, and these pause the senders (PFC; 2,430 pauses at most, in a tree): no all-reduce
+tried took more than 2 % longer for it. `network.model.ns3={HAS_WIN: 1}` turns them on.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
-from netmodels.algorithms import link_bandwidth_bytes_per_ns
+from netmodels.astra_sim.asked import as_asked, logical_dims
 from netmodels.astra_sim.chakra import iteration_trace
-from netmodels.astra_sim.inputs import (
-    REMOTE_MEMORY,
-    TRACE,
-    InexpressibleError,
-    check_system,
-    system_json,
-    whole,
-)
+from netmodels.astra_sim.hosts import Network
+from netmodels.astra_sim.inputs import REMOTE_MEMORY, TRACE, check_system, system_json
 from netmodels.errors import InputError
-from netmodels.fabric import Dimension
 from netmodels.layers import Profile
-from netmodels.levels import SeenTiers, View, capacity
+from netmodels.levels import SeenTiers, View
 from netmodels.naming import allowed_names
-from netmodels.shape import Shape, Tier, gpus
+from netmodels.shape import Shape
 from netmodels.system import SystemSettings
 
 ARGUMENTS = (
@@ -42,119 +39,9 @@ _PARTS = {
     "double_binary_tree": 1,
     "halving_doubling": 2,
 }  # of a chunk, in its largest message; others: members
-_LEAST_LATENCY_NS = 1.0
 # Thresholds of congestion marks per Gb/s, as in ASTRA-sim's sample; without congestion control they mark
 # nothing.
 _MARKS = {"KMAX_MAP": 16, "KMIN_MAP": 4}
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One link between two nodes, both ways alike."""
-
-    ends: tuple[int, int]
-    bits_per_s: int
-    latency_ns: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A host or switch, and by machine below it (GPUs, GPUs of the machine, GPUs of its rack)."""
-
-    number: int
-    below: tuple[tuple[int, int, int], ...]
-    depth_ns: float
-
-
-class Network:
-    """The slice of the data centre that a placement uses.
-
-    Parameters
-    ----------
-    shape
-        The placement; NPU i is host i, machine by machine.
-    tiers
-        The fabric's dimensions.
-
-    Attributes
-    ----------
-    hosts, switches
-        How many; switches are numbered after the hosts.
-    links
-        Between them.
-    even
-        Whether all groups of each dimension have as many members.
-    """
-
-    def __init__(self, shape: Shape, tiers: SeenTiers) -> None:
-        self.hosts, self.switches = gpus(shape), 0
-        self.links: list[Link] = []
-        self._members: dict[tuple[Tier, int], set[int]] = {}
-        machine, rack, network = tiers
-        host, racks = 0, []
-        for in_rack in shape:
-            rack_gpus, machines = sum(count for _, count in in_rack), []
-            for _, count in in_rack:
-                nodes = [_Node(host + at, ((1, count, rack_gpus),), 0.0) for at in range(count)]
-                host += count
-                machines.append(self._join(nodes, machine))
-            racks.append(self._join(machines, rack))
-        self._join(racks, network)
-
-    @property
-    def even(self) -> bool:
-        """Whether all groups of each dimension have as many members."""
-        return all(len(counts) == 1 for counts in self._members.values())
-
-    def _join(self, nodes: list[_Node], tier: tuple[Tier, Sequence[Dimension]]) -> _Node:
-        """Join the nodes of one machine, rack or data centre, innermost dimension first."""
-        name, dimensions = tier
-        for place, dimension in enumerate(dimensions):
-            size = dimension.size if dimension.size and place < len(dimensions) - 1 else len(nodes)
-            groups = [nodes[at : at + size] for at in range(0, len(nodes), size)]
-            self._members.setdefault((name, place), set()).update(map(len, groups))
-            nodes = [self._switch(group, dimension) for group in groups]
-        (root,) = nodes
-        return root
-
-    def _switch(self, nodes: list[_Node], dimension: Dimension) -> _Node:
-        """Join some nodes by one switch; one alone needs none."""
-        if len(nodes) == 1:
-            return nodes[0]
-        number, self.switches = self.hosts + self.switches, self.switches + 1
-        one_way = dimension.latency_ns if dimension.kind == "switch" else dimension.latency_ns / 2
-        for node in nodes:
-            latency = max(one_way - node.depth_ns, _LEAST_LATENCY_NS)
-            rate = _rate(node, dimension, len(nodes))
-            self.links.append(Link((number, node.number), round(rate * 8e9), latency))
-        below = tuple(part for node in nodes for part in node.below)
-        return _Node(number, below, max(one_way, *(node.depth_ns for node in nodes)))
-
-    def text(self) -> str:
-        """Return the topology file."""
-        rows = [f"{self.hosts + self.switches} {self.switches} {len(self.links)}"]
-        rows.append(" ".join(str(self.hosts + at) for at in range(self.switches)))
-        for link in self.links:
-            a, b = link.ends
-            rows.append(f"{a} {b} {link.bits_per_s}bps {link.latency_ns:.12g}ns 0")
-        return "\n".join(rows) + "\n"
-
-
-def _rate(node: _Node, dimension: Dimension, members: int) -> float:
-    """Return what all GPUs below a node send together on a dimension, byte/ns."""
-    if dimension.links == "members":
-        count = sum(part for part, _, _ in node.below)
-        return count * link_bandwidth_bytes_per_ns(dimension, members)
-    return sum(capacity(dimension, in_machine, in_rack, part) for part, in_machine, in_rack in node.below)
-
-
-def logical_dims(view: View, network: Network) -> tuple[int, ...]:
-    """Return the members of the logical dimensions: of a regular placement, else one ring over all."""
-    try:
-        dims = tuple(int(level.members) for level in whole(view))
-    except InexpressibleError:
-        return (view.gpus,)
-    return dims if network.even else (view.gpus,)
 
 
 def files(
@@ -175,11 +62,11 @@ def files(
     Raises
     ------
     InputError
-        If a message is longer than the program can count.
+        If a message is longer than the program can count, or the settings are not for it.
     """
     network = Network(shape, tiers)
-    dims = logical_dims(view, network)
-    widest = view.levels[-1]
+    dims = logical_dims(shape, view, network, system)
+    system, widest = as_asked(shape, system), view.levels[-1]
     levels = view.levels if len(dims) == len(view.levels) else (replace(widest, members=view.gpus),)
     check_system(profile, system, levels)
     algorithms = [system.algorithm_of(level.tier) for level in levels]
@@ -250,7 +137,7 @@ _SETTINGS = {
     "USE_DYNAMIC_PFC_THRESHOLD": "1",
     "ENABLE_TRACE": "0",
     "BUFFER_SIZE": "32",
-    "HAS_WIN": "1",
+    "HAS_WIN": "0",
     "GLOBAL_T": "0",
     "VAR_WIN": "0",  # the rate never changes; 1 overflows 64 bits on fast long links, to a window of a packet
     "FAST_REACT": "1",

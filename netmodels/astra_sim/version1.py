@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from netmodels.algorithms import link_bandwidth_bytes_per_ns
-from netmodels.astra_sim.inputs import GIB, IMPLEMENTATIONS, KINDS, OPTIMIZATIONS, check_common
+from netmodels.astra_sim.inputs import IMPLEMENTATIONS, KINDS, OPTIMIZATIONS, check_common, gib_s
 from netmodels.errors import InputError
 from netmodels.layers import Profile
 from netmodels.levels import Level
@@ -107,7 +107,7 @@ def network_json(levels: Sequence[Level]) -> str:
         "links-count": links,
         "link-latency": [level.dimension.latency_ns for level in levels],
         "link-bandwidth": [
-            _sending(level) / (1 if level.dimension.kind == "fully_connected" else number) / GIB
+            gib_s(_sending(level) / (1 if level.dimension.kind == "fully_connected" else number))
             for level, number in zip(levels, links, strict=True)
         ],
         "nic-latency": [0] * count,

@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 
 from netmodels.analytical import iteration_on
-from netmodels.api import Profile
 
 LINKS = {
     "ring": lambda n: max(4, n + n % 2) if n <= 2 else n + n % 2,
@@ -67,41 +66,9 @@ def test_lowest_layer_first_is_what_fits(reference, accuracy):
     assert beyond["issue"] > 0
 
 
-def effective(dims, links):
-    """Return the dimensions at the bandwidth of their links."""
-    return [
-        (
-            tier,
-            replace(
-                each, bandwidth_bytes_per_ns=each.bandwidth_bytes_per_ns * used_links(each.kind, int(count))
-            ),
-            members,
-        )
-        for (tier, each, members), count in zip(dims, links.split("|"), strict=True)
-    ]
-
-
-def used_links(kind, count):
-    """Return how many links carry data: of a ring the even part, at least one; of a switch all."""
-    return max(1, count // 2 * 2) if kind == "ring" else count
-
-
 def test_bandwidth_aware_collectives_through_several_queues(reference, accuracy):
     """Hierarchical collectives pass most dimensions twice: all 28 such runs of 1.0 within 0.1 %."""
-    system = replace(accuracy.V1_SYSTEM, collective_optimization="bandwidth_aware")
-    profiles = accuracy.profiles_of(reference)
-    rows = [row for row in accuracy.rows_of(reference / "results.csv") if row["simulator"] == "astra-sim-1.0"]
-    errors = []
-    for row in rows:
-        kinds, links = row["topology_per_dim"].split(" links ")
-        dims = accuracy.dims_of(kinds, row["npus_per_dim"], row["bandwidth_GBps"], row["latency_ns"])
-        # these runs were made without update delays
-        plain = tuple(replace(layer, update_ns=0) for layer in profiles[row["model"]].layers)
-        profile = Profile(row["model"], plain).scaled(float(row["compute_scale"]))
-        answer = iteration_on(profile, effective(dims, links), system)
-        errors.append(
-            (abs(answer.total_ns / float(row["total_time_ns"]) - 1), row["model"], row["npus_per_dim"])
-        )
-    assert {row["collective_optimization"] for row in rows} == {"localBWAware"}
-    assert len(errors) == 28
-    assert max(errors)[0] < 0.001, max(errors)
+    found = list(accuracy.version_one_hierarchical(reference))
+    assert {each.row["collective_optimization"] for each in found} == {"localBWAware"}
+    assert len(found) == 28
+    assert max(abs(each.error) for each in found) < 0.001

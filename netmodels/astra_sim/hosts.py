@@ -1,0 +1,137 @@
+"""The slice of the data centre that a placement uses, as hosts, switches and links.
+
+Every group of a dimension that the placement uses becomes a switch, every GPU a host: GPUs hang on the
+switch of their machine, that on the switch of its rack, that on the core. The link of a machine carries
+what the ports of its GPUs carry together on that tier (less where they share a port), the link of a rack
+likewise; its latency is what the tier's path has beyond the tiers below. Rings and meshes stand as
+switches with the latency of one of their links between neighbours: packets of the simulator are not
+forwarded by hosts.
+
+One fat link a machine stands for all its NICs: NCCL has as many rings as NICs, each of which enters and
+leaves a machine by another, and ASTRA-sim has one. In ns-3 (dgx_h100_3tier, 16 MiB over 8+8) its flat ring
+takes 140 us over fat links and 639 us with one NIC a GPU, where rings through all NICs would take 79 us and
+latency. Where GPUs of equal rank meet, as in `hierarchical`, the two hardly differ: 150 and 151 us.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from netmodels.algorithms import link_bandwidth_bytes_per_ns
+from netmodels.fabric import Dimension
+from netmodels.levels import SeenTiers, capacity
+from netmodels.shape import Shape, Tier, gpus
+
+_LEAST_LATENCY_NS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link between two nodes, both ways alike."""
+
+    ends: tuple[int, int]
+    bits_per_s: int
+    latency_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A host or switch, and by machine below it (GPUs, GPUs of the machine, GPUs of its rack)."""
+
+    number: int
+    below: tuple[tuple[int, int, int], ...]
+    depth_ns: float
+
+
+class Network:
+    """The slice of the data centre that a placement uses.
+
+    Parameters
+    ----------
+    shape
+        The placement; NPU i is host i, machine by machine.
+    tiers
+        The fabric's dimensions.
+
+    Attributes
+    ----------
+    hosts, switches
+        How many; switches are numbered after the hosts.
+    links
+        Between them.
+    even
+        Whether all groups of each dimension have as many members.
+    """
+
+    def __init__(self, shape: Shape, tiers: SeenTiers) -> None:
+        self.hosts, self.switches = gpus(shape), 0
+        self.links: list[Link] = []
+        self._members: dict[tuple[Tier, int], set[int]] = {}
+        machine, rack, network = tiers
+        host, racks = 0, []
+        for in_rack in shape:
+            rack_gpus, machines = sum(count for _, count in in_rack), []
+            for _, count in in_rack:
+                nodes = [_Node(host + at, ((1, count, rack_gpus),), 0.0) for at in range(count)]
+                host += count
+                machines.append(self._join(nodes, machine))
+            racks.append(self._join(machines, rack))
+        self._join(racks, network)
+
+    @property
+    def even(self) -> bool:
+        """Whether all groups of each dimension have as many members."""
+        return all(len(counts) == 1 for counts in self._members.values())
+
+    def _join(self, nodes: list[_Node], tier: tuple[Tier, Sequence[Dimension]]) -> _Node:
+        """Join the nodes of one machine, rack or data centre, innermost dimension first."""
+        name, dimensions = tier
+        for place, dimension in enumerate(dimensions):
+            size = dimension.size if dimension.size and place < len(dimensions) - 1 else len(nodes)
+            groups = [nodes[at : at + size] for at in range(0, len(nodes), size)]
+            self._members.setdefault((name, place), set()).update(map(len, groups))
+            nodes = [self._switch(group, dimension) for group in groups]
+        (root,) = nodes
+        return root
+
+    def _switch(self, nodes: list[_Node], dimension: Dimension) -> _Node:
+        """Join some nodes by one switch; one alone needs none."""
+        if len(nodes) == 1:
+            return nodes[0]
+        number, self.switches = self.hosts + self.switches, self.switches + 1
+        one_way = dimension.latency_ns if dimension.kind == "switch" else dimension.latency_ns / 2
+        for node in nodes:
+            latency = max(one_way - node.depth_ns, _LEAST_LATENCY_NS)
+            rate = _rate(node, dimension, len(nodes))
+            self.links.append(Link((number, node.number), round(rate * 8e9), latency))
+        below = tuple(part for node in nodes for part in node.below)
+        return _Node(number, below, max(one_way, *(node.depth_ns for node in nodes)))
+
+    def path(self, first: int, second: int) -> list[Link]:
+        """Return the links between two hosts."""
+        ways = [self._way_up(host) for host in (first, second)]
+        return [link for link in (*ways[0], *ways[1]) if link not in ways[0] or link not in ways[1]]
+
+    def _way_up(self, node: int) -> list[Link]:
+        up = {link.ends[1]: link for link in self.links}
+        way = []
+        while node in up:
+            way.append(up[node])
+            node = up[node].ends[0]
+        return way
+
+    def text(self) -> str:
+        """Return the topology file."""
+        rows = [f"{self.hosts + self.switches} {self.switches} {len(self.links)}"]
+        rows.append(" ".join(str(self.hosts + at) for at in range(self.switches)))
+        for link in self.links:
+            a, b = link.ends
+            rows.append(f"{a} {b} {link.bits_per_s}bps {link.latency_ns:.12g}ns 0")
+        return "\n".join(rows) + "\n"
+
+
+def _rate(node: _Node, dimension: Dimension, members: int) -> float:
+    """Return what all GPUs below a node send together on a dimension, byte/ns."""
+    if dimension.links == "members":
+        count = sum(part for part, _, _ in node.below)
+        return count * link_bandwidth_bytes_per_ns(dimension, members)
+    return sum(capacity(dimension, in_machine, in_rack, part) for part, in_machine, in_rack in node.below)

@@ -1,0 +1,44 @@
+"""Settings that mean nothing to a program, or something else than they say."""
+
+from netmodels.astra_sim.locate import NAMES, Backend
+from netmodels.errors import InputError
+from netmodels.system import SystemSettings, Transport
+
+_TRANSPORT: dict[Backend, Transport] = {
+    "unaware": "ideal",
+    "aware": "ideal",
+    "version1": "ideal",
+    "ns3": "packets",
+    "htsim": "packets",
+}
+
+
+def check_meaning(system: SystemSettings, backend: Backend) -> None:
+    """Refuse settings that no file of a program can say.
+
+    Raises
+    ------
+    InputError
+        With the setting, its value and what would do.
+    """
+    if system.collectives != "astra_sim":
+        raise InputError(
+            "an ASTRA-sim program runs ASTRA-sim's collectives",
+            where="network.system.collectives",
+            found=system.collectives,
+            allowed="astra_sim, or network=analytical for a model of NCCL",
+        )
+    if system.transport not in (None, _TRANSPORT[backend]):
+        raise InputError(
+            f"messages travel as the program has them: {NAMES[backend]}",
+            where="network.system.transport",
+            found=system.transport,
+            allowed=f"null, or {_TRANSPORT[backend]}",
+        )
+    if backend == "version1" and system.across_machines != "hierarchical":
+        raise InputError(
+            "ASTRA-sim 1.0 runs collectives dimension by dimension",
+            where="network.system.across_machines",
+            found=system.across_machines,
+            allowed="hierarchical, or a binary of ASTRA-sim 2.x",
+        )
