@@ -141,6 +141,8 @@ def test_racks_are_joined_by_the_network():
     assert us("all_reduce", 40e6, ((4,), (4,))) == pytest.approx(5 + 6 + 100 + 2000)
     assert us("all_reduce", 1e-6, ((4, 4), (4, 4))) == pytest.approx(5 + 6 + 20 + 100)
     assert us("all_gather", 1e-6, ((4,), (4,))) == pytest.approx(26 + 2 * 40)
+    ring = replace(PLAIN, bulk_round_us=1.0, ll_share=0.01, trees=False)  # 14 rounds, twice 2 x 40 us, 3500
+    assert us("all_reduce", 40e6, ((4,), (4,)), ring) == pytest.approx(5 + 14 + 160 + 3500)
     assert us("send_receive", 40e6, ((4,), (4,))) == pytest.approx(5 + 50 + 16_000)
 
 

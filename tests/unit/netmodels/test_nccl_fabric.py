@@ -72,6 +72,15 @@ def test_iterations_queue_the_all_reduces():
     assert [(span.tier, span.bytes) for span in answer.spans] == [("rack", 4_500_000)]  # 2 x 3/4 x 3 MB
 
 
+def test_a_profile_s_own_start_comes_on_top():
+    """Both collectives begin with 500 ns of the framework's; 1000 ns more in all."""
+    fabric, model = load_topology(TINY).fabric, AnalyticalModel()
+    layers = (Layer("a", 1000, 0, 1000, 2_000_000), Layer("b", 1000, 0, 1000, 1_000_000))
+    plain = model.iteration(Profile("two", layers), SHAPE, fabric, NCCL)
+    launched = model.iteration(Profile("two", layers, launch_ns=500), SHAPE, fabric, NCCL)
+    assert launched.comm_ns - plain.comm_ns == 1000
+
+
 def test_one_gpu_has_nothing_to_do():
     """No second GPU, no collective."""
     fabric = load_topology(TINY).fabric
