@@ -10,13 +10,17 @@ import hashlib
 import json
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import Dimension, Fabric, Layer, Profile, Shape, SystemSettings, shape_of
-from netmodels.astra_sim.locate import NAMES
+from netmodels.astra_sim.locate import NAMES, Backend
 from netmodels.astra_sim.model import AstraSim
+from netmodels.errors import InputError
+from netmodels.system import AcrossMachines
 
 TOY = Profile(
     "toy",
@@ -31,18 +35,19 @@ SWITCHES = Fabric(
     (Dimension("switch", 500.0, 450 * 2**30 / 1e9),),
     (Dimension("switch", 1000.0, 25 * 2**30 / 1e9),),
     (Dimension("switch", 2500.0, 12.5 * 2**30 / 1e9),),
-    SystemSettings(local_memory_gb_s=3350),
+    SystemSettings(local_memory_gb_s=3350, across_machines="hierarchical"),
 )
 PLACEMENTS = ("8", "4+4", "3+1", "2+2|2+2")
 """GPUs by machine; + joins the machines of a rack, | the racks."""
+WAYS: tuple[AcrossMachines, ...] = ("hierarchical", "flat_ring", "tree")
 INPUTS = ("iteration.et", "*.json", "*.yml", "*.txt")
 _SAID = ("stdout.txt", "stderr.txt")
 
 
-def settings_for(backend: str) -> SystemSettings:
+def settings_for(backend: str, across_machines: AcrossMachines = "hierarchical") -> SystemSettings:
     """Return settings that a back end can run."""
     if backend != "version1":
-        return SWITCHES.system
+        return replace(SWITCHES.system, across_machines=across_machines)
     return replace(SWITCHES.system, local_memory_gb_s=0, collective_queue="per_dimension")
 
 
@@ -59,6 +64,30 @@ def read_by_program(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in ours}
 
 
+def record(binary: str, backend: Backend, text: str, way: AcrossMachines) -> None:
+    """Print the record of one placement, unless the program is not needed for its answer."""
+    shape, system = placement(text), settings_for(backend, way)
+    with tempfile.TemporaryDirectory() as scratch:
+        model = AstraSim(binary=binary, backend=backend, scratch=scratch, keep=True)
+        answer = model.iteration(TOY, shape, SWITCHES, system)
+        if not model.last:
+            return
+        (folder,) = Path(scratch).iterdir()
+        written = read_by_program(folder)
+    ideal = replace(system, across_machines="hierarchical")
+    record = {
+        "backend": backend,
+        "placement": text,
+        "across_machines": way,
+        "carried": model.carries(shape, SWITCHES, system),
+        "files": written,
+        "npus": [asdict(each) for each in model.last],
+        "exposed_ns": answer.exposed_ns,
+        "analytical_exposed_ns": AnalyticalModel().iteration(TOY, shape, SWITCHES, ideal).exposed_ns,
+    }
+    print(json.dumps(record), flush=True)
+
+
 def main() -> int:
     """Record the placements and return 0."""
     parser = argparse.ArgumentParser(
@@ -67,25 +96,11 @@ def main() -> int:
     parser.add_argument("binary")
     parser.add_argument("backend", nargs="?", default="auto", choices=("auto", *NAMES))
     arguments = parser.parse_args()
-    for text in PLACEMENTS:
-        with tempfile.TemporaryDirectory() as scratch:
-            model = AstraSim(binary=arguments.binary, backend=arguments.backend, scratch=scratch, keep=True)
-            system = settings_for(model.program.backend)
-            answer = model.iteration(TOY, placement(text), SWITCHES, system)
-            ours = AnalyticalModel().iteration(TOY, placement(text), SWITCHES, system)
-            if not model.last:
-                continue  # answered without the program
-            (folder,) = Path(scratch).iterdir()
-            record = {
-                "backend": model.program.backend,
-                "placement": text,
-                "carried": model.carries(placement(text), SWITCHES, system),
-                "files": read_by_program(folder),
-                "npus": [asdict(each) for each in model.last],
-                "exposed_ns": answer.exposed_ns,
-                "analytical_exposed_ns": ours.exposed_ns,
-            }
-        print(json.dumps(record), flush=True)
+    backend = AstraSim(binary=arguments.binary, backend=arguments.backend).program.backend
+    ways = WAYS[:1] if backend == "version1" else WAYS
+    for way, text in product(ways, PLACEMENTS):
+        with suppress(InputError):  # a tree of a number that is no power of two
+            record(arguments.binary, backend, text, way)
     return 0
 
 

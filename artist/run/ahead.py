@@ -1,6 +1,7 @@
 """Ask a slow network model ahead of the run, in several processes."""
 
 import logging
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from netmodels.cache import CachedModel, Question
 log = logging.getLogger("artist")
 
 _BATCHES = 8  # for each process, so that none waits long for the last
+_START_S = 2.0  # until two processes are there with all that they import: 2.9 s measured on two busy cores
 _ANALYTICAL = {"_target_": "netmodels.analytical.AnalyticalModel"}
 
 
@@ -23,9 +25,9 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
     """Fill the cache of a run with the answers that it will probably need.
 
     Which placements come up depends on the answers. So the same run is done with the analytical model
-    first, which takes seconds, and its questions are asked, `network.ahead` at once. What comes up beyond
-    them is asked when it does. The first question without an answer ends the run, unless there is a
-    fallback to answer it.
+    first, which takes seconds, and its questions are asked: for as long as processes would take to start one
+    by one, then `network.ahead` at once. What comes up beyond them is asked when it does. The first question
+    without an answer ends the run, unless there is a fallback to answer it.
 
     Parameters
     ----------
@@ -51,6 +53,10 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
         )
     questions = sorted(foreseen(config), key=lambda question: (question[0].name, question[1]))
     log.info("%d questions to the network model ahead of the run, %d at once", len(questions), processes)
+    questions = _left_by_one(network, questions, stop=not config.network.fallback)
+    if not questions:
+        log.info("all asked by one process, which others would have helped too late")
+        return
     size = -(-len(questions) // (_BATCHES * processes))  # neighbours together: they may share an answer
     batches = [questions[at : at + size] for at in range(0, len(questions), size or 1)]
     asking = Parallel(n_jobs=processes, backend="loky", return_as="generator_unordered")
@@ -62,7 +68,18 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
         for done, failed in asking(tasks):
             network.unanswerable.update(failed)
             bar.update(done)
-    log.info("%d of them answered", len(questions) - len(network.unanswerable))
+    log.info("all asked; %d without an answer", len(network.unanswerable))
+
+
+def _left_by_one(network: CachedModel, questions: list[Question], *, stop: bool) -> list[Question]:
+    """Ask questions until other processes would have started, and return the rest."""
+    assert network.folder is not None
+    begun = time.perf_counter()
+    for at, question in enumerate(questions):
+        if time.perf_counter() - begun >= _START_S:
+            return questions[at:]
+        network.unanswerable.update(_ask(network.model, network.folder, [question], stop=stop)[1])
+    return []
 
 
 def foreseen(config: Config) -> Sequence[Question]:

@@ -1,14 +1,14 @@
 """What a program is asked about a placement: its dimensions, or one ring or tree through all its machines.
 
-`network.system.across_machines` in the words of ASTRA-sim. A program has dimensions, each with an algorithm, and
-no word for rings or trees that pass from machine to machine. So
+`network.system.across_machines` in the words of ASTRA-sim. A program has dimensions, each with an
+algorithm, and no word for rings or trees that pass from machine to machine. So
 
 - `hierarchical`: the placement's dimensions. Where machines or racks differ in what they hold there are none:
   ns-3 is asked about one ring through all GPUs, the others about the nearest placement that has dimensions.
-- `flat_ring`, `tree`: one dimension of all GPUs with the algorithm ring (double binary tree). ns-3 gets the true
-  hosts and switches beside it. For the others, whose links are those of dimensions, it is a switch with the
-  bandwidth of the ring's narrowest link and the mean latency of the ring's (the tree's) steps: a chain of 2 (n - 1)
-  steps goes nearly twice round the ring, and so over all of its links.
+- `flat_ring`, `tree`: one dimension of all GPUs with the algorithm ring (double binary tree). ns-3 gets the
+  true hosts and switches beside it. For the others, whose links are those of dimensions, it is a switch
+  with the bandwidth of the ring's narrowest link and the mean latency of the ring's (the tree's) steps: a
+  chain of 2 (n - 1) steps goes nearly twice round the ring, and so over all of its links.
 
 A placement within a machine is asked by the machine's dimensions, whatever is said of machines.
 """

@@ -6,6 +6,11 @@ what the ports of its GPUs carry together on that tier (less where they share a 
 likewise; its latency is what the tier's path has beyond the tiers below. Rings and meshes stand as
 switches with the latency of one of their links between neighbours: packets of the simulator are not
 forwarded by hosts.
+
+One fat link a machine stands for all its NICs: NCCL has as many rings as NICs, each of which enters and
+leaves a machine by another, and ASTRA-sim has one. In ns-3 (dgx_h100_3tier, 16 MiB over 8+8) its flat ring
+takes 140 us over fat links and 639 us with one NIC a GPU, where rings through all NICs would take 79 us and
+latency. Where GPUs of equal rank meet, as in `hierarchical`, the two hardly differ: 150 and 151 us.
 """
 
 from collections.abc import Sequence

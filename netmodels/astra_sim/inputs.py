@@ -57,8 +57,8 @@ def check_system(profile: Profile, system: SystemSettings, levels: Sequence[Leve
             "ASTRA-sim 2.x has one queue of collectives",
             where="network.system.collective_queue",
             found=system.collective_queue,
-            allowed="network.system.collective_queue=one (dally_code and dally_paper are ASTRA-sim 1.0's and say "
-            "otherwise), or a binary of ASTRA-sim 1.0",
+            allowed="network.system.collective_queue=one (dally_code and dally_paper are for 1.0), "
+            "or a binary of ASTRA-sim 1.0",
         )
     check_common(profile, system, levels)
 
@@ -108,8 +108,8 @@ def check_common(profile: Profile, system: SystemSettings, levels: Sequence[Leve
 def gib_s(bytes_per_ns: float) -> float:
     """Return a bandwidth in GB/s of ASTRA-sim 2.x, which reads it as `GB/s * 2**30 / 1e9` in byte/ns.
 
-    In this order the program reads the very number again, for all round figures; one in the last place less can
-    take a message past the next whole nanosecond, in every step.
+    In this order the program reads the very number again, for all round figures; one in the last place less
+    can take a message past the next whole nanosecond, in every step.
     """
     return bytes_per_ns * 1e9 / 2**30
 
@@ -119,9 +119,7 @@ def network_yaml(levels: Sequence[Level]) -> str:
     rows: dict[str, list[object]] = {
         "topology": [KINDS[level.dimension.kind] for level in levels],
         "npus_count": [level.members for level in levels],
-        "bandwidth": [
-            gib_s(link_bandwidth_bytes_per_ns(level.dimension, level.members)) for level in levels
-        ],
+        "bandwidth": [gib_s(link_bandwidth_bytes_per_ns(level.dimension, level.members)) for level in levels],
         "latency": [level.dimension.latency_ns for level in levels],
     }
     return "".join(f"{key}: [ {', '.join(map(str, values))} ]\n" for key, values in rows.items())

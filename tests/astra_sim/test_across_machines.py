@@ -27,7 +27,7 @@ def files_of(model, tmp_path, shape, fabric, toy, **settings):
     ("way", "algorithm"), [("flat_ring", "ring"), ("tree", "doubleBinaryTree")], ids=["ring", "tree"]
 )
 def test_ns3_runs_one_ring_or_tree_through_even_machines(toy, switches, way, algorithm):
-    """2+2: one logical dimension of 4 where `hierarchical` has two of 2; the direct algorithm stays inside."""
+    """2+2: one logical dimension of 4 where `hierarchical` has two of 2; direct stays inside."""
     system = replace(switches.system, across_machines=way, collective_algorithm="direct")
     view = view_of(EVEN, switches.tiers())
     files = ns3.files(toy, EVEN, switches.tiers(), view, system, {})
@@ -36,7 +36,7 @@ def test_ns3_runs_one_ring_or_tree_through_even_machines(toy, switches, way, alg
 
 
 def test_a_machine_alone_is_asked_by_its_own_dimensions(astra, toy, switches, tmp_path):
-    """Four GPUs of one machine span no machines: the algorithm inside it, on its own links, whatever is said."""
+    """Four GPUs of one machine span no machines: the algorithm inside it, on its links, whatever is said."""
     said = {"across_machines": "tree", "collective_algorithm": "direct"}
     files = files_of(astra(keep=True), tmp_path, ONE_MACHINE, switches, toy, **said)
     assert "bandwidth: [ 450.0 ]" in files["network.yml"]
@@ -49,7 +49,7 @@ def test_a_ring_through_machines_is_one_switch_with_its_narrowest_link(
 ):
     """1+2: GPU 0 to 1 and 2 to 0 over the rack take 1000 + 500 + 500 ns, 1 to 2 in the machine 2 x 500.
 
-    The mean is 5000 / 3 ns, half of it a link; the one port of GPU 0 has 25 GiB/s, those of the other machine 50.
+    The mean is 5000 / 3 ns, half of it a link; the one port of GPU 0 has 25 GiB/s, that of the others 50.
     """
     files = files_of(astra(backend, keep=True), tmp_path, ODD, switches, toy, across_machines="flat_ring")
     lines = files["network.yml"].splitlines()
@@ -59,7 +59,7 @@ def test_a_ring_through_machines_is_one_switch_with_its_narrowest_link(
 
 
 def test_a_tree_takes_as_long_as_its_steps(switches):
-    """2+2: from GPU 0 one step of 2 x 500 ns inside, one of 1000 + 2 x 500 over the rack: 1500, 750 a link."""
+    """2+2: from GPU 0 one step of 2 x 500 ns inside, one of 1000 + 2 x 500 over the rack: 750 a link."""
     system = replace(switches.system, across_machines="tree")
     level = asked.one_dimension(EVEN, switches.tiers(), view_of(EVEN, switches.tiers()), system)
     assert (level.members, level.dimension.latency_ns) == (4, 750)
@@ -112,7 +112,7 @@ def test_settings_without_meaning_are_refused(astra, toy, switches, monkeypatch,
 
 
 def test_a_program_reads_the_bandwidth_that_the_model_has():
-    """GB/s times 2^30 by 10^9 is the very number again; divided by 2^30 / 10^9 in one, 649 of 3196 miss a bit."""
+    """GB/s times 2^30 by 10^9 is the very number again; divided by both at once, 649 of 3196 miss a bit."""
     wanted = [gbit / 8 / share for gbit in range(5, 4000, 5) for share in (1, 3, 5, 7)]
     assert [inputs.gib_s(each) * 2**30 / 1e9 for each in wanted] == wanted
     assert sum(each / (2**30 / 1e9) * 2**30 / 1e9 != each for each in wanted) == 649
@@ -140,3 +140,19 @@ def test_a_fabric_of_version_1_says_what_to_set(toy, switches):
     system = replace(switches.system, collective_queue="per_dimension")
     with pytest.raises(InputError, match=r"network\.system\.collective_queue=one"):
         inputs.check_system(toy, system, view_of(EVEN, switches.tiers()).levels)
+
+
+@pytest.mark.parametrize(("said", "written"), [(1, (2, 2)), (4, (4, 1))])
+def test_the_congestion_aware_back_end_gets_two_chunks(astra, toy, switches, tmp_path, said, written):
+    """It stores and forwards whole messages; who says 4 chunks gets 4, as many in flight as are said (1)."""
+    files = files_of(astra("aware", keep=True), tmp_path, ONE_MACHINE, switches, toy, chunks=said)
+    system = json.loads(files["system.json"])
+    assert (system["preferred-dataset-splits"], system["active-chunks-per-dimension"]) == written
+
+
+def test_windows_are_off_unless_said(toy, switches):
+    """One round trip of the slowest link for all messages of a sender leaves links idle."""
+    view = view_of(EVEN, switches.tiers())
+    for said, written in (({}, "HAS_WIN 0"), ({"HAS_WIN": 1}, "HAS_WIN 1")):
+        files = ns3.files(toy, EVEN, switches.tiers(), view, switches.system, said)
+        assert written in files["config.txt"].decode().splitlines()

@@ -17,7 +17,7 @@ from netmodels.system import SystemSettings
 
 FOLDER = Path(__file__).parent / "recorded"
 RUNS = [json.loads(line) for line in (FOLDER / "runs.jsonl").read_text().splitlines()]
-NAMES = [f"{run['backend']} {run['placement']}" for run in RUNS]
+NAMES = [" ".join((run["backend"], run.get("across_machines", ""), run["placement"])) for run in RUNS]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=NAMES)
@@ -25,31 +25,52 @@ def test_we_write_what_the_program_was_given(record, fake, tmp_path, monkeypatch
     """Byte for byte the files of the recorded run; so its answer is the answer to what we write today."""
     monkeypatch.setenv("FAKE_MODE", "empty")
     model = AstraSim(binary=fake, backend=run["backend"], scratch=str(tmp_path / "scratch"))
-    system = record.settings_for(run["backend"])
+    system = record.settings_for(run["backend"], run.get("across_machines", "hierarchical"))
     with pytest.raises(ProgramError):
         model.iteration(record.TOY, record.placement(run["placement"]), record.SWITCHES, system)
     (folder,) = (tmp_path / "scratch").iterdir()
     assert record.read_by_program(folder) == run["files"]
 
 
-@pytest.mark.parametrize("run", RUNS, ids=NAMES)
+BY_DIMENSION = [
+    run
+    for run in RUNS
+    if run.get("across_machines", "hierarchical") == "hierarchical" or run["placement"] == "8"
+]
+
+
+@pytest.mark.parametrize("run", BY_DIMENSION, ids=lambda run: f"{run['backend']} {run['placement']}")
 def test_recorded_answers_lie_where_they_should(run):
-    """The unaware back end equals the analytical model, 1.0 nearly; the others know congestion: more."""
-    theirs, ours = run["exposed_ns"], run["analytical_exposed_ns"]
-    if run["backend"] == "unaware":
-        assert theirs == ours
-    elif run["backend"] == "version1":
-        assert theirs == pytest.approx(ours, rel=0.002)
-    else:
-        assert ours < theirs < 4 * ours
+    """The unaware back end equals the analytical model, 1.0 nearly; sharing costs up to 10 %, packets double.
+
+    Two chunks overlap in a machine, which takes 3 % off. For ns-3 3+1 has no dimensions and is a ring.
+    """
+    ratio = run["exposed_ns"] / run["analytical_exposed_ns"]
+    least, most = {"unaware": (1, 1), "version1": (0.998, 1.002), "aware": (0.96, 1.1), "ns3": (1, 2)}[
+        run["backend"]
+    ]
+    assert least <= ratio <= most
     if not run["carried"]:
-        assert max(npu["total_ns"] for npu in run["npus"]) == 238_000 + theirs
+        assert max(npu["total_ns"] for npu in run["npus"]) == 238_000 + run["exposed_ns"]
+
+
+@pytest.mark.parametrize(("way", "least", "most"), [("flat_ring", 0.8, 1), ("tree", 0.6, 2.3)])
+def test_one_dimension_stands_for_the_machines_of_a_ring(way, least, most):
+    """Both analytical back ends against ns-3's true hosts: rings within 20 % below, trees coarsely.
+
+    A ring uses all links alike; a tree has short steps inside machines, and long ones that meet on a link.
+    """
+    asked = [run for run in RUNS if run.get("across_machines") == way and run["placement"] != "8"]
+    packets = {run["placement"]: run["exposed_ns"] for run in asked if run["backend"] == "ns3"}
+    ratios = [run["exposed_ns"] / packets[run["placement"]] for run in asked if run["backend"] != "ns3"]
+    assert len(ratios) == 6
+    assert least <= min(ratios) <= max(ratios) <= most
 
 
 def test_the_users_own_program_answers_as_recorded(real, record):
     """The one real run: all placements that were recorded of its back end."""
-    system = record.settings_for(real.program.backend)
     for run in (run for run in RUNS if run["backend"] == real.program.backend):
+        system = record.settings_for(real.program.backend, run.get("across_machines", "hierarchical"))
         shape = record.placement(run["placement"])
         answer = real.iteration(record.TOY, shape, record.SWITCHES, system)
         assert answer.exposed_ns == pytest.approx(run["exposed_ns"], rel=1e-3)

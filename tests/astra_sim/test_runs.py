@@ -81,8 +81,10 @@ def test_the_table_says_what_was_carried_over(fake, capsys):
     assert note.startswith("network carried: the network's program cannot express such a placement;")
 
 
-def test_answers_may_be_asked_ahead(run, tmp_path):
-    """By two processes before the clock starts; the schedule is that of questions asked on demand."""
+@pytest.mark.parametrize("start_s", [0, 1e9])
+def test_answers_may_be_asked_ahead(run, tmp_path, monkeypatch, start_s):
+    """By two processes before the clock starts, or one; the schedule is that of questions asked on demand."""
+    monkeypatch.setattr("artist.run.ahead._START_S", start_s)
     few = "workload.jobs=12"
     _, _, on_demand, jobs = run("cold", few)
     _, _, ahead, same = run("ahead", few, "network.ahead=2", f"network.cache={tmp_path / 'other'}")
@@ -91,8 +93,19 @@ def test_answers_may_be_asked_ahead(run, tmp_path):
     assert ahead["run"]["cache_hits"] > 0
 
 
-def test_a_program_without_answers_ends_questions_ahead(run, monkeypatch):
+def test_quick_questions_start_no_processes(run, monkeypatch):
+    """They are asked before others would be there to help; the program's own processes are all there is."""
+    monkeypatch.setattr("artist.run.ahead._START_S", 1e9)
+    monkeypatch.setattr("artist.run.ahead.Parallel", None)
+    code, _, summary, _ = run("ahead", "workload.jobs=12", "network.ahead=2")
+    assert code == 0
+    assert summary["run"]["cache_hits"] == summary["run"]["network_calls"]
+
+
+@pytest.mark.parametrize("start_s", [0, 1e9])
+def test_a_program_without_answers_ends_questions_ahead(run, monkeypatch, start_s):
     """By the first of them, not after all have been tried; with a fallback none is asked twice."""
+    monkeypatch.setattr("artist.run.ahead._START_S", start_s)
     monkeypatch.setenv("FAKE_MODE", "crash")
     code, err, summary, _ = run("ahead", "network.ahead=1")
     assert (code, summary) == (2, None)
