@@ -26,7 +26,7 @@ def logs(printed_log: Callable[..., str], calibrate: Callable[..., object]) -> P
 
 
 def test_a_topology_that_is_named_keeps_its_machines(calibrate, logs):
-    """Machine types and fabric of v100_100g, `nccl` is fitted; comments tell error, sources, what is left out."""
+    """Machine types and fabric of v100_100g, `nccl` is fitted; comments tell error and sources."""
     result = calibrate("nccl=logs", "topology=v100_100g", "out=mine/topology/ours.yaml", "plot=fit.png")
     assert result.code == 0, result.err
     path = Path("mine/topology/ours.yaml")
