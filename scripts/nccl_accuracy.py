@@ -12,8 +12,8 @@ from 1 MB and 64 MB up, and for the start-up of a run (median time up to 1 KB):
 - noise: runs of one kind, collective and size against each other, with equal settings and with other settings
   of the transport.
 
-`--unseen` takes the machines that were kept aside instead. scripts/nccl_fabrics.py fits the measured fabrics of
-topologies/.
+`--unseen` takes the machines that were kept aside instead. scripts/nccl_fabrics.py fits the measured fabrics
+of topologies/.
 """
 
 import argparse
