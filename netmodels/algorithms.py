@@ -3,7 +3,8 @@
 With n members, S bytes, p = S // n, and
 
     send(d, m) = int(hops * latency + m / bandwidth)   m bytes to the member d places on; hops: 2 through
-                                                       a switch, 1 in a mesh, the shorter way in a ring
+                                                       a switch, 1 in a mesh, the shorter way in a ring;
+                                                       of packets, see `netmodels.packets`
     add(m)     = 3 * int(m / (M * 1e9) * 1e9)          two reads and a write; 0 without local memory
                                                        bandwidth M
     delay      = of a member, per send or receive
@@ -50,6 +51,7 @@ import numpy as np
 import numpy.typing as npt
 
 from netmodels.fabric import Dimension
+from netmodels.packets import way_over
 from netmodels.system import Algorithm, SystemSettings
 
 Ints = npt.NDArray[np.int64]
@@ -74,11 +76,14 @@ class Group:
         How many; 1 or more, a fraction where groups of several sizes are averaged.
     system
         What a member does at its end.
+    links
+        Where messages are packets, the links to a neighbour (`netmodels.packets.way_over`); else none.
     """
 
     dimension: Dimension
     members: Any
     system: SystemSettings
+    links: tuple[tuple[float, float], ...] = ()
 
     @property
     def rounds(self) -> int:
@@ -98,6 +103,8 @@ class Group:
         """Return the time until a message has reached the member `distance` places on."""
         around = min(distance, (1 << self.rounds) - distance)
         hops = {"switch": 2, "fully_connected": 1, "ring": around}[self.dimension.kind]
+        if self.links:
+            return _whole(way_over(hops * self.dimension.latency_ns, self.links).send_ns(message))
         bandwidth = link_bandwidth_bytes_per_ns(self.dimension, self.members)
         return _whole(hops * self.dimension.latency_ns + message / bandwidth)
 

@@ -9,17 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netmodels.across import across_ns, sent_bytes
 from netmodels.algorithms import Collective, Ints
 from netmodels.api import IterationTime
 from netmodels.buckets import bucketed
-from netmodels.collectives import Phase, chunks_of, gate_ns, phases_of
+from netmodels.collectives import Phase, chunks_among, chunks_of, gate_ns, phases_of
 from netmodels.fabric import Dimension, Fabric
 from netmodels.layers import Profile
 from netmodels.levels import Level, View, views_of
 from netmodels.nccl.iteration import NcclModel
-from netmodels.shape import Shape, Tier
+from netmodels.ring_steps import Floats
+from netmodels.rings import Ring, rings_of
+from netmodels.shape import Shape, Tier, tier
 from netmodels.system import SystemSettings
 from netmodels.walk import Passage, Train, alone, issues_of, through_one_queue, walk
+
+Seen = View | Ring
+"""A placement as its dimensions, or as one ring through all GPUs."""
 
 _MANY_BYTES = 2**50  # so many that roundings do not show in the time per byte
 
@@ -35,13 +41,18 @@ class AnalyticalModel:
     An irregular shape is priced by its average numbers of members, each collective between the fastest and
     the slowest regular shape around it (whole numbers, next lower or next higher, in each dimension), but
     not below its narrowest gate (`netmodels.levels`). Shapes with equal averages and gates have equal
-    answers, so answers are kept by these: a fragmented cluster asks for thousands of shapes.
+    answers, so answers are kept by these: a fragmented cluster asks for thousands of shapes. No library runs
+    like that.
+
+    With `across_machines` other than `hierarchical`, placements of several machines, regular or not, are
+    priced as one ring or tree through all GPUs (`netmodels.across`), and a machine alone by its dimensions.
+    Messages travel over ideal links, or as packets (`netmodels.packets`).
     """
 
     version = "2"
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Profile, View, SystemSettings], IterationTime] = {}
+        self._known: dict[tuple[Profile, Seen, SystemSettings], IterationTime] = {}
         self._nccl = NcclModel()
 
     def iteration(
@@ -51,7 +62,7 @@ class AnalyticalModel:
         profile = bucketed(profile, system.bucket_bytes)
         if system.collectives == "nccl":
             return self._nccl.iteration(profile, shape, fabric)
-        answers = [self._regular(profile, view, system) for view in views_of(shape, fabric)]
+        answers = [self._remembered(profile, seen, system) for seen in _seen(shape, fabric, system)]
         return max(answers, key=lambda answer: (answer.total_ns, answer.comm_ns))
 
     def collective_ns(
@@ -70,14 +81,22 @@ class AnalyticalModel:
         """
         if system.collectives == "nccl":
             return self._nccl.collective_ns(collective, size_bytes, shape, fabric)
-        return max(_collective_ns(collective, view, size_bytes, system) for view in views_of(shape, fabric))
+        seen = _seen(shape, fabric, system)
+        return max(_collective_ns(collective, each, size_bytes, system) for each in seen)
 
-    def _regular(self, profile: Profile, view: View, system: SystemSettings) -> IterationTime:
-        question = (profile, view, system)
+    def _remembered(self, profile: Profile, seen: Seen, system: SystemSettings) -> IterationTime:
+        question = (profile, seen, system)
         answer = self._known.get(question)
         if answer is None:
             answer = self._known[question] = _iteration(*question)
         return answer
+
+
+def _seen(shape: Shape, fabric: Fabric, system: SystemSettings) -> tuple[Seen, ...]:
+    """Return what the collectives of a placement run on, as each of its machine types sees it."""
+    if system.across_machines == "hierarchical" or tier(shape) == "machine":
+        return views_of(shape, fabric)
+    return rings_of(shape, fabric)
 
 
 def iteration_on(
@@ -92,7 +111,7 @@ def iteration_on(
     dims
         (tier, dimension, members), innermost first; a dimension of one member is left out.
     system
-        How collectives run.
+        How collectives run: level by level, over ideal links but where `transport` says packets.
     """
     return iteration_in(profile, View(tuple(Level(*each) for each in dims if each[2] > 1)), system)
 
@@ -109,6 +128,7 @@ def iteration_in(
     stretch
         What all collectives take, relative to the closed forms.
     """
+    system = _by_levels(system)
     if stretch == 1.0:
         return _iteration(profile, view, system)
     return _walked(profile, view, system, stretch)
@@ -134,23 +154,30 @@ def collective_on(
         How it runs.
     """
     view = View(tuple(Level(*each) for each in dims if each[2] > 1))
-    return _collective_ns(collective, view, size_bytes, system)
+    return _collective_ns(collective, view, size_bytes, _by_levels(system))
 
 
-def _collective_ns(collective: Collective, view: View, size_bytes: int, system: SystemSettings) -> int:
+def _by_levels(system: SystemSettings) -> SystemSettings:
+    """Return the settings for explicit dimensions, whose collectives run level by level."""
+    if system.across_machines == "hierarchical":
+        return system
+    return replace(system, across_machines="hierarchical")
+
+
+def _collective_ns(collective: Collective, view: Seen, size_bytes: int, system: SystemSettings) -> int:
     (train,) = _trains(_priced(collective, view, np.array([size_bytes], dtype=np.int64), system), view)
     return alone(train, system)[1]
 
 
-def _iteration(profile: Profile, view: View, system: SystemSettings) -> IterationTime:
+def _iteration(profile: Profile, view: Seen, system: SystemSettings) -> IterationTime:
     sizes = issues_of(profile).sizes
-    if not view.levels or not len(sizes):
+    if not view.servers or not len(sizes):
         return IterationTime(profile.compute_ns, 0, 0)
 
     walked = partial(_walked, profile, view, system)
     if system.collective_queue != "one" or system.chunks > 1:
         return walked()
-    if view.gates:
+    if isinstance(view, View) and view.gates:
         chunk_bytes, _ = chunks_of("all_reduce", view.levels, sizes, system)
         rides_ns = _irregular_ns("all_reduce", view, chunk_bytes, system)
     else:
@@ -158,12 +185,20 @@ def _iteration(profile: Profile, view: View, system: SystemSettings) -> Iteratio
     return through_one_queue(profile, rides_ns + profile.launch_ns, walked)
 
 
-def _walked(profile: Profile, view: View, system: SystemSettings, stretch: float = 1.0) -> IterationTime:
+def _walked(profile: Profile, view: Seen, system: SystemSettings, stretch: float = 1.0) -> IterationTime:
     sizes = issues_of(profile).sizes
     trains = _trains(_priced("all_reduce", view, sizes, system), view, profile.launch_ns)
     if stretch != 1.0:
         trains = [_stretched(train, stretch) for train in trains]
-    return walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
+    answer = walk(profile, dict(zip(sizes.tolist(), trains, strict=True)), system)
+    return _on_all(answer, view.tiers) if isinstance(view, Ring) else answer
+
+
+def _on_all(answer: IterationTime, tiers: Sequence[Tier]) -> IterationTime:
+    """Return the answer with its spans on all tiers of a ring, whose links carry it at the same time."""
+    spans = tuple(replace(span, tier=each) for span in answer.spans for each in tiers)
+    times = tuple((each, time_ns) for each in tiers for _, time_ns in answer.tiers)
+    return IterationTime(answer.compute_ns, answer.comm_ns, answer.exposed_ns, times, spans)
 
 
 def _stretched(train: Train, stretch: float) -> Train:
@@ -178,7 +213,11 @@ class _Priced(NamedTuple):
     chunks: Ints
 
 
-def _priced(collective: Collective, view: View, sizes: Ints, system: SystemSettings) -> _Priced:
+def _priced(collective: Collective, view: Seen, sizes: Ints, system: SystemSettings) -> _Priced:
+    if isinstance(view, Ring):
+        chunk_bytes, chunks = chunks_among(collective, view.gpus, sizes, system)
+        sent = sent_bytes(collective, view, chunk_bytes, system)
+        return _Priced((Phase(0, across_ns(collective, view, chunk_bytes, system), sent),), chunks)
     chunk_bytes, chunks = chunks_of(collective, view.levels, sizes, system)
     phases = phases_of(collective, view.levels, chunk_bytes, system)
     if view.gates:
@@ -203,10 +242,8 @@ def _irregular_ns(collective: Collective, view: View, chunk_bytes: Ints, system:
     Direct collectives know no narrow ports (`netmodels.algorithms`), so gates do not slow them.
     """
     own, *around = (
-        fixed + chunk_bytes * per_byte
-        for fixed, per_byte in (
-            _line(collective, levels, system) for levels in (view.levels, *_corners(view.levels))
-        )
+        _chunks_ns(collective, levels, chunk_bytes, system)
+        for levels in (view.levels, *_corners(view.levels))
     )
     least, most = reduce(np.minimum, around), reduce(np.maximum, around)
     if all(system.algorithm_of(level.tier) != "direct" for level in view.levels):
@@ -216,9 +253,18 @@ def _irregular_ns(collective: Collective, view: View, chunk_bytes: Ints, system:
     return wanted
 
 
+def _chunks_ns(
+    collective: Collective, levels: tuple[Level, ...], chunk_bytes: Ints, system: SystemSettings
+) -> Floats:
+    if system.packets:
+        return _total_ns(phases_of(collective, levels, chunk_bytes, system), chunk_bytes).astype(np.float64)
+    fixed, per_byte = _line(collective, levels, system)
+    return chunk_bytes.astype(np.float64) * per_byte + fixed
+
+
 @lru_cache(maxsize=65_536)
 def _line(collective: Collective, levels: tuple[Level, ...], system: SystemSettings) -> tuple[float, float]:
-    """Return the time of a chunk as ns and ns per byte: but for rounding, all closed forms are lines."""
+    """Return the time of a chunk as ns and ns per byte: but for rounding, all ideal ones are lines."""
     none, many = (
         sum(phase.ns for phase in phases_of(collective, levels, size, system)) for size in (0, _MANY_BYTES)
     )
@@ -239,10 +285,10 @@ def _corners(levels: tuple[Level, ...]) -> tuple[tuple[Level, ...], ...]:
     return tuple(tuple(level for level in corner if level.members > 1) for corner in product(*choices))
 
 
-def _trains(priced: _Priced, view: View, launch_ns: int = 0) -> list[Train]:
+def _trains(priced: _Priced, view: Seen, launch_ns: int = 0) -> list[Train]:
     """Return what the queues see of collectives of several sizes."""
     columns = [
-        (each.dimension, view.levels[each.dimension].tier, each.ns.tolist(), each.sent_bytes.tolist())
+        (each.dimension, view.servers[each.dimension], each.ns.tolist(), each.sent_bytes.tolist())
         for each in priced.phases
     ]
     return [

@@ -18,12 +18,13 @@ chunk (but of an all-gather) has at least a byte for every member.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Generic
 
 import numpy as np
 
-from netmodels.algorithms import Collective, Group, Ints, N, left, price
+from netmodels.algorithms import Collective, Group, Ints, N, left, link_bandwidth_bytes_per_ns, price
 from netmodels.levels import Gate, Level
 from netmodels.system import SystemSettings
 
@@ -63,8 +64,15 @@ def chunks_of(
     system
         `chunks`.
     """
+    return chunks_among(collective, round(prod(level.members for level in levels)), size_bytes, system)
+
+
+def chunks_among(
+    collective: Collective, gpus: int, size_bytes: Ints, system: SystemSettings
+) -> tuple[Ints, Ints]:
+    """Return the bytes of a chunk, and how many chunks there are, among so many GPUs; see `chunks_of`."""
     chunk = size_bytes // system.chunks
-    least = 1 if collective == "all_gather" else round(prod(level.members for level in levels))
+    least = 1 if collective == "all_gather" else gpus
     small = chunk < least
     chunk = np.maximum(chunk, least)
     return chunk, np.where(small, system.chunks, -(-size_bytes // chunk))
@@ -91,11 +99,26 @@ def phases_of(
     for place, part in _parts(collective, len(levels), system):
         level = levels[place]
         members = level.members
-        group = Group(level.dimension, members, system)
+        links = _links(tuple(levels), place) if system.packets else ()
+        group = Group(level.dimension, members, system, links)
         time_ns, sent = price(part, system.algorithm_of(level.tier), group, size)
         phases.append(Phase(place, time_ns, sent))
         size = left(part, members, size)
     return tuple(phases)
+
+
+@lru_cache(maxsize=65_536)
+def _links(levels: tuple[Level, ...], place: int) -> tuple[tuple[float, float], ...]:
+    """Return the links between neighbours of a level, up and down: those below it lie on the way.
+
+    What GPUs of a group below send together leaves it over one link (`netmodels.astra_sim.ns3`).
+    """
+    up: list[tuple[float, float]] = []
+    below = 1.0
+    for level in levels[: place + 1]:
+        up.append((below * link_bandwidth_bytes_per_ns(level.dimension, level.members), below))
+        below *= level.members
+    return (*up, *reversed(up))
 
 
 def _parts(

@@ -84,6 +84,11 @@ class View:
     def __hash__(self) -> int:
         return self._hash
 
+    @property
+    def servers(self) -> tuple[Tier, ...]:
+        """The tier of each dimension."""
+        return tuple(level.tier for level in self.levels)
+
 
 SeenTiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
 """Each tier with its dimensions, innermost first, as machines of one type see them."""

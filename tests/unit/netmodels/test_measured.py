@@ -73,6 +73,14 @@ def test_a_measured_placement_is_not_carried(model, caplog):
     assert not caplog.records
 
 
+def test_a_run_counts_answers_of_the_fit_as_carried(model):
+    """2 x 8 GPUs were measured, 8 + 7 were not: 1 of 2 questions, as AstraSim's are counted."""
+    cached = CachedModel(model)
+    for racks in ((8, 8), (8, 7)):
+        cached.iteration(Profile("toy", (Layer("a", 50, 0, 50, 1 << 20),)), shape(racks), FABRIC, SYSTEM)
+    assert cached.carried == 1
+
+
 def test_machines_of_several_types_have_the_answer_of_the_fit(model):
     """A run is on equal machines."""
     assert model.carries(((("dgx_h100", 8), ("other", 8)),), FABRIC)

@@ -1,0 +1,112 @@
+"""Messages as packets: what a step of a collective takes beyond ideal links.
+
+A message is cut into packets with headers. Every hop stores a packet before it sends it on, every packet is
+acknowledged, and the step is over when the last acknowledgement is back: after a round trip. A sender keeps
+at most a *window* on the way: what the narrowest link of the path carries in an unloaded round trip.
+
+- Messages of one sender share its narrow link fairly. Where the narrow link is the sender's own, the sender
+  takes packets of all in turn. Where it lies behind a switch, messages that fit into their windows are sent
+  off whole, and queue in order of arrival; longer ones share it window by window.
+- The window suffices for a link alone, but not for traffic in both directions. Acknowledgements then wait:
+  at the sender's own link for a packet; in front of a switch's narrow link for the queue of data that goes
+  their way. All of a cycle's acknowledgements come out behind that queue at once, and the next cycle's
+  packets take half a round trip back to it, in which the link is idle. With m windows on the way, each of
+  one round trip R, a cycle takes m R + R / 2 (ack-compression: Zhang, Shenker and Clark, Observations on
+  the dynamics of a congestion control algorithm, SIGCOMM 1991, section 4.3). The last window waits for
+  nothing, so of a message of p bytes and a window w the share 1 - w / p is slowed.
+
+Sizes are those of the network that ASTRA-sim's ns-3 back end builds: PACKET_PAYLOAD_SIZE as this project
+sets it (`netmodels.astra_sim.ns3`), headers of its RDMA packets (PPP 14, IPv4 20, UDP 8, sequence 6 bytes),
+the least Ethernet frame for acknowledgements. Nothing here is fitted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+PAYLOAD_BYTES = 8000
+HEADER_BYTES = 14 + 20 + 8 + 6
+ACKNOWLEDGEMENT_BYTES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The links from one GPU to the next in a collective.
+
+    Parameters
+    ----------
+    latency_ns
+        Of all links together, one way.
+    bytes_per_ns
+        Bandwidth of the narrowest link: least for each of its flows.
+    flows
+        GPUs that send over the narrowest link at once, in one direction.
+    ns_per_byte
+        Sum over all links of a byte's transmission time.
+    queued
+        Whether the narrowest link lies behind a switch, not at the sender.
+    """
+
+    latency_ns: float
+    bytes_per_ns: float
+    flows: float
+    ns_per_byte: float
+    queued: bool
+    window_bytes: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        round_trip_ns = 2 * self.latency_ns + PAYLOAD_BYTES * self.ns_per_byte
+        object.__setattr__(self, "window_bytes", round_trip_ns * self.bytes_per_ns)
+
+    def beside_ns(self, message: Any) -> Any:
+        """Return what a step takes beside the message's transmission on the narrowest link.
+
+        Latency both ways, its last packet on the other links, and the acknowledgement.
+        """
+        last = np.minimum(message, PAYLOAD_BYTES) + HEADER_BYTES
+        other = self.ns_per_byte - 1 / self.bytes_per_ns
+        return 2 * self.latency_ns + last * other + ACKNOWLEDGEMENT_BYTES * self.ns_per_byte
+
+    def carried_ns(self, message: Any) -> Any:
+        """Return the transmission of a message and its headers on the narrowest link, all to itself."""
+        packets = np.maximum(-(-message // PAYLOAD_BYTES), 1)
+        return (message + packets * HEADER_BYTES) / self.bytes_per_ns
+
+    def beyond_window(self, message: Any) -> Any:
+        """Return the share of a message that waits for acknowledgements of its window."""
+        return np.maximum(1 - self.window_bytes / np.maximum(message, 1), 0)
+
+    @property
+    def lost_at_sender(self) -> float:
+        """Share of a window that waiting for a packet takes."""
+        return PAYLOAD_BYTES / self.window_bytes
+
+    def alone_ns(self, message: Any) -> Any:
+        """Return the transmission of a message on a narrow link at the sender, both directions in use."""
+        return self.carried_ns(message) * (1 + self.beyond_window(message) * self.lost_at_sender)
+
+    def send_ns(self, message: Any) -> Any:
+        """Return the time of a step in which all GPUs send a message alike."""
+        if not self.queued:
+            return self.alone_ns(message) + self.beside_ns(message)
+        kept = self.flows + self.beyond_window(message) / 2
+        return self.carried_ns(message) * kept + self.beside_ns(message)
+
+
+@lru_cache(maxsize=65_536)
+def way_over(latency_ns: float, links: Sequence[tuple[float, float]]) -> Way:
+    """Return the way over some links, from the sender on.
+
+    Parameters
+    ----------
+    latency_ns
+        Of all together, one way.
+    links
+        (bytes per ns, GPUs that send over it at once); a tuple.
+    """
+    narrowest = min(range(len(links)), key=lambda place: links[place][0] / links[place][1])
+    rate, flows = links[narrowest]
+    return Way(latency_ns, rate, flows, sum(1 / each for each, _ in links), narrowest > 0)
