@@ -147,7 +147,7 @@ class _Nccl(_Part):
     round_us: Times | None = None
     bulk_round_us: Times | None = None
     message_us: Times | None = None
-    exchange: Share | None = None
+    exchange: Annotated[Number, Field(ge=1e-3, le=100)] | None = None
     switch_gb_s: Speed | None = None
     channels_gb_s: Speed | None = None
     trees: StrictBool | None = None

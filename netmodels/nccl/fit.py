@@ -103,10 +103,12 @@ def _valleys(
         free = free_parameters(runs, trees)
         known = np.array([log(_value(base, name)) for name in free])
         widths = np.array([_WIDTHS[name] for name in free])
+        highest = np.array([0.0 if name == "ll_share" else np.inf for name in free])  # at most 1
         residuals = _residuals(runs, base, free, known, widths)
         for start in _STARTS:
-            if set(start) <= set(free) or not start:
-                found = least_squares(residuals, known + [start.get(name, 0.0) for name in free])
+            if set(start) <= set(free):
+                begin = known + [start.get(name, 0.0) for name in free]
+                found = least_squares(residuals, begin, bounds=(-np.inf, highest))
                 yield float(found.cost), _with(base, free, np.exp(found.x)), free
 
 

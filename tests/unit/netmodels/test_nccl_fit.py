@@ -74,3 +74,9 @@ def test_many_places_show_how_steps_grow():
     runs = [run_of(skewed, machines) for machines in (2, 4, 32)]
     assert fit(runs, PRIOR).nccl.skew == pytest.approx(0.2, rel=0.1)
     assert "skew" not in free_parameters(runs[:2], trees=True)
+
+
+def test_the_quick_protocol_is_never_the_wider():
+    """Runs made with LL four times as wide as Simple, which its flags rule out: at most as wide."""
+    fitted = fit([run_of(replace(TRUE, ll_share=4.0), 2)], PRIOR)
+    assert fitted.nccl.ll_share <= 1
