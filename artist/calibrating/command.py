@@ -125,9 +125,7 @@ def _check_one_source(overrides: Sequence[str], logs: Sequence[str]) -> None:
     """Refuse `nccl=` without a log, and two kinds of measurements in one call."""
     said = dict(each.partition("=")[::2] for each in overrides)
     if said.get("nccl") not in (None, "null") and not logs:
-        raise InputError(
-            "no log", where="nccl", found=said["nccl"], allowed="logs of nccl-tests, or a folder"
-        )
+        raise InputError("no log", where="nccl", found=said["nccl"], allowed="logs, or a folder of them")
     given = [name for name in ("measured", "nccl", "layers", "trace") if said.get(name) not in (None, "null")]
     if len(given) > 1:
         what = "one kind of measurement a call"
