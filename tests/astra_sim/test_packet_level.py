@@ -22,7 +22,7 @@ def errors():
 
 
 def test_all_that_was_recorded_is_held(errors):
-    """207 questions: 135 all-reduces are one comparison each, 72 iterations two, their total and the exposed."""
+    """207 questions: 135 all-reduces, one comparison each, and 72 iterations, total and exposed."""
     assert sum(map(len, errors.values())) == 135 + 2 * 72
 
 
