@@ -40,6 +40,13 @@ def test_a_section_is_what_a_topology_file_reads() -> None:
     assert "\n#   a page: all-reduce on 1, 2 machines\n" in found.section
 
 
+def test_what_is_off_is_said() -> None:
+    """Trees are a file's default, so a section without them must say `false`; absent limits are left out."""
+    section = nccl_fabrics.section_of(replace(refitted().fitted.nccl, trees=False))
+    assert section["trees"] is False
+    assert "rack_gb_s" not in nccl_fabrics.numbers_of(section)
+
+
 def test_a_file_keeps_one_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Written twice, the section stands once, below what the file had; the rest is as before."""
     path = tmp_path / "alps_gh200.yaml"
