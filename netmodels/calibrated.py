@@ -6,7 +6,7 @@
 is enough. The rest says where it comes from, and changes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, Validat
 
 from netmodels.calibration import MOST_LAUNCH_NS, Method
 from netmodels.errors import InputError
-from netmodels.layers import Profile
+from netmodels.layers import Layer, Profile
 from netmodels.profile import get_profile
 from netmodels.schema import first_problem, read_yaml
 
@@ -25,6 +25,19 @@ Fraction = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+_Whole = Annotated[StrictInt, Field(ge=0, le=10**18)]
+
+
+class CalibratedLayer(_Part):
+    """A measured layer, as of `netmodels.layers.Layer`."""
+
+    name: StrictStr
+    forward_ns: _Whole
+    input_gradient_ns: _Whole
+    weight_gradient_ns: _Whole
+    gradient_bytes: _Whole
 
 
 class CalibratedModel(_Part):
@@ -42,6 +55,8 @@ class CalibratedModel(_Part):
         Where it was measured.
     source
         Who says so.
+    layers
+        Measured ones instead of those that ship, first to last; the model may be one that does not ship.
     """
 
     compute_scale: Annotated[float, Field(strict=True, ge=1e-9, le=1e9)] = 1.0
@@ -53,6 +68,7 @@ class CalibratedModel(_Part):
     gpus: StrictInt | None = None
     machine_type: StrictStr | None = None
     source: StrictStr = ""
+    layers: Annotated[tuple[CalibratedLayer, ...], Field(min_length=1)] | None = None
 
 
 class CalibratedFile(_Part):
@@ -81,8 +97,9 @@ class CalibratedFile(_Part):
     def text(self) -> str:
         """Return the file; equal calibrations give equal bytes."""
         record = self.model_dump(exclude_none=True)
-        head = {name: record.pop(name) for name in ("method", "measured", "topology", "network")}
-        body: str = yaml.safe_dump({**head, **record}, sort_keys=False, width=110)
+        names = ("method", "measured", "topology", "network", "models")
+        said = {name: record[name] for name in names if record.get(name)}
+        body: str = yaml.safe_dump(said, sort_keys=False, width=110)
         return f"# Written by artist-calibrate; network.profiles=THIS_FILE uses it.\n{body}"
 
 
@@ -109,6 +126,9 @@ class CalibratedProfiles:
         InputError
             If there is no such model.
         """
+        own = self.profiles.get(name)
+        if own is not None:
+            return own
         profile = get_profile(name)
         return self.profiles.get(profile.name, profile)
 
@@ -129,14 +149,26 @@ def read_calibrated(path: Path) -> CalibratedProfiles:
         raise first_problem(error.errors()[0], str(path), fields) from None
     profiles: dict[str, Profile] = {}
     for name, model in file.models.items():
-        try:
-            profile = get_profile(name)
-        except InputError as error:
-            where = f"{path}, models.{name}"
-            raise InputError(error.what, where=where, found=name, allowed=error.allowed) from None
+        profile = _profile(name, model, path)
         if profile.name in profiles:
             allowed = "each model once, under any of its names"
             raise InputError("the same model twice", where=f"{path}, models", found=name, allowed=allowed)
         fitted = profile.scaled(model.compute_scale).with_launch(model.launch_ns)
         profiles[profile.name] = fitted if model.update_ns is None else fitted.with_update(model.update_ns)
     return CalibratedProfiles(file.topology, profiles)
+
+
+def _profile(name: str, model: CalibratedModel, path: Path) -> Profile:
+    """Return the profile that a model begins with: the one that ships, or its measured layers."""
+    try:
+        profile = get_profile(name)
+    except InputError as error:
+        if model.layers is None:
+            where = f"{path}, models.{name}"
+            raise InputError(error.what, where=where, found=name, allowed=error.allowed) from None
+        return Profile(name, _layers(model.layers), model.source)
+    return profile if model.layers is None else Profile(profile.name, _layers(model.layers), model.source)
+
+
+def _layers(layers: Sequence[CalibratedLayer]) -> tuple[Layer, ...]:
+    return tuple(Layer(**each.model_dump()) for each in layers)

@@ -107,7 +107,7 @@ class MeasuredModel:
             self._fits[fabric.digest] = fit(self.logs.runs, nccl_of(fabric))
         return self._fits[fabric.digest]
 
-    def carries(self, shape: Shape, fabric: Fabric) -> bool:
+    def carries(self, shape: Shape, fabric: Fabric, system: SystemSettings | None = None) -> bool:
         """Return whether the answer for a placement comes from the fit: none like it was measured."""
         return gpus(shape) > 1 and _kind("all_reduce", shape) not in self._measured
 

@@ -5,7 +5,16 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
 
 from netmodels.errors import InputError
 from netmodels.fabric import Dimension, Fabric, Kind, Links, MachineType, Tiers, Topology
@@ -108,7 +117,9 @@ class _OwnFabric(_Part):
         return machine, rack, network
 
 
-Times = Annotated[Number, Field(gt=0, le=1e9)]
+Times = Annotated[Number, Field(ge=1e-3, le=1e9)]  # us
+Factor = Annotated[Number, Field(ge=0, le=100)]
+Share = Annotated[Number, Field(ge=1e-3, le=1)]
 
 
 class _NcclTier(_Part):
@@ -122,31 +133,32 @@ class _NcclTier(_Part):
 
 
 class _Nccl(_Part):
-    """Measured parameters of NCCL; `netmodels.nccl.parameters` explains them."""
+    """Measured parameters of NCCL, explained in `netmodels.nccl.parameters`; defaults are those there."""
 
     machine: _NcclTier
     rack: _NcclTier
     network: _NcclTier | None = None
-    start_us: Times
-    skew: Annotated[Number, Field(ge=0, le=10)]
-    pipeline: Annotated[Number, Field(ge=0, le=10)]
-    round_us: Times
-    message_us: Times
+    start_us: Times | None = None
+    skew: Factor | None = None
+    pipeline: Factor | None = None
+    ll_pipeline: Factor | None = None
+    bulk: Annotated[Number, Field(ge=1e-3, le=1e3)] | None = None
+    ll_share: Share | None = None
+    round_us: Times | None = None
+    bulk_round_us: Times | None = None
+    message_us: Times | None = None
+    exchange: Annotated[Number, Field(ge=1e-3, le=100)] | None = None
     switch_gb_s: Speed | None = None
+    channels_gb_s: Speed | None = None
+    trees: StrictBool | None = None
 
     def build(self) -> NcclFabric:
         """Return the parameters; racks are joined as machines are where the file does not say."""
-        return NcclFabric(
-            self.machine.build(),
-            self.rack.build(),
-            (self.network or self.rack).build(),
-            self.start_us,
-            self.skew,
-            self.pipeline,
-            self.round_us,
-            self.message_us,
-            self.switch_gb_s or 0.0,
+        machine, rack, network = (
+            each.build() for each in (self.machine, self.rack, self.network or self.rack)
         )
+        given = self.model_dump(exclude={"machine", "rack", "network"}, exclude_none=True)
+        return NcclFabric(machine, rack, network, **given)
 
 
 class _MachineType(_Part):

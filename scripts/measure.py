@@ -9,7 +9,8 @@ One process a GPU: by default all GPUs of this machine or, without any, two proc
     OUT/overheads.csv   exposed communication / compute of each model, for `artist-calibrate measured=FILE`:
                         (iteration - iteration that does not all-reduce) / iteration that does not all-reduce,
                         both with DistributedDataParallel on all GPUs at once, of the slowest process
-    OUT/layers.csv      times and gradient bytes of each layer on one GPU, as a profile has them
+    OUT/layers.csv      times and gradient bytes of each layer on one GPU, for `artist-calibrate layers=FILE`
+    OUT/MODEL.json      with --trace: a trace of torch.profiler, for `artist-calibrate trace=FILE model=MODEL`
     OUT/all_reduce.csv  time of an all-reduce by bytes
 
 Layers are timed one by one, on inputs as large as in the model; those without weights count with the
@@ -63,6 +64,8 @@ class Task:
         The largest all-reduce.
     machine_type
         For the table; empty for the topology's default.
+    traces
+        Whether to write traces, too.
     """
 
     out: Path
@@ -72,6 +75,7 @@ class Task:
     iterations: int
     most_bytes: int
     machine_type: str
+    traces: bool = False
 
 
 # --- models
@@ -200,6 +204,31 @@ def layers(name: str, task: Task, device: Any) -> list[tuple[str, list[int]]]:
     return found
 
 
+def trace(name: str, task: Task, device: Any) -> None:
+    """Write a trace of some iterations on one GPU, with a range around each layer's forward pass."""
+    model, sample = _model(name, task, device)
+    open_: list[Any] = []
+    for path, module in model.named_modules():
+        if not list(module.children()):
+
+            def begin(module: Any, inputs: Any, path: str = path) -> None:
+                open_.append(torch.profiler.record_function(path))
+                open_[-1].__enter__()
+
+            def end(module: Any, inputs: Any, made: Any) -> None:
+                open_.pop().__exit__(None, None, None)
+
+            module.register_forward_pre_hook(begin)
+            module.register_forward_hook(end)
+    task.out.mkdir(parents=True, exist_ok=True)
+    with torch.profiler.profile(record_shapes=True) as profiler:
+        for _ in range(ROUNDS):
+            model(sample).sum().backward()
+            _wait(device)
+            profiler.step()
+    profiler.export_chrome_trace(str(task.out / f"{name}.json"))
+
+
 def _layer(module: Any, given: Any, iterations: int, device: Any) -> list[int]:
     """Return the figures of one layer; the first layer's input gradient, which nobody needs, too."""
     given.requires_grad_(given.is_floating_point())
@@ -267,6 +296,8 @@ def _measure(rank: int, processes: int, task: Task, device: Any) -> None:
             for name in task.models
             for layer, figures in layers(name, task, device)
         ]
+        for name in task.models if task.traces else ():
+            trace(name, task, device)
         _write(task.out / "layers.csv", ("model", "layer", *LAYER_COLUMNS, "source"), rows)
         if processes > 1:
             columns = ("model", "gpus", "machine_type", "overhead", "source")
@@ -300,6 +331,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--iterations", type=int, default=20, help="of a round")
     parser.add_argument("--most-bytes", type=int, default=2**28, help="the largest all-reduce")
     parser.add_argument("--machine-type", default="", help="for the table, a type of your topology")
+    parser.add_argument("--trace", action="store_true", help="write traces of torch.profiler, too")
     given = parser.parse_args(argv)
     task = Task(
         given.out,
@@ -309,6 +341,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         given.iterations,
         given.most_bytes,
         given.machine_type,
+        given.trace,
     )
     if "WORLD_SIZE" in os.environ:  # under torchrun
         work(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), "env://", task)

@@ -75,7 +75,7 @@ def _rounded(values: Mapping[str, object]) -> dict[str, object]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             found[name] = _rounded(value)
-        elif value:
+        elif isinstance(value, bool) or value:
             found[name] = float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
     return found
 
@@ -86,7 +86,8 @@ def _yaml(values: Mapping[str, object], depth: int) -> Iterator[str]:
             inner = ", ".join(f"{key}: {each:g}" for key, each in value.items())
             yield f"{'  ' * depth}{name}: {{{inner}}}"
         else:
-            yield f"{'  ' * depth}{name}: {value:g}"
+            shown = str(value).lower() if isinstance(value, bool) else f"{value:g}"
+            yield f"{'  ' * depth}{name}: {shown}"
 
 
 def _machines_by_collective(runs: Mapping[str, Sequence[int]]) -> str:
@@ -94,6 +95,17 @@ def _machines_by_collective(runs: Mapping[str, Sequence[int]]) -> str:
         f"{collective} on {', '.join(map(str, sorted(set(machines))))} machines"
         for collective, machines in runs.items()
     ).replace(" on 1 machines", " on 1 machine")
+
+
+def numbers_of(section: Mapping[str, object], within: str = "") -> dict[str, float]:
+    """Return the numbers of a section by name, those of tiers as `rack.step_us`."""
+    found: dict[str, float] = {}
+    for name, value in section.items():
+        if isinstance(value, Mapping):
+            found.update(numbers_of(value, f"{within}{name}."))
+        elif isinstance(value, int | float):
+            found[within + name] = float(value)
+    return found
 
 
 def refit(published: Published, name: str, runs: Sequence[str]) -> Refitted:

@@ -13,8 +13,10 @@ from artist.bad_input.explain import checked
 from artist.bad_input.records import Strict
 from artist.calibrating.fabric import Named, check_one_cluster, doubts, fitted, topology_text
 from artist.calibrating.fabric_views import fabric_figure, fabric_table
+from artist.calibrating.layers import layers_table, measured_model, read_gradients, read_layers
 from artist.calibrating.measured import Measured, measured_file, read_measured
 from artist.calibrating.table import fit_table
+from artist.calibrating.trace import layer_names, read_trace
 from artist.errors import InputError
 from artist.pricing.tables import percent
 from artist.run.build import build_network
@@ -34,6 +36,8 @@ _EXAMPLES = """\
   artist-calibrate nccl=logs/ topology=v100_100g out=mine/topology/ours.yaml plot=fit.png
                                                               a fabric fitted to logs of nccl-tests; then
   artist --config-dir mine topology=ours
+  artist-calibrate layers=OUT/layers.csv                      profiles of layers that scripts/measure.py timed
+  artist-calibrate trace=run.json.gz model=ResNet50           a profile of a trace of torch.profiler
 """
 
 
@@ -62,6 +66,11 @@ class CalibrateConfig(Strict):
     machine: MachineFields = MachineFields()
     machines_per_rack: int | None = Field(default=None, ge=1, le=1_000_000)
     plot: Path | None = None
+    layers: Path | None = None
+    trace: Path | None = None
+    model: str | None = Field(default=None, min_length=1)
+    iterations: int | None = Field(default=None, ge=1, le=1_000_000)
+    gradients: Path | None = None
     out: Path | None = None
 
 
@@ -83,8 +92,11 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     names, others = _logs_named(overrides)
     with composer("calibrate", config_dir) as compose:
         raw = {**compose(others), **({"nccl": names} if names else {})}
+    _check_one_source(overrides, names)
     config, topology = checked(CalibrateConfig, raw), load_topology(raw["topology"])
-    if config.nccl is not None:
+    if config.layers is not None or config.trace is not None:
+        _write_layers(config)
+    elif config.nccl is not None:
         named = any(each.partition("=")[0] == "topology" for each in others)
         _fit_fabric(config, topology, named)
     else:
@@ -109,6 +121,19 @@ def _logs_named(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
     return names, others
 
 
+def _check_one_source(overrides: Sequence[str], logs: Sequence[str]) -> None:
+    """Refuse `nccl=` without a log, and two kinds of measurements in one call."""
+    said = dict(each.partition("=")[::2] for each in overrides)
+    if said.get("nccl") not in (None, "null") and not logs:
+        raise InputError("no log", where="nccl", found=said["nccl"], allowed="logs, or a folder of them")
+    given = [name for name in ("measured", "nccl", "layers", "trace") if said.get(name) not in (None, "null")]
+    if len(given) > 1:
+        what = "one kind of measurement a call"
+        raise InputError(
+            what, where=given[1], found=" and ".join(given), allowed=f"one of {', '.join(given)}"
+        )
+
+
 def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> None:
     """Fit a fabric to runs of nccl-tests, and write a topology."""
     check_figure(config.plot, "plot")
@@ -127,6 +152,27 @@ def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> Non
         median, p90 = percent(outcome.median), percent(outcome.p90)
         title = f"{out.stem}: error of the fit {median} % median, {p90} % p90"
         save_figure(fabric_figure(logs.runs, outcome.nccl, title), config.plot, "plot")
+
+
+def _write_layers(config: CalibrateConfig) -> None:
+    """Write profiles of measured layers."""
+    if config.layers is not None:
+        models = read_layers(config.layers)
+        source = config.layers
+    else:
+        assert config.trace is not None
+        if config.model is None:
+            found, allowed = str(config.trace), "model=NAME, as job traces call it"
+            raise InputError("a trace does not name its model", where="model", found=found, allowed=allowed)
+        table = config.gradients
+        gradients = None if table is None else read_gradients(table, layer_names(config.trace))
+        layers = read_trace(config.trace, config.iterations, gradients)
+        models = {config.model: measured_model(layers, config.trace.name, str(config.trace))}
+        source = config.trace
+    print(layers_table(models))
+    measured = {"file": source.name, "sha256": hashlib.sha256(source.read_bytes()).hexdigest()}
+    file = CalibratedFile(models=models, measured=measured)
+    save(file.text().encode(), config.out or Path("calibrated.yaml"), "out")
 
 
 def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:

@@ -22,7 +22,7 @@ from artist.pricing.price import CollectivePrice, Price, price_collectives, pric
 from artist.pricing.tables import collective_csv, collective_table, price_csv, price_table
 from artist.run.build import build_network, network_profiles
 from artist.run.config import NetworkConfig
-from netmodels.algorithms import Collective
+from netmodels.nccl import NcclCollective
 from netmodels.profile import profile_names
 from netmodels.shape import Shape
 from netmodels.topology import Topology, load_topology
@@ -35,6 +35,7 @@ _EXAMPLES = """\
   artist-network model=GPT-2 shape=8,4+4,'4|4',5+3           placements of your own
   artist-network model=all topology=dgx_h100_3tier,pcie_10g plot=overheads.png
   artist-network collective=all_reduce bytes=1e6,1e9 network.system.collective_algorithm=ring,direct
+  artist-network network.system.collectives=nccl,astra_sim   as NCCL runs collectives, and as ASTRA-sim does
   artist-network network=all                                 every network model at hand, side by side
   artist-network draw=fabric.png topology=cloud_ethernet
 """
@@ -49,7 +50,7 @@ class PriceConfig(Strict):
     compute_scale: float = Field(ge=1e-9, le=1e9)
     gpus: StrictInt | Annotated[list[StrictInt], Field(min_length=1)]
     shape: StrictInt | str | Annotated[list[StrictInt | str], Field(min_length=1)] | None = None
-    collective: Collective | None = None
+    collective: NcclCollective | None = None
     bytes: StrictFloat | StrictInt = Field(ge=1, le=1e15)
     csv: Path | None = None
     plot: Path | None = None
@@ -167,7 +168,7 @@ def _named(model: str) -> tuple[str, ...]:
 
 def _collectives(point: Point) -> list[CollectivePrice]:
     network, system = build_network(point.config.network, point.topology)
-    collective = cast(Collective, point.config.collective)
+    collective = cast(NcclCollective, point.config.collective)
     size = round(point.config.bytes)
     shapes = _shapes(point)
     return price_collectives(collective, size, shapes, network.model, point.topology, system, point.lead)

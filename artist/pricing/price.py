@@ -10,9 +10,9 @@ import numpy as np
 
 from artist.errors import InputError
 from artist.pricing.placements import show_shape
-from netmodels.algorithms import Collective
 from netmodels.api import NetworkModel, Profile, SystemSettings, Tier
 from netmodels.cache import CachedModel, Origin
+from netmodels.nccl import NcclCollective
 from netmodels.shape import Shape, gpus, tier
 from netmodels.topology import Topology
 
@@ -81,7 +81,7 @@ class CollectivePrice:
         What else tells it from others.
     """
 
-    collective: Collective
+    collective: NcclCollective
     placement: str
     gpus: int
     tier: Tier
@@ -97,6 +97,8 @@ class CollectivePrice:
     @property
     def bus_gb_s(self) -> float:
         """What a GPU sends over time, 10^9 byte/s, for any number of GPUs (`busbw` of nccl-tests)."""
+        if self.collective == "send_receive":
+            return self.algorithm_gb_s
         share = (self.gpus - 1) / self.gpus
         return self.algorithm_gb_s * share * (2 if self.collective == "all_reduce" else 1)
 
@@ -137,7 +139,7 @@ def price_iterations(
 
 
 def price_collectives(
-    collective: Collective,
+    collective: NcclCollective,
     bytes_: int,
     shapes: Sequence[Shape],
     network: Any,
@@ -150,12 +152,15 @@ def price_collectives(
     Raises
     ------
     InputError
-        If the network model prices whole iterations only.
+        If the network model prices whole iterations only, or does not know the collective.
     """
     model = getattr(network, "collective_ns", None)
     if model is None:
         what = "this network model prices whole iterations, not single collectives"
         raise InputError(what, where="network.model", allowed="network=analytical, or leave collective out")
+    if collective == "send_receive" and system.collectives != "nccl":
+        what, allowed = "only NCCL sends from each GPU to the next", "network.system.collectives=nccl"
+        raise InputError(what, where="collective", found=collective, allowed=allowed)
     prices = []
     for shape in shapes:
         count = gpus(shape)

@@ -5,8 +5,10 @@ from typing import Any
 
 from artist.results.measures import STAND_INS, Metric
 
-CARRIED = "the network's program cannot express such a placement; answered from the nearest one that it can"
-FALLBACK = "the network's program gave no answer; answered by the analytical model"
+CARRIED = (
+    "the network model has no answer for the placement itself: carried over from others, such as the nearest"
+)
+FALLBACK = "the network's program gave no answer: the analytical model's"
 _WHY = dict(zip(STAND_INS, (CARRIED, FALLBACK), strict=True))
 
 

@@ -1,13 +1,54 @@
-"""The parameters of a fabric from measured runs."""
+"""The parameters of a fabric from measured runs.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+Minimised over the logarithms x of the parameters that the runs depend on,
+
+    sum over points of log(1 + (log(model / measured) / 0.05)^2)  +  sum over x of ((x - prior) / width)^2
+
+A Cauchy loss: errors within 5 % count as squares, and a point that is off by a factor (a cold first size, a
+jump between algorithms, one of two states that a machine may be in) hardly pulls. The prior keeps what runs
+do not determine at its physical value: bandwidths near those of the data sheet, latencies near NCCL's
+constants. One run of one collective leaves at most six parameters free.
+
+Which parameters are free depends on what was run: `start_us` never is, and `skew` with at least two places of
+more than two machines. Whether large messages go by trees (`trees`) is decided by the smaller sum.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log
 
 import numpy as np
 
 from netmodels.nccl.model import Floats, collective_us
-from netmodels.nccl.parameters import NcclFabric
+from netmodels.nccl.parameters import NcclFabric, NcclTier
 from netmodels.nccl.runs import MeasuredRun
+
+_CLOSE = 0.05  # relative error up to which a point counts fully
+_WIDTHS: Mapping[str, float] = {  # standard deviations of the logarithms, of prior knowledge
+    "ll_share": 1.0,
+    "ll_pipeline": 0.7,
+    "pipeline": 0.5,
+    "bulk": 0.5,
+    "machine_step": 0.7,
+    "rack_step": 1.0,
+    "round_us": 1.5,
+    "bulk_round_us": 1.0,
+    "message_us": 1.0,
+    "exchange": 0.4,
+    "rack_gb_s": 0.05,
+    "machine_gb_s": 0.3,
+    "switch_gb_s": 0.3,
+    "channels_gb_s": 2.0,
+    "skew": 0.5,
+}
+_STARTS: tuple[dict[str, float], ...] = (  # offsets of the logarithms: the sum has several valleys
+    {},
+    {"channels_gb_s": -1.0},
+    {"channels_gb_s": -2.0},
+    {"ll_share": -1.5, "bulk": 1.0},
+    {"ll_share": -1.5, "bulk": 1.0, "channels_gb_s": -1.5},
+    {"rack_step": 1.5, "round_us": 1.0, "bulk_round_us": 1.0},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +61,14 @@ class Fitted:
         The parameters.
     median, p90
         Of the relative errors at all measured points: |fitted / measured - 1|.
+    free
+        Names of the parameters that were fitted.
     """
 
     nccl: NcclFabric
     median: float
     p90: float
+    free: tuple[str, ...] = ()
 
 
 def fit(runs: Sequence[MeasuredRun], prior: NcclFabric) -> Fitted:
@@ -37,10 +81,102 @@ def fit(runs: Sequence[MeasuredRun], prior: NcclFabric) -> Fitted:
     prior
         What the parameters are where the runs do not say otherwise: `nccl_of` a nominal fabric.
     """
-    errors = np.concatenate([np.abs(predicted_us(run, prior) / run.times_us - 1) for run in runs])
-    return Fitted(prior, float(np.median(errors)), float(np.quantile(errors, 0.9)))
+    _, nccl, free = min(_valleys(runs, prior), key=lambda valley: valley[0])
+    errors = np.concatenate([np.abs(predicted_us(run, nccl) / run.times_us - 1) for run in runs])
+    return Fitted(nccl, float(np.median(errors)), float(np.quantile(errors, 0.9)), free)
 
 
 def predicted_us(run: MeasuredRun, nccl: NcclFabric) -> Floats:
     """Return what the closed forms say of a run's points, shape (n_points,)."""
     return collective_us(run.collective, run.sizes_bytes, run.place, nccl)
+
+
+def _valleys(
+    runs: Sequence[MeasuredRun], prior: NcclFabric
+) -> Iterator[tuple[float, NcclFabric, tuple[str, ...]]]:
+    """Yield (sum, parameters, names of the free ones) of each start."""
+    from scipy.optimize import least_squares
+
+    reduced = any(run.collective == "all_reduce" and run.machines > 1 for run in runs)
+    for trees in (True, False) if reduced else (prior.trees,):
+        base = replace(prior, trees=trees)
+        free = free_parameters(runs, trees)
+        known = np.array([log(_value(base, name)) for name in free])
+        widths = np.array([_WIDTHS[name] for name in free])
+        highest = np.array([0.0 if name == "ll_share" else np.inf for name in free])  # at most 1
+        residuals = _residuals(runs, base, free, known, widths)
+        for start in _STARTS:
+            if set(start) <= set(free):
+                begin = known + [start.get(name, 0.0) for name in free]
+                found = least_squares(residuals, begin, bounds=(-np.inf, highest))
+                yield float(found.cost), _with(base, free, np.exp(found.x)), free
+
+
+def _residuals(
+    runs: Sequence[MeasuredRun], base: NcclFabric, free: tuple[str, ...], known: Floats, widths: Floats
+) -> Callable[[Floats], Floats]:
+    def residuals(logs: Floats) -> Floats:
+        nccl = _with(base, free, np.exp(logs))
+        off = np.concatenate([np.log(predicted_us(run, nccl) / run.times_us) / _CLOSE for run in runs])
+        return np.concatenate([np.sign(off) * np.sqrt(np.log1p(off * off)), (logs - known) / widths])
+
+    return residuals
+
+
+def free_parameters(runs: Sequence[MeasuredRun], trees: bool) -> tuple[str, ...]:
+    """Return the names of the parameters that some runs determine; at most six for one run."""
+    done = {run.collective for run in runs}
+    reduces, rings = "all_reduce" in done, bool(done & {"all_gather", "reduce_scatter"})
+    one, many = any(run.machines == 1 for run in runs), any(run.machines > 1 for run in runs)
+    places = {run.machines for run in runs if run.machines > 2 and run.collective == "all_reduce"}
+    wanted = {
+        "ll_share": reduces or rings,
+        "ll_pipeline": reduces or rings,
+        "pipeline": (reduces and (trees or one)) or (one and not reduces) or "send_receive" in done,
+        "bulk": (reduces and (trees or one)) or (one and rings),
+        "machine_step": reduces and one,
+        "rack_step": reduces and many,
+        "round_us": rings,
+        "bulk_round_us": many and (rings or (reduces and not trees)),
+        "message_us": "all_to_all" in done,
+        "exchange": many and bool(done & {"all_to_all", "send_receive"}),
+        "rack_gb_s": many and (reduces or rings) and len(runs) > 1,
+        "machine_gb_s": any(run.machines == 1 and run.collective != "all_reduce" for run in runs),
+        "switch_gb_s": any(run.machines == 1 and run.collective == "all_reduce" for run in runs),
+        "channels_gb_s": many and (reduces or rings),
+        "skew": len(places) > 1,
+    }
+    return tuple(name for name, free in wanted.items() if free)
+
+
+def _value(nccl: NcclFabric, name: str) -> float:
+    """Return a parameter by the name that it has in a fit."""
+    values = {
+        "machine_step": nccl.machine.step_us,
+        "rack_step": nccl.rack.step_us,
+        "rack_gb_s": nccl.rack.gpu_gb_s,
+        "machine_gb_s": nccl.machine.gpu_gb_s,
+        "switch_gb_s": nccl.inside_gb_s,
+        "channels_gb_s": nccl.channels_gb_s or nccl.inside_gb_s,
+    }
+    return values[name] if name in values else float(getattr(nccl, name))
+
+
+def _with(nccl: NcclFabric, names: Sequence[str], values: Floats) -> NcclFabric:
+    """Return parameters with some replaced; the network tier follows the rack's where the two were equal."""
+    given = dict(zip(names, values.tolist(), strict=True))
+    machine = _scaled(nccl.machine, given.pop("machine_step", None), given.pop("machine_gb_s", None))
+    rack = _scaled(nccl.rack, given.pop("rack_step", None), given.pop("rack_gb_s", None))
+    network = rack if nccl.network == nccl.rack else nccl.network
+    return replace(nccl, machine=machine, rack=rack, network=network, **given)
+
+
+def _scaled(tier: NcclTier, step_us: float | None, gpu_gb_s: float | None) -> NcclTier:
+    """Return a tier with another step, and another bandwidth that its shared ports follow."""
+    more = 1.0 if gpu_gb_s is None else gpu_gb_s / tier.gpu_gb_s
+    return NcclTier(
+        tier.step_us if step_us is None else step_us,
+        tier.gpu_gb_s * more,
+        tier.machine_gb_s * more,
+        tier.rack_gb_s * more,
+    )

@@ -7,19 +7,17 @@ from netmodels.api import IterationTime
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.nccl.model import NcclCollective, Place, collective_us
-from netmodels.nccl.parameters import NcclFabric, nccl_of
+from netmodels.nccl.parameters import nccl_of
 from netmodels.shape import Shape, gpus, tier
 from netmodels.system import SystemSettings
 from netmodels.walk import Passage, Train, issues_of, through_one_queue, walk
-
-_Question = tuple[Profile, Shape, NcclFabric]
 
 
 class NcclModel:
     """Price iterations and collectives as NCCL runs them; `netmodels.nccl.model` has the closed forms.
 
     Machines of several types are seen as if all were of one, type by type; the slowest counts. NCCL's stream
-    runs one collective after the other.
+    runs one collective after the other. A profile's `launch_ns` comes on top of NCCL's own start.
     """
 
     def __init__(self) -> None:
@@ -45,9 +43,9 @@ class NcclModel:
         rides_ns = _rides_ns("all_reduce", sizes, shape, fabric) + profile.launch_ns
 
         def walked() -> IterationTime:
-            widest = tier(shape)
+            widest, count = tier(shape), gpus(shape)
             trains = {
-                size: Train((Passage(0, widest, ns, 2 * size),))
+                size: Train((Passage(0, widest, ns, 2 * size * (count - 1) // count),))
                 for size, ns in zip(sizes.tolist(), rides_ns.tolist(), strict=True)
             }
             return walk(profile, trains, SystemSettings())

@@ -1,5 +1,50 @@
-"""Closed forms of NCCL's collectives, over arrays of sizes."""
+"""Closed forms of NCCL's collectives, over arrays of sizes.
 
+With n GPUs on m machines in r racks, at most g on one machine, S bytes (as nccl-tests counts them), and the
+parameters of `netmodels.nccl.parameters`,
+
+    W       what leaves the machine that sends least (`sends_gb_s`): NCCL gives all machines as many
+            channels as the one with the fewest has (src/init.cc)
+    I, C    bandwidth inside a machine (`inside_gb_s`), and through one (`channels_gb_s`, or I)
+    D       2 (g - 1) machine.step + 2 (lg(m / r) rack.step + lg(r) network.step) (1 + skew (lg(m) - 1))
+    far     r (network.step - rack.step), 0 if less, and in one rack: what a round of a ring takes longer
+
+    pipe(L, b, k)   L + b + 2 k sqrt(L b / (1 + (k / 2)^2 b / L))
+                    A pipeline of depth L over b: with the best of constant chunks it takes
+                    L + b + 2 sqrt(L b). NCCL's chunks stop growing, so that filling costs at most 4 L.
+    two(L, b)       min(pipe(start + L, b / ll_share, ll_pipeline), pipe(start + bulk L, b, pipeline))
+                    NCCL's protocols: LL is quick and narrow (every 8 bytes carry a flag of 4), Simple slow
+                    and wide; LL128 lies between.
+
+    all-reduce
+      one machine   two(D, 2 (n - 1) / n S / I)
+      machines      min(two(D, max(c S / W, 2 (n - 1) / n S / C)),
+                        start + 2 (n - 1) bulk_round + 2 far + 2 (n - 1) / n S / min(W, C))
+                    A double binary tree, and a ring. c: in a tree 2 bytes pass a machine's network for each
+                    of S, but 1 on two machines, a root and a leaf. So two machines, and only two, reach more
+                    than the bandwidth of their network. Without `trees`, the second term of `two` is left
+                    out: large messages go by ring, as NCCL's own model decides on some machines.
+    all-gather, reduce-scatter
+      one machine   two((n - 1) round, (n - 1) / n S / machine.gpu)
+      machines      b = (n - 1) / n S / min(W, C)
+                    min(pipe(start + (n - 1) round + far, b / ll_share, ll_pipeline),
+                        start + (n - 1) bulk_round + far + b)
+    all-to-all      inside = S (g - 1) / n / machine.gpu
+      one machine   pipe(start + n message min(1, machine.step / rack.step), inside, pipeline)
+      machines      start + (n - p) message + far + max(inside, leaving), p GPUs on the smallest machine;
+                    leaving = most of S p (1 - p / n) / (exchange x what leaves) over machines with p GPUs
+    send-receive    each GPU to the next: pipe(start + step, S / link, pipeline) with the link of one GPU on
+                    the widest tier, times `exchange` where it leaves the machine
+
+Sources: NCCL's tuning model, github.com/NVIDIA/nccl at 5067397, src/graph/tuning.cc, ncclTopoTuneModel (time
+= latency + bytes / bandwidth; a tree's latency base + 2 ((n / m - 1) intra + lg(m) inter), a ring's base +
+steps times hop, each by protocol; LL has 1 / 3.8 of a tree's bandwidth); Sanders, Speck and Traeff, Two-tree
+algorithms for full bandwidth broadcast, reduction and scan, 2009 (double trees, pipelines of constant
+chunks). NCCL takes the algorithm that its own model holds for the fastest, and at times it is not: measured
+times then jump, and even fall as sizes grow. These forms take the fastest and grow with size, without jumps.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
@@ -14,6 +59,8 @@ NcclCollective = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_a
 Floats = npt.NDArray[np.float64]
 Place = tuple[tuple[int, ...], ...]
 """GPUs by rack and machine."""
+
+_MOST_FILLING = 4.0  # latencies of a pipeline: where chunks stop growing
 
 
 def collective_ns(collective: NcclCollective, size_bytes: int, place: Place, nccl: NcclFabric) -> int:
@@ -37,87 +84,113 @@ def collective_us(collective: NcclCollective, sizes_bytes: Floats, place: Place,
     nccl
         The fabric.
     """
-    return _FORMS[collective](sizes_bytes, _Seen.of(place, nccl), nccl)
+    return _FORMS[collective](sizes_bytes, _seen(place), nccl)
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A placement as the closed forms see it.
-
-    `leaves_gb_s` is what the machine sends that sends least: NCCL gives all of them as many channels.
-    """
+    """A placement as the closed forms see it; `units`: (GPUs of a machine, GPUs of its rack), once each."""
 
     gpus: int
     machines: int
+    racks: int
     machine_gpus: int
-    leaves_gb_s: float
-    step_us: float
-    doublings: float
+    units: tuple[tuple[int, int], ...]
 
-    @staticmethod
-    @lru_cache(maxsize=65_536)
-    def of(place: Place, nccl: NcclFabric) -> "_Seen":
-        machines = [(count, sum(rack)) for rack in place for count in rack]
-        ways = [nccl.rack] if len(place) == 1 else [nccl.rack, nccl.network]
-        in_racks, over = log2(max(map(len, place))), log2(len(place))
-        total = max(in_racks + over, 1e-9)
-        return _Seen(
-            gpus=sum(count for count, _ in machines),
-            machines=len(machines),
-            machine_gpus=max(count for count, _ in machines),
-            leaves_gb_s=min(way.sends_gb_s(*each) for way in ways for each in machines),
-            step_us=(in_racks * nccl.rack.step_us + over * nccl.network.step_us) / total,
-            doublings=log2(len(machines)),
-        )
+    def leaves_gb_s(self, unit: tuple[int, int], nccl: NcclFabric) -> float:
+        """Return what leaves a machine, by the narrower of the tiers outside."""
+        rack = nccl.rack.sends_gb_s(*unit)
+        return rack if self.racks == 1 else min(rack, nccl.network.sends_gb_s(*unit))
+
+    def least_gb_s(self, nccl: NcclFabric) -> float:
+        """Return what leaves the machine that sends least."""
+        return min(self.leaves_gb_s(unit, nccl) for unit in self.units)
+
+    def tree_us(self, nccl: NcclFabric) -> float:
+        """Return the steps of a tree, up and down, with chains inside the machines."""
+        doublings, over = log2(self.machines), log2(self.racks)
+        outside = (doublings - over) * nccl.rack.step_us + over * nccl.network.step_us
+        skew = 1 + nccl.skew * max(0.0, doublings - 1)
+        return 2 * (self.machine_gpus - 1) * nccl.machine.step_us + 2 * outside * skew
+
+    def far_us(self, nccl: NcclFabric) -> float:
+        """Return what a round of a ring takes longer between racks than within one."""
+        return self.racks * max(0.0, nccl.network.step_us - nccl.rack.step_us) if self.racks > 1 else 0.0
+
+
+@lru_cache(maxsize=65_536)
+def _seen(place: Place) -> _Seen:
+    units = tuple(dict.fromkeys((count, sum(rack)) for rack in place for count in rack))
+    machines = [count for rack in place for count in rack]
+    return _Seen(sum(machines), len(machines), len(place), max(machines), units)
 
 
 def _sent_us(size_bytes: Floats, gb_s: float) -> Floats:
     return size_bytes / (gb_s * 1e3)
 
 
-def _pipelined(latency_us: float, sent_us: Floats, nccl: NcclFabric) -> Floats:
-    return latency_us + sent_us + 2 * nccl.pipeline * np.sqrt(latency_us * sent_us)
+def _pipe(latency_us: float, sent_us: Floats, filling: float) -> Floats:
+    limit = 1 + (2 * filling / _MOST_FILLING) ** 2 * sent_us / latency_us
+    return latency_us + sent_us + 2 * filling * np.sqrt(latency_us * sent_us / limit)
+
+
+def _small(latency_us: float, sent_us: Floats, nccl: NcclFabric) -> Floats:
+    return _pipe(nccl.start_us + latency_us, sent_us / nccl.ll_share, nccl.ll_pipeline)
+
+
+def _large(latency_us: float, sent_us: Floats, nccl: NcclFabric) -> Floats:
+    return _pipe(nccl.start_us + nccl.bulk * latency_us, sent_us, nccl.pipeline)
 
 
 def _all_reduce(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
-    share = 2 * (seen.gpus - 1) / seen.gpus
-    inside = nccl.switch_gb_s or nccl.machine.gpu_gb_s
-    start = nccl.start_us + 2 * (seen.machine_gpus - 1) * nccl.machine.step_us
+    share = 2 * (seen.gpus - 1) / seen.gpus * sizes
+    latency = seen.tree_us(nccl)
     if seen.machines == 1:
-        return _pipelined(start, _sent_us(share * sizes, inside), nccl)
-    tree_us = start + 2 * seen.step_us * seen.doublings * (1 + nccl.skew * (seen.doublings - 1))
+        sent = _sent_us(share, nccl.inside_gb_s)
+        return np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
+    leaves, through = seen.least_gb_s(nccl), nccl.channels_gb_s or nccl.inside_gb_s
     crossing = 1 if seen.machines == 2 else 2
-    tree = np.maximum(_sent_us(crossing * sizes, seen.leaves_gb_s), _sent_us(share * sizes, inside))
-    ring_us = nccl.start_us + 2 * (seen.gpus - 1) * nccl.round_us
-    ring = _sent_us(share * sizes, seen.leaves_gb_s)
-    return np.minimum(_pipelined(tree_us, tree, nccl), _pipelined(ring_us, ring, nccl))
+    tree = np.maximum(_sent_us(crossing * sizes, leaves), _sent_us(share, through))
+    rounds = 2 * (seen.gpus - 1) * nccl.bulk_round_us + 2 * seen.far_us(nccl)
+    ring = nccl.start_us + rounds + _sent_us(share, min(leaves, through))
+    fastest = np.minimum(_small(latency, tree, nccl), ring)
+    return np.minimum(fastest, _large(latency, tree, nccl)) if nccl.trees else fastest
 
 
 def _ring(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
-    share = (seen.gpus - 1) / seen.gpus
+    share, steps = (seen.gpus - 1) / seen.gpus * sizes, seen.gpus - 1
+    latency = steps * nccl.round_us
     if seen.machines == 1:
-        latency = nccl.start_us + (seen.gpus - 1) * nccl.machine.step_us
-        return _pipelined(latency, _sent_us(share * sizes, nccl.machine.gpu_gb_s), nccl)
-    latency = nccl.start_us + (seen.gpus - 1) * nccl.round_us
-    return _pipelined(latency, _sent_us(share * sizes, seen.leaves_gb_s), nccl)
+        sent = _sent_us(share, nccl.machine.gpu_gb_s)
+        return np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
+    far = seen.far_us(nccl)
+    sent = _sent_us(share, min(seen.least_gb_s(nccl), nccl.channels_gb_s or nccl.inside_gb_s))
+    large = nccl.start_us + steps * nccl.bulk_round_us + far + sent
+    return np.minimum(_small(latency + far, sent, nccl), large)
 
 
 def _all_to_all(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
-    inside = _sent_us(sizes * (seen.machine_gpus - 1) / seen.gpus, nccl.machine.gpu_gb_s)
+    inside = _sent_us((seen.machine_gpus - 1) / seen.gpus * sizes, nccl.machine.gpu_gb_s)
     if seen.machines == 1:
-        return _pipelined(nccl.start_us + seen.gpus * nccl.machine.step_us, inside, nccl)
-    leaving = sizes * seen.machine_gpus * (1 - seen.machine_gpus / seen.gpus)
-    sent = np.maximum(inside, _sent_us(leaving, seen.leaves_gb_s))
-    return _pipelined(nccl.start_us + seen.gpus * nccl.message_us, sent, nccl)
+        message = nccl.message_us * min(1.0, nccl.machine.step_us / nccl.rack.step_us)
+        return _pipe(nccl.start_us + seen.gpus * message, inside, nccl.pipeline)
+    most = max(unit[0] * (1 - unit[0] / seen.gpus) / seen.leaves_gb_s(unit, nccl) for unit in seen.units)
+    leaving = _sent_us(most * sizes, nccl.exchange)
+    messages = (seen.gpus - min(count for count, _ in seen.units)) * nccl.message_us
+    return nccl.start_us + messages + seen.far_us(nccl) + np.maximum(inside, leaving)
 
 
 def _send_receive(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
     if seen.machines == 1:
-        return _pipelined(nccl.start_us + nccl.machine.step_us, _sent_us(sizes, nccl.machine.gpu_gb_s), nccl)
-    return _pipelined(nccl.start_us + seen.step_us, _sent_us(sizes, nccl.rack.gpu_gb_s), nccl)
+        step_us, link = nccl.machine.step_us, nccl.machine.gpu_gb_s
+    else:
+        way = nccl.rack if seen.racks == 1 else nccl.network
+        step_us = way.step_us
+        link = nccl.exchange * min(seen.leaves_gb_s((1, rack), nccl) for _, rack in seen.units)
+    return _pipe(nccl.start_us + step_us, _sent_us(sizes, link), nccl.pipeline)
 
 
-_FORMS = {
+_FORMS: Mapping[NcclCollective, Callable[[Floats, _Seen, NcclFabric], Floats]] = {
     "all_reduce": _all_reduce,
     "reduce_scatter": _ring,
     "all_gather": _ring,

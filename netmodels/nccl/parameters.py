@@ -1,15 +1,21 @@
 """The parameters of NCCL's collectives on a fabric, and what they are where nothing was measured.
 
-Without measured runs they come from the dimensions of the tiers and from the constants of NCCL's own cost
-model (github.com/NVIDIA/nccl, src/graph/tuning.cc, function ncclTopoTuneModel and the tables above it).
+Without measured runs, latencies and bandwidths come from the dimensions of the tiers, all else from the
+constants of NCCL's own cost model (github.com/NVIDIA/nccl at 5067397, src/graph/tuning.cc: hwLatencies,
+baseLatencies, the factors of ncclTopoTuneModel), or is the round figure that published runs agree on.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from netmodels.fabric import Dimension, Fabric, Tiers
+
+_EFFICIENCY = 0.92  # of a link's bandwidth: NCCL's factor for trees and for the LL128 protocol
+_TREE_STEP = 5.0 / 2.7  # a step of a tree to one of a ring, network, LL: hwLatencies
+_NETWORK_STEP_US = 5.0  # that of a tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,7 @@ class NcclTier:
     Parameters
     ----------
     step_us
-        Latency of one step of its quickest protocol (LL).
+        Latency of a step of a tree with the quickest protocol (LL).
     gpu_gb_s
         What a GPU sends, 10^9 byte/s: its links times their efficiency.
     machine_gb_s, rack_gb_s
@@ -43,7 +49,7 @@ class NcclTier:
 
 @dataclass(frozen=True, slots=True)
 class NcclFabric:
-    """The parameters of NCCL's collectives on a fabric.
+    """The parameters of NCCL's collectives on a fabric; `netmodels.nccl.model` has the formulas.
 
     Parameters
     ----------
@@ -53,15 +59,26 @@ class NcclFabric:
         What any collective takes before its first step.
     skew
         How much slower a step of a tree becomes with each doubling of the machines after the first.
-    pipeline
-        How much of the time is lost where latency and bandwidth meet: 0 if none, 1 for a pipeline with the
-        best of constant chunks.
-    round_us
-        A step of a ring, of which an all-gather has one a rank.
+    pipeline, ll_pipeline
+        What filling the pipeline costs, of large and of small messages: 1 for the best of constant chunks.
+    bulk
+        Latency of a tree's step with the protocol of large messages (Simple), to that of LL.
+    ll_share
+        Bandwidth of LL, to that of large messages.
+    round_us, bulk_round_us
+        A step of a ring over machines, with LL and with large messages.
     message_us
-        A message of an all-to-all, of which it has one a rank.
+        A message of an all-to-all to another machine.
+    exchange
+        What all-to-all and send-receive get of the bandwidth that leaves a machine.
     switch_gb_s
-        Bus bandwidth of an all-reduce in the switch of a machine (NVLS); 0 without.
+        Bus bandwidth of an all-reduce inside a machine, as with reduction in the switch (NVLS); 0: that of
+        its links.
+    channels_gb_s
+        Most bus bandwidth of collectives over machines: what passes a machine between its network and its
+        GPUs; 0: what passes inside.
+    trees
+        Whether large messages are all-reduced by trees where these are faster than rings.
     """
 
     machine: NcclTier
@@ -69,16 +86,25 @@ class NcclFabric:
     network: NcclTier
     start_us: float = 6.8
     skew: float = 0.07
-    pipeline: float = 0.4
-    round_us: float = 8.0
-    message_us: float = 15.0
+    pipeline: float = 0.8
+    ll_pipeline: float = 0.7
+    bulk: float = 2.8
+    ll_share: float = 1 / 3.8
+    round_us: float = 3.0
+    bulk_round_us: float = 6.0
+    message_us: float = 10.0
+    exchange: float = 0.6
     switch_gb_s: float = 0.0
+    channels_gb_s: float = 0.0
+    trees: bool = True
 
-    def tier(self, racks: int) -> NcclTier:
-        """Return the tier that joins the machines of so many racks."""
-        return self.network if racks > 1 else self.rack
+    @property
+    def inside_gb_s(self) -> float:
+        """Bus bandwidth of an all-reduce inside a machine."""
+        return self.switch_gb_s or self.machine.gpu_gb_s
 
 
+@lru_cache(maxsize=4096)
 def nccl_of(fabric: "Fabric", machine_type: str | None = None) -> NcclFabric:
     """Return the parameters of a fabric: its own, or derived from its tiers as a machine type sees them."""
     if fabric.nccl is not None:
@@ -88,20 +114,32 @@ def nccl_of(fabric: "Fabric", machine_type: str | None = None) -> NcclFabric:
 
 
 def derived(tiers: "Tiers") -> NcclFabric:
-    """Return parameters from the dimensions of the tiers and NCCL's constants."""
-    machine, rack, network = (_tier(dimensions) for dimensions in tiers)
-    return NcclFabric(machine, rack, network)
+    """Return parameters from the dimensions of the tiers and NCCL's constants.
+
+    A tier's latency counts as a ring's step of LL, which NCCL's constants put at 2.7 us on the network, and
+    steps of rings and messages grow with that of the rack tier.
+    """
+    machine, rack, network = (
+        _tier(dimensions, step) for dimensions, step in zip(tiers, (1.0, _TREE_STEP, _TREE_STEP), strict=True)
+    )
+    slower = rack.step_us / _NETWORK_STEP_US
+    usual = NcclFabric(machine, rack, network)
+    return NcclFabric(
+        machine,
+        rack,
+        network,
+        round_us=slower * usual.round_us,
+        bulk_round_us=slower * usual.bulk_round_us,
+        message_us=slower * usual.message_us,
+    )
 
 
-def _tier(dimensions: "Sequence[Dimension]") -> NcclTier:
+def _tier(dimensions: "Sequence[Dimension]", step: float) -> NcclTier:
     narrowest = min(dimensions, key=lambda each: each.bandwidth_bytes_per_ns)
-    hops = max((2 if each.kind == "switch" else 1) * each.latency_ns for each in dimensions)
+    hops_ns = max((2 if each.kind == "switch" else 1) * each.latency_ns for each in dimensions)
     return NcclTier(
-        hops / 1e3,
+        max(step * hops_ns / 1e3, 1e-3),
         _EFFICIENCY * narrowest.bandwidth_bytes_per_ns,
         _EFFICIENCY * narrowest.machine_bytes_per_ns,
         _EFFICIENCY * narrowest.rack_bytes_per_ns,
     )
-
-
-_EFFICIENCY = 0.92  # of the links' bandwidth: headers and protocol, as of NCCL's LL128 and trees

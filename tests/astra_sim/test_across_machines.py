@@ -59,11 +59,14 @@ def test_a_ring_through_machines_is_one_switch_with_its_narrowest_link(
 
 
 def test_a_tree_takes_as_long_as_its_steps(switches):
-    """2+2: from GPU 0 one step of 2 x 500 ns inside, one of 1000 + 2 x 500 over the rack: 750 a link."""
-    system = replace(switches.system, across_machines="tree")
-    level = asked.one_dimension(EVEN, switches.tiers(), view_of(EVEN, switches.tiers()), system)
-    assert (level.members, level.dimension.latency_ns) == (4, 750)
-    assert level.dimension.bandwidth_bytes_per_ns == pytest.approx(50 * 2**30 / 1e9)
+    """4+4: from GPU 0 1 or 2 places on take 2 x 500 ns, 4 on 2 x (500 + 500): 4000 / 3, half a link.
+
+    The ring has six steps of 1000 ns and two of 2000, 1250 in the mean. The rack's link: 4 x 25 GiB/s.
+    """
+    shape, system = shape_of([(0, "box", 4)] * 2), replace(switches.system, across_machines="tree")
+    level = asked.one_dimension(shape, switches.tiers(), view_of(shape, switches.tiers()), system)
+    assert (level.members, level.dimension.latency_ns) == (8, pytest.approx(2000 / 3))
+    assert level.dimension.bandwidth_bytes_per_ns == pytest.approx(100 * 2**30 / 1e9)
 
 
 def test_trees_need_a_power_of_two(astra, toy, switches):
@@ -148,6 +151,7 @@ def test_the_congestion_aware_back_end_gets_two_chunks(astra, toy, switches, tmp
     files = files_of(astra("aware", keep=True), tmp_path, ONE_MACHINE, switches, toy, chunks=said)
     system = json.loads(files["system.json"])
     assert (system["preferred-dataset-splits"], system["active-chunks-per-dimension"]) == written
+    assert astra("aware", pipelined=4).version != astra("aware").version
 
 
 def test_windows_are_off_unless_said(toy, switches):

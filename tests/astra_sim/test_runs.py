@@ -78,7 +78,7 @@ def test_the_table_says_what_was_carried_over(fake, capsys):
     summary = json.loads(next(Path("out").rglob("summary.json")).read_text())
     share = summary["network_carried"] / summary["network_distinct"]
     assert float(row.split()[-1]) == pytest.approx(100 * share, abs=0.05)
-    assert note.startswith("network carried: the network's program cannot express such a placement;")
+    assert note.startswith("network carried: the network model has no answer for the placement itself:")
 
 
 @pytest.mark.parametrize("start_s", [0, 1e9])
@@ -199,7 +199,7 @@ def test_prices_say_which_answers_were_carried_over(fake, capsys, monkeypatch):
     assert price([*model, *more, "shape=4+4,5+3"]) == 0
     even, odd, note = capsys.readouterr().out.splitlines()[-3:]
     assert even.split()[-1] != "carried" == odd.split()[-1]
-    assert note.startswith("carried: the network's program cannot express such a placement;")
+    assert note.startswith("carried: the network model has no answer for the placement itself:")
     assert [line.rpartition(",")[2] for line in Path("prices.csv").read_text().splitlines()] == [
         *("answer", "model", "carried")
     ]
@@ -207,7 +207,7 @@ def test_prices_say_which_answers_were_carried_over(fake, capsys, monkeypatch):
     assert price([*model, "network.fallback=analytical", "network.cache=null", "shape=4+4,5+3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[-1] for line in lines[3:-1]} == {"fallback"}
-    assert lines[-1].startswith("fallback: the network's program gave no answer;")
+    assert lines[-1].startswith("fallback: the network's program gave no answer:")
 
 
 def test_models_stand_side_by_side(fake, monkeypatch, capsys):

@@ -26,7 +26,7 @@ def logs(printed_log: Callable[..., str], calibrate: Callable[..., object]) -> P
 
 
 def test_a_topology_that_is_named_keeps_its_machines(calibrate, logs):
-    """Machine types and fabric of v100_100g, `nccl` is fitted; comments tell error, sources, what is left out."""
+    """Machine types and fabric of v100_100g, `nccl` is fitted; comments tell error and sources."""
     result = calibrate("nccl=logs", "topology=v100_100g", "out=mine/topology/ours.yaml", "plot=fit.png")
     assert result.code == 0, result.err
     path = Path("mine/topology/ours.yaml")
@@ -121,6 +121,8 @@ def test_two_clusters_in_one_call_are_refused(calibrate, logs, printed_log):
         ),
         (["nccl=logs", "collective=allreduce"], "all_reduce"),
         (["nccl=logs", "plot=fit.jpg"], ".png or .svg"),
+        (["nccl="], "a folder of them"),
+        (["nccl=logs", "measured=dally_table1"], "one kind of measurement a call"),
         (["nccl=logs", "machine.gpus=0"], "machine.gpus"),
         (["nccl=logs", "machine.gpu=8"], "machine.gpu"),
         (["logs/all_reduce.log"], "nccl=logs/all_reduce.log"),

@@ -52,7 +52,7 @@ def test_beyond_measured_sizes_it_follows_the_fit(model):
     assert all_reduce_ns(model, 1 << 24, shape((8, 8))) == pytest.approx(4e5 * far / edge, abs=1)
 
 
-@pytest.mark.parametrize("racks", [((8,),), ((4, 4),), ((8, 7),), ((8, 8, 8),), ((8,), (8,))])
+@pytest.mark.parametrize("racks", [((8,),), ((4, 4),), ((8, 7),), ((8, 8, 8),), ((8, 8), (8, 8))])
 def test_placements_that_were_not_measured_have_the_answer_of_the_fit(model, racks, caplog):
     """One machine, parts of machines, uneven ones, more of them, two racks: carried, with one note."""
     nccl = model.fitted(FABRIC).nccl
@@ -73,6 +73,14 @@ def test_a_measured_placement_is_not_carried(model, caplog):
     assert not caplog.records
 
 
+def test_a_run_counts_answers_of_the_fit_as_carried(model):
+    """2 x 8 GPUs were measured, 8 + 7 were not: 1 of 2 questions, as AstraSim's are counted."""
+    cached = CachedModel(model)
+    for racks in ((8, 8), (8, 7)):
+        cached.iteration(Profile("toy", (Layer("a", 50, 0, 50, 1 << 20),)), shape(racks), FABRIC, SYSTEM)
+    assert cached.carried == 1
+
+
 def test_machines_of_several_types_have_the_answer_of_the_fit(model):
     """A run is on equal machines."""
     assert model.carries(((("dgx_h100", 8), ("other", 8)),), FABRIC)
@@ -89,6 +97,7 @@ def test_an_iteration_walks_the_measured_all_reduces(model):
     assert answer.total_ns == 515_000
     assert answer.comm_ns == 500_000
     assert answer.tiers == (("rack", 500_000),)
+    assert model.iteration(Profile("two", layers), shape((1,)), FABRIC, SYSTEM).comm_ns == 0
 
 
 def test_several_equal_runs_count_by_their_median(printed_log, tmp_path):

@@ -192,3 +192,23 @@ def test_help_shows_the_fields_with_their_comments(network, capsys):
     assert leaving.value.code == 0
     for word in ("compute_scale", "collective", "draw", "shape=8,4+4,'4|4',5+3"):
         assert word in text
+
+
+def test_nccl_stands_beside_astra_sim(network):
+    """An all-reduce of 1 GB over two machines: both ways of running it, with other answers."""
+    both = "network.system.collectives=nccl,astra_sim"
+    assert network("collective=all_reduce", "bytes=1e9", "shape=8+8", both, "csv=both.csv").code == 0
+    rows = read("both.csv")
+    assert [row["collectives"] for row in rows] == ["nccl", "astra_sim"]
+    assert rows[0]["time_ns"] != rows[1]["time_ns"]
+
+
+def test_send_and_receive_is_nccl_s(network):
+    """Its bus bandwidth is bytes over time, as nccl-tests says; ASTRA-sim has no such collective."""
+    nccl = "network.system.collectives=nccl"
+    assert network("collective=send_receive", "bytes=1e9", "shape=8+8", nccl, "csv=ring.csv").code == 0
+    (row,) = read("ring.csv")
+    assert row["bus_gb_s"] == row["algorithm_gb_s"]
+    result = network("collective=send_receive", "shape=8+8")
+    assert result.code == 2
+    assert nccl in result.err

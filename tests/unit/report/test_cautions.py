@@ -192,4 +192,4 @@ def test_answers_carried_over_are_shown_beside_what_they_led_to(made: Made) -> N
     assert not table.columns[at].more
     assert [(row[at].text, row[at].apart) for row in table.rows] == [("50.0", None), ("100.0", None)]
     notes = comparison_notes(comparison, contest(comparison))
-    assert any(note.startswith("Network carried: the network's program cannot express") for note in notes)
+    assert any(note.startswith("Network carried: the network model has no answer for") for note in notes)

@@ -46,7 +46,7 @@ def test_answers_carried_over_stand_beside_the_rest(summary: dict[str, Any]) -> 
     *lines, note = run_table(summary | {"network_carried": 1}).splitlines()
     assert [line.split()[-1] for line in lines] == ["network", "carried", "%", "50.0"]
     assert [line[: len(old)].rstrip() for line, old in zip(lines, plain, strict=True)] == plain
-    assert note.startswith("network carried: the network's program cannot express such a placement;")
+    assert note.startswith("network carried: the network model has no answer for the placement itself:")
     *lines, carried, fallback = run_table(
         summary | {"network_carried": 1, "network_fallbacks": 2}
     ).splitlines()

@@ -1,0 +1,120 @@
+"""Measured layers: the table that scripts/measure.py writes, and profiles of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from artist.errors import InputError
+from artist.results.tables import Grid
+from artist.workload.files import read_csv
+from netmodels.calibrated import CalibratedLayer, CalibratedModel
+from netmodels.naming import allowed_names
+
+FIGURES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns", "gradient_bytes")
+_REQUIRED = ("model", "layer", *FIGURES)
+_MOST = 10**18
+_HEADS = (
+    ("", "", "model"),
+    ("", "", "layers"),
+    ("", "forward", "ms"),
+    ("", "backward", "ms"),
+    ("", "gradients", "MB"),
+)
+
+
+def read_layers(path: Path) -> dict[str, CalibratedModel]:
+    """Return the models of a table, a row a layer: model, layer, times in ns, bytes; source may be missing.
+
+    Raises
+    ------
+    InputError
+        With file and line, the value found and what is allowed.
+    """
+    table = read_csv(path, "layers")
+    for name in _REQUIRED:
+        if name not in table.columns:
+            found, allowed = ", ".join(table.columns), ", ".join(_REQUIRED)
+            raise InputError(
+                f"column {name} is missing", where=f"{path}, line 1", found=found, allowed=allowed
+            )
+    models: dict[str, list[CalibratedLayer]] = {}
+    sources: dict[str, str] = {}
+    for line, row in table.to_dict("index").items():
+        cells = {str(name): str(value).strip() for name, value in row.items()}
+        where = f"{path}, line {line}"
+        if not (cells["model"] and cells["layer"]):
+            raise InputError("no name", where=where, found=cells["layer"], allowed="a model and a layer")
+        layers = models.setdefault(cells["model"], [])
+        if any(each.name == cells["layer"] for each in layers):
+            raise InputError("a layer twice", where=where, found=cells["layer"], allowed="each layer once")
+        figures = {name: _whole(cells[name], f"{where}, {name}") for name in FIGURES}
+        layers.append(CalibratedLayer(name=cells["layer"], **figures))
+        sources.setdefault(cells["model"], cells.get("source", ""))
+    if not models:
+        raise InputError("empty table", where=str(path), found=0, allowed="one row a layer")
+    return {
+        name: measured_model(layers, sources[name] or path.name, str(path)) for name, layers in models.items()
+    }
+
+
+def measured_model(layers: Sequence[CalibratedLayer], source: str, where: str) -> CalibratedModel:
+    """Return a model of measured layers.
+
+    Raises
+    ------
+    InputError
+        If it computes nothing.
+    """
+    if not any(each.forward_ns + each.input_gradient_ns + each.weight_gradient_ns for each in layers):
+        raise InputError("layers that take no time", where=where, found=0, allowed="times in ns")
+    return CalibratedModel(source=source, layers=tuple(layers))
+
+
+def read_gradients(path: Path, layers: Sequence[str]) -> dict[str, int]:
+    """Return the gradient bytes by layer of a table `layer,gradient_bytes`.
+
+    Raises
+    ------
+    InputError
+        With file and line, if a figure is wrong or a layer is unknown.
+    """
+    table = read_csv(path, "gradients")
+    for name in ("layer", "gradient_bytes"):
+        if name not in table.columns:
+            found = ", ".join(table.columns)
+            raise InputError(
+                f"column {name} is missing",
+                where=f"{path}, line 1",
+                found=found,
+                allowed="layer, gradient_bytes",
+            )
+    gradients: dict[str, int] = {}
+    for line, row in table.to_dict("index").items():
+        layer, where = str(row["layer"]).strip(), f"{path}, line {line}"
+        if layer not in layers:
+            raise InputError("unknown layer", where=where, found=layer, allowed=allowed_names(layer, layers))
+        gradients[layer] = _whole(str(row["gradient_bytes"]).strip(), f"{where}, gradient_bytes")
+    return gradients
+
+
+def _missing(name: str, path: Path, found: Iterable[str], allowed: Sequence[str]) -> InputError:
+    names = {"found": ", ".join(found), "allowed": ", ".join(allowed)}
+    return InputError(f"column {name} is missing", where=f"{path}, line 1", **names)
+
+
+def _whole(text: str, where: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= _MOST):
+        raise InputError("not a whole number", where=where, found=text, allowed="0, 1, 2, ... (ns, bytes)")
+    return int(text)
+
+
+def layers_table(models: Mapping[str, CalibratedModel]) -> str:
+    """Return the sums of measured layers, a row a model."""
+    rows = []
+    for name, model in models.items():
+        layers = model.layers or ()
+        forward = sum(each.forward_ns for each in layers)
+        backward = sum(each.input_gradient_ns + each.weight_gradient_ns for each in layers)
+        sent = sum(each.gradient_bytes for each in layers)
+        times = (f"{each / 1e6:,.3f}" for each in (forward, backward))
+        rows.append((name, str(len(layers)), *times, f"{sent / 1e6:,.3f}"))
+    return Grid(_HEADS, tuple(rows), 1).text()

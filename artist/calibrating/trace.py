@@ -1,0 +1,261 @@
+"""Layers from a trace of torch.profiler (`export_chrome_trace`), JSON or gzipped JSON.
+
+A layer is an innermost range of the forward pass: an `nn.Module` (`with_stack=True`) or a `record_function`
+of the user's own. Its forward time is that of its GPU kernels, or of the range itself on a CPU. A backward
+function belongs to the layer whose operator has its sequence number; it computes both gradients, so half of
+its time counts as that of the weights where the layer has any, all of it in the first layer. Gradient bytes
+are the shapes that `AccumulateGrad` is given (`record_shapes=True`). `ProfilerStep#` ranges
+(`profiler.step()`) tell iterations apart; the figures are means over them.
+"""
+
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from artist.errors import InputError
+from artist.workload.files import read_text
+from netmodels.calibrated import CalibratedLayer
+
+_BACKWARD = "autograd::engine::evaluate_function: "
+_ACCUMULATE = "torch::autograd::AccumulateGrad"
+_NO_LAYERS = ("ProfilerStep", "Optimizer.", "DistributedDataParallel.", "DataParallel.", "enumerate(")
+_TYPE_BYTES = {"double": 8, "long int": 8, "c10::Half": 2, "c10::BFloat16": 2, "half": 2, "bfloat16": 2}
+_FLOAT_BYTES = 4
+
+
+@dataclass(slots=True)
+class _Range:
+    """A range of one thread: an operator, a module, a kernel's launch."""
+
+    name: str
+    start: float
+    end: float
+    thread: tuple[object, object]
+    args: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What a layer takes over all iterations, in us."""
+
+    forward: float = 0.0
+    backward: float = 0.0
+    gradient_bytes: int = 0
+
+
+def read_trace(
+    path: Path, iterations: int | None, gradients: Mapping[str, int] | None
+) -> tuple[CalibratedLayer, ...]:
+    """Return the layers of a trace, first to last.
+
+    Parameters
+    ----------
+    path
+        The file.
+    iterations
+        How many it has, where no `ProfilerStep#` says so.
+    gradients
+        Bytes by layer; None takes the shapes in the trace.
+
+    Raises
+    ------
+    InputError
+        If it is no trace, or lacks what a profile needs, with what to do.
+    """
+    events = _events(path)
+    steps = sum(_of_cpu(each) and str(each.get("name")).startswith("ProfilerStep#") for each in events)
+    count = steps or iterations
+    if not count:
+        raise InputError(
+            "the trace does not say how many iterations it has",
+            where=str(path),
+            found="no ProfilerStep#",
+            allowed="iterations=N, or profiler.step() after each iteration",
+        )
+    layers = _layers(events, path)
+    sums = _summed(events, layers)
+    if gradients is None and not any(each.gradient_bytes for each in sums.values()):
+        raise InputError(
+            "the trace does not say how many bytes of gradients there are",
+            where=str(path),
+            found=f"{len(sums)} layers, no shapes of {_ACCUMULATE}",
+            allowed="gradients=FILE (layer,gradient_bytes), or torch.profiler with record_shapes=True",
+        )
+    return tuple(
+        _layer(name, each, count, place == 0, gradients) for place, (name, each) in enumerate(sums.items())
+    )
+
+
+def layer_names(path: Path) -> tuple[str, ...]:
+    """Return the names of the layers in a trace."""
+    events = _events(path)
+    return tuple(dict.fromkeys(each.name for each in _layers(events, path)))
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    text = read_text(path, "trace of torch.profiler")
+    allowed = "a trace of torch.profiler: {'traceEvents': [...]}, as export_chrome_trace writes it"
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError("not JSON", where=str(path), found=str(error), allowed=allowed) from None
+    events = content.get("traceEvents") if isinstance(content, dict) else content
+    if not isinstance(events, list) or not all(isinstance(each, dict) for each in events):
+        raise InputError("no trace", where=str(path), found=type(content).__name__, allowed=allowed)
+    whole = [each for each in events if each.get("ph") == "X"]
+    for each in whole:
+        for name in ("ts", "dur"):
+            value = each.get(name)
+            if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+                where, found = f"{path}, event {str(each.get('name'))!r}, {name}", value
+                raise InputError("not a time", where=where, found=found, allowed="us, 0 or more")
+    return whole
+
+
+def _of_cpu(event: Mapping[str, Any]) -> bool:
+    return event.get("cat") == "user_annotation"
+
+
+def _range(event: Mapping[str, Any]) -> _Range:
+    start = float(event["ts"])
+    args = event.get("args")
+    place = event.get("pid"), event.get("tid")
+    name = str(event.get("name", ""))
+    return _Range(name, start, start + float(event["dur"]), place, args if isinstance(args, dict) else {})
+
+
+def _layers(events: Iterable[Mapping[str, Any]], path: Path) -> list[_Range]:
+    """Return the innermost modules or ranges of the user's, in order of time."""
+    ranges = [_range(each) for each in events if each.get("cat") in ("user_annotation", "python_function")]
+    modules = [each for each in ranges if each.name.startswith("nn.Module: ")]
+    own = [each for each in map(_range, filter(_of_cpu, events)) if not each.name.startswith(_NO_LAYERS)]
+    for found in (own, modules):
+        inner = _innermost(found)
+        if len({each.name for each in inner}) > 1:
+            for each in inner:
+                each.name = each.name.removeprefix("nn.Module: ")
+            return inner
+    raise InputError(
+        "the trace does not say which operators are which layer's",
+        where=str(path),
+        found=f"{len(ranges)} ranges, no two layers among them",
+        allowed="torch.profiler with with_stack=True, or record_function(NAME) around each layer",
+    )
+
+
+def _innermost(ranges: list[_Range]) -> list[_Range]:
+    ordered = sorted(ranges, key=lambda each: (str(each.thread), each.start, -each.end))
+    inner = [
+        each
+        for each, after in pairwise([*ordered, None])
+        if each is not None and (after is None or after.thread != each.thread or after.start >= each.end)
+    ]
+    return sorted(inner, key=lambda each: each.start)
+
+
+def _summed(events: list[dict[str, Any]], layers: list[_Range]) -> dict[str, _Sums]:
+    """Return the times of each layer, over all iterations."""
+    sums = {each.name: _Sums() for each in layers}
+    operators = sorted(
+        (_range(each) for each in events if each.get("cat") == "cpu_op"), key=lambda each: each.start
+    )
+    backward = [each for each in operators if each.name.startswith(_BACKWARD)]
+    spent, owners = _Spent(events), _owners(operators, layers)
+    for each in layers:
+        sums[each.name].forward += spent.us(each)
+    last: str | None = None
+    layer_of: dict[float, str | None] = {}  # what accumulates follows the function that it comes from
+    for each in backward:
+        last = owners.get(each.args.get("Sequence number"), last)
+        layer_of[each.start] = last
+        if last is not None:
+            sums[last].backward += spent.us(each)
+    inside = _Finder(backward)
+    for each in operators:
+        around = inside.around(each) if each.name == _ACCUMULATE else None
+        layer = layer_of[around.start] if around is not None else None
+        if layer is not None:
+            sums[layer].gradient_bytes += _bytes(each)
+    return sums
+
+
+def _owners(operators: Iterable[_Range], layers: Iterable[_Range]) -> dict[object, str]:
+    """Return the layer of each sequence number: that of the last operator of the forward pass that has it."""
+    inside = _Finder(layers)
+    owners: dict[object, str] = {}
+    for each in operators:
+        number, layer = each.args.get("Sequence number"), inside.around(each)
+        if number is not None and layer is not None:
+            owners[number] = layer.name
+    return owners
+
+
+def _bytes(accumulate: _Range) -> int:
+    """Return the bytes of the gradient that is accumulated; 0 where shapes were not recorded."""
+    dims = [each for each in accumulate.args.get("Input Dims") or [] if each]
+    kinds = accumulate.args.get("Input type") or ["float"]
+    return math.prod(dims[0]) * _TYPE_BYTES.get(str(kinds[0]), _FLOAT_BYTES) if dims else 0
+
+
+class _Finder:
+    """Finds the range of a thread that something lies in; the ranges do not overlap."""
+
+    def __init__(self, ranges: Iterable[_Range]) -> None:
+        self._threads: dict[object, list[_Range]] = {}
+        for each in sorted(ranges, key=lambda each: each.start):
+            self._threads.setdefault(each.thread, []).append(each)
+
+    def around(self, inner: _Range) -> _Range | None:
+        ranges = self._threads.get(inner.thread, [])
+        place = bisect_right(ranges, inner.start, key=lambda each: each.start) - 1
+        return ranges[place] if place >= 0 and inner.start < ranges[place].end else None
+
+
+class _Spent:
+    """Says how long a range keeps the GPU busy; on a CPU, how long it is."""
+
+    def __init__(self, events: Iterable[Mapping[str, Any]]) -> None:
+        launched: dict[object, float] = {}
+        launches: list[_Range] = []
+        for each in events:
+            args = each.get("args")
+            number = args.get("correlation") if isinstance(args, dict) else None
+            if number is not None and each.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
+                launched[number] = launched.get(number, 0.0) + float(each["dur"])
+            elif number is not None and each.get("cat") in ("cuda_runtime", "cuda_driver"):
+                launches.append(_range(each))
+        launches.sort(key=lambda each: each.start)
+        self._on_gpu = bool(launched)
+        self._threads: dict[object, tuple[list[float], list[float]]] = {}
+        for launch in launches:
+            starts, sums = self._threads.setdefault(launch.thread, ([], [0.0]))
+            starts.append(launch.start)
+            sums.append(sums[-1] + launched.get(launch.args["correlation"], 0.0))
+
+    def us(self, each: _Range) -> float:
+        """Return the time of a range."""
+        if not self._on_gpu:
+            return each.end - each.start
+        starts, sums = self._threads.get(each.thread, ([], [0.0]))
+        return sums[bisect_right(starts, each.end)] - sums[bisect_right(starts, each.start)]
+
+
+def _layer(
+    name: str, sums: _Sums, iterations: int, first: bool, gradients: Mapping[str, int] | None
+) -> CalibratedLayer:
+    shapes = sums.gradient_bytes // iterations
+    gradient = shapes if gradients is None else gradients.get(name, 0)
+    forward, backward = (round(1e3 * each / iterations) for each in (sums.forward, sums.backward))
+    weights = backward if first else backward // 2 if gradient else 0
+    return CalibratedLayer(
+        name=name,
+        forward_ns=forward,
+        input_gradient_ns=backward - weights,
+        weight_gradient_ns=weights,
+        gradient_bytes=gradient,
+    )

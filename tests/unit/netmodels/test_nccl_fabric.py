@@ -1,0 +1,122 @@
+"""Parameters of NCCL: derived, from a topology file, and in iterations."""
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from netmodels.analytical import AnalyticalModel
+from netmodels.api import Layer, Profile, SystemSettings, load_topology
+from netmodels.errors import InputError
+from netmodels.nccl import collective_ns
+from netmodels.nccl.parameters import nccl_of
+
+FOLDER = Path(__file__).resolve().parents[3] / "topologies"
+TINY = {
+    "name": "tiny",
+    "source": "made up",
+    "machines_per_rack": 2,
+    "default_machine_type": "box",
+    "machine_types": {
+        "box": {"gpus": 2, "gpu_type": "G", "cpus": 4, "memory_gib": 1, "memory_bandwidth_gb_s": 10}
+    },
+    "fabric": {
+        "machine": [{"kind": "switch", "latency_ns": 300, "bandwidth_gbit_s": 800}],
+        "rack": [{"kind": "switch", "latency_ns": 2700, "bandwidth_gbit_s": 80}],
+        "network": [{"kind": "ring", "latency_ns": 2700, "bandwidth_gbit_s": 8}],
+    },
+}
+MEASURED = {"machine": {"step_us": 1, "gpu_gb_s": 90}, "rack": {"step_us": 4, "gpu_gb_s": 9}, "bulk": 3}
+NCCL = SystemSettings(collectives="nccl", bucket_cap_mb=0)
+SHAPE = ((("box", 2), ("box", 2)),)
+
+
+def test_tiers_give_the_parameters_that_nothing_measured():
+    """A switch is two links: 0.6 us inside, 5.4 us a ring's step, 10 a tree's; 92 % of 100 and 10 GB/s."""
+    nccl = nccl_of(load_topology(TINY).fabric)
+    assert (nccl.machine.step_us, nccl.machine.gpu_gb_s) == pytest.approx((0.6, 92))
+    assert (nccl.rack.step_us, nccl.rack.gpu_gb_s) == pytest.approx((10, 9.2))
+    assert (nccl.network.step_us, nccl.network.gpu_gb_s) == pytest.approx((5, 0.92))
+    assert (nccl.round_us, nccl.bulk_round_us, nccl.message_us) == pytest.approx((6, 12, 20))
+
+
+def test_a_section_of_the_file_takes_their_place():
+    """Stated values stand, the network is as the rack, all else keeps its default; the key differs."""
+    topology = load_topology({**TINY, "nccl": MEASURED})
+    nccl = nccl_of(topology.fabric)
+    assert (nccl.machine.step_us, nccl.rack.gpu_gb_s, nccl.bulk, nccl.start_us) == (1, 9, 3, 6.8)
+    assert nccl.network == nccl.rack
+    assert topology.fabric.digest != load_topology(TINY).fabric.digest
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("bulk", -1), ("ll_share", 1.5), ("trees", 1), ("hop_us", 1), ("round_us", 0)]
+)
+def test_a_wrong_section_is_refused_by_name(field, value):
+    """Latencies are more than 0, shares at most 1, a choice is true or false, names are known."""
+    with pytest.raises(InputError) as caught:
+        load_topology({**copy.deepcopy(TINY), "nccl": {**MEASURED, field: value}})
+    assert f"nccl.{field}" in str(caught.value)
+
+
+def test_iterations_queue_the_all_reduces():
+    """Compute 4 us, all-reduces of 1 and 2 MB issued at 3 and 4 us: exposed are both, but for 1 us."""
+    fabric = load_topology({**TINY, "nccl": MEASURED}).fabric
+    layers = (Layer("a", 1000, 0, 1000, 2_000_000), Layer("b", 1000, 0, 1000, 1_000_000))
+    answer = AnalyticalModel().iteration(Profile("two", layers), SHAPE, fabric, NCCL)
+    first, second = (
+        collective_ns("all_reduce", size, ((2, 2),), nccl_of(fabric)) for size in (1_000_000, 2_000_000)
+    )
+    assert answer.comm_ns == first + second
+    assert answer.exposed_ns == 3000 + first + second - 4000
+    assert [(span.tier, span.bytes) for span in answer.spans] == [("rack", 4_500_000)]  # 2 x 3/4 x 3 MB
+
+
+def test_a_profile_s_own_start_comes_on_top():
+    """Both collectives begin with 500 ns of the framework's; 1000 ns more in all."""
+    fabric, model = load_topology(TINY).fabric, AnalyticalModel()
+    layers = (Layer("a", 1000, 0, 1000, 2_000_000), Layer("b", 1000, 0, 1000, 1_000_000))
+    plain = model.iteration(Profile("two", layers), SHAPE, fabric, NCCL)
+    launched = model.iteration(Profile("two", layers, launch_ns=500), SHAPE, fabric, NCCL)
+    assert launched.comm_ns - plain.comm_ns == 1000
+
+
+def test_one_gpu_has_nothing_to_do():
+    """No second GPU, no collective."""
+    fabric = load_topology(TINY).fabric
+    profile = Profile("one", (Layer("a", 1, 0, 1, 1000),))
+    assert AnalyticalModel().iteration(profile, ((("box", 1),),), fabric, NCCL).total_ns == 2
+    assert AnalyticalModel().collective_ns("all_reduce", 1000, ((("box", 1),),), fabric, NCCL) == 0
+
+
+def test_an_all_gather_starts_with_a_part():
+    """What a GPU starts with, times 4 GPUs, is what nccl-tests counts."""
+    fabric = load_topology(TINY).fabric
+    asked = AnalyticalModel().collective_ns("all_gather", 1000, SHAPE, fabric, NCCL)
+    assert asked == collective_ns("all_gather", 4000, ((2, 2),), nccl_of(fabric))
+
+
+def test_the_slowest_type_of_machine_counts():
+    """A machine type whose network has a tenth of the bandwidth slows the others to its own time."""
+    raw = copy.deepcopy(TINY)
+    slow = {**raw["machine_types"]["box"], "fabric": {"rack": [dict(raw["fabric"]["rack"][0])]}}
+    slow["fabric"]["rack"][0]["bandwidth_gbit_s"] = 8
+    raw["machine_types"]["slow"] = slow
+    fabric, model = load_topology(raw).fabric, AnalyticalModel()
+    mixed = model.collective_ns("all_reduce", 10**6, ((("box", 2), ("slow", 2)),), fabric, NCCL)
+    alone = model.collective_ns("all_reduce", 10**6, ((("slow", 2), ("slow", 2)),), fabric, NCCL)
+    assert mixed == alone > model.collective_ns("all_reduce", 10**6, SHAPE, fabric, NCCL)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_fabric_answers(path):
+    """Without measured runs too: one machine, one rack, two racks; more than 0 and in this order."""
+    topology = load_topology(path)
+    name = topology.default_machine_type
+    model, places = AnalyticalModel(), [[[4]], [[2, 2]], [[2], [2]]]
+    if topology.machine_type().gpus < 4:
+        places = places[1:]
+    shapes = [tuple(tuple((name, count) for count in rack) for rack in place) for place in places]
+    times = [model.collective_ns("all_reduce", 10**8, shape, topology.fabric, NCCL) for shape in shapes]
+    assert times[0] > 0
+    assert times == sorted(times)
