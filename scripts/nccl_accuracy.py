@@ -1,6 +1,6 @@
 """Hold the model of NCCL's collectives against published runs of nccl-tests.
 
-    python scripts/nccl_accuracy.py ../shared/reference/measured [--unseen] [--fabrics]
+    python scripts/nccl_accuracy.py ../shared/reference/measured [--unseen]
 
 The folder has nccl.csv (a row a size) and nccl_runs.csv (a row a run); traces/measured/nccl_runs.yaml says
 which runs are used, and how. Prints, as median and 90th percentile of |model / measured - 1|, for all sizes,
@@ -12,8 +12,8 @@ from 1 MB and 64 MB up, and for the start-up of a run (median time up to 1 KB):
 - noise: runs of one kind, collective and size against each other, with equal settings and with other settings
   of the transport.
 
-`--unseen` takes the machines that were kept aside instead. `--fabrics` refits the measured fabrics of
-topologies/ and prints their `nccl:` sections.
+`--unseen` takes the machines that were kept aside instead. scripts/nccl_fabrics.py fits the measured fabrics
+of topologies/.
 """
 
 import argparse
@@ -142,7 +142,7 @@ def fitted(published: Published, runs: Sequence[MeasuredRun]) -> NcclFabric:
 
 
 def noise(published: Published, names: Iterable[str]) -> Iterator[Answer]:
-    """Yield runs of one kind, collective and place against each other, equal settings and others apart."""
+    """Yield runs of equal machines and collective against each other, equal settings and others apart."""
     for one, other in combinations([published.runs[name] for name in names], 2):
         if _what(published, one) == _what(published, other):
             times_us = dict(other.points)
@@ -153,8 +153,8 @@ def noise(published: Published, names: Iterable[str]) -> Iterator[Answer]:
 
 
 def _what(published: Published, run: MeasuredRun) -> tuple[object, ...]:
-    kind = published.rows[run.name]["machine_kind"]
-    return kind, run.collective, run.machines, run.gpus_per_machine
+    row = published.rows[run.name]
+    return row["machine_kind"], row["nic_gbit_s_total"], run.collective, run.machines, run.gpus_per_machine
 
 
 def table(title: str, answers: Iterable[Answer]) -> str:

@@ -92,6 +92,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     names, others = _logs_named(overrides)
     with composer("calibrate", config_dir) as compose:
         raw = {**compose(others), **({"nccl": names} if names else {})}
+    _check_one_source(overrides, names)
     config, topology = checked(CalibrateConfig, raw), load_topology(raw["topology"])
     if config.layers is not None or config.trace is not None:
         _write_layers(config)
@@ -118,6 +119,19 @@ def _logs_named(overrides: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             others.append(each)
     return names, others
+
+
+def _check_one_source(overrides: Sequence[str], logs: Sequence[str]) -> None:
+    """Refuse `nccl=` without a log, and two kinds of measurements in one call."""
+    said = dict(each.partition("=")[::2] for each in overrides)
+    if said.get("nccl") not in (None, "null") and not logs:
+        raise InputError("no log", where="nccl", found=said["nccl"], allowed="logs, or a folder of them")
+    given = [name for name in ("measured", "nccl", "layers", "trace") if said.get(name) not in (None, "null")]
+    if len(given) > 1:
+        what = "one kind of measurement a call"
+        raise InputError(
+            what, where=given[1], found=" and ".join(given), allowed=f"one of {', '.join(given)}"
+        )
 
 
 def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> None:

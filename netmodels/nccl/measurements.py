@@ -7,6 +7,7 @@ which tells runs apart that are equal otherwise, `gpu` and `nccl`. Other columns
 import csv
 import glob
 from collections.abc import Sequence
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import get_args
@@ -19,6 +20,7 @@ from netmodels.nccl.runs import MeasuredRun
 
 _COLUMNS = ("collective", "machines", "gpus_per_machine", "bytes", "time_us")
 _MOST = {"machines": 1_000_000, "gpus_per_machine": 1024, "bytes": 2**53}
+_MOST_FILES = 1000  # of a folder: more are somebody's home
 _MOST_GB_S, _MOST_US = 50_000.0, 1e10
 
 
@@ -42,7 +44,11 @@ def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
     for name in names:
         path = Path(name).expanduser()
         if path.is_dir():
-            found = sorted(each for each in path.rglob("*") if each.is_file() and each.name[0] != ".")
+            found = list(islice((each for each in path.rglob("*") if each.is_file()), _MOST_FILES + 1))
+            if len(found) > _MOST_FILES:
+                allowed = f"a folder of logs, up to {_MOST_FILES} files; or a pattern such as 'logs/*.out'"
+                raise InputError("too many files", where=field, found=name, allowed=allowed)
+            found = sorted(each for each in found if each.name[0] != ".")
             inside.update(dict.fromkeys(found))
         else:
             found = [path] if path.exists() else sorted(map(Path, glob.glob(str(path), recursive=True)))

@@ -110,10 +110,11 @@ def test_unknown_networks_have_no_nominal_figures_but_a_prior() -> None:
 
 
 def test_equal_runs_are_told_from_runs_with_other_settings() -> None:
-    """Three runs of one kind: one pair with equal settings, two with others; another place has no pair."""
+    """Three runs of one kind: one pair with equal settings, two with others; another place or port, none."""
     rows = [{**ROW, "run": name} for name in ("a", "b")]
     rows += [{**ROW, "run": "c", "nccl": "2.21"}, {**ROW, "run": "d", "machines": "4"}]
-    groups = [answer.group for answer in nccl_accuracy.noise(published(*rows), "abcd")]
+    rows += [{**ROW, "run": "e", "nic_gbit_s_total": "100"}]
+    groups = [answer.group for answer in nccl_accuracy.noise(published(*rows), "abcde")]
     assert sorted(groups) == ["all_gather, equal settings"] + 2 * ["all_gather, other settings"]
 
 

@@ -121,6 +121,8 @@ def test_two_clusters_in_one_call_are_refused(calibrate, logs, printed_log):
         ),
         (["nccl=logs", "collective=allreduce"], "all_reduce"),
         (["nccl=logs", "plot=fit.jpg"], ".png or .svg"),
+        (["nccl="], "a folder of them"),
+        (["nccl=logs", "measured=dally_table1"], "one kind of measurement a call"),
         (["nccl=logs", "machine.gpus=0"], "machine.gpus"),
         (["nccl=logs", "machine.gpu=8"], "machine.gpu"),
         (["logs/all_reduce.log"], "nccl=logs/all_reduce.log"),

@@ -52,7 +52,7 @@ def test_beyond_measured_sizes_it_follows_the_fit(model):
     assert all_reduce_ns(model, 1 << 24, shape((8, 8))) == pytest.approx(4e5 * far / edge, abs=1)
 
 
-@pytest.mark.parametrize("racks", [((8,),), ((4, 4),), ((8, 7),), ((8, 8, 8),), ((8,), (8,))])
+@pytest.mark.parametrize("racks", [((8,),), ((4, 4),), ((8, 7),), ((8, 8, 8),), ((8, 8), (8, 8))])
 def test_placements_that_were_not_measured_have_the_answer_of_the_fit(model, racks, caplog):
     """One machine, parts of machines, uneven ones, more of them, two racks: carried, with one note."""
     nccl = model.fitted(FABRIC).nccl
@@ -97,6 +97,7 @@ def test_an_iteration_walks_the_measured_all_reduces(model):
     assert answer.total_ns == 515_000
     assert answer.comm_ns == 500_000
     assert answer.tiers == (("rack", 500_000),)
+    assert model.iteration(Profile("two", layers), shape((1,)), FABRIC, SYSTEM).comm_ns == 0
 
 
 def test_several_equal_runs_count_by_their_median(printed_log, tmp_path):
