@@ -1,6 +1,7 @@
 """The analytical model: irregular shapes, speed, and what it does with one GPU."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
