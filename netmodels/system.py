@@ -79,7 +79,7 @@ class SystemSettings:
     chunks: int = 1
     chunks_in_flight: int = 1
     collectives: Collectives = "astra_sim"
-    across_machines: AcrossMachines = "hierarchical"
+    across_machines: AcrossMachines = "flat_ring"
     transport: Transport | None = None
     bucket_cap_mb: float | None = None
     _hash: int = field(init=False, repr=False, compare=False)
