@@ -67,11 +67,14 @@ def compared(row: Row) -> Iterator[Compared]:
     """Yield the comparisons of a row: of a collective one, of an iteration its total and what is exposed."""
     topology = load_topology(data_path("topologies", f"{row['topology']}.yaml"))
     shape = shape_named(row["shape"], topology.default_machine_type)
+    transport = "windows" if row.get("has_win", "1") == "1" else "packets"
     across = row.get("across_machines") or ("hierarchical" if is_even(shape) else "flat_ring")
-    system = replace(topology.fabric.system, across_machines=cast(Any, across), transport="packets")
+    system = replace(
+        topology.fabric.system, across_machines=cast(Any, across), transport=cast(Any, transport)
+    )
     settings = (system, replace(system, **IDEAL))
     what, amount = row["question"].split()
-    where = f"{'even' if is_even(shape) else 'uneven'}, {across}"
+    where = f"{'even' if is_even(shape) else 'uneven'}, {across}, {transport}"
     group = (row["topology"], row["question"])
     if what == "AR":
         size = int(amount[:-3]) * UNITS[amount[-3:]]
@@ -88,9 +91,9 @@ def compared(row: Row) -> Iterator[Compared]:
 
 
 def comparisons(folder: Path, tables: Sequence[Path] = ()) -> list[Compared]:
-    """Return all recorded answers with ours; those without windows (`has_win` 0) are another setting."""
+    """Return all recorded answers with ours."""
     rows = [row for path in (folder / "ns3_placements.csv", *tables) for row in rows_of(path)]
-    return [each for row in rows if row.get("has_win", "1") == "1" for each in compared(row)]
+    return [each for row in rows for each in compared(row)]
 
 
 def errors(found: Sequence[Compared], name: str) -> str:
