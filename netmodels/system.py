@@ -72,7 +72,7 @@ class SystemSettings:
     transport
         What carries messages: `ideal`, links of a latency and a bandwidth; `packets`, which have headers,
         share links and are acknowledged; `windows`, packets of which each message has at most as many on the
-        way as its narrowest link carries in a round trip. None: `ideal` for `hierarchical`, else `packets`.
+        way as its narrowest link carries in a round trip. None: `ideal`; with a program, what it has.
     bucket_cap_mb
         Gradients are joined to buckets of so many 2^20 bytes, as PyTorch's DistributedDataParallel does; 0:
         every layer has a collective of its own. None: 25 with `nccl`, else 0.
@@ -138,9 +138,7 @@ class SystemSettings:
     @property
     def packets(self) -> bool:
         """Whether messages travel as packets."""
-        if self.transport is None:
-            return self.across_machines != "hierarchical"
-        return self.transport != "ideal"
+        return self.transport in ("packets", "windows")
 
     @property
     def windows(self) -> bool:
