@@ -2,7 +2,7 @@
 
     python scripts/packet_level.py FOLDER [TABLE.csv ...]
 
-prints for every class of questions how far the answers with packets are off (`transport=windows`, or `packets`
+prints for every class of questions how far answers with packets are off (`transport=windows`, or `packets`
 where the program had no windows), and beside it those of ideal links and averages (`hierarchical`, `ideal`):
 how many, median, 90th percentile and worst of the absolute error, and of how many pairs of placements of one
 fabric and question the dearer one is the same. FOLDER has ns3_placements.csv (one row a question: topology,
