@@ -9,7 +9,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    StrictBool,
     StrictInt,
     StrictStr,
     ValidationError,
@@ -150,7 +149,7 @@ class _Nccl(_Part):
     exchange: Annotated[Number, Field(ge=1e-3, le=100)] | None = None
     switch_gb_s: Speed | None = None
     channels_gb_s: Speed | None = None
-    trees: StrictBool | None = None
+    ring_from_mb: Annotated[Number, Field(ge=0, le=1e6)] | None = None
 
     def build(self) -> NcclFabric:
         """Return the parameters; racks are joined as machines are where the file does not say."""

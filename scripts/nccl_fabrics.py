@@ -75,8 +75,8 @@ def _rounded(values: Mapping[str, object]) -> dict[str, object]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             found[name] = _rounded(value)
-        elif isinstance(value, bool) or value:
-            found[name] = float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+        elif isinstance(value, float) and value:
+            found[name] = float(f"{value:.{_DIGITS}g}")
     return found
 
 
@@ -86,8 +86,7 @@ def _yaml(values: Mapping[str, object], depth: int) -> Iterator[str]:
             inner = ", ".join(f"{key}: {each:g}" for key, each in value.items())
             yield f"{'  ' * depth}{name}: {{{inner}}}"
         else:
-            shown = str(value).lower() if isinstance(value, bool) else f"{value:g}"
-            yield f"{'  ' * depth}{name}: {shown}"
+            yield f"{'  ' * depth}{name}: {value:g}"
 
 
 def _machines_by_collective(runs: Mapping[str, Sequence[int]]) -> str:

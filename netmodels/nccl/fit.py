@@ -9,8 +9,9 @@ jump between algorithms, one of two states that a machine may be in) hardly pull
 do not determine at its physical value: bandwidths near those of the data sheet, latencies near NCCL's
 constants. One run of one collective leaves at most six parameters free.
 
-Which parameters are free depends on what was run: `start_us` never is, and `skew` with at least two places of
-more than two machines. Whether large messages go by trees (`trees`) is decided by the smaller sum.
+Which parameters are free depends on what was run: `start_us` never is, `skew` with all-reduces on two places of
+more than two machines, `ring_from_mb` with one of several runs on such a place. The sum has several valleys,
+and the lowest of those found counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ _WIDTHS: Mapping[str, float] = {  # standard deviations of the logarithms, of pr
     "switch_gb_s": 0.3,
     "channels_gb_s": 2.0,
     "skew": 0.5,
+    "ring_from_mb": 0.7,
 }
 _STARTS: tuple[dict[str, float], ...] = (  # offsets of the logarithms: the sum has several valleys
     {},
@@ -47,6 +49,8 @@ _STARTS: tuple[dict[str, float], ...] = (  # offsets of the logarithms: the sum 
     {"channels_gb_s": -2.0},
     {"ll_share": -1.5, "bulk": 1.0},
     {"ll_share": -1.5, "bulk": 1.0, "channels_gb_s": -1.5},
+    {"ring_from_mb": 0.9},
+    {"ring_from_mb": -0.9},
     {"rack_step": 1.5, "round_us": 1.0, "bulk_round_us": 1.0},
 )
 
@@ -97,19 +101,16 @@ def _valleys(
     """Yield (sum, parameters, names of the free ones) of each start."""
     from scipy.optimize import least_squares
 
-    reduced = any(run.collective == "all_reduce" and run.machines > 1 for run in runs)
-    for trees in (True, False) if reduced else (prior.trees,):
-        base = replace(prior, trees=trees)
-        free = free_parameters(runs, trees)
-        known = np.array([log(_value(base, name)) for name in free])
-        widths = np.array([_WIDTHS[name] for name in free])
-        highest = np.array([0.0 if name == "ll_share" else np.inf for name in free])  # at most 1
-        residuals = _residuals(runs, base, free, known, widths)
-        for start in _STARTS:
-            if set(start) <= set(free):
-                begin = known + [start.get(name, 0.0) for name in free]
-                found = least_squares(residuals, begin, bounds=(-np.inf, highest))
-                yield float(found.cost), _with(base, free, np.exp(found.x)), free
+    free = free_parameters(runs)
+    known = np.array([log(_value(prior, name)) for name in free])
+    widths = np.array([_WIDTHS[name] for name in free])
+    highest = np.array([0.0 if name == "ll_share" else np.inf for name in free])  # at most 1
+    residuals = _residuals(runs, prior, free, known, widths)
+    for start in _STARTS:
+        if set(start) <= set(free):
+            begin = known + [start.get(name, 0.0) for name in free]
+            found = least_squares(residuals, begin, bounds=(-np.inf, highest))
+            yield float(found.cost), _with(prior, free, np.exp(found.x)), free
 
 
 def _residuals(
@@ -123,7 +124,7 @@ def _residuals(
     return residuals
 
 
-def free_parameters(runs: Sequence[MeasuredRun], trees: bool) -> tuple[str, ...]:
+def free_parameters(runs: Sequence[MeasuredRun]) -> tuple[str, ...]:
     """Return the names of the parameters that some runs determine; at most six for one run."""
     done = {run.collective for run in runs}
     reduces, rings = "all_reduce" in done, bool(done & {"all_gather", "reduce_scatter"})
@@ -132,12 +133,12 @@ def free_parameters(runs: Sequence[MeasuredRun], trees: bool) -> tuple[str, ...]
     wanted = {
         "ll_share": reduces or rings,
         "ll_pipeline": reduces or rings,
-        "pipeline": (reduces and (trees or one)) or (one and not reduces) or "send_receive" in done,
-        "bulk": (reduces and (trees or one)) or (one and rings),
+        "pipeline": reduces or (one and not reduces) or "send_receive" in done,
+        "bulk": reduces or (one and rings),
         "machine_step": reduces and one,
         "rack_step": reduces and many,
         "round_us": rings,
-        "bulk_round_us": many and (rings or (reduces and not trees)),
+        "bulk_round_us": many and (rings or (reduces and len(runs) > 1)),
         "message_us": "all_to_all" in done,
         "exchange": many and bool(done & {"all_to_all", "send_receive"}),
         "rack_gb_s": many and (reduces or rings) and len(runs) > 1,
@@ -145,6 +146,7 @@ def free_parameters(runs: Sequence[MeasuredRun], trees: bool) -> tuple[str, ...]
         "switch_gb_s": any(run.machines == 1 and run.collective == "all_reduce" for run in runs),
         "channels_gb_s": many and (reduces or rings),
         "skew": len(places) > 1,
+        "ring_from_mb": bool(places) and len(runs) > 1,
     }
     return tuple(name for name, free in wanted.items() if free)
 

@@ -18,12 +18,13 @@ parameters of `netmodels.nccl.parameters`,
 
     all-reduce
       one machine   two(D, 2 (n - 1) / n S / I)
-      machines      min(two(D, max(c S / W, 2 (n - 1) / n S / C)),
-                        start + 2 (n - 1) bulk_round + 2 far + 2 (n - 1) / n S / min(W, C))
+      machines      min(two(D, max(c S / W, 2 (n - 1) / n S / C)), ring(max(S, n ring_from_mb)))
+                    ring(S) = start + 2 (n - 1) bulk_round + 2 far + 2 (n - 1) / n S / min(W, C)
                     A double binary tree, and a ring. c: in a tree 2 bytes pass a machine's network for each
                     of S, but 1 on two machines, a root and a leaf. So two machines, and only two, reach more
-                    than the bandwidth of their network. Without `trees`, the second term of `two` is left
-                    out: large messages go by ring, as NCCL's own model decides on some machines.
+                    than the bandwidth of their network. NCCL leaves the tree at a size that grows with the
+                    GPUs, not where the ring becomes faster; below it a tree costs at most what the ring
+                    costs there, so that no message takes longer than a larger one.
     all-gather, reduce-scatter
       one machine   two((n - 1) round, (n - 1) / n S / machine.gpu)
       machines      b = (n - 1) / n S / min(W, C)
@@ -40,8 +41,8 @@ Sources: NCCL's tuning model, github.com/NVIDIA/nccl at 5067397, src/graph/tunin
 = latency + bytes / bandwidth; a tree's latency base + 2 ((n / m - 1) intra + lg(m) inter), a ring's base +
 steps times hop, each by protocol; LL has 1 / 3.8 of a tree's bandwidth); Sanders, Speck and Traeff, Two-tree
 algorithms for full bandwidth broadcast, reduction and scan, 2009 (double trees, pipelines of constant
-chunks). NCCL takes the algorithm that its own model holds for the fastest, and at times it is not: measured
-times then jump, and even fall as sizes grow. These forms take the fastest and grow with size, without jumps.
+chunks). NCCL takes the algorithm and the protocol that its own model holds for the fastest, and at times they
+are not: measured times then jump, and even fall as sizes grow. These forms grow with size, without jumps.
 """
 
 from collections.abc import Callable, Mapping
@@ -150,11 +151,11 @@ def _all_reduce(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
         return np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
     leaves, through = seen.least_gb_s(nccl), nccl.channels_gb_s or nccl.inside_gb_s
     crossing = 1 if seen.machines == 2 else 2
-    tree = np.maximum(_sent_us(crossing * sizes, leaves), _sent_us(share, through))
+    sent = np.maximum(_sent_us(crossing * sizes, leaves), _sent_us(share, through))
+    tree = np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
     rounds = 2 * (seen.gpus - 1) * nccl.bulk_round_us + 2 * seen.far_us(nccl)
-    ring = nccl.start_us + rounds + _sent_us(share, min(leaves, through))
-    fastest = np.minimum(_small(latency, tree, nccl), ring)
-    return np.minimum(fastest, _large(latency, tree, nccl)) if nccl.trees else fastest
+    sent = _sent_us(np.maximum(share, 2 * (seen.gpus - 1) * 1e6 * nccl.ring_from_mb), min(leaves, through))
+    return np.minimum(tree, nccl.start_us + rounds + sent)
 
 
 def _ring(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:

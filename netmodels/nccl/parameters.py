@@ -77,8 +77,9 @@ class NcclFabric:
     channels_gb_s
         Most bus bandwidth of collectives over machines: what passes a machine between its network and its
         GPUs; 0: what passes inside.
-    trees
-        Whether large messages are all-reduced by trees where these are faster than rings.
+    ring_from_mb
+        Size of an all-reduce over machines, 10^6 bytes for each GPU in it, from which it goes by ring where
+        that is faster; smaller ones go by tree. Published runs switch at 1 to 4.
     """
 
     machine: NcclTier
@@ -96,7 +97,7 @@ class NcclFabric:
     exchange: float = 0.6
     switch_gb_s: float = 0.0
     channels_gb_s: float = 0.0
-    trees: bool = True
+    ring_from_mb: float = 3.0
 
     @property
     def inside_gb_s(self) -> float:

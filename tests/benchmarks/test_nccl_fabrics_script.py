@@ -40,10 +40,9 @@ def test_a_section_is_what_a_topology_file_reads() -> None:
     assert "\n#   a page: all-reduce on 1, 2 machines\n" in found.section
 
 
-def test_what_is_off_is_said() -> None:
-    """Trees are a file's default, so a section without them must say `false`; absent limits are left out."""
-    section = nccl_fabrics.section_of(replace(refitted().fitted.nccl, trees=False))
-    assert section["trees"] is False
+def test_absent_limits_are_left_out() -> None:
+    """A rack without shared ports has no `rack_gb_s`, which a file could not say as 0."""
+    section = nccl_fabrics.section_of(refitted().fitted.nccl)
     assert "rack_gb_s" not in nccl_fabrics.numbers_of(section)
 
 

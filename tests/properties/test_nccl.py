@@ -26,7 +26,7 @@ FABRICS = st.builds(
     ll_share=st.floats(0.01, 1),
     switch_gb_s=SPEEDS | st.just(0.0),
     channels_gb_s=SPEEDS | st.just(0.0),
-    trees=st.booleans(),
+    ring_from_mb=st.floats(0, 100),
 )
 SIZES = np.geomspace(1, 1e11, 60)
 

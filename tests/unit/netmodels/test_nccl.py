@@ -22,6 +22,7 @@ PLAIN = NcclFabric(
     bulk_round_us=1000.0,
     message_us=7.0,
     exchange=0.5,
+    ring_from_mb=1.0,
 )
 BOX, TWO, FOUR = ((4,),), ((4, 4),), ((4, 4, 4, 4),)
 
@@ -76,11 +77,18 @@ def test_protocols_share_the_sizes():
     assert us("all_reduce", 400e3, TWO, two) == pytest.approx(57 + 10)
 
 
-def test_without_trees_large_messages_take_the_ring():
-    """LL takes 31 + 10 x 1000 us; of 8 GPUs a ring with rounds of 100 us takes 5 + 1400 + 1750."""
-    two = replace(PLAIN, ll_share=0.1, bulk_round_us=100.0)
-    assert us("all_reduce", 40e6, TWO, two) == pytest.approx(57 + 1000)
-    assert us("all_reduce", 40e6, TWO, replace(two, trees=False)) == pytest.approx(5 + 1400 + 1750)
+def test_trees_are_left_at_so_many_bytes_a_gpu():
+    """16 GPUs, rounds of 1 us: 8 MB by ring would take 35 + 375 us, but the tree holds to 16 MB: 51 + 400."""
+    quick = replace(PLAIN, bulk_round_us=1.0)
+    assert us("all_reduce", 8e6, FOUR, quick) == pytest.approx(451)
+    assert us("all_reduce", 8e6, FOUR, replace(quick, ring_from_mb=0.5)) == pytest.approx(410)
+
+
+def test_a_tree_takes_no_longer_than_the_ring_at_the_switch():
+    """At 15.9 MB the tree's 51 + 795 us; the ring at 16 MB takes 35 + 750, and the larger is never faster."""
+    quick = replace(PLAIN, bulk_round_us=1.0)
+    assert us("all_reduce", 15.9e6, FOUR, quick) == pytest.approx(785)
+    assert us("all_reduce", 16e6, FOUR, quick) == pytest.approx(785)
 
 
 def test_filling_a_pipeline_costs_at_most_four_latencies():
@@ -141,7 +149,7 @@ def test_racks_are_joined_by_the_network():
     assert us("all_reduce", 40e6, ((4,), (4,))) == pytest.approx(5 + 6 + 100 + 2000)
     assert us("all_reduce", 1e-6, ((4, 4), (4, 4))) == pytest.approx(5 + 6 + 20 + 100)
     assert us("all_gather", 1e-6, ((4,), (4,))) == pytest.approx(26 + 2 * 40)
-    ring = replace(PLAIN, bulk_round_us=1.0, ll_share=0.01, trees=False)  # 14 rounds, twice 2 x 40 us, 3500
+    ring = replace(PLAIN, bulk_round_us=1.0, bulk=100.0, ll_share=0.01)  # 14 rounds, twice 2 x 40 us, 3500
     assert us("all_reduce", 40e6, ((4,), (4,)), ring) == pytest.approx(5 + 14 + 160 + 3500)
     assert us("send_receive", 40e6, ((4,), (4,))) == pytest.approx(5 + 50 + 16_000)
 

@@ -50,10 +50,11 @@ def test_a_section_of_the_file_takes_their_place():
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("bulk", -1), ("ll_share", 1.5), ("trees", 1), ("hop_us", 1), ("round_us", 0)]
+    ("field", "value"),
+    [("bulk", -1), ("ll_share", 1.5), ("ring_from_mb", -1), ("hop_us", 1), ("round_us", 0)],
 )
 def test_a_wrong_section_is_refused_by_name(field, value):
-    """Latencies are more than 0, shares at most 1, a choice is true or false, names are known."""
+    """Latencies are more than 0, shares at most 1, names are known."""
     with pytest.raises(InputError) as caught:
         load_topology({**copy.deepcopy(TINY), "nccl": {**MEASURED, field: value}})
     assert f"nccl.{field}" in str(caught.value)

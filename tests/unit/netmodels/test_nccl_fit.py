@@ -52,20 +52,21 @@ def test_what_runs_do_not_show_stays_at_the_prior():
     assert (fitted.nccl.message_us, fitted.nccl.exchange, fitted.nccl.rack.step_us) == (10.0, 0.6, 5.0)
 
 
-def test_large_messages_by_ring_are_seen():
-    """Made without trees on 8 machines; a fit to 2 and 8 says so."""
-    ring = replace(TRUE, trees=False, bulk_round_us=25.0)
-    assert not fit([run_of(ring, 2), run_of(ring, 8)], PRIOR).nccl.trees
+def test_the_size_where_trees_are_left_is_seen():
+    """Made with 1 MB a GPU on 8 machines, where the prior has 3: two runs find it, one leaves the prior."""
+    early = replace(TRUE, ring_from_mb=1.0, bulk_round_us=3.0)
+    runs = [run_of(early, 2), run_of(early, 8)]
+    assert fit(runs, PRIOR).nccl.ring_from_mb == pytest.approx(1.0, rel=0.2)
+    assert fit(runs[:1], PRIOR).nccl.ring_from_mb == PRIOR.ring_from_mb
 
 
-@pytest.mark.parametrize("machines", [1, 2])
+@pytest.mark.parametrize("machines", [1, 2, 8])
 @pytest.mark.parametrize(
     "collective", ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_receive"]
 )
-@pytest.mark.parametrize("trees", [True, False])
-def test_one_run_leaves_at_most_six_parameters(machines, collective, trees):
+def test_one_run_leaves_at_most_six_parameters(machines, collective):
     """So many may be fitted to one half of a run's sizes to predict the other."""
-    assert len(free_parameters([run_of(PRIOR, machines, collective)], trees)) <= 6
+    assert len(free_parameters([run_of(PRIOR, machines, collective)])) <= 6
 
 
 def test_many_places_show_how_steps_grow():
@@ -73,7 +74,7 @@ def test_many_places_show_how_steps_grow():
     skewed = replace(TRUE, skew=0.2)
     runs = [run_of(skewed, machines) for machines in (2, 4, 32)]
     assert fit(runs, PRIOR).nccl.skew == pytest.approx(0.2, rel=0.1)
-    assert "skew" not in free_parameters(runs[:2], trees=True)
+    assert "skew" not in free_parameters(runs[:2])
 
 
 def test_the_quick_protocol_is_never_the_wider():
