@@ -9,7 +9,8 @@ all have the same narrowest crossing. Inside a block, messages that arrive toget
 
 Work: messages x crossings x 2 rounds. A ring that repeats itself is followed for one period. One with more
 than `_MOST` GPUs x blocks is stood for by fewer of its blocks: evenly taken from them in order of size, and
-followed in the order of the ring. Times grow with the number of steps.
+followed in the order of the ring. Times grow with the number of steps, and what their hops take beside
+transmission is stretched to what the whole ring's take: messages of no bytes wait for every true link.
 
 The time is found for a few sizes of a message and interpolated: up to the window of the narrowest crossing,
 within which messages queue; from it on, where they share; and linearly beyond 12 windows, where latency no
@@ -78,8 +79,20 @@ def steps_ns(blocks: tuple[Block, ...], steps: Steps, messages: Floats) -> Float
 def _time_ns(blocks: tuple[Block, ...], steps: Steps, message: float) -> float:
     followed = stand_in(blocks)
     gpus, few = (sum(block.gpus for block in each) for each in (blocks, followed))
-    hops = steps.rounds * ((few if len(followed) > 1 else gpus) - 1)
-    return round_ns(followed, message, hops, steps) * (steps.rounds * (gpus - 1) / hops)
+    if len(followed) == 1:
+        return round_ns(followed, message, steps.rounds * (gpus - 1), steps)
+    stretch = _hop_ns(blocks, message, steps) / _hop_ns(followed, message, steps)
+    found = round_ns(followed, message, steps.rounds * (few - 1), steps, stretch)
+    return found * (gpus - 1) / (few - 1)
+
+
+def _hop_ns(blocks: tuple[Block, ...], message: float, steps: Steps) -> float:
+    """Return a hop beside transmission, in the mean over all of a ring but its shortest."""
+    delay_ns = steps.delay_ns + steps.delay_ns_per_byte * message
+    hops = [(1, float(block.out.beside_ns(message))) for block in blocks]
+    hops += [(block.gpus - 1, float(block.inside.beside_ns(message))) for block in blocks if block.gpus > 1]
+    gpus, sum_ns = sum(count for count, _ in hops), sum(count * hop_ns for count, hop_ns in hops)
+    return delay_ns + (sum_ns - min(hop_ns for _, hop_ns in hops)) / (gpus - 1)
 
 
 @lru_cache(maxsize=4096)
@@ -155,14 +168,14 @@ class _Crossing:
 class _Ring:
     """A ring while its messages go round."""
 
-    def __init__(self, blocks: tuple[Block, ...], message: float, steps: Steps) -> None:
+    def __init__(self, blocks: tuple[Block, ...], message: float, steps: Steps, stretch: float) -> None:
         delay_ns = steps.delay_ns + steps.delay_ns_per_byte * message
         self.blocks = blocks
         self.crossings = [_Crossing(block, message) for block in blocks]
         for place, crossing in enumerate(self.crossings):
             crossing.back = self.crossings[(place + 1) % len(blocks)]
-        self.beside_ns = [float(block.out.beside_ns(message)) + delay_ns for block in blocks]
-        self.inner_ns = [float(block.inside.beside_ns(message)) + delay_ns for block in blocks]
+        self.beside_ns = [stretch * (float(block.out.beside_ns(message)) + delay_ns) for block in blocks]
+        self.inner_ns = [stretch * (float(block.inside.beside_ns(message)) + delay_ns) for block in blocks]
         self.inner_unit_ns = [float(block.inside.alone_ns(message)) for block in blocks]
         # Time, number, kind, place, the crossing's turn when it was said, hops left of each message.
         self.events: list[tuple[float, int, int, int, int, list[int]]] = []
@@ -240,7 +253,9 @@ class _Ring:
                 self.push(due, _HANDS_ON, at, [], each.turn)
 
 
-def round_ns(blocks: tuple[Block, ...], message: float, hops: int, steps: Steps) -> float:
+def round_ns(
+    blocks: tuple[Block, ...], message: float, hops: int, steps: Steps, stretch: float = 1.0
+) -> float:
     """Return when the last of a ring's messages has made so many hops.
 
     Parameters
@@ -253,5 +268,7 @@ def round_ns(blocks: tuple[Block, ...], message: float, hops: int, steps: Steps)
         Of each message.
     steps
         Delays.
+    stretch
+        What a hop takes beside transmission, relative to these blocks'.
     """
-    return _Ring(blocks, message, steps).run(hops, steps.delay_ns)
+    return _Ring(blocks, message, steps, stretch).run(hops, steps.delay_ns)

@@ -108,6 +108,23 @@ def test_a_stand_in_costs_what_the_ring_does():
         assert steps_ns(blocks, STEPS, np.array([message]))[0] == pytest.approx(whole, rel=0.12)
 
 
+def test_a_long_ring_waits_for_each_of_its_own_links():
+    """8 machines of 8 GPUs and, over two hops of 9000 ns, one of 3: 7 crossings of 3000, 58 inner of 100.
+
+    67 GPUs x 9 blocks: 5 blocks stand for them, the two far crossings among them. 132 steps without bytes
+    are twice round, but for two inner hops: 2 x (2 x 9000 + 7 x 3000 + 58 x 100) - 2 x 100 = 89,400 ns.
+    """
+
+    def way(round_trip_ns):
+        return way_over(round_trip_ns / 2, ((1e9, 1.0), (1e9, 1.0)))
+
+    inside, near, far = way(100.0), way(3000.0), way(9000.0)
+    blocks = (*[Block(8, inside, near)] * 7, Block(8, inside, far), Block(3, inside, far))
+    assert len(stand_in(blocks)) == 5
+    (found,) = steps_ns(blocks, STEPS, np.array([0.0]))
+    assert found == pytest.approx(2 * (2 * 9000 + 7 * 3000 + 58 * 100) - 2 * 100, rel=1e-3)
+
+
 def test_more_bytes_are_never_faster():
     """Between and beyond the sizes that are followed, for an uneven ring."""
     sizes = np.geomspace(1, 1e10, 400)
