@@ -104,7 +104,8 @@ class Group:
         around = min(distance, (1 << self.rounds) - distance)
         hops = {"switch": 2, "fully_connected": 1, "ring": around}[self.dimension.kind]
         if self.links:
-            return _whole(way_over(hops * self.dimension.latency_ns, self.links).send_ns(message))
+            latency_ns, windows = hops * self.dimension.latency_ns, self.system.windows
+            return _whole(way_over(latency_ns, self.links, windows=windows).send_ns(message))
         bandwidth = link_bandwidth_bytes_per_ns(self.dimension, self.members)
         return _whole(hops * self.dimension.latency_ns + message / bandwidth)
 

@@ -96,7 +96,7 @@ def _seen(shape: Shape, fabric: Fabric, system: SystemSettings) -> tuple[Seen, .
     """Return what the collectives of a placement run on, as each of its machine types sees it."""
     if system.across_machines == "hierarchical" or tier(shape) == "machine":
         return views_of(shape, fabric)
-    return rings_of(shape, fabric)
+    return rings_of(shape, fabric, windows=system.windows)
 
 
 def iteration_on(

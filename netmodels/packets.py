@@ -1,12 +1,14 @@
 """Messages as packets: what a step of a collective takes beyond ideal links.
 
 A message is cut into packets with headers. Every hop stores a packet before it sends it on, every packet is
-acknowledged, and the step is over when the last acknowledgement is back: after a round trip. A sender keeps
-at most a *window* on the way: what the narrowest link of the path carries in an unloaded round trip.
+acknowledged, and the step is over when the last acknowledgement is back: after a round trip. Messages of one
+sender share its narrow link: where that is the sender's own, it takes packets of all in turn; where it lies
+behind a switch, messages are sent off whole, and queue in order of arrival.
 
-- Messages of one sender share its narrow link fairly. Where the narrow link is the sender's own, the sender
-  takes packets of all in turn. Where it lies behind a switch, messages that fit into their windows are sent
-  off whole, and queue in order of arrival; longer ones share it window by window.
+With windows (`transport=windows`; ASTRA-sim's ns-3 with HAS_WIN 1) a sender keeps at most a *window* of each
+message on the way: what the narrowest link of the path carries in an unloaded round trip.
+
+- Behind a switch, messages longer than their windows share the narrow link window by window.
 - The window suffices for a link alone, but not for traffic in both directions. Acknowledgements then wait:
   at the sender's own link for a packet; in front of a switch's narrow link for the queue of data that goes
   their way. All of a cycle's acknowledgements come out behind that queue at once, and the next cycle's
@@ -48,6 +50,8 @@ class Way:
         Sum over all links of a byte's transmission time.
     queued
         Whether the narrowest link lies behind a switch, not at the sender.
+    windows
+        Whether each message has at most a window on the way.
     """
 
     latency_ns: float
@@ -55,6 +59,7 @@ class Way:
     flows: float
     ns_per_byte: float
     queued: bool
+    windows: bool = False
     window_bytes: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +82,8 @@ class Way:
 
     def beyond_window(self, message: Any) -> Any:
         """Return the share of a message that waits for acknowledgements of its window."""
-        return np.maximum(1 - self.window_bytes / np.maximum(message, 1), 0)
+        beyond = np.maximum(1 - self.window_bytes / np.maximum(message, 1), 0)
+        return beyond if self.windows else 0 * beyond
 
     @property
     def lost_at_sender(self) -> float:
@@ -97,7 +103,7 @@ class Way:
 
 
 @lru_cache(maxsize=65_536)
-def way_over(latency_ns: float, links: Sequence[tuple[float, float]]) -> Way:
+def way_over(latency_ns: float, links: Sequence[tuple[float, float]], *, windows: bool = False) -> Way:
     """Return the way over some links, from the sender on.
 
     Parameters
@@ -106,7 +112,9 @@ def way_over(latency_ns: float, links: Sequence[tuple[float, float]]) -> Way:
         Of all together, one way.
     links
         (bytes per ns, GPUs that send over it at once); a tuple.
+    windows
+        Whether each message has at most a window on the way.
     """
     narrowest = min(range(len(links)), key=lambda place: links[place][0] / links[place][1])
     rate, flows = links[narrowest]
-    return Way(latency_ns, rate, flows, sum(1 / each for each, _ in links), narrowest > 0)
+    return Way(latency_ns, rate, flows, sum(1 / each for each, _ in links), narrowest > 0, windows)

@@ -75,7 +75,7 @@ class Ring:
 
 
 @lru_cache(maxsize=65_536)
-def rings_of(shape: Shape, fabric: Fabric) -> tuple[Ring, ...]:
+def rings_of(shape: Shape, fabric: Fabric, *, windows: bool = False) -> tuple[Ring, ...]:
     """Return the ring of a placement as each of its machine types sees it.
 
     Parameters
@@ -84,8 +84,11 @@ def rings_of(shape: Shape, fabric: Fabric) -> tuple[Ring, ...]:
         A placement of two GPUs or more.
     fabric
         The network.
+    windows
+        Whether each message has at most a window on the way.
     """
-    return tuple(dict.fromkeys(ring_of(shape, tiers) for tiers in tiers_of(shape, fabric)))
+    rings = (ring_of(shape, tiers) for tiers in tiers_of(shape, fabric))
+    return tuple(dict.fromkeys(map(_with_windows, rings) if windows else rings))
 
 
 def ring_of(shape: Shape, tiers: SeenTiers) -> Ring:
@@ -101,6 +104,14 @@ def ring_of(shape: Shape, tiers: SeenTiers) -> Ring:
     used: list[Tier] = [TIERS[0]] if machines < gpus(shape) else []
     used += [TIERS[1]] if machines > len(shape) else []
     return Ring(blocks, gpus(shape), (*used, *([TIERS[2]] if tier(shape) == TIERS[2] else [])), machines)
+
+
+def _with_windows(ring: Ring) -> Ring:
+    blocks = (
+        replace(block, inside=replace(block.inside, windows=True), out=replace(block.out, windows=True))
+        for block in ring.blocks
+    )
+    return replace(ring, blocks=tuple(blocks))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ CollectiveQueue = Literal["one", "per_dimension"]
 QueueOrder = Literal["issue", "lowest_layer_first"]
 Collectives = Literal["astra_sim", "nccl"]
 AcrossMachines = Literal["hierarchical", "flat_ring", "tree"]
-Transport = Literal["ideal", "packets"]
+Transport = Literal["ideal", "packets", "windows"]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "collective_optimization": get_args(CollectiveOptimization),
@@ -63,6 +63,19 @@ class SystemSettings:
         Chunks that a dimension carries at once (active-chunks-per-dimension). As in ASTRA-sim's
         congestion-unaware back end they do not share its bandwidth: above 1 the network is too fast by up to
         that factor, so leave it at 1 but to compare with ASTRA-sim.
+    collectives
+        Whose they are: `astra_sim`, as its programs run them; `nccl`, by an analytical model of what NCCL
+        does (`netmodels.nccl`), where of the other settings only `bucket_cap_mb` means something.
+    across_machines
+        How a collective spans machines, evenly or unevenly: `hierarchical`, dimension by dimension;
+        `flat_ring`, one ring through all GPUs, machine after machine; `tree`, two trees over the machines.
+    transport
+        What carries messages: `ideal`, links of a latency and a bandwidth; `packets`, which have headers,
+        share links and are acknowledged; `windows`, packets of which each message has at most as many on the
+        way as its narrowest link carries in a round trip. None: `ideal`; with a program, what it has.
+    bucket_cap_mb
+        Gradients are joined to buckets of so many 2^20 bytes, as PyTorch's DistributedDataParallel does; 0:
+        every layer has a collective of its own. None: 25 with `nccl`, else 0.
 
     Raises
     ------
@@ -79,7 +92,7 @@ class SystemSettings:
     chunks: int = 1
     chunks_in_flight: int = 1
     collectives: Collectives = "astra_sim"
-    across_machines: AcrossMachines = "hierarchical"
+    across_machines: AcrossMachines = "flat_ring"
     transport: Transport | None = None
     bucket_cap_mb: float | None = None
     _hash: int = field(init=False, repr=False, compare=False)
@@ -125,9 +138,12 @@ class SystemSettings:
     @property
     def packets(self) -> bool:
         """Whether messages travel as packets."""
-        if self.transport is None:
-            return self.across_machines != "hierarchical"
-        return self.transport == "packets"
+        return self.transport in ("packets", "windows")
+
+    @property
+    def windows(self) -> bool:
+        """Whether each message has at most a window of packets on the way."""
+        return self.transport == "windows"
 
     @property
     def bucket_bytes(self) -> int:

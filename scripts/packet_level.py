@@ -2,13 +2,13 @@
 
     python scripts/packet_level.py FOLDER [TABLE.csv ...]
 
-prints for every class of questions how far the answers with packets are off, and beside it those of ideal
-links and averages (`across_machines=hierarchical transport=ideal`): how many, median, 90th percentile and
-worst of the absolute error, and of how many pairs of placements of one fabric and question the dearer one is
-the same. FOLDER has ns3_placements.csv (one row a question: topology, shape, question, ns3_*_ns; uneven
-placements were asked as one flat ring, even ones as a hierarchy). Further tables have the same columns and
-across_machines. Questions are `AR 1MiB`, an all-reduce alone, or `ResNet18 x0.02`, an iteration with its
-compute times scaled.
+prints for every class of questions how far answers with packets are off (`transport=windows`, or `packets`
+where the program had no windows), and beside it those of ideal links and averages (`hierarchical`, `ideal`):
+how many, median, 90th percentile and worst of the absolute error, and of how many pairs of placements of one
+fabric and question the dearer one is the same. FOLDER has ns3_placements.csv (one row a question: topology,
+shape, question, ns3_*_ns; uneven placements were asked as one flat ring, even ones as a hierarchy, all with
+windows). Further tables have the same columns and across_machines, has_win. Questions are `AR 1MiB`, an
+all-reduce alone, or `ResNet18 x0.02`, an iteration with its compute times scaled.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from artist.data import data_path
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import Shape, load_topology, shape_of
 from netmodels.profile import get_profile
+from netmodels.system import Transport
 
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 IDEAL: dict[str, Any] = {"across_machines": "hierarchical", "transport": "ideal"}
@@ -67,11 +68,12 @@ def compared(row: Row) -> Iterator[Compared]:
     """Yield the comparisons of a row: of a collective one, of an iteration its total and what is exposed."""
     topology = load_topology(data_path("topologies", f"{row['topology']}.yaml"))
     shape = shape_named(row["shape"], topology.default_machine_type)
+    transport: Transport = "windows" if row.get("has_win", "1") == "1" else "packets"
     across = row.get("across_machines") or ("hierarchical" if is_even(shape) else "flat_ring")
-    system = replace(topology.fabric.system, across_machines=cast(Any, across), transport="packets")
+    system = replace(topology.fabric.system, across_machines=cast(Any, across), transport=transport)
     settings = (system, replace(system, **IDEAL))
     what, amount = row["question"].split()
-    where = f"{'even' if is_even(shape) else 'uneven'}, {across}"
+    where = f"{'even' if is_even(shape) else 'uneven'}, {across}, {transport}"
     group = (row["topology"], row["question"])
     if what == "AR":
         size = int(amount[:-3]) * UNITS[amount[-3:]]
@@ -88,9 +90,9 @@ def compared(row: Row) -> Iterator[Compared]:
 
 
 def comparisons(folder: Path, tables: Sequence[Path] = ()) -> list[Compared]:
-    """Return all recorded answers with ours; those without windows (`has_win` 0) are another setting."""
+    """Return all recorded answers with ours."""
     rows = [row for path in (folder / "ns3_placements.csv", *tables) for row in rows_of(path)]
-    return [each for row in rows if row.get("has_win", "1") == "1" for each in compared(row)]
+    return [each for row in rows for each in compared(row)]
 
 
 def errors(found: Sequence[Compared], name: str) -> str:

@@ -4,12 +4,12 @@ from netmodels.astra_sim.locate import NAMES, Backend
 from netmodels.errors import InputError
 from netmodels.system import SystemSettings, Transport
 
-_TRANSPORT: dict[Backend, Transport] = {
-    "unaware": "ideal",
-    "aware": "ideal",
-    "version1": "ideal",
-    "ns3": "packets",
-    "htsim": "packets",
+_TRANSPORTS: dict[Backend, tuple[Transport, ...]] = {
+    "unaware": ("ideal",),
+    "aware": ("ideal",),
+    "version1": ("ideal",),
+    "ns3": ("packets", "windows"),
+    "htsim": ("packets",),
 }
 
 
@@ -28,12 +28,12 @@ def check_meaning(system: SystemSettings, backend: Backend) -> None:
             found=system.collectives,
             allowed="astra_sim, or network=analytical for a model of NCCL",
         )
-    if system.transport not in (None, _TRANSPORT[backend]):
+    if system.transport not in (None, *_TRANSPORTS[backend]):
         raise InputError(
             f"messages travel as the program has them: {NAMES[backend]}",
             where="network.system.transport",
             found=system.transport,
-            allowed=f"null, or {_TRANSPORT[backend]}",
+            allowed=" or ".join(("null", *_TRANSPORTS[backend])),
         )
     if backend == "version1" and system.across_machines != "hierarchical":
         raise InputError(

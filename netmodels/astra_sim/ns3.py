@@ -9,7 +9,7 @@ Decided by runs of the real program (all-reduces of 16 MiB, v100_100g, us; the b
 Windows are off: the program's hold one unloaded round trip of the slowest link a message, and leave links
 idle that NCCL, with several buffers under way on each connection, keeps busy. Without windows the queues
 stand in the switches, and these pause the senders (PFC; 2,430 pauses at most, in a tree): no all-reduce
-tried took more than 2 % longer for it. `network.model.ns3={HAS_WIN: 1}` turns them on.
+tried took more than 2 % longer for it. `network.system.transport=windows` turns them on.
 """
 
 import json
@@ -86,7 +86,7 @@ def files(
         "topology.txt": network.text().encode(),
         "flow.txt": b"0\n",
         "trace.txt": b"0\n",
-        "config.txt": _config(network, settings).encode(),
+        "config.txt": _config(network, {"HAS_WIN": int(system.windows), **settings}).encode(),
     }
 
 

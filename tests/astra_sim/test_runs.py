@@ -193,7 +193,7 @@ def test_eight_processes_fill_one_cache_and_ask_once(fake, toy, switches, monkey
 def test_prices_say_which_answers_were_carried_over(fake, capsys, monkeypatch):
     """4+4 is asked; 5+3 is carried over from it; of a program that fails all are the fallback's, 5+3 too."""
     model = ("network=astra_sim", f"network.model.binary={fake}", "network.model.backend=unaware")
-    more = ("model=ResNet50", "csv=prices.csv")
+    more = ("model=ResNet50", "csv=prices.csv", "network.system.across_machines=hierarchical")
     assert price([*model, *more, "shape=4+4"]) == 0
     assert "answer" not in capsys.readouterr().out
     assert price([*model, *more, "shape=4+4,5+3"]) == 0
@@ -213,13 +213,14 @@ def test_prices_say_which_answers_were_carried_over(fake, capsys, monkeypatch):
 def test_models_stand_side_by_side(fake, monkeypatch, capsys):
     """`network=all` shows what is available: without a program the analytical model, with one both."""
     monkeypatch.delenv("ASTRA_SIM_BIN", raising=False)
-    assert price(["network=all", "model=ResNet50", "shape=4+4"]) == 0
+    asked = ["network=all", "model=ResNet50", "shape=4+4", "network.system.across_machines=hierarchical"]
+    assert price(asked) == 0
     alone = capsys.readouterr().out
     program = fake.with_name("recognised")
     program.write_text(fake.read_text() + "# CongestionUnawareNetworkApi\n")
     program.chmod(0o755)
     monkeypatch.setenv("ASTRA_SIM_BIN", str(program))
-    assert price(["network=all", "model=ResNet50", "shape=4+4"]) == 0
+    assert price(asked) == 0
     both = capsys.readouterr().out
     assert alone.splitlines()[-1].split() == both.splitlines()[-2].split()[1:]
     assert [line.split()[0] for line in both.splitlines()[-2:]] == ["analytical", "astra_sim"]

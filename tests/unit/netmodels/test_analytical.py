@@ -1,6 +1,7 @@
 """The analytical model: irregular shapes, speed, and what it does with one GPU."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ RING = Dimension("ring", 100, 1.0)
 FABRIC = Fabric("rings", (RING,), (RING,), (RING,))
 # one layer: 50 + 50 ns compute, then 6000 B with nothing to hide behind
 ONE = Profile("one", (Layer("a", 50, 0, 50, 6000),))
-SYSTEM = SystemSettings(endpoint_delay_ns=10)
+SYSTEM = SystemSettings(across_machines="hierarchical", endpoint_delay_ns=10)
 
 
 def exposed_ns(*racks, system=SYSTEM):
@@ -82,7 +83,7 @@ def test_gates_slow_every_collective():
     quick = Dimension("ring", 0, 1e6)
     fabric = Fabric("quick inside", (quick,), (Dimension("ring", 0, 1.0),), (quick,))
     shape = shape_of([(0, "a", 8), (0, "a", 1)])
-    system = SystemSettings(endpoint_delay_ns=0)
+    system = SystemSettings(across_machines="hierarchical", endpoint_delay_ns=0)
     model = AnalyticalModel()
     assert model.collective_ns("all_gather", 1000, shape, fabric, system) == 8000
     assert model.collective_ns("reduce_scatter", 9000, shape, fabric, system) == 8000
@@ -125,16 +126,19 @@ def test_zero_model_is_compute_alone():
 @pytest.mark.parametrize("name", ["dgx_h100_3tier", "dally_code"])
 @pytest.mark.parametrize("model", profile_names())
 def test_consolidation_pays_on_the_shipped_fabrics(name, model):
-    """Taken for granted by the papers: 8 <= 4 + 4 in a rack <= over two; 64 in a rack <= over two."""
+    """Taken for granted by the papers: 8 <= 4 + 4 in a rack <= over two; 64 in a rack <= over two.
+
+    Of a hierarchy: one ring leaves a rack by all of its machines' ports, so 64 GPUs may gain by two racks.
+    """
     fabric = load_topology(TOPOLOGIES / f"{name}.yaml").fabric
+    system = replace(fabric.system, across_machines="hierarchical")
     spreads = [
         [[(0, "a", 8)], [(0, "a", 4), (0, "a", 4)], [(0, "a", 4), (1, "a", 4)]],
         [[(0, "a", 8)] * 8, [(rack, "a", 8) for rack in (0, 1) for _ in range(4)]],
     ]
     for spread in spreads:
         answers = [
-            AnalyticalModel().iteration(get_profile(model), shape_of(each), fabric, fabric.system)
-            for each in spread
+            AnalyticalModel().iteration(get_profile(model), shape_of(each), fabric, system) for each in spread
         ]
         exposed = [answer.exposed_ns for answer in answers]
         assert exposed == sorted(exposed)
@@ -193,7 +197,11 @@ def launched_ns(*racks, system=SYSTEM, launch_ns=5000):
 def test_a_collective_starts_up_once(racks, chunks, in_flight, queue):
     """One layer has one all-reduce, and nothing hides it: 5000 ns more, whatever the chunks and the queue."""
     system = SystemSettings(
-        endpoint_delay_ns=10, chunks=chunks, chunks_in_flight=in_flight, collective_queue=queue
+        across_machines="hierarchical",
+        endpoint_delay_ns=10,
+        chunks=chunks,
+        chunks_in_flight=in_flight,
+        collective_queue=queue,
     )
     assert launched_ns(*racks, system=system) == 5000
 
@@ -216,7 +224,7 @@ def test_start_ups_queue_behind_each_other(queue):
     """
     layers = (Layer("a", 10, 0, 10, 1000), Layer("b", 10, 10, 10, 1000))
     profile, shape = Profile("two", layers), shape_of([(0, "a", 2)])
-    system = SystemSettings(endpoint_delay_ns=10, collective_queue=queue)
+    system = SystemSettings(across_machines="hierarchical", endpoint_delay_ns=10, collective_queue=queue)
     answer = AnalyticalModel().iteration(profile.with_launch(2000), shape, FABRIC, system)
     assert (answer.compute_ns, answer.exposed_ns, answer.comm_ns) == (50, 6440, 2 * 3230)
     assert AnalyticalModel().iteration(profile, shape, FABRIC, system).exposed_ns == 2440

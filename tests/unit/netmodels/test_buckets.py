@@ -113,7 +113,7 @@ def test_the_model_asks_for_buckets():
     fabric, shape = Fabric("rings", ring, ring, ring), shape_of([(0, "a", 2)])
 
     def exposed_ns(cap_mb):
-        system = SystemSettings(endpoint_delay_ns=0, bucket_cap_mb=cap_mb)
+        system = SystemSettings(across_machines="hierarchical", endpoint_delay_ns=0, bucket_cap_mb=cap_mb)
         return AnalyticalModel().iteration(model(3000, 5000), shape, fabric, system).exposed_ns
 
     assert exposed_ns(0) == exposed_ns(None) == 5200 + 3200 - 50

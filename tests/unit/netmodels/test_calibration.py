@@ -10,7 +10,7 @@ from netmodels.zero import ZeroModel
 
 RING = Dimension("ring", 100, 1.0)
 FABRIC = Fabric("rings", (RING,), (RING,), (RING,))
-SYSTEM = SystemSettings(endpoint_delay_ns=10)
+SYSTEM = SystemSettings(across_machines="hierarchical", endpoint_delay_ns=10)
 MODEL = AnalyticalModel()
 PAIR = shape_of([(0, "a", 2)])
 # Compute 50 + 50 us, then 6000 B with nothing to hide behind: 2 steps of 100 + 3000 and 3 delays, 6230 ns.

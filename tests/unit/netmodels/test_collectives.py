@@ -10,7 +10,7 @@ from netmodels.levels import Level
 RING = Dimension("ring", 100, 1.0)
 SWITCH = Dimension("switch", 100, 1.0)
 MESH = Dimension("fully_connected", 100, 1.0)
-PLAIN = SystemSettings(endpoint_delay_ns=10)
+PLAIN = SystemSettings(across_machines="hierarchical", endpoint_delay_ns=10)
 
 
 def levels(dims):
@@ -32,7 +32,7 @@ def test_all_reduce_in_one_dimension(dimension, hops):
 
 def test_local_reduction():
     """Adding 1000 received bytes at 2 GB/s takes 3 x 500 ns, in each of 3 steps: + 4500 ns."""
-    system = SystemSettings(endpoint_delay_ns=10, local_memory_gb_s=2)
+    system = SystemSettings(across_machines="hierarchical", endpoint_delay_ns=10, local_memory_gb_s=2)
     assert phases([(RING, 4)], 4000, system)[0][1] - phases([(RING, 4)], 4000)[0][1] == 4500
 
 
@@ -47,13 +47,15 @@ def test_bandwidth_aware_shrinks_outwards():
 
 def test_baseline_is_full_size_everywhere():
     """2 x 2 members, 4000 B: 2 steps of 100 + 2000 and 2 steps of 200 + 2000, 3 delays each."""
-    baseline = SystemSettings(endpoint_delay_ns=10, collective_optimization="baseline")
+    baseline = SystemSettings(
+        across_machines="hierarchical", endpoint_delay_ns=10, collective_optimization="baseline"
+    )
     assert phases([(RING, 2), (SWITCH, 2)], 4000, baseline) == [(0, 4230, 4000), (1, 4430, 4000)]
 
 
 def test_gathering_starts_from_what_scattering_left():
     """Remainders are lost on the way: 7 B on 2 x 2 scatter 7 // 2 = 3, reduce 3 // 2 = 1, gather 3."""
-    zero = SystemSettings(endpoint_delay_ns=0)
+    zero = SystemSettings(across_machines="hierarchical", endpoint_delay_ns=0)
     quick = Dimension("ring", 0, 1.0)
     assert phases([(quick, 2), (quick, 2)], 7, zero) == [(0, 3, 3), (1, 2, 2), (0, 3, 3)]
 
@@ -62,7 +64,10 @@ def cut(dims, size_bytes, collective="all_reduce", **system):
     """Return the bytes of a chunk and the number of chunks."""
     sizes = np.array([size_bytes])
     return tuple(
-        int(each[0]) for each in chunks_of(collective, levels(dims), sizes, SystemSettings(**system))
+        int(each[0])
+        for each in chunks_of(
+            collective, levels(dims), sizes, SystemSettings(across_machines="hierarchical", **system)
+        )
     )
 
 
@@ -89,7 +94,9 @@ def test_the_other_collectives_over_two_dimensions():
 
 def test_a_tier_may_have_its_own_algorithm():
     """Direct in the machine (one send of 1000 B to each), a ring in the rack."""
-    system = SystemSettings(endpoint_delay_ns=10, collective_algorithm=("direct", "ring", "ring"))
+    system = SystemSettings(
+        across_machines="hierarchical", endpoint_delay_ns=10, collective_algorithm=("direct", "ring", "ring")
+    )
     pair = [Level("machine", MESH, 4), Level("rack", SWITCH, 2)]
     priced = phases_of("all_reduce", pair, 4000, system)
     assert [each.ns for each in priced] == [1100 + 20, 2 * (200 + 500) + 30, 1100 + 20]
@@ -98,5 +105,5 @@ def test_a_tier_may_have_its_own_algorithm():
 @pytest.mark.parametrize("optimization", ["baseline", "bandwidth_aware"])
 def test_one_member_costs_nothing(optimization):
     """A dimension with nobody else in it has nothing to send."""
-    system = SystemSettings(collective_optimization=optimization)
+    system = SystemSettings(across_machines="hierarchical", collective_optimization=optimization)
     assert sum(ns for _, ns, _ in phases([(RING, 1), (SWITCH, 1)], 4000, system)) == 0

@@ -1,14 +1,16 @@
 """Messages as packets, by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from netmodels.packets import way_over
 
 # Two links of 1 byte/ns and 500 ns together: a round trip of 1000 + 2 x 8000 ns, a window of 17,000 bytes.
-OWN = way_over(500.0, ((1.0, 1.0), (1.0, 1.0)))
+OWN = way_over(500.0, ((1.0, 1.0), (1.0, 1.0)), windows=True)
 # The same behind wider links of the GPUs: 4 of them share 1 byte/ns in the middle.
-SHARED = way_over(500.0, ((10.0, 1.0), (1.0, 4.0), (1.0, 4.0), (10.0, 1.0)))
+SHARED = way_over(500.0, ((10.0, 1.0), (1.0, 4.0), (1.0, 4.0), (10.0, 1.0)), windows=True)
 
 
 def test_a_step_is_a_round_trip_and_stores_a_packet_at_every_hop():
@@ -33,6 +35,14 @@ def test_behind_a_switch_a_full_window_waits_half_a_round_trip():
     assert SHARED.queued
     assert SHARED.flows == 4
     assert SHARED.send_ns(twice) - SHARED.beside_ns(twice) == pytest.approx(SHARED.carried_ns(twice) * 4.25)
+
+
+def test_without_windows_nothing_waits_beyond_them():
+    """The same two ways: four messages take four transmissions however long, one takes one."""
+    own, shared = (replace(way, windows=False) for way in (OWN, SHARED))
+    long = 20 * SHARED.window_bytes
+    assert own.send_ns(long) - own.beside_ns(long) == pytest.approx(own.carried_ns(long))
+    assert shared.send_ns(long) - shared.beside_ns(long) == pytest.approx(4 * shared.carried_ns(long))
 
 
 def test_the_narrowest_link_is_narrowest_for_each_of_its_flows():
