@@ -9,9 +9,9 @@ jump between algorithms, one of two states that a machine may be in) hardly pull
 do not determine at its physical value: bandwidths near those of the data sheet, latencies near NCCL's
 constants. One run of one collective leaves at most six parameters free.
 
-Which parameters are free depends on what was run: `start_us` never is, `skew` with all-reduces on two places of
-more than two machines, `ring_from_mb` with one of several runs on such a place. The sum has several valleys,
-and the lowest of those found counts.
+Which parameters are free depends on what was run: `start_us` never is, `skew` with all-reduces on two places
+of more than two machines, `ring_from_mb` with one of several runs on such a place. The sum has several
+valleys, and the lowest of those found counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _CLOSE = 0.05  # relative error up to which a point counts fully
 _WIDTHS: Mapping[str, float] = {  # standard deviations of the logarithms, of prior knowledge
     "ll_share": 1.0,
     "ll_pipeline": 0.7,
-    "pipeline": 0.5,
+    "pipeline": 0.8,
     "bulk": 0.5,
     "machine_step": 0.7,
     "rack_step": 1.0,
@@ -51,6 +51,10 @@ _STARTS: tuple[dict[str, float], ...] = (  # offsets of the logarithms: the sum 
     {"ll_share": -1.5, "bulk": 1.0, "channels_gb_s": -1.5},
     {"ring_from_mb": 0.9},
     {"ring_from_mb": -0.9},
+    {"pipeline": -1.5, "bulk": 1.0},
+    {"pipeline": -1.5, "channels_gb_s": -1.5},
+    {"pipeline": -0.5, "channels_gb_s": -2.0},
+    {"pipeline": -0.5, "channels_gb_s": -2.6},
     {"rack_step": 1.5, "round_us": 1.0, "bulk_round_us": 1.0},
 )
 

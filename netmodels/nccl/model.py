@@ -9,10 +9,14 @@ parameters of `netmodels.nccl.parameters`,
     D       2 (g - 1) machine.step + 2 (lg(m / r) rack.step + lg(r) network.step) (1 + skew (lg(m) - 1))
     far     r (network.step - rack.step), 0 if less, and in one rack: what a round of a ring takes longer
 
-    pipe(L, b, k)   L + b + 2 k sqrt(L b / (1 + (k / 2)^2 b / L))
+    pipe(L, b, k)   L + b + 2 k sqrt(L b) / sqrt(1 + (2 k / 5)^2 b / L)
                     A pipeline of depth L over b: with the best of constant chunks it takes
-                    L + b + 2 sqrt(L b). NCCL's chunks stop growing, so that filling costs at most 4 L.
-    two(L, b)       min(pipe(start + L, b / ll_share, ll_pipeline), pipe(start + bulk L, b, pipeline))
+                    L + b + 2 sqrt(L b). NCCL's chunks stop growing, so that filling costs at most 5 L.
+    chunks(L, b, k) L + b + k b / sqrt(1 + (k / 5)^2 (b / L)^2)
+                    The same with as many chunks as the depth asks for, however large: filling costs a share
+                    k of b, until chunks are as large as NCCL's buffers (src/enqueue.cc: a tree's chunks are
+                    halved while a channel has fewer than a number that grows with the depth).
+    two(L, b)       min(pipe(start + L, b / ll_share, ll_pipeline), chunks(start + bulk L, b, pipeline))
                     NCCL's protocols: LL is quick and narrow (every 8 bytes carry a flag of 4), Simple slow
                     and wide; LL128 lies between.
 
@@ -31,10 +35,10 @@ parameters of `netmodels.nccl.parameters`,
                     min(pipe(start + (n - 1) round + far, b / ll_share, ll_pipeline),
                         start + (n - 1) bulk_round + far + b)
     all-to-all      inside = S (g - 1) / n / machine.gpu
-      one machine   pipe(start + n message min(1, machine.step / rack.step), inside, pipeline)
+      one machine   chunks(start + n message min(1, machine.step / rack.step), inside, pipeline)
       machines      start + (n - p) message + far + max(inside, leaving), p GPUs on the smallest machine;
                     leaving = most of S p (1 - p / n) / (exchange x what leaves) over machines with p GPUs
-    send-receive    each GPU to the next: pipe(start + step, S / link, pipeline) with the link of one GPU on
+    send-receive    each GPU to the next: chunks(start + step, S / link, pipeline) with the link of one GPU on
                     the widest tier, times `exchange` where it leaves the machine
 
 Sources: NCCL's tuning model, github.com/NVIDIA/nccl at 5067397, src/graph/tuning.cc, ncclTopoTuneModel (time
@@ -61,7 +65,7 @@ Floats = npt.NDArray[np.float64]
 Place = tuple[tuple[int, ...], ...]
 """GPUs by rack and machine."""
 
-_MOST_FILLING = 4.0  # latencies of a pipeline: where chunks stop growing
+_MOST_FILLING = 5.0  # latencies of a pipeline: where chunks stop growing
 
 
 def collective_ns(collective: NcclCollective, size_bytes: int, place: Place, nccl: NcclFabric) -> int:
@@ -135,12 +139,17 @@ def _pipe(latency_us: float, sent_us: Floats, filling: float) -> Floats:
     return latency_us + sent_us + 2 * filling * np.sqrt(latency_us * sent_us / limit)
 
 
+def _chunks(latency_us: float, sent_us: Floats, filling: float) -> Floats:
+    most = filling / (_MOST_FILLING * latency_us)
+    return latency_us + sent_us + filling * sent_us / np.hypot(1, most * sent_us)
+
+
 def _small(latency_us: float, sent_us: Floats, nccl: NcclFabric) -> Floats:
     return _pipe(nccl.start_us + latency_us, sent_us / nccl.ll_share, nccl.ll_pipeline)
 
 
 def _large(latency_us: float, sent_us: Floats, nccl: NcclFabric) -> Floats:
-    return _pipe(nccl.start_us + nccl.bulk * latency_us, sent_us, nccl.pipeline)
+    return _chunks(nccl.start_us + nccl.bulk * latency_us, sent_us, nccl.pipeline)
 
 
 def _all_reduce(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
@@ -174,7 +183,7 @@ def _all_to_all(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
     inside = _sent_us((seen.machine_gpus - 1) / seen.gpus * sizes, nccl.machine.gpu_gb_s)
     if seen.machines == 1:
         message = nccl.message_us * min(1.0, nccl.machine.step_us / nccl.rack.step_us)
-        return _pipe(nccl.start_us + seen.gpus * message, inside, nccl.pipeline)
+        return _chunks(nccl.start_us + seen.gpus * message, inside, nccl.pipeline)
     most = max(unit[0] * (1 - unit[0] / seen.gpus) / seen.leaves_gb_s(unit, nccl) for unit in seen.units)
     leaving = _sent_us(most * sizes, nccl.exchange)
     messages = (seen.gpus - min(count for count, _ in seen.units)) * nccl.message_us
@@ -188,7 +197,7 @@ def _send_receive(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
         way = nccl.rack if seen.racks == 1 else nccl.network
         step_us = way.step_us
         link = nccl.exchange * min(seen.leaves_gb_s((1, rack), nccl) for _, rack in seen.units)
-    return _pipe(nccl.start_us + step_us, _sent_us(sizes, link), nccl.pipeline)
+    return _chunks(nccl.start_us + step_us, _sent_us(sizes, link), nccl.pipeline)
 
 
 _FORMS: Mapping[NcclCollective, Callable[[Floats, _Seen, NcclFabric], Floats]] = {

@@ -59,8 +59,10 @@ class NcclFabric:
         What any collective takes before its first step.
     skew
         How much slower a step of a tree becomes with each doubling of the machines after the first.
-    pipeline, ll_pipeline
-        What filling the pipeline costs, of large and of small messages: 1 for the best of constant chunks.
+    pipeline
+        What filling the pipeline costs large messages, to what sending them takes, while their chunks grow.
+    ll_pipeline
+        The same of small messages (LL): 1 for the best of constant chunks.
     bulk
         Latency of a tree's step with the protocol of large messages (Simple), to that of LL.
     ll_share
@@ -87,7 +89,7 @@ class NcclFabric:
     network: NcclTier
     start_us: float = 6.8
     skew: float = 0.07
-    pipeline: float = 0.8
+    pipeline: float = 1.6
     ll_pipeline: float = 0.7
     bulk: float = 2.8
     ll_share: float = 1 / 3.8

@@ -91,12 +91,20 @@ def test_a_tree_takes_no_longer_than_the_ring_at_the_switch():
     assert us("all_reduce", 16e6, FOUR, quick) == pytest.approx(785)
 
 
-def test_filling_a_pipeline_costs_at_most_four_latencies():
-    """L = 31, k = 1: at b = 31, 2 x 31 / sqrt(1 + 1/4); at b = 3100 L almost 4 x 31."""
-    filled = replace(PLAIN, ll_pipeline=1.0, pipeline=1.0, bulk=1e3)
-    assert us("all_reduce", 31 * 40e3, TWO, filled) == pytest.approx(62 + 62 / 1.25**0.5)
+def test_filling_a_pipeline_costs_at_most_five_latencies():
+    """L = 31, k = 1: at b = 31, 2 x 31 / sqrt(1 + 4/25); at b = 3100 L almost 5 x 31."""
+    filled = replace(PLAIN, ll_pipeline=1.0, bulk=1e6)
+    assert us("all_reduce", 31 * 40e3, TWO, filled) == pytest.approx(62 + 62 / 1.16**0.5)
     late = us("all_reduce", 31 * 3100 * 40e3, TWO, filled) - 31 - 31 * 3100
-    assert 0.99 * 124 < late < 124
+    assert 0.99 * 155 < late < 155
+
+
+def test_filling_grows_with_large_messages_as_their_chunks_do():
+    """L = 31, k = 2, LL too narrow: at b = 3.1, 6.2 / sqrt(1 + 1/625); at b = 1000 L almost 5 x 31."""
+    filled = replace(PLAIN, pipeline=2.0, bulk=1.0, ll_share=0.01)
+    assert us("all_reduce", 3.1 * 40e3, TWO, filled) == pytest.approx(34.1 + 6.2 / (1 + 1 / 625) ** 0.5)
+    late = us("all_reduce", 31e3 * 40e3, TWO, filled) - 31 - 31e3
+    assert 0.99 * 155 < late < 155
 
 
 def test_an_all_gather_grows_with_ranks():
