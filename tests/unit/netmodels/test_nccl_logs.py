@@ -165,7 +165,7 @@ def test_rows_of_no_bytes_are_left_out_and_wrong_results_told(printed_log, read)
     logs = read(text.replace(row, zero + "\n" + row.replace("  0 ", "  7 ", 1)), "all_reduce.log")
     assert [size for size, _ in logs.runs[0].points] == [1024, 1_048_576]
     assert "1 rows of 0 bytes" in logs.notes[0]
-    assert "wrong results in 1 rows" in logs.notes[1]
+    assert "wrong results in 1 rows" in logs.doubts[0]
 
 
 @pytest.mark.parametrize(
