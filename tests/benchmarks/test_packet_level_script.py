@@ -34,18 +34,20 @@ def test_it_prints_a_line_a_class_and_the_pairs_in_order(tmp_path):
     (tmp_path / "ns3_placements.csv").write_text(HEADER.format("") + RECORDED)
     lines = printed(tmp_path)
     assert len(lines) == 1 + 4 + 2
-    assert lines[1].endswith("AR 16MiB, even, hierarchical")
+    assert lines[1].endswith("AR 16MiB, even, hierarchical, windows")
     assert lines[1].split()[0] == lines[2].split()[0] == "2"
     assert lines[-1].startswith("5 of 6 pairs")
 
 
 def test_further_tables_say_how_machines_were_crossed(tmp_path):
-    """4+4 as a flat ring is a class of its own; rows without windows are left out."""
+    """4+4 as a flat ring is a class of its own; rows without windows are another."""
     (tmp_path / "ns3_placements.csv").write_text(HEADER.format("") + RECORDED)
     more = tmp_path / "more.csv"
     more.write_text(HEADER.format("across_machines,has_win,") + FLAT + FLAT.replace(",1,AR", ",0,AR"))
-    (line,) = [line for line in printed(tmp_path, more) if line.endswith("AR 16MiB, even, flat_ring")]
-    assert line.split()[0] == "1"
+    lines = printed(tmp_path, more)
+    for transport in ("windows", "packets"):
+        (line,) = [line for line in lines if line.endswith(f"AR 16MiB, even, flat_ring, {transport}")]
+        assert line.split()[0] == "1"
 
 
 @pytest.mark.parametrize("place", [4, 5, 6])

@@ -82,11 +82,11 @@ def test_the_load_of_a_v100_trace_on_h100_is_a_quarter(write: Write) -> None:
 
 
 def test_an_unknown_gpu_is_refused_with_those_that_are_known(write: Write) -> None:
-    """A100 is on no topology: types of the run's own come first, then those that ship, then a number."""
+    """A10 is on no topology: types of the run's own come first, then those that ship, then a number."""
     with pytest.raises(InputError) as error:
-        read_table(HeliosTrace(path=write(HELIOS), measured_on="A100"), V100)
-    assert (error.value.where, error.value.found) == ("workload.measured_on", "A100")
-    assert str(error.value.allowed).startswith("V100, GTX1080Ti, H100, T4")
+        read_table(HeliosTrace(path=write(HELIOS), measured_on="A10"), V100)
+    assert (error.value.where, error.value.found) == ("workload.measured_on", "A10")
+    assert str(error.value.allowed).startswith("V100, A100, B200, GH200, GTX1080Ti, H100, H200, T4")
     assert "0.25" in str(error.value.allowed)
 
 
@@ -156,7 +156,7 @@ def test_rows_that_all_say_it_need_nothing_of_the_source(write: Write) -> None:
 @pytest.mark.parametrize(
     ("value", "words", "allowed"),
     [
-        ("A100", "unknown GPU type", "V100, GTX1080Ti, H100, T4"),
+        ("A10", "unknown GPU type", "V100, A100, B200, GH200, GTX1080Ti, H100, H200, T4"),
         ("trace", "unknown GPU type", "V100"),
         ("0", "not a relative speed", "1e-06 to 1e+06"),
         ("-1", "not a relative speed", "1e-06 to 1e+06"),
