@@ -181,7 +181,6 @@ def _from_hydra(error: BaseException) -> InputError | None:
 
 
 def _from_omegaconf(error: BaseException) -> InputError | None:
-    from omegaconf import OmegaConf
     from omegaconf.errors import (
         ConfigAttributeError,
         ConfigKeyError,
@@ -195,7 +194,8 @@ def _from_omegaconf(error: BaseException) -> InputError | None:
     if isinstance(error, ConfigAttributeError | ConfigKeyError) and isinstance(error.parent_node, Mapping):
         names = [name for name in map(str, error.parent_node) if name != "hydra" and name[0] != "_"]
         root: Any = error.parent_node
-        if error.key in (OmegaConf.select(root._get_root(), "network.system") or ()):
+        network = root._get_root().get("network") or {}
+        if error.key in (network.get("system") or {}):
             allowed = f"did you mean 'network.system.{error.key}'?"
             return InputError("unknown option", where=where, found=error.key, allowed=allowed)
         return InputError(
