@@ -47,7 +47,9 @@ class SystemSettings:
         GPU memory bandwidth (10^9 byte/s) that local reductions are charged at; 0 makes them free.
     collective_optimization
         `bandwidth_aware`: reduce-scatter outwards over the dimensions, all-reduce in the last, all-gather
-        back. `baseline`: a full-size all-reduce in every dimension, one after another.
+        back. `baseline`: a full-size all-reduce in every dimension, one after another. Of one machine, or
+        `hierarchical` ones: a ring or tree across machines has no dimensions. So for the queues and
+        algorithms below.
     collective_queue
         `one`: one server for whole collectives (ASTRA-sim 2.x). `per_dimension`: every dimension serves one
         phase at a time (ASTRA-sim 1.0).
