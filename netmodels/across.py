@@ -9,6 +9,12 @@ and no message goes round faster than the latencies and transmissions on its way
 
     step = max(p / narrowest, mean over the ring of latency + p / bandwidth)
 
+Steps are not in unison: a GPU sends when it has received a message and sent the one before. So this is the
+largest mean weight of a cycle (Baccelli et al., Synchronization and linearity, 1992), of which there are two
+kinds: a link after itself, and once round. What the start adds is left out: at most what the hops longer than
+a step take beyond it. More bandwidth, less latency or fewer bytes are never slower. Where crossings set the
+pace, even and uneven placements of as many GPUs with the same narrowest one cost the same.
+
 `packets`: `netmodels.ring_steps`. An all-to-all's steps are those of an all-reduce, n / 4 times as many.
 
 A tree all-reduces as NCCL's: a chain through the GPUs of a machine, and two binary trees over the machines,

@@ -53,7 +53,7 @@ class MeasuredModel:
     Raises
     ------
     InputError
-        If a file cannot be understood, or no run of an all-reduce is there.
+        If a file cannot be understood, runs are of several clusters, or no run of an all-reduce is there.
     """
 
     def __init__(
@@ -169,8 +169,13 @@ class MeasuredModel:
         """Say once that the fit answers."""
         if what not in self._told:
             self._told.add(what)
-            note = "%s that were not measured are answered by the fit (median error %.1f %%); the first: %s"
-            _log.warning(note, what, 100 * self.fitted(fabric).median, first, extra={"note": True})
+            note = (
+                "%s that were not measured are answered by the fit (median error %.1f %%, p90 %.1f %% where "
+                "measured); the first: %s"
+            )
+            fitted = self.fitted(fabric)
+            errors = (100 * fitted.median, 100 * fitted.p90)
+            _log.warning(note, what, *errors, first, extra={"note": True})
 
 
 def _words(shape: Shape) -> str:

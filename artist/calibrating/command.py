@@ -2,7 +2,8 @@
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from pydantic import Field
 from artist.app.commands import check_figure, composer, overrides_parser, run_command, save, save_figure
 from artist.bad_input.explain import checked
 from artist.bad_input.records import Strict
-from artist.calibrating.fabric import Named, check_one_cluster, doubts, fitted, topology_text
+from artist.calibrating.fabric import Named, check_machine, doubts, fitted, topology_text, weak_points
 from artist.calibrating.fabric_views import fabric_figure, fabric_table
-from artist.calibrating.layers import layers_table, measured_model, read_gradients, read_layers
+from artist.calibrating.layers import layers_table, measured_model, read_gradients, read_layers, sent_bytes
 from artist.calibrating.measured import Measured, measured_file, read_measured
+from artist.calibrating.outputs import check_outputs
 from artist.calibrating.table import fit_table
 from artist.calibrating.trace import layer_names, read_trace
 from artist.errors import InputError
@@ -25,7 +27,7 @@ from netmodels.api import NetworkModel, SystemSettings, Topology, load_topology,
 from netmodels.calibrated import CalibratedFile, CalibratedModel
 from netmodels.calibration import Fit, Method, calibrate
 from netmodels.nccl.logs import Given
-from netmodels.nccl.measurements import read_measurements
+from netmodels.nccl.measurements import files_of, read_measurements
 from netmodels.nccl.model import NcclCollective
 from netmodels.system import system_record
 
@@ -137,25 +139,36 @@ def _check_one_source(overrides: Sequence[str], logs: Sequence[str]) -> None:
 def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> None:
     """Fit a fabric to runs of nccl-tests, and write a topology."""
     check_figure(config.plot, "plot")
+    out = config.out or Path("fitted.yaml")
+    check_outputs((("out", out), ("plot", config.plot)), chain(*files_of(config.nccl or (), "nccl")))
     given = Given(config.collective, config.machines, config.gpus_per_machine)
     logs = read_measurements(config.nccl or (), "nccl", given)
-    check_one_cluster(logs)
-    for note in (*(f"left out: {each}" for each in logs.notes), *doubts(logs)):
-        print(note, file=sys.stderr)
+    machine_type, own = topology.machine_type(), config.machine
+    gpus = own.gpus or (machine_type.gpus if named else None)
+    told = check_machine(logs, gpus, own.gpu_type or (machine_type.gpu_type if named else None))
+    _tell((*(f"left out: {each}" for each in logs.notes), *doubts(logs), *told))
     outcome = fitted(logs.runs, topology, named)
-    out = config.out or Path("fitted.yaml")
+    _tell(weak_points(outcome, logs.runs))
     base, machine = config.topology if named else None, config.machine.model_dump(exclude_none=True)
     text = topology_text(outcome, logs, Named(out.stem, base, machine, config.machines_per_rack))
     print(fabric_table(logs.runs, outcome))
     save(text.encode(), out, "out")
     if config.plot is not None:
         median, p90 = percent(outcome.median), percent(outcome.p90)
-        title = f"{out.stem}: error of the fit {median} % median, {p90} % p90"
+        title = f"{out.stem}: half of the sizes off by {median} % or more, a tenth by {p90} % or more"
         save_figure(fabric_figure(logs.runs, outcome.nccl, title), config.plot, "plot")
+
+
+def _tell(notes: Iterable[str]) -> None:
+    for note in notes:
+        print(note, file=sys.stderr)
 
 
 def _write_layers(config: CalibrateConfig) -> None:
     """Write profiles of measured layers."""
+    out = config.out or Path("calibrated.yaml")
+    inputs = [each for each in (config.layers, config.trace, config.gradients) if each is not None]
+    check_outputs((("out", out),), inputs)
     if config.layers is not None:
         models = read_layers(config.layers)
         source = config.layers
@@ -169,10 +182,13 @@ def _write_layers(config: CalibrateConfig) -> None:
         layers = read_trace(config.trace, config.iterations, gradients)
         models = {config.model: measured_model(layers, config.trace.name, str(config.trace))}
         source = config.trace
+    speed = config.machine.speed or 1.0
+    _tell([f"times are of a GPU of speed {speed:g} (1: an H100); machine.speed=... for another"])
+    _tell(f"{name} has no gradients, so no communication" for name in models if not sent_bytes(models[name]))
     print(layers_table(models))
+    models = {name: each.model_copy(update={"compute_scale": speed}) for name, each in models.items()}
     measured = {"file": source.name, "sha256": hashlib.sha256(source.read_bytes()).hexdigest()}
-    file = CalibratedFile(models=models, measured=measured)
-    save(file.text().encode(), config.out or Path("calibrated.yaml"), "out")
+    save(CalibratedFile(models=models, measured=measured).text().encode(), out, "out")
 
 
 def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
@@ -181,7 +197,9 @@ def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
         found = str(config.network.profiles)
         what = "profiles are calibrated as they ship"
         raise InputError(what, where="network.profiles", found=found, allowed="null")
-    path = measured_file(config.measured)
+    path, out = measured_file(config.measured), config.out or Path("calibrated.yaml")
+    check_outputs((("out", out),), [path])
+    _tell([f"measured: {path.name}{' of the Dally paper' * (path.stem == 'dally_table1')}"])
     rows = read_measured(path, topology)
     network, system = build_network(config.network, topology)
     fits = [_fit(config.method, row, network.model, topology, system) for row in rows]
@@ -197,7 +215,7 @@ def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
         },
         models={row.profile.name: _record(row, fit) for row, fit in zip(rows, fits, strict=True)},
     )
-    save(file.text().encode(), config.out or Path("calibrated.yaml"), "out")
+    save(file.text().encode(), out, "out")
 
 
 def _fit(

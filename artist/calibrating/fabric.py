@@ -17,6 +17,8 @@ from netmodels.topology import Topology, load_topology
 
 _TIERS = ("machine", "rack", "network")
 _MACHINE = ("gpus", "gpu_type", "speed", "cpus", "memory_gib", "memory_bandwidth_gb_s")
+_MOST_ERROR = 0.5  # of a tenth of the sizes
+_LARGE_BYTES = 1 << 24  # smaller ones take latency
 _MOST_APART = 2.0  # times of equal runs; NCCL itself varies by 12 % (p90)
 
 
@@ -42,22 +44,49 @@ class Named:
     machines_per_rack: int | None = None
 
 
-def check_one_cluster(logs: Logs) -> None:
-    """Refuse runs on different GPUs.
+def check_machine(logs: Logs, gpus: int | None, gpu_type: str | None) -> list[str]:
+    """Return what runs say otherwise than the machine type; None: nothing is said of it.
 
     Raises
     ------
     InputError
-        If there are two names.
+        If a run has more GPUs a machine than there are.
     """
-    if len(logs.gpus) > 1:
-        found = "; ".join(f"{gpu} in {path}" for gpu, path in logs.gpus.items())
-        raise InputError("runs on different GPUs", where="nccl", found=found, allowed="one cluster a call")
+    told = []
+    most = max(run.gpus_per_machine for run in logs.runs)
+    if gpus is not None and most > gpus:
+        allowed = f"topology=NAME of such machines, or machine.gpus={most}"
+        what = f"runs have more GPUs a machine than its {gpus}"
+        raise InputError(what, where="nccl", found=most, allowed=allowed)
+    if gpus is not None and most < gpus:
+        told.append(f"no run has more than {most} GPUs a machine, the topology has {gpus}; see machine.gpus")
+    for name in logs.gpus:
+        if gpu_type is not None and _letters(gpu_type) not in _letters(name):
+            told.append(f"the logs are of {name}, the topology of {gpu_type}: its bandwidths and speed stay")
+    return told
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def weak_points(outcome: Fitted, runs: Sequence[MeasuredRun]) -> list[str]:
+    """Return what a fit cannot be trusted in: large errors, and bandwidths that no large size measures."""
+    told = []
+    if outcome.p90 > _MOST_ERROR:
+        errors = (
+            f"half of the sizes by {percent(outcome.median)} %, a tenth by {percent(outcome.p90)} % or more"
+        )
+        told.append(f"WARNING: the fit is off, {errors}: times in us? a topology like the machines?")
+    largest = max(run.points[-1][0] for run in runs)
+    if largest < _LARGE_BYTES:
+        told.append(f"WARNING: no size above {largest:,} bytes: bandwidths are hardly measured")
+    return told
 
 
 def doubts(logs: Logs) -> list[str]:
     """Return what speaks against one fit of all runs: versions, and runs of one kind that differ much."""
-    told = []
+    told = list(logs.doubts)
     if len(logs.libraries) > 1:
         told.append(f"versions of NCCL differ: {', '.join(logs.libraries)}; one fit is for all of them")
     kinds: dict[tuple[object, ...], list[MeasuredRun]] = {}

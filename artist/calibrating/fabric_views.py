@@ -89,8 +89,11 @@ def _draw(left: "Axes", right: "Axes", run: MeasuredRun, nccl: NcclFabric, place
 
 
 def _name(left: "Axes", right: "Axes", collective: str) -> None:
+    from matplotlib.ticker import LogLocator
+
     for axes in (left, right):
         axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(LogLocator(base=2, numticks=5))
         axes.xaxis.set_major_formatter(lambda value, _: _bytes(value))
         axes.set_xlabel("size")
     left.set_ylim(bottom=0)

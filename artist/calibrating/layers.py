@@ -1,6 +1,6 @@
 """Measured layers: the table that scripts/measure.py writes, and profiles of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from artist.errors import InputError
@@ -11,7 +11,7 @@ from netmodels.naming import allowed_names
 
 FIGURES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns", "gradient_bytes")
 _REQUIRED = ("model", "layer", *FIGURES)
-_MOST = 10**18
+_MOST = 10**13  # ns, bytes: 3 hours, 10 TB
 _HEADS = (
     ("", "", "model"),
     ("", "", "layers"),
@@ -62,10 +62,15 @@ def measured_model(layers: Sequence[CalibratedLayer], source: str, where: str) -
     Raises
     ------
     InputError
-        If it computes nothing.
+        If it computes nothing, or a figure is no layer's.
     """
     if not any(each.forward_ns + each.input_gradient_ns + each.weight_gradient_ns for each in layers):
         raise InputError("layers that take no time", where=where, found=0, allowed="times in ns")
+    most = max(getattr(each, name) for each in layers for name in FIGURES)
+    if most > _MOST:
+        raise InputError(
+            "too much for a layer", where=where, found=most, allowed=f"ns, bytes up to {_MOST:,}"
+        )
     return CalibratedModel(source=source, layers=tuple(layers))
 
 
@@ -96,15 +101,15 @@ def read_gradients(path: Path, layers: Sequence[str]) -> dict[str, int]:
     return gradients
 
 
-def _missing(name: str, path: Path, found: Iterable[str], allowed: Sequence[str]) -> InputError:
-    names = {"found": ", ".join(found), "allowed": ", ".join(allowed)}
-    return InputError(f"column {name} is missing", where=f"{path}, line 1", **names)
-
-
 def _whole(text: str, where: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= _MOST):
-        raise InputError("not a whole number", where=where, found=text, allowed="0, 1, 2, ... (ns, bytes)")
+        raise InputError("not a whole number", where=where, found=text, allowed=f"0 to {_MOST:,} (ns, bytes)")
     return int(text)
+
+
+def sent_bytes(model: CalibratedModel) -> int:
+    """Return the bytes of all gradients."""
+    return sum(each.gradient_bytes for each in model.layers or ())
 
 
 def layers_table(models: Mapping[str, CalibratedModel]) -> str:
@@ -114,7 +119,6 @@ def layers_table(models: Mapping[str, CalibratedModel]) -> str:
         layers = model.layers or ()
         forward = sum(each.forward_ns for each in layers)
         backward = sum(each.input_gradient_ns + each.weight_gradient_ns for each in layers)
-        sent = sum(each.gradient_bytes for each in layers)
         times = (f"{each / 1e6:,.3f}" for each in (forward, backward))
-        rows.append((name, str(len(layers)), *times, f"{sent / 1e6:,.3f}"))
+        rows.append((name, str(len(layers)), *times, f"{sent_bytes(model) / 1e6:,.3f}"))
     return Grid(_HEADS, tuple(rows), 1).text()

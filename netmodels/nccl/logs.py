@@ -67,6 +67,8 @@ class Logs:
         In the order of the files, and in these.
     notes
         What was left out, and why; one line each.
+    doubts
+        What speaks against something that was kept.
     gpus
         Names of the GPUs with the first file that has each, where logs say so.
     libraries
@@ -77,18 +79,20 @@ class Logs:
     notes: tuple[str, ...] = ()
     gpus: dict[str, str] = field(default_factory=dict)
     libraries: dict[str, str] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
     @classmethod
     def joined(cls, parts: Sequence["Logs"]) -> "Logs":
         """Return several as one; runs of one name are numbered."""
-        runs, notes = (
-            tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in ("runs", "notes")
+        runs, notes, doubts = (
+            tuple(chain.from_iterable(getattr(part, name) for part in parts))
+            for name in ("runs", "notes", "doubts")
         )
         gpus, libraries = (
             {name: path for part in reversed(parts) for name, path in getattr(part, each).items()}
             for each in ("gpus", "libraries")
         )
-        return cls(_named(runs), notes, gpus, libraries)
+        return cls(_named(runs), notes, gpus, libraries, doubts)
 
 
 def read_log(path: Path, given: Given | None = None) -> Logs:
@@ -116,7 +120,9 @@ def _logs_of(test: Test, path: Path, given: Given) -> Logs:
     runs, notes = _runs_of(test, path, given)
     gpus = {rank.gpu: str(path) for rank in test.ranks.values() if rank.gpu}
     libraries = {test.library: str(path)} if test.library else {}
-    return Logs(tuple(runs), (*test.notes, *notes), gpus, libraries)
+    return Logs(
+        tuple(runs), (*test.notes, *notes), gpus, libraries, tuple(_doubts(test, given)) if runs else ()
+    )
 
 
 def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], list[str]]:
@@ -126,6 +132,9 @@ def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], l
         return [], [f"{test.where}: {unfit}"]
     if test.program and plain(test.program) not in COLLECTIVES:
         return [], [f"{test.where}: {test.program}, which is none of {', '.join(get_args(NcclCollective))}"]
+    roots = {row.kind[2] for row in test.rows} - {"", "-1"}
+    if roots:
+        return [], [f"{test.where}: root {min(roots)}, as of a broadcast or reduce, which are none of ours"]
     collective = _collective(test, path, given)
     machines, gpus = _place(test, given)
     _check_factor(test, collective, machines * gpus)
@@ -135,9 +144,6 @@ def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], l
     empty = sum(row.size_bytes == 0 for row in test.rows)
     if empty:
         notes.append(f"{test.where}: {empty} rows of 0 bytes")
-    wrong = [row.line for row in test.rows if row.wrong]
-    if wrong:
-        notes.append(f"{test.where}: wrong results in {len(wrong)} rows, from line {wrong[0]} on; kept")
     runs = [
         MeasuredRun(
             f"{path.name}:{test.line}",
@@ -149,6 +155,19 @@ def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], l
         for rows in _series(test)
     ]
     return runs, notes
+
+
+def _doubts(test: Test, given: Given) -> Iterable[str]:
+    """Yield what speaks against the runs of a test."""
+    wrong = [row.line for row in test.rows if row.wrong]
+    if wrong:
+        yield f"{test.where}: wrong results in {len(wrong)} rows, from line {wrong[0]} on; their times count"
+    place = _place(test, given)
+    if given.machines and place != (given.machines, given.gpus_per_machine):
+        yield (
+            f"{test.where}: its lines `# Rank` say {place[0]} x {place[1]} GPUs, which counts; "
+            "machines and gpus_per_machine are for logs without them"
+        )
 
 
 def _unfit(test: Test) -> str:
@@ -274,12 +293,11 @@ def _check_factor(test: Test, collective: NcclCollective, gpus: int) -> None:
 
 def _place(test: Test, given: Given) -> tuple[int, int]:
     """Return machines and GPUs a machine: what the log says, or what is given where it does not."""
-    ours = (given.machines or 0) * (given.gpus_per_machine or 0)
-    if ours and (not test.ranks or ours == len(test.ranks)):
-        return given.machines or 0, given.gpus_per_machine or 0
     if test.ranks:
         machines = _gpus_by_machine(test)
         return len(machines), machines[0]
+    if given.machines and given.gpus_per_machine:
+        return given.machines, given.gpus_per_machine
     ratio, _ = _ratio(test.rows)
     raise InputError(
         "the log does not say where it ran",

@@ -74,8 +74,8 @@ def read_measurements(names: Sequence[str], field: str, given: Given | None = No
     Raises
     ------
     InputError
-        If a file cannot be understood, or there is no run. Files in a folder that are no measurements are
-        noted instead.
+        If a file cannot be understood, there is no run, or runs are on GPUs of different names. Files in a
+        folder that are no measurements are noted instead.
     """
     named, inside = files_of(names, field)
     logs = [_read(path, given or Given()) for path in named]
@@ -83,13 +83,16 @@ def read_measurements(names: Sequence[str], field: str, given: Given | None = No
         try:
             logs.append(_read(path, given or Given()))
         except InputError as error:
-            if not error.what.startswith(("no row of", "an empty file", "cannot be read")):
+            if not error.what.startswith(("no row of", "an empty file")):
                 raise
             logs.append(Logs(notes=(f"{path}: {error.what}",)))
     read = Logs.joined(logs)
     if not read.runs:
         found = "; ".join(read.notes[:3])
         raise InputError("no run that can be used", where=field, found=found, allowed="see the reasons")
+    if len(read.gpus) > 1:
+        found = "; ".join(f"{gpu} in {path}" for gpu, path in read.gpus.items())
+        raise InputError("runs on different GPUs", where=field, found=found, allowed="one cluster a call")
     return read
 
 
@@ -115,12 +118,18 @@ def read_table(path: Path) -> Logs:
     libraries: dict[str, str] = {}
     for number, row in enumerate(rows, 2):
         cells = _Cells({name: value for name, value in row.items() if name}, f"{path}, line {number}")
+        if None in row:
+            found = ", ".join(row[None])
+            raise InputError("cells without a column", where=cells.where, found=found, allowed="one a column")
         key = (
             cells.text("run"),
             cells.collective(),
             cells.whole("machines"),
             cells.whole("gpus_per_machine"),
         )
+        if key[2:] == (1, 1):
+            what = "one GPU alone communicates with none"
+            raise InputError(what, where=cells.where, found="1 x 1", allowed="2 GPUs or more")
         size, time_us = cells.whole("bytes"), cells.time_us()
         known = runs.setdefault(key, {})
         if size in known:

@@ -138,3 +138,36 @@ def test_bad_input_is_refused(calibrate, logs, arguments, told):
     assert len(result.err.splitlines()) == 2
     assert told in result.err
     assert not Path("fitted.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nccl=logs", "out=logs/all_reduce.log"], "a file that is read"),
+        (["nccl=logs/all_*.log", "out=logs/../logs/all_gather.log"], "is read"),
+        (["nccl=logs", "out=logs"], "a folder"),
+        (["nccl=logs", "out=logs/notes/a.yaml"], "not in a folder"),
+        (["nccl=logs", "out=a.png", "plot=a.png"], "written twice"),
+        (["nccl=logs", "machine.gpus=4"], "runs have more GPUs a machine than its 4"),
+        (["nccl=logs", "topology=alps_gh200"], "runs have more GPUs a machine than its 4"),
+    ],
+)
+def test_what_would_destroy_or_contradict_a_measurement_is_refused(calibrate, logs, arguments, told):
+    """Before the fit; runs of 8 GPUs a machine fit no machine of 4; the logs stay as they are."""
+    before = {path: path.read_bytes() for path in sorted(logs.iterdir())}
+    named = () if any("topology" in each for each in arguments) else ("topology=v100_100g",)
+    result = calibrate(*arguments, *named)
+    assert (result.code, result.out, len(result.err.splitlines())) == (2, "", 2)
+    assert told in result.err
+    assert {path: path.read_bytes() for path in sorted(logs.iterdir())} == before
+
+
+def test_weak_fits_are_told(calibrate, printed_log):
+    """One all-reduce of 1 KiB in 20 ms on 4 of 8 GPUs of another name: no size says what bandwidths are."""
+    Path("all_reduce.log").write_text(printed_log([(1024, 20_000.0), (2048, 20.0)], gpus=4))
+    result = calibrate("nccl=all_reduce.log", "topology=v100_100g")
+    assert result.code == 0
+    assert "the logs are of NVIDIA H100 80GB HBM3, the topology of V100" in result.err
+    assert "no run has more than 4 GPUs a machine, the topology has 8" in result.err
+    assert "WARNING: no size above 2,048 bytes" in result.err
+    assert "WARNING: the fit is off" in result.err

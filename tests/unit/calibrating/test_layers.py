@@ -165,3 +165,32 @@ def test_tables_without_a_column_a_row_or_a_time_are_refused(calibrate):
     ):
         Path("layers.csv").write_text(text)
         assert told in calibrate("layers=layers.csv").err
+
+
+def test_times_of_a_slower_gpu_are_scaled(calibrate):
+    """A GPU of speed 0.25 takes 400 ns, an H100 a fourth, 100 ns; no gradients are told."""
+    Path("layers.csv").write_text(HEAD + "\nMine,fc,400,0,0,0,me\n")
+    result = calibrate("layers=layers.csv", "machine.speed=0.25")
+    assert result.code == 0
+    assert "GPU of speed 0.25" in result.err
+    assert "Mine has no gradients" in result.err
+    assert read_calibrated(Path("calibrated.yaml"))("Mine").compute_ns == 100
+
+
+def test_measurements_are_not_written_over(calibrate):
+    """A table or a trace named as out= is refused, and is still there."""
+    Path("layers.csv").write_text(HEAD + "\nMine,fc,400,0,0,8,me\n")
+    trace = write(iteration(0, 0))
+    for arguments in (("layers=layers.csv", "out=layers.csv"), (trace, "model=Mine", "out=run.json")):
+        result = calibrate(*arguments)
+        assert (result.code, len(result.err.splitlines())) == (2, 2)
+        assert "a file that is read" in result.err
+    assert Path("layers.csv").read_text().startswith(HEAD)
+
+
+def test_figures_that_no_layer_has_are_refused(calibrate):
+    """Up to 10^13 ns and bytes: 31 years of a table; 600 us x 10^9 of a trace in wrong units."""
+    Path("layers.csv").write_text(HEAD + "\nMine,fc,1000000000000000000,0,0,8,me\n")
+    assert "layers.csv, line 2, forward_ns" in calibrate("layers=layers.csv").err
+    long = [{**each, "ts": each["ts"] * 1e9, "dur": each["dur"] * 1e9} for each in iteration(0, 0)]
+    assert "too much for a layer" in calibrate(write(long), "model=Mine").err

@@ -170,11 +170,60 @@ def test_ideal_hierarchies_know_no_packets():
     )
 
 
-@pytest.mark.parametrize("gpus", [2, 4, 5, 8, 16])
+def followed_ns(hops, steps):
+    """Return when the last message of each step arrives; a hop is (transmission, latency)."""
+    starts, ends = [0.0] * len(hops), []
+    for _ in range(steps):
+        arrivals = [start + sum(hop) for start, hop in zip(starts, hops, strict=True)]
+        ends.append(max(arrivals))
+        free = [start + carried for start, (carried, _) in zip(starts, hops, strict=True)]
+        starts = [max(free[place], arrivals[place - 1]) for place in range(len(hops))]
+    return ends
+
+
+@pytest.mark.parametrize("size", [300, 30_000, 300_000])
+@pytest.mark.parametrize("machines", [[2, 1], [4, 4], [7, 1], [1, 1, 1]])
+def test_an_ideal_step_is_the_pace_of_gpus_that_wait_for_their_messages_alone(machines, size):
+    """2+1, 300 bytes: hops of 2100, 2100 and 210: 1470 a step. 30,000: 10,000 a step, of two crossings.
+
+    In the long run exactly; in the 4 steps of an all-reduce, 3 x 2100 + 210 - 4 x 1470 = 630 ns more for
+    300 bytes: no more than the two long hops, each 630 above the mean.
+    """
+    placed, count = shape(machines), sum(machines)
+    part, steps = size // count, 2 * (count - 1)
+    hops = []
+    for gpus in machines:
+        inner = [(part / 10, 200.0)] * (gpus - 1)
+        hops += [*inner, (part, 2000.0)]
+    ends = followed_ns(hops, steps + 4000 * count)
+    found = collective("all_reduce", size, placed, replace(IDEAL, endpoint_delay_ns=0))
+    assert (ends[-1] - ends[-1 - 2000 * count]) / (2000 * count) == pytest.approx(found / steps, rel=1e-4)
+    beyond = sum(max(sum(hop) - found / steps, 0) for hop in hops)
+    assert found - 1 <= ends[steps - 1] <= found + beyond + 1
+
+
+def test_uneven_machines_of_one_port_cost_what_even_ones_do():
+    """Ideal links, one port a machine: 4+4, 5+3 and 7+1 have two crossings of 1 byte/ns and 6 inner hops."""
+    for size in (1000, 10**6, 10**8):
+        times = {collective("all_reduce", size, shape(each), IDEAL) for each in ([4, 4], [5, 3], [7, 1])}
+        assert len(times) == 1
+
+
+def test_uneven_machines_of_a_port_a_gpu_cost_what_the_smallest_sends():
+    """80,000 bytes in 14 steps of 10,000 over crossings of 4, 3 and 1 byte/ns: 2500, 3333 and 10,000 ns."""
+    rack = replace(RACK, latency_ns=100.0, machine_bytes_per_ns=0.0)
+    fabric = Fabric("ports", (MACHINE,), (rack,), (rack,))
+    times = [
+        collective("all_reduce", 80_000, shape(each), IDEAL, fabric) for each in ([4, 4], [5, 3], [7, 1])
+    ]
+    assert times == [14 * 2500 + 150, round(14 * 10_000 / 3) + 150, 14 * 10_000 + 150]
+
+
+@pytest.mark.parametrize("gpus", [2, 4, 5, 8, 16, 20])
 def test_spreading_at_random_is_slower_than_consolidating(gpus):
     """VGG16 on pcie_10g, 80 machines of 5: as near as it gets, beside the mean of 50 random draws of GPUs."""
     topology = load_topology(TOPOLOGIES / "pcie_10g.yaml")
-    name, system = topology.default_machine_type, replace(topology.fabric.system, across_machines="flat_ring")
+    name, system = topology.default_machine_type, topology.fabric.system
     model, profile = AnalyticalModel(), get_profile("VGG16").scaled(1 / topology.machine_type().speed)
 
     def total_ns(machines):

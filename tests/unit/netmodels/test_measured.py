@@ -173,3 +173,30 @@ def test_a_bad_row_of_a_table_is_refused_with_its_line(tmp_path, row, what):
     table.write_text("collective,machines,gpus,bytes,time_us\n")
     with pytest.raises(InputError, match="column gpus_per_machine is missing"):
         MeasuredModel([str(table)])
+
+
+def test_two_clusters_are_refused(printed_log, tmp_path):
+    """A blend of A100 and H100 is no cluster."""
+    for gpu in ("A100", "H100"):
+        (tmp_path / f"all_reduce_{gpu}.log").write_text(printed_log(POINTS, gpu=gpu))
+    with pytest.raises(InputError, match="runs on different GPUs"):
+        MeasuredModel([str(tmp_path)])
+
+
+def test_a_damaged_log_in_a_folder_is_refused(model, tmp_path):
+    """Half a gzipped log may be the run that matters."""
+    (tmp_path / "more.log.gz").write_bytes(b"\x1f\x8b\x08broken")
+    with pytest.raises(InputError, match="cannot be read"):
+        MeasuredModel([str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [("all_reduce,1,1,512,20", "one GPU alone"), ("all_reduce,2,8,512,20,99", "cells without a column")],
+)
+def test_a_row_of_one_gpu_or_of_more_cells_is_refused(tmp_path, row, what):
+    """As in a log; a cell too many has moved the others."""
+    table = tmp_path / "runs.csv"
+    table.write_text(f"collective,machines,gpus_per_machine,bytes,time_us\n{row}\n")
+    with pytest.raises(InputError, match=what):
+        MeasuredModel([str(table)])

@@ -165,7 +165,7 @@ def test_rows_of_no_bytes_are_left_out_and_wrong_results_told(printed_log, read)
     logs = read(text.replace(row, zero + "\n" + row.replace("  0 ", "  7 ", 1)), "all_reduce.log")
     assert [size for size, _ in logs.runs[0].points] == [1024, 1_048_576]
     assert "1 rows of 0 bytes" in logs.notes[0]
-    assert "wrong results in 1 rows" in logs.notes[1]
+    assert "wrong results in 1 rows" in logs.doubts[0]
 
 
 @pytest.mark.parametrize(
@@ -203,3 +203,19 @@ def test_gpus_and_versions_are_told(printed_log, read):
     assert list(logs.gpus) == ["NVIDIA H100 80GB HBM3"]
     assert list(logs.libraries) == ["2.22.3"]
     assert logs.runs[0].settings == "NCCL 2.22.3, float, sum"
+
+
+def test_what_a_log_says_counts_more_than_what_is_given(printed_log, read):
+    """2 x 8 GPUs by its ranks, 4 x 4 given: 2 x 8, and told."""
+    logs = read(printed_log(POINTS), machines=4, gpus_per_machine=4)
+    assert (logs.runs[0].machines, logs.runs[0].gpus_per_machine) == (2, 8)
+    (doubt,) = logs.doubts
+    assert "say 2 x 8 GPUs" in doubt
+    assert not read(printed_log(POINTS), machines=2, gpus_per_machine=8).doubts
+
+
+def test_a_broadcast_is_told_by_its_root(printed_log, read):
+    """Its bandwidths are those of pairs, but it has a root, 0; all of ours have -1."""
+    logs = read(printed_log(POINTS, collective="send_receive").replace("      -1", "       0"))
+    assert not logs.runs
+    assert "root 0, as of a broadcast" in logs.notes[0]

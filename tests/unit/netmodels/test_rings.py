@@ -72,6 +72,13 @@ def test_several_dimensions_in_a_machine_are_blocks_of_their_own():
     assert found.machines == 2
 
 
+def test_as_many_links_as_members_are_all_used_by_all_gpus_of_a_machine():
+    """Three machines of 2 on a switch, 3 links of 0.5 byte/ns a GPU: 2 x 3 x 0.5 leave a machine."""
+    switch = Dimension("switch", 10.0, 0.5, links="members")
+    found = ring([2, 2, 2], fabric=Fabric("links", (MACHINE,), (switch,), (CORE,)))
+    assert {block.out.bytes_per_ns for block in found.blocks} == {3.0}
+
+
 def test_each_machine_type_sees_its_own_ring():
     """As for dimensions: all machines as if of one type, type by type."""
     slow = ((MACHINE,), (Dimension("switch", 200.0, 0.5),), (CORE,))

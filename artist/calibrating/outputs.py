@@ -1,0 +1,42 @@
+"""Files that are written: checked before the work, so that no measurement is written over."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from artist.errors import InputError
+
+
+def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[Path]) -> None:
+    """Refuse outputs that cannot be written, or that are read.
+
+    Parameters
+    ----------
+    outputs
+        (field, file); None for what is not asked for.
+    inputs
+        Files that are read.
+
+    Raises
+    ------
+    InputError
+        With the field and the file.
+    """
+    taken = {path.expanduser().resolve(): "a file that is read" for path in inputs}
+    for field, path in outputs:
+        if path is None:
+            continue
+        why = taken.get(path.resolve()) or _unfit(path)
+        if why:
+            raise InputError(why, where=field, found=str(path), allowed="another file, in a folder of yours")
+        taken[path.resolve()] = "written twice"
+
+
+def _unfit(path: Path) -> str:
+    """Return why a file cannot be written; empty if it can."""
+    if path.is_dir():
+        return "a folder"
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if there != path and not there.is_dir():
+        return "not in a folder"
+    return "" if os.access(there, os.W_OK) else "cannot be written"
