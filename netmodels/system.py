@@ -1,6 +1,6 @@
 """How a job runs its collectives: the settings beside the fabric."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, cast, get_args
 
@@ -225,6 +225,29 @@ def merge_system(base: SystemSettings, overrides: Mapping[str, object]) -> Syste
     values = {name: getattr(base, name) for name in names}
     values.update({name: value for name, value in overrides.items() if value is not None})
     return SystemSettings(**values)
+
+
+def idle_settings(system: SystemSettings, said: Iterable[str]) -> dict[str, str]:
+    """Return which of some settings mean nothing to the analytical model, each with what makes it so.
+
+    Parameters
+    ----------
+    system
+        All settings.
+    said
+        Names of those that somebody has set.
+    """
+    why: dict[str, str] = {}
+    if system.collectives == "nccl":
+        meant = ("collectives", "bucket_cap_mb")
+        why = {name: "with collectives=nccl" for name in setting_names() if name not in meant}
+    else:
+        if system.across_machines != "hierarchical":
+            inside = f"across machines with across_machines={system.across_machines}"
+            why = dict.fromkeys(("collective_algorithm", "collective_optimization"), inside)
+        if system.collective_queue == "one":
+            why["queue_order"] = "with collective_queue=one"
+    return {name: why[name] for name in said if name in why}
 
 
 def system_record(system: SystemSettings) -> dict[str, object]:

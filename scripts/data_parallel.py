@@ -341,7 +341,11 @@ def main() -> int:
     parser.add_argument("--rows", action="store_true", help="list every pair")
     parser.add_argument("--unseen", action="store_true", help="predict pairs that are never fitted, too")
     chosen = parser.parse_args()
-    trainings = read_trainings(chosen.folder / "data_parallel.csv")
+    try:
+        trainings = read_trainings(chosen.folder / "data_parallel.csv")
+    except OSError as problem:
+        print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
+        return 2
     pairs = pairs_of(trainings)
     cases = [case_of(pair, WHOLE) for pair in pairs]
     found = fit(cases)

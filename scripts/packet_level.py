@@ -3,7 +3,7 @@
     python scripts/packet_level.py FOLDER [TABLE.csv ...]
 
 prints for every class of questions how far answers with packets are off (`transport=windows`, or `packets`
-where the program had no windows), and beside it those of ideal links and averages (`hierarchical`, `ideal`):
+where the program had no windows), and beside it those of the same way across machines over ideal links:
 how many, median, 90th percentile and worst of the absolute error, and of how many pairs of placements of one
 fabric and question the dearer one is the same. FOLDER has ns3_placements.csv (one row a question: topology,
 shape, question, ns3_*_ns; uneven placements were asked as one flat ring, even ones as a hierarchy, all with
@@ -29,7 +29,6 @@ from netmodels.profile import get_profile
 from netmodels.system import Transport
 
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-IDEAL: dict[str, Any] = {"across_machines": "hierarchical", "transport": "ideal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Compared:
         Class of the question.
     group
         Answers whose order is compared: fabric and question.
-    theirs_ns, ours_ns, before_ns
+    theirs_ns, ours_ns, ideal_ns
         The time; ours with packets, and with ideal links.
     """
 
@@ -50,7 +49,7 @@ class Compared:
     group: tuple[str, ...]
     theirs_ns: int
     ours_ns: int
-    before_ns: int
+    ideal_ns: int
 
 
 def shape_named(text: str, machine: str) -> Shape:
@@ -71,7 +70,7 @@ def compared(row: Row) -> Iterator[Compared]:
     transport: Transport = "windows" if row.get("has_win", "1") == "1" else "packets"
     across = row.get("across_machines") or ("hierarchical" if is_even(shape) else "flat_ring")
     system = replace(topology.fabric.system, across_machines=cast(Any, across), transport=transport)
-    settings = (system, replace(system, **IDEAL))
+    settings = (system, replace(system, transport="ideal"))
     what, amount = row["question"].split()
     where = f"{'even' if is_even(shape) else 'uneven'}, {across}, {transport}"
     group = (row["topology"], row["question"])
@@ -119,11 +118,11 @@ def table(found: Sequence[Compared]) -> str:
     kinds: dict[str, list[Compared]] = {}
     for each in found:
         kinds.setdefault(each.kind, []).append(each)
-    lines = ["answers  before: median, p90, worst    packets: median, p90, worst  class"]
+    lines = ["answers   ideal: median, p90, worst    packets: median, p90, worst  class"]
     for kind in sorted(kinds):
-        before, ours = (errors(kinds[kind], name) for name in ("before_ns", "ours_ns"))
-        lines.append(f"{len(kinds[kind]):7}        {before}            {ours}  {kind}")
-    for name, label in (("before_ns", "before"), ("ours_ns", "packets")):
+        ideal, ours = (errors(kinds[kind], name) for name in ("ideal_ns", "ours_ns"))
+        lines.append(f"{len(kinds[kind]):7}        {ideal}            {ours}  {kind}")
+    for name, label in (("ideal_ns", "ideal"), ("ours_ns", "packets")):
         right, count = pairs(found, name)
         lines.append(f"{right} of {count} pairs in ns-3's order ({right / max(1, count):.1%}), {label}")
     return "\n".join(lines)

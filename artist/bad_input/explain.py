@@ -193,6 +193,11 @@ def _from_omegaconf(error: BaseException) -> InputError | None:
     where = str(error.full_key or "configuration")
     if isinstance(error, ConfigAttributeError | ConfigKeyError) and isinstance(error.parent_node, Mapping):
         names = [name for name in map(str, error.parent_node) if name != "hydra" and name[0] != "_"]
+        root: Any = error.parent_node
+        network = root._get_root().get("network") or {}
+        if error.key in (network.get("system") or {}):
+            allowed = f"did you mean 'network.system.{error.key}'?"
+            return InputError("unknown option", where=where, found=error.key, allowed=allowed)
         return InputError(
             "unknown option", where=where, found=error.key, allowed=allowed_names(error.key, names)
         )

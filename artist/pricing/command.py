@@ -34,7 +34,7 @@ _EXAMPLES = """\
   artist-network                                             models of the Dally paper on 8 GPUs, by tier
   artist-network model=GPT-2 shape=8,4+4,'4|4',5+3           placements of your own
   artist-network model=all topology=dgx_h100_3tier,pcie_10g plot=overheads.png
-  artist-network collective=all_reduce bytes=1e6,1e9 shape=8 network.system.collective_algorithm=ring,direct
+  artist-network collective=all_reduce bytes=1e6,1e9 network.system.across_machines=flat_ring,tree
   artist-network network.system.collectives=nccl,astra_sim   as NCCL runs collectives, and as ASTRA-sim does
   artist-network network=all                                 every network model at hand, side by side
   artist-network draw=fabric.png topology=cloud_ethernet
@@ -168,6 +168,9 @@ def _named(model: str) -> tuple[str, ...]:
 
 def _collectives(point: Point) -> list[CollectivePrice]:
     network, system = build_network(point.config.network, point.topology)
+    if point.config.bytes != round(point.config.bytes):
+        found = point.config.bytes
+        raise InputError("no part of a byte is sent", where="bytes", found=found, allowed="a whole number")
     collective = cast(NcclCollective, point.config.collective)
     size = round(point.config.bytes)
     shapes = _shapes(point)

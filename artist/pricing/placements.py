@@ -33,6 +33,7 @@ def parse_shape(text: str, topology: Topology) -> Shape:
     slices: list[tuple[int, str, int]] = []
     total = 0
     for rack, machines in enumerate(text.split("|")):
+        in_rack = 0
         for each in machines.split("+"):
             found = _MACHINES.fullmatch(each.strip())
             if found is None:
@@ -42,10 +43,14 @@ def parse_shape(text: str, topology: Topology) -> Shape:
                 what = f"more GPUs than a machine of type {machine.name} has"
                 raise InputError(what, where="shape", found=text, allowed=f"up to {machine.gpus} a machine")
             count = int((found["count"] or "1")[:_MOST_DIGITS])
+            in_rack += count
             total += count * gpus
             if total > _MOST_GPUS:
                 allowed = f"up to {_MOST_GPUS} GPUs"
                 raise InputError("a placement too large", where="shape", found=text, allowed=allowed)
+            if in_rack > topology.machines_per_rack:
+                allowed = f"up to {topology.machines_per_rack} a rack; | begins another"
+                raise InputError("more machines than a rack has", where="shape", found=text, allowed=allowed)
             slices += [(rack, machine.name, gpus)] * count
     return shape_of(slices)
 

@@ -6,7 +6,8 @@ from typing import Any
 from artist.results.measures import STAND_INS, Metric
 
 CARRIED = (
-    "the network model has no answer for the placement itself: carried over from others, such as the nearest"
+    "the network model has no answer for the placement itself: carried over from others, such as the "
+    "nearest; network.system.across_machines=hierarchical asks ASTRA-sim about even placements themselves"
 )
 FALLBACK = "the network's program gave no answer: the analytical model's"
 _WHY = dict(zip(STAND_INS, (CARRIED, FALLBACK), strict=True))

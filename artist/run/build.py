@@ -43,6 +43,7 @@ from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
+from artist.run.idle_settings import tell_of_idle
 from artist.run.policy_notes import tell_notes
 from artist.run.pools import check_pools
 from artist.run.sensitivity import read_sensitivities, sensitivity_file
@@ -250,6 +251,7 @@ def build_network(config: NetworkConfig, topology: Topology) -> tuple[CachedMode
     """
     system = _system(topology.fabric.system, config.system)
     model = part(config.model, "network.model", ("iteration",))
+    tell_of_idle(model, system, [name for name, value in config.system.items() if value is not None])
     fallback = AnalyticalModel() if config.fallback else None
     try:
         return CachedModel(model, config.cache, fallback), system

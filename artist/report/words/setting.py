@@ -233,7 +233,19 @@ def _capacity_changes(config: Mapping[str, Any]) -> str:
 
 def _network(config: Mapping[str, Any]) -> str:
     name = _word(_class(_section(config, "network", "model"), "Model"))
-    return "none, communication takes no time" if name == "zero" else name
+    if name == "zero":
+        return "none, communication takes no time"
+    return f"{name}, {_collectives(config)}" if name == "analytical" and _collectives(config) else name
+
+
+def _collectives(config: Mapping[str, Any]) -> str:
+    """Return whose collectives were priced, and what NCCL's parameters are; empty if it is not said."""
+    chosen, topology = _section(config, "network", "system"), _section(config, "topology")
+    whose = chosen.get("collectives") or _section(topology, "system").get("collectives")
+    if whose == "nccl":
+        source = "of the topology's nccl section" if topology.get("nccl") else "derived from data sheets"
+        return f"collectives as NCCL's, parameters {source}"
+    return "collectives as ASTRA-sim's" if "collectives" in chosen else ""
 
 
 def _overheads(config: Mapping[str, Any]) -> str:

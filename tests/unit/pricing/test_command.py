@@ -213,3 +213,23 @@ def test_send_and_receive_is_nccl_s(network):
     result = network("collective=send_receive", "shape=8+8")
     assert result.code == 2
     assert nccl in result.err
+
+
+def test_bytes_are_whole(network):
+    """1.5 bytes were taken as 2."""
+    assert network("collective=all_reduce", "bytes=1.5").code == 2
+
+
+def test_settings_without_meaning_are_named(network, caplog):
+    """NCCL's collectives know no chunks, and no network knows any setting."""
+    network("model=VGG16", "shape=4+4", "network.system.collectives=nccl", "network.system.chunks=4")
+    network("model=VGG16", "shape=4+4", "network=zero", "network.system.chunks=4")
+    assert [record.getMessage() for record in caplog.records] == [
+        "network.system.chunks means nothing with collectives=nccl",
+        "network.system.chunks means nothing with network=zero",
+    ]
+
+
+def test_a_bare_setting_is_led_to_its_place(network):
+    """Files list the settings without their group."""
+    assert "did you mean 'network.system.across_machines'?" in network("across_machines=tree").err

@@ -48,6 +48,7 @@ def test_machine_types_are_named():
         ("9", "more GPUs than a machine of type dgx_h100 has"),
         ("8@dgx", "unknown machine type"),
         ("999999999x8", "a placement too large"),
+        ("33x8", "more machines than a rack has"),
     ],
 )
 def test_what_is_no_placement_is_refused(text, what):

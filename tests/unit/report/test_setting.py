@@ -237,3 +237,19 @@ def test_what_differs_too_much_is_left_to_the_table(said: Callable[..., str]) ->
     """Four network models."""
     configs = [CONFIG | {"network": {"model": {"_target_": f"n.M{i}Model"}}} for i in range(4)]
     assert "Network model" not in said(*configs)
+
+
+@pytest.mark.parametrize(
+    ("nccl", "source"), [(None, "derived from data sheets"), ({"a": 1}, "of the topology's nccl section")]
+)
+def test_whose_collectives_is_said(said: Callable[..., str], nccl: object, source: str) -> None:
+    """The model's name alone does not tell NCCL's collectives from ASTRA-sim's."""
+    network = {**CONFIG["network"], "system": {"collectives": "nccl"}}
+    config = {**CONFIG, "network": network, "topology": {**CONFIG["topology"], "nccl": nccl}}
+    assert f"analytical, collectives as NCCL's, parameters {source}." in said(config)
+
+
+def test_collectives_are_astra_sims_where_nobody_chose(said: Callable[..., str]) -> None:
+    """A config of null keeps what the topology says, and this one says nothing."""
+    config = {**CONFIG, "network": {**CONFIG["network"], "system": {"collectives": None}}}
+    assert "analytical, collectives as ASTRA-sim's." in said(config)

@@ -1,0 +1,23 @@
+"""Settings that were said and mean nothing."""
+
+from netmodels.system import SystemSettings, idle_settings
+
+
+def test_nccl_takes_no_setting_but_its_buckets():
+    """NCCL's model has no algorithm or chunks to choose; it joins gradients in buckets."""
+    said = ("collectives", "chunks", "across_machines", "bucket_cap_mb")
+    found = idle_settings(SystemSettings(collectives="nccl"), said)
+    assert found == dict.fromkeys(("chunks", "across_machines"), "with collectives=nccl")
+
+
+def test_one_ring_has_no_algorithm_inside_a_level():
+    """One ring through all GPUs has no levels beyond a machine; hierarchical collectives have."""
+    said = ("collective_algorithm", "chunks")
+    assert list(idle_settings(SystemSettings(across_machines="flat_ring"), said)) == ["collective_algorithm"]
+    assert idle_settings(SystemSettings(across_machines="hierarchical"), said) == {}
+
+
+def test_one_queue_serves_in_order_of_issue():
+    """Which phase a dimension takes next matters only where every dimension has a queue."""
+    assert list(idle_settings(SystemSettings(), ("queue_order",))) == ["queue_order"]
+    assert idle_settings(SystemSettings(collective_queue="per_dimension"), ("queue_order",)) == {}
