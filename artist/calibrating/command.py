@@ -199,10 +199,10 @@ def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
         raise InputError(what, where="network.profiles", found=found, allowed="null")
     path, out = measured_file(config.measured), config.out or Path("calibrated.yaml")
     check_outputs((("out", out),), [path])
-    _tell([f"measured: {path.name}{' of the Dally paper' * (path.stem == 'dally_table1')}"])
     rows = read_measured(path, topology)
     network, system = build_network(config.network, topology)
     fits = [_fit(config.method, row, network.model, topology, system) for row in rows]
+    _tell([f"measured: {path.name}{' of the Dally paper' * (path.stem == 'dally_table1')}"])
     print(fit_table(rows, fits))
     file = CalibratedFile(
         method=config.method,

@@ -18,6 +18,7 @@ from netmodels.topology import Topology, load_topology
 _TIERS = ("machine", "rack", "network")
 _MACHINE = ("gpus", "gpu_type", "speed", "cpus", "memory_gib", "memory_bandwidth_gb_s")
 _MOST_ERROR = 0.5  # of a tenth of the sizes
+_SLOW_US = 5000.0  # collectives of few bytes take some 10 to 1000 us
 _LARGE_BYTES = 1 << 24  # smaller ones take latency
 _MOST_APART = 2.0  # times of equal runs; NCCL itself varies by 12 % (p90)
 
@@ -71,13 +72,16 @@ def _letters(name: str) -> str:
 
 
 def weak_points(outcome: Fitted, runs: Sequence[MeasuredRun]) -> list[str]:
-    """Return what a fit cannot be trusted in: large errors, and bandwidths that no large size measures."""
+    """Return what a fit cannot be trusted in: large errors, long times, bandwidths without a large size."""
     told = []
     if outcome.p90 > _MOST_ERROR:
         errors = (
             f"half of the sizes by {percent(outcome.median)} %, a tenth by {percent(outcome.p90)} % or more"
         )
         told.append(f"WARNING: the fit is off, {errors}: times in us? a topology like the machines?")
+    least_us = min(run.points[0][1] for run in runs)
+    if least_us > _SLOW_US:
+        told.append(f"WARNING: no first size takes less than {least_us:,.0f} us: times in us?")
     largest = max(run.points[-1][0] for run in runs)
     if largest < _LARGE_BYTES:
         told.append(f"WARNING: no size above {largest:,} bytes: bandwidths are hardly measured")

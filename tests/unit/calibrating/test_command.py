@@ -37,6 +37,7 @@ def test_afterwards_the_machine_column_is_what_was_measured(calibrate, method, t
     settings = (f"topology={topology}", "network.system.across_machines=hierarchical")
     result = calibrate(f"method={method}", *settings)
     assert result.code == 0, result.err
+    assert "measured: dally_table1.csv of the Dally paper" in result.err
     assert set(result.rows) == set(TABLE_1)
     for model, percent in TABLE_1.items():
         gpus, told, before, after, scale, launch_us, compute_before, compute_after = result.rows[model]

@@ -171,3 +171,5 @@ def test_weak_fits_are_told(calibrate, printed_log):
     assert "no run has more than 4 GPUs a machine, the topology has 8" in result.err
     assert "WARNING: no size above 2,048 bytes" in result.err
     assert "WARNING: the fit is off" in result.err
+    Path("all_reduce.log").write_text(printed_log([(8, 20_000.0)]))
+    assert "less than 20,000 us: times in us?" in calibrate("nccl=all_reduce.log", "topology=v100_100g").err
