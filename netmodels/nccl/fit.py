@@ -169,12 +169,22 @@ def _value(nccl: NcclFabric, name: str) -> float:
 
 
 def _with(nccl: NcclFabric, names: Sequence[str], values: Floats) -> NcclFabric:
-    """Return parameters with some replaced; the network tier follows the rack's where the two were equal."""
+    """Return parameters with some replaced; the network tier follows the rack's where the two were equal.
+
+    Otherwise its step is at least the rack's, and its bandwidth at most: no run is on several racks.
+    """
     given = dict(zip(names, values.tolist(), strict=True))
     machine = _scaled(nccl.machine, given.pop("machine_step", None), given.pop("machine_gb_s", None))
     rack = _scaled(nccl.rack, given.pop("rack_step", None), given.pop("rack_gb_s", None))
-    network = rack if nccl.network == nccl.rack else nccl.network
+    network = rack if nccl.network == nccl.rack else _no_nearer(nccl.network, rack)
     return replace(nccl, machine=machine, rack=rack, network=network, **given)
+
+
+def _no_nearer(tier: NcclTier, inner: NcclTier) -> NcclTier:
+    """Return a tier no quicker and no wider than the one inside it."""
+    return replace(
+        tier, step_us=max(tier.step_us, inner.step_us), gpu_gb_s=min(tier.gpu_gb_s, inner.gpu_gb_s)
+    )
 
 
 def _scaled(tier: NcclTier, step_us: float | None, gpu_gb_s: float | None) -> NcclTier:

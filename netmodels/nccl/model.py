@@ -21,7 +21,9 @@ parameters of `netmodels.nccl.parameters`,
                     and wide; LL128 lies between.
 
     all-reduce
-      one machine   two(D, 2 (n - 1) / n S / I)
+      one machine   two(D, 2 (n - 1) / n S / min(I, max(1, 2 (n - 1) / (n + 1)) machine.gpu))
+                    Where no run shows the switch, I is at least what passes a machine (`channels_gb_s`).
+                    Reduction in the switch sends (n + 1) / n of S through each link, a ring 2 (n - 1) / n.
       machines      min(two(D, max(c S / W, 2 (n - 1) / n S / C)), ring(max(S, n ring_from_mb)))
                     ring(S) = start + 2 (n - 1) bulk_round + 2 far + 2 (n - 1) / n S / min(W, C)
                     A double binary tree, and a ring. c: in a tree 2 bytes pass a machine's network for each
@@ -30,7 +32,9 @@ parameters of `netmodels.nccl.parameters`,
                     GPUs, not where the ring becomes faster; below it a tree costs at most what the ring
                     costs there, so that no message takes longer than a larger one.
     all-gather, reduce-scatter
-      one machine   two((n - 1) round, (n - 1) / n S / machine.gpu)
+      one machine   b = (n - 1) / n S / machine.gpu
+                    min(two((n - 1) round, b), start + (n - 1) bulk_round + b)
+                    A step inside a machine takes at most what one between machines does.
       machines      b = (n - 1) / n S / min(W, C)
                     min(pipe(start + (n - 1) round + far, b / ll_share, ll_pipeline),
                         start + (n - 1) bulk_round + far + b)
@@ -156,7 +160,9 @@ def _all_reduce(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
     share = 2 * (seen.gpus - 1) / seen.gpus * sizes
     latency = seen.tree_us(nccl)
     if seen.machines == 1:
-        sent = _sent_us(share, nccl.inside_gb_s)
+        most = max(1.0, 2 * (seen.gpus - 1) / (seen.gpus + 1)) * nccl.machine.gpu_gb_s
+        inside = nccl.switch_gb_s or max(nccl.inside_gb_s, nccl.channels_gb_s)
+        sent = _sent_us(share, min(inside, most))
         return np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
     leaves, through = seen.least_gb_s(nccl), nccl.channels_gb_s or nccl.inside_gb_s
     crossing = 1 if seen.machines == 2 else 2
@@ -172,7 +178,8 @@ def _ring(sizes: Floats, seen: _Seen, nccl: NcclFabric) -> Floats:
     latency = steps * nccl.round_us
     if seen.machines == 1:
         sent = _sent_us(share, nccl.machine.gpu_gb_s)
-        return np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
+        quick = np.minimum(_small(latency, sent, nccl), _large(latency, sent, nccl))
+        return np.minimum(quick, nccl.start_us + steps * nccl.bulk_round_us + sent)
     far = seen.far_us(nccl)
     sent = _sent_us(share, min(seen.least_gb_s(nccl), nccl.channels_gb_s or nccl.inside_gb_s))
     large = nccl.start_us + steps * nccl.bulk_round_us + far + sent

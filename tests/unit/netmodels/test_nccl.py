@@ -33,9 +33,23 @@ def us(collective, size_bytes, place, nccl=PLAIN):
 
 
 def test_an_all_reduce_in_a_machine_goes_up_and_down_a_chain():
-    """4 GPUs: 5 + 2 x 3 steps of 1 us + 2 x 3/4 x 1 MB at 100 GB/s (15 us) = 26; at 150 (10) = 21."""
+    """4 GPUs: 5 + 2 x 3 steps of 1 us + 2 x 3/4 x 1 MB at 100 GB/s (15 us) = 26; at 120 (12.5) = 23.5."""
     assert us("all_reduce", 1e6, BOX) == pytest.approx(26)
-    assert us("all_reduce", 1e6, BOX, replace(PLAIN, switch_gb_s=150.0)) == pytest.approx(21)
+    assert us("all_reduce", 1e6, BOX, replace(PLAIN, switch_gb_s=120.0)) == pytest.approx(23.5)
+
+
+def test_a_switch_adds_no_more_than_the_links_carry():
+    """2 (n - 1) / (n + 1) of 100 GB/s: 120 for 4 GPUs, and no less than the link's 100 for 2, of 150 said."""
+    switch = replace(PLAIN, switch_gb_s=150.0)
+    assert us("all_reduce", 1e6, BOX, switch) == pytest.approx(5 + 6 + 12.5)
+    assert us("all_reduce", 1e6, ((2,),), switch) == pytest.approx(5 + 2 + 10)
+    assert us("all_reduce", 1e6, ((8,),), switch) == pytest.approx(5 + 14 + 1750 / 150)  # less than 155.6
+
+
+def test_what_passes_a_machine_passes_inside_it_too():
+    """No switch measured, but 110 GB/s through a machine of 100 a link: 1.5 MB of bus at 110 for 4 GPUs."""
+    through = replace(PLAIN, channels_gb_s=110.0)
+    assert us("all_reduce", 1e6, BOX, through) == pytest.approx(5 + 6 + 1500 / 110)
 
 
 def test_a_tree_grows_with_the_doublings_of_machines():
@@ -118,6 +132,13 @@ def test_a_large_all_gather_takes_the_wide_protocol():
     """LL at a tenth: 26 + 8750; large rounds of 100 us: 5 + 700 + 875."""
     two = replace(PLAIN, ll_share=0.1, bulk_round_us=100.0)
     assert us("all_gather", 40e6, TWO, two) == pytest.approx(5 + 700 + 875)
+
+
+def test_a_step_inside_a_machine_takes_at_most_one_between_machines():
+    """4 GPUs, 40 MB (300 us): Simple 5 + 3 x 6 us; with rounds of 2 us between machines 5 + 3 x 2."""
+    narrow = replace(PLAIN, ll_share=0.1)
+    assert us("all_gather", 40e6, BOX, narrow) == pytest.approx(5 + 18 + 300)
+    assert us("all_gather", 40e6, BOX, replace(narrow, bulk_round_us=2.0)) == pytest.approx(5 + 6 + 300)
 
 
 def test_an_all_to_all_pays_for_messages_and_for_what_leaves():

@@ -3,12 +3,13 @@
 import copy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import Layer, Profile, SystemSettings, load_topology
 from netmodels.errors import InputError
-from netmodels.nccl import collective_ns
+from netmodels.nccl import collective_ns, collective_us
 from netmodels.nccl.parameters import nccl_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "topologies"
@@ -121,3 +122,21 @@ def test_every_shipped_fabric_answers(path):
     times = [model.collective_ns("all_reduce", 10**8, shape, topology.fabric, NCCL) for shape in shapes]
     assert times[0] > 0
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_no_measured_fabric_has_far_gpus_nearer(path):
+    """One machine before its halves on two, and before two; two machines in one rack before two racks."""
+    topology = load_topology(path)
+    nccl, gpus = topology.fabric.nccl, topology.machine_type().gpus
+    if nccl is None:
+        return
+    sizes, half = np.geomspace(8, 4e9, 60), gpus // 2
+    for nearer, farther in (
+        (((gpus,),), ((half, half),)),
+        (((gpus,),), ((gpus, gpus),)),
+        (((gpus, gpus),), ((gpus,), (gpus,))),
+    ):
+        for collective in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_receive"):
+            times = [collective_us(collective, sizes, place, nccl) for place in (nearer, farther)]
+            assert (times[0] <= times[1] * (1 + 1e-9)).all(), collective

@@ -36,6 +36,14 @@ def test_a_fit_finds_what_made_the_runs():
     assert fitted.nccl.rack == fitted.nccl.network  # equal before, equal after
 
 
+def test_racks_that_no_run_joined_are_no_nearer_than_one():
+    """Steps of 9 us fitted in a rack: a network of 2 us and 46 GB/s gets 9; one of 50 us and 5 GB/s stays."""
+    quick, slow = (replace(PRIOR, network=NcclTier(*each)) for each in ((2.0, 46.0), (50.0, 5.0)))
+    found = fit([run_of(TRUE, 2)], quick).nccl
+    assert found.network.step_us == found.rack.step_us == pytest.approx(9.0, rel=0.05)
+    assert fit([run_of(TRUE, 2)], slow).nccl.network == slow.network
+
+
 def test_a_point_that_jumps_hardly_pulls():
     """One size 10 times too slow among 30: all others stay within 2 % of the truth."""
     true = run_of(TRUE, 2)
