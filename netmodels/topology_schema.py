@@ -84,6 +84,8 @@ class _Dimension(_Part):
         )
 
 
+_MOST_OF_NOMINAL = 4  # what a fit has above a data sheet is far less; a byte has 8 bits
+
 Dimensions = Annotated[list[_Dimension], Field(min_length=1)]
 
 
@@ -224,6 +226,8 @@ def read_topology(raw: Mapping[str, object] | Path) -> Topology:
     usual = parsed.fabric.build()
     own = {name: each.fabric.build(usual) for name, each in parsed.machine_types.items() if each.fabric}
     nccl = parsed.nccl.build() if parsed.nccl else None
+    if parsed.nccl:
+        _check_nccl(parsed.nccl, usual, where)
     fabric = Fabric(parsed.name, *usual, system, own, nccl)
     for name, machine in types.items():
         place = f"machine_types.{name}.fabric" if name in own else "fabric"
@@ -236,6 +240,29 @@ def read_topology(raw: Mapping[str, object] | Path) -> Topology:
         default_machine_type=parsed.default_machine_type,
         machines_per_rack=parsed.machines_per_rack,
     )
+
+
+def _check_nccl(nccl: _Nccl, usual: Tiers, where: str) -> None:
+    """Refuse bandwidths far above a tier's own, as Gb/s written for GB/s, and racks apart that are nearer."""
+    for tier, dimensions in zip(TIERS, usual, strict=True):
+        stated: _NcclTier | None = getattr(nccl, tier)
+        most = _MOST_OF_NOMINAL * max(each.bandwidth_bytes_per_ns for each in dimensions)
+        if stated and stated.gpu_gb_s > most:
+            raise InputError(
+                "far above the bandwidth of the tier itself",
+                where=f"{where}, nccl.{tier}.gpu_gb_s",
+                found=stated.gpu_gb_s,
+                allowed=f"GB/s (10^9 byte/s), up to {most:g}: {_MOST_OF_NOMINAL} times fabric.{tier}",
+            )
+    if nccl.network is None:
+        return
+    if nccl.network.step_us < nccl.rack.step_us or nccl.network.gpu_gb_s > nccl.rack.gpu_gb_s:
+        raise InputError(
+            "racks apart are nearer than machines of one rack",
+            where=f"{where}, nccl.network",
+            found={"step_us": nccl.network.step_us, "gpu_gb_s": nccl.network.gpu_gb_s},
+            allowed=f"step_us from {nccl.rack.step_us:g}, gpu_gb_s up to {nccl.rack.gpu_gb_s:g}: the rack's",
+        )
 
 
 def _check_sizes(

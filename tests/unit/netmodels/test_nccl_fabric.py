@@ -41,6 +41,26 @@ def test_tiers_give_the_parameters_that_nothing_measured():
     assert (nccl.round_us, nccl.bulk_round_us, nccl.message_us) == pytest.approx((6, 12, 20))
 
 
+@pytest.mark.parametrize(
+    ("section", "where", "allowed"),
+    [
+        ({"rack": {"step_us": 4, "gpu_gb_s": 80}}, "nccl.rack.gpu_gb_s", "up to 40: 4 times fabric.rack"),
+        ({"network": {"step_us": 3, "gpu_gb_s": 2}}, "nccl.network", "step_us from 4"),
+        (
+            {"network": {"step_us": 9, "gpu_gb_s": 3.9}, "rack": {"step_us": 4, "gpu_gb_s": 3}},
+            "nccl.network",
+            "up to 3",
+        ),
+    ],
+)
+def test_a_section_against_the_tiers_of_its_file(section, where, allowed):
+    """80 Gb/s are 10 GB/s: 80 is the other unit. Racks apart are not nearer than machines of a rack."""
+    with pytest.raises(InputError) as caught:
+        load_topology({**copy.deepcopy(TINY), "nccl": {**MEASURED, **section}})
+    assert caught.value.where.endswith(where)
+    assert allowed in str(caught.value.allowed)
+
+
 def test_a_section_of_the_file_takes_their_place():
     """Stated values stand, the network is as the rack, all else keeps its default; the key differs."""
     topology = load_topology({**TINY, "nccl": MEASURED})
