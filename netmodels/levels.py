@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf
 
+from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.fabric import Dimension, Fabric
 from netmodels.shape import Shape, Tier
 
@@ -170,6 +171,23 @@ def capacity(dimension: Dimension, machine_gpus: float, rack_gpus: float, gpus: 
     if dimension.rack_bytes_per_ns:
         shares.append(dimension.rack_bytes_per_ns / rack_gpus)
     return gpus * min(shares)
+
+
+def sent_together(below: Sequence[tuple[int, int, int]], dimension: Dimension, members: int) -> float:
+    """Return what all GPUs of a part of a placement send together on a dimension, byte/ns.
+
+    Parameters
+    ----------
+    below
+        (GPUs, GPUs of the machine, GPUs of the rack), machine by machine.
+    dimension
+        Its links.
+    members
+        Of the group that the part belongs to.
+    """
+    if dimension.links == "members":
+        return sum(count for count, _, _ in below) * link_bandwidth_bytes_per_ns(dimension, members)
+    return sum(capacity(dimension, in_machine, in_rack, count) for count, in_machine, in_rack in below)
 
 
 def _gates(shape: Shape, tiers: SeenTiers) -> tuple[Gate, ...]:

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.fabric import Dimension, Fabric
-from netmodels.levels import SeenTiers, capacity, tiers_of
+from netmodels.levels import SeenTiers, sent_together, tiers_of
 from netmodels.packets import Way, way_over
 from netmodels.shape import TIERS, Shape, Tier, gpus, tier
 
@@ -141,7 +140,7 @@ def _machine(count: int, rack_gpus: int, dimensions: tuple[Dimension, ...]) -> _
 def _group(count: int, machine_gpus: int, rack_gpus: int, dimension: Dimension) -> _Part:
     """Return GPUs of one innermost group; one alone hangs on the next switch."""
     below = ((count, machine_gpus, rack_gpus),)
-    link = (_rate(((1, machine_gpus, rack_gpus),), dimension, count), 1.0)
+    link = (sent_together(((1, machine_gpus, rack_gpus),), dimension, count), 1.0)
     inside = way_over(_latency_ns(dimension), (link, link))
     ends = (link,) if count > 1 else ()
     return _Part((Block(count, inside, inside),), inside, ends, ends, below)
@@ -161,7 +160,7 @@ def _switched(parts: list[_Part], dimension: Dimension) -> _Part:
     """Join some parts by one switch; one alone needs none."""
     if len(parts) == 1:
         return parts[0]
-    links = [(_rate(part.below, dimension, len(parts)), 1.0) for part in parts]
+    links = [(sent_together(part.below, dimension, len(parts)), 1.0) for part in parts]
     up = [(*part.leaving, link) for part, link in zip(parts, links, strict=True)]
     down = [(link, *reversed(part.entering)) for part, link in zip(parts, links, strict=True)]
     latency_ns = _latency_ns(dimension)
@@ -175,10 +174,3 @@ def _switched(parts: list[_Part], dimension: Dimension) -> _Part:
 
 def _latency_ns(dimension: Dimension) -> float:
     return dimension.latency_ns * (2 if dimension.kind == "switch" else 1)
-
-
-def _rate(below: Sequence[tuple[int, int, int]], dimension: Dimension, members: int) -> float:
-    """Return what all GPUs of a part send together, byte/ns."""
-    if dimension.links == "members":
-        return sum(count for count, _, _ in below) * link_bandwidth_bytes_per_ns(dimension, members)
-    return sum(capacity(dimension, in_machine, in_rack, count) for count, in_machine, in_rack in below)

@@ -16,9 +16,8 @@ latency. Where GPUs of equal rank meet, as in `hierarchical`, the two hardly dif
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.fabric import Dimension
-from netmodels.levels import SeenTiers, capacity
+from netmodels.levels import SeenTiers, sent_together
 from netmodels.shape import Shape, Tier, gpus
 
 _LEAST_LATENCY_NS = 1.0
@@ -101,7 +100,7 @@ class Network:
         one_way = dimension.latency_ns if dimension.kind == "switch" else dimension.latency_ns / 2
         for node in nodes:
             latency = max(one_way - node.depth_ns, _LEAST_LATENCY_NS)
-            rate = _rate(node, dimension, len(nodes))
+            rate = sent_together(node.below, dimension, len(nodes))
             self.links.append(Link((number, node.number), round(rate * 8e9), latency))
         below = tuple(part for node in nodes for part in node.below)
         return _Node(number, below, max(one_way, *(node.depth_ns for node in nodes)))
@@ -127,11 +126,3 @@ class Network:
             a, b = link.ends
             rows.append(f"{a} {b} {link.bits_per_s}bps {link.latency_ns:.12g}ns 0")
         return "\n".join(rows) + "\n"
-
-
-def _rate(node: _Node, dimension: Dimension, members: int) -> float:
-    """Return what all GPUs below a node send together on a dimension, byte/ns."""
-    if dimension.links == "members":
-        count = sum(part for part, _, _ in node.below)
-        return count * link_bandwidth_bytes_per_ns(dimension, members)
-    return sum(capacity(dimension, in_machine, in_rack, part) for part, in_machine, in_rack in node.below)
