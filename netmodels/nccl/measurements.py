@@ -52,7 +52,7 @@ def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
             inside.update(dict.fromkeys(found))
         else:
             found = [path] if path.exists() else sorted(map(Path, glob.glob(str(path), recursive=True)))
-            named.update(dict.fromkeys(each for each in found if each.is_file()))
+            named.update(dict.fromkeys(each for each in found if not each.is_dir()))
         if not found:
             allowed = "logs of nccl-tests or CSV tables: files, folders, patterns such as 'logs/*.out'"
             raise InputError("no such file", where=field, found=name, allowed=allowed)
