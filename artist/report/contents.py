@@ -34,7 +34,7 @@ from artist.results.kinds import has_kinds, read_cpus_kept, read_interference
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import Contest
-from artist.results.tables import changes_csv, comparison_csv
+from artist.results.tables import changes_csv, comparison_csv, seeds_csv
 
 CLAIMS, CHANGES = "claims.csv", "changes.csv"
 
@@ -57,7 +57,7 @@ def report_files(
     careful = cautions(comparison, competing, digests)
     for topic, text in careful:
         print(f"{topic.lower()}: {text}", file=sys.stderr)
-    files: dict[str, bytes] = {"table.csv": comparison_csv(comparison).encode()}
+    files = {"table.csv": comparison_csv(comparison).encode(), "seeds.csv": seeds_csv(comparison).encode()}
     if competing.asked:
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
     if judged is not None:

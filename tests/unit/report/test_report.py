@@ -1,5 +1,6 @@
 """artist-report end to end on run folders in a temporary place, good and bad."""
 
+import csv
 import json
 import os
 import re
@@ -21,7 +22,8 @@ FIGURES = (
     "placements", "queue_length", "queueing_cdf", "unfinished_jobs",
 )  # fmt: skip
 FILES = sorted(
-    [f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")] + ["report.html", "table.csv"]
+    [f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")]
+    + ["report.html", "seeds.csv", "table.csv"]
 )
 
 
@@ -138,7 +140,7 @@ def test_same_runs_give_the_same_files(sweep: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         assert main([str(sweep), "--output", str(tmp_path / name)]) == 0
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == ["jct_cdf.png", "jct_cdf.svg", "report.html", "table.csv"]
+    assert files == ["jct_cdf.png", "jct_cdf.svg", "report.html", "seeds.csv", "table.csv"]
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
@@ -263,6 +265,23 @@ def test_differences_are_to_the_baseline(sweep: Path) -> None:
     assert row.startswith("fifo,srtf,0,")
     assert main([str(sweep)]) == 0  # without a baseline there are no changes, those of before neither
     assert not (sweep / "report" / "changes.csv").exists()
+
+
+def test_each_seed_has_its_line(sweep: Path) -> None:
+    """On paper jobs take 10, 21.5 and 4 s; seed 1 is slowed by 2: means of 35.5 / 3 and 71 / 3.
+
+    A line each; `table.csv` has their mean, 1.5 times the first.
+    """
+    assert main([str(sweep)]) == 0
+    with (sweep / "report" / "seeds.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [(line["policy"], line["seed"]) for line in lines] == [
+        (policy, seed) for policy in ("fifo", "srtf") for seed in "01"
+    ]
+    means = [float(line["jct_mean_s"]) for line in lines]
+    assert means == pytest.approx([35.5 / 3, 71 / 3] * 2)
+    with (sweep / "report" / "table.csv").open() as file:
+        assert float(next(csv.DictReader(file))["jct_mean_s"]) == pytest.approx(1.5 * 35.5 / 3)
 
 
 def test_traces_are_written_on_request(sweep: Path) -> None:
