@@ -29,7 +29,7 @@ from artist.run.key import program_version, run_key
 from artist.run.user_folder import check_shadows, put_on_path, python_files
 
 if TYPE_CHECKING:
-    from artist.run.point import Outcome
+    from artist.run.point import Outcome, Request
 
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
 SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -84,20 +84,26 @@ def _main(arguments: list[str]) -> int:
 
 def _task(config: DictConfig) -> "Outcome":
     """Run one point; picklable, for it is called in the processes of any launcher."""
-    from artist.run.point import Outcome, Request, run_point
+    from artist.run.point import Outcome, run_point
 
     settings = HydraConfig.get()
     folder = Path(settings.runtime.output_dir)
-    alone = settings.mode != hydra.types.RunMode.MULTIRUN
     try:
-        resolved = _resolved(config)
+        request = request_of(config, settings, folder)
     except OmegaConfBaseException as error:
         return Outcome("bad_input", folder, message=two_lines(from_library(error)))
-    request = Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
     try:
         return run_point(request)
     finally:  # of a run that was not finished, Hydra's empty folder would be left
-        remove_if_empty(folder, Path(resolved["output"]["dir"]).expanduser().absolute())
+        remove_if_empty(folder, Path(request.config["output"]["dir"]).expanduser().absolute())
+
+
+def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
+    """Return what to run for a composed configuration, less `hydra`, and Hydra's settings."""
+    from artist.run.point import Request
+
+    alone = settings.mode != hydra.types.RunMode.MULTIRUN
+    return Request(_resolved(config), _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
 
 
 # --- what is said at the end
