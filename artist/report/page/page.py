@@ -10,6 +10,10 @@ from urllib.parse import quote
 
 from artist.report.page.datatable import DataTable, html_table
 
+_LOWEST = (
+    "What is lowest, or within 1 % of it. 95th percentile: 95 % of the jobs need no longer; queueing: waiting for "
+    "GPUs; makespan: from the first submission to the last finish."
+)
 Entry = tuple[str, str]  # a text, and the relative path of a folder or file to open; may be empty
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -137,7 +141,7 @@ def _words(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     cells = ["".join(f'<td class="word">{_glued(escape(text))}</td>' for text in row) for row in rows]
     body = "".join(f"<tr>{each}</tr>" for each in cells)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="wide lowest">{table}</div>'
+    return f'<div class="lowest">{table}</div><p class="note">{escape(_LOWEST)}</p>'
 
 
 def _folded(title: str, findings: Sequence[tuple[str, str]]) -> str:

@@ -46,7 +46,7 @@ def answers(
         *((f"What {short_key(axis.key)} changes", along(axis)) for axis in others[:1]),
         ("What drives it", drivers(varied, comparison, digests)),
         ("What does not matter", _idle(varied, comparison, contest, found)),
-        ("How sure", how_sure(comparison, found)),
+        ("How sure", how_sure(comparison, contest, found)),
     ]
     return [(question, answer) for question, answer in said if answer]
 

@@ -57,7 +57,7 @@ def no_part(comparison: Comparison) -> str:
     if not worst:
         return f"{text}communication takes no time"
     return (
-        f"{text}communication adds at most {_small(worst)} to the computing of 95 % of jobs, and on average"
+        f"{text}communication adds {_small(worst)} at most to the computing of 95 % of jobs, and on average"
     )
 
 

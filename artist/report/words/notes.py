@@ -16,7 +16,7 @@ _OVERHEAD = (
     "Comm. overhead: exposed communication over compute, the unweighted mean over jobs that ran; a short "
     "job counts as much as a long one."
 )
-_JCT = "JCT is the time from a job's submission to its finish."
+_JCT = "JCT: the time from a job's submission to its finish."
 MORE_COLUMNS = (
     "Mean > p95: the mean of the jobs that need longer than 95 % of all. GPUs held: the part of GPU time "
     "that jobs hold, computing or not."

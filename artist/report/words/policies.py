@@ -77,7 +77,7 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
     return said
 
 
-def how_sure(comparison: Comparison, found: Sequence[Verdict]) -> str:
+def how_sure(comparison: Comparison, contest: Contest, found: Sequence[Verdict]) -> str:
     """Return how sure it is that what is lowest in mean JCT is.
 
     A scenario is settled if the lowest is below each policy that is not level with it, seed by seed: the 95 %
@@ -100,11 +100,13 @@ def how_sure(comparison: Comparison, found: Sequence[Verdict]) -> str:
     if not clear:
         return text.strip()
     how = "with 95 % confidence (Student's t, seed by seed)" if counts[0] >= LEAST else "at every seed"
-    open_ = [each.scenario for each in clear if not _is_settled(each, comparison)]
-    if not open_:
+    rivals = {row: each.scenario for each in clear for row in _rivals(each, comparison)}
+    if not rivals:
         return f"{text}Where rows differ, the lowest mean JCT is below all others {how}."
+    open_ = list(dict.fromkeys(rivals.values()))
     where = f" {at_scenarios(open_).removesuffix(': ')}" if len(open_) < len(clear) else ""
-    return f"{text}Not settled{where}: the lowest mean JCT is not below all others {how}."
+    names = listed(few(list(dict.fromkeys(contest.contenders[row] for row in rivals))))
+    return f"{text}Not settled{where}: the lowest mean JCT is not below that of {names} {how}."
 
 
 def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest) -> str:
@@ -186,13 +188,12 @@ def _counted(clear: Sequence[Verdict], contest: Contest) -> str:
     return listed([f"{first} of {len(clear)} scenarios that differ", *others])
 
 
-def _is_settled(each: Verdict, comparison: Comparison) -> bool:
-    best = comparison.groups[each.best]
+def _rivals(each: Verdict, comparison: Comparison) -> list[int]:
+    """Return the rows that the lowest is not clearly below, those that are level with it left out."""
+    rivals = []
     for row in each.scenario.rows:
-        if row in each.level or each.of(row).mean is None:
-            continue
-        above = changes(_MEAN, comparison.groups[row], best)
-        low = estimated(above).low if len(above) >= LEAST else min(above, default=0.0)
-        if low is None or low <= 0:
-            return False
-    return True
+        if row not in each.level and each.of(row).mean is not None:
+            above = changes(_MEAN, comparison.groups[row], comparison.groups[each.best])
+            low = estimated(above).low if len(above) >= LEAST else min(above, default=0.0)
+            rivals += [row] * (low is None or low <= 0)
+    return rivals

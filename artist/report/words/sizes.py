@@ -59,7 +59,10 @@ def _trend(axis: Axis, name: str) -> str:
     """Return by how much the mean JCT rises or falls; the ends where it does neither."""
     means = list(axis.means[name])
     part = difference(means[-1], means[0]) or 0.0
-    if means in (sorted(means), sorted(means, reverse=True)):
+    ups, downs = (
+        all(is_level("time", *pair[::step]) for pair in pairwise(means)) for step in (1, -1)
+    )  # never, but for 1 %
+    if ups or downs:
         return f"{'rises' if part > 0 else 'falls'} by {per_cent(abs(part))}"
     ends = (f"{duration(mean)} (at {axis.at[means.index(mean)]})" for mean in (min(means), max(means)))
     return f"goes up and down between {' and '.join(ends)}"

@@ -300,8 +300,18 @@ def test_the_page_begins_with_what_was_found(sweep: Path) -> None:
     assert main([str(sweep)]) == 0
     above = (sweep / "report" / "report.html").read_text().partition("<table")[0]
     assert "4 runs of 3 jobs: policy fifo, srtf." in above
-    assert "Both policies are within 1&nbsp;% of each other" in above
-    assert "Each row has fewer than 3 seeds: there are no intervals" in above
+    assert "The policy hardly changes the mean JCT (by 1&nbsp;% or 1&nbsp;s at most)." in above
+    assert "Not very: fewer than 3 seeds a row give no intervals" in above
+    assert above.count("<p>") <= 8
+
+
+def test_what_is_behind_the_answers_is_folded(sweep: Path) -> None:
+    """The lowest by metric in a table; every policy, and what was assumed, behind a click."""
+    assert main([str(sweep)]) == 0
+    page = (sweep / "report" / "report.html").read_text()
+    assert '<td class="word">all runs</td><td class="word">all alike (17.8&nbsp;s)</td>' in page
+    (every,) = re.findall(r"<details><summary>Every policy in a sentence</summary>(.*?)</details>", page)
+    assert re.findall("<b>(.*?)</b>", every) == ["fifo.", "srtf."]
 
 
 def test_simulating_does_not_import_what_only_reports_need() -> None:
