@@ -35,7 +35,6 @@ from artist.run.folder import RunFolder
 from artist.run.key import code_digest, program_version
 from artist.run.orphans import end_with_parent
 from artist.run.policy_notes import tell_of_lack
-from artist.run.progress import ProgressBar
 from artist.run.user_folder import check_targets, put_on_path, python_files
 
 log = logging.getLogger("artist")
@@ -174,6 +173,8 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         observers: list[Observer] = [recorder]
         observers += [each for each in (resources, pools, kinds) if each is not None]
         if shown:
+            from artist.run.progress import ProgressBar
+
             observers.append(stack.enter_context(ProgressBar(len(jobs))))
         result = simulation.run(observers)
     for observer in (resources, pools, kinds):
