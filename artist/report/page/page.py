@@ -11,8 +11,8 @@ from urllib.parse import quote
 from artist.report.page.datatable import DataTable, html_table
 
 _LOWEST = (
-    "What is lowest, or within 1 % of it. 95th percentile: 95 % of the jobs need no longer; queueing: waiting "
-    "for GPUs; makespan: from the first submission to the last finish."
+    "What is lowest, or within 1 % of it. 95th percentile: 95 % of the jobs need no longer; queueing: "
+    "waiting for GPUs; makespan: from the first submission to the last finish."
 )
 Entry = tuple[str, str]  # a text, and the relative path of a folder or file to open; may be empty
 _PAGE = """<!DOCTYPE html>
