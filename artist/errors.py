@@ -10,7 +10,7 @@ class PlanError(Exception):
 
 
 class StuckError(Exception):
-    """Jobs wait for ever: nothing runs, nothing is due, and the policy changes nothing."""
+    """Jobs wait forever: nothing runs, nothing is due, and the policy changes nothing."""
 
 
 class RunError(Exception):

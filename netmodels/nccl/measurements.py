@@ -20,7 +20,7 @@ from netmodels.nccl.runs import MeasuredRun
 
 _COLUMNS = ("collective", "machines", "gpus_per_machine", "bytes", "time_us")
 _MOST = {"machines": 1_000_000, "gpus_per_machine": 1024, "bytes": 2**53}
-_MOST_FILES = 1000  # of a folder: more are somebody's home
+_MOST_FILES = 1000  # of a folder: more are a home directory
 _MOST_GB_S, _MOST_US = 50_000.0, 1e10
 
 
