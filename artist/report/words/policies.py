@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from artist.report.words.verdicts import MOST_CLAUSES, Verdict, at_scenarios, verdicts
-from artist.report.words.wording import begun, duration, few, per_cent
+from artist.report.words.wording import begun, duration, few, often, per_cent
 from artist.results.compare import Comparison
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
@@ -22,7 +22,6 @@ _BY = {
     "makespan": BY_NAME["makespan_s"],
 }
 _TOLD = ("mean JCT", "95th percentile of JCT", "99th percentile of JCT", "makespan")
-_LOWEST = " has the lowest mean JCT, or one within 1 % of it,"
 Lowest = tuple[tuple[str, ...], list[tuple[str, ...]]]  # headings, rows
 
 
@@ -183,9 +182,13 @@ def _span(parts: Sequence[float]) -> str:
 
 def _counted(clear: Sequence[Verdict], contest: Contest) -> str:
     names = [contest.contenders[row] for each in clear for row in each.level]
-    counts = sorted({name: names.count(name) for name in names}.items(), key=lambda item: (-item[1], item[0]))
-    first, *others = (f"{name}{_LOWEST * (not at)} in {count}" for at, (name, count) in enumerate(counts))
-    return listed([f"{first} of {len(clear)} scenarios that differ", *others])
+    text = often({name: names.count(name) for name in names}, len(clear), "scenarios that differ")
+    widest = max(clear, key=lambda each: each.below or 0.0)
+    if not widest.below:
+        return text
+    best, baseline = contest.contenders[widest.best], contest.contenders[widest.baseline]
+    where = at_scenarios([widest.scenario]).removesuffix(": ")
+    return f"{text}; the widest gap is {best} {per_cent(widest.below)} below {baseline}, {where}"
 
 
 def _rivals(each: Verdict, comparison: Comparison) -> list[int]:

@@ -148,14 +148,14 @@ def test_parts_that_work_against_each_other_are_times(
 
 
 def test_many_cases_are_counted(comparison: Callable[..., Comparison]) -> None:
-    """6 clusters: srtf lowest on 5, fifo on 1."""
+    """6 clusters: srtf lowest on 5, fifo on 1; the widest gap, 60 %, is named with its place."""
     means = {"fifo": (100.0,) * 6, "srtf": (90.0, 80.0, 40.0, 70.0, 60.0, 150.0)}
     points = [
         (policy, racks, 0, mean) for policy, row in means.items() for racks, mean in enumerate(row, start=1)
     ]
     assert said(comparison(points), WHICH) == (
-        "srtf has the lowest mean JCT, or one within 1 % of it, in 5 of 6 scenarios that differ and fifo "
-        "in 1."
+        "srtf has the lowest mean JCT, or one within 1 % of it, in 5 of 6 scenarios that differ, fifo in 1; "
+        "the widest gap is srtf 60 % below fifo, at 3 racks."
     )
 
 
@@ -248,8 +248,8 @@ def test_what_does_not_matter_is_said(comparison: Callable[..., Comparison]) -> 
     means = {"fifo": (100.0, 50.0), "srtf": (50.0, 50.1)}
     points = [(policy, racks, 0, row[racks - 1]) for policy, row in means.items() for racks in (1, 2)]
     assert said(comparison(points), "What does not matter") == (
-        "The policy at 2 racks (mean JCTs within 1 % of each other). The policy does not matter for the "
-        "makespan (within 1 %)."
+        "The policy at 2 racks, where jobs wait 3.00 s on average at most (mean JCTs within 1 % of each "
+        "other). The policy does not matter for the makespan (within 1 %)."
     )
 
 
