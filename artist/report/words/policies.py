@@ -128,7 +128,7 @@ def _next(each: Verdict, contest: Contest) -> str:
     """Return what comes after the lowest and its equals, unless that was said."""
     means = zip(each.scenario.rows, each.estimates, strict=True)
     rest = [(mean, row) for row, (mean, *_) in means if row not in each.level and mean is not None]
-    mean, row = min(rest)
+    mean, row = min(rest, default=(0.0, each.baseline))
     above = difference(mean, each.of(each.best)[0])
     if above is None or row == each.baseline:
         return ""
