@@ -157,7 +157,7 @@ def test_missing_seeds_are_named(made: Made) -> None:
 def test_growing_queues_are_named(made: Made) -> None:
     """2 jobs wait in the first third of the arrivals, 51.7 in the last."""
     said = warned([made("fifo")], drift=Drift(2.0, 51.66, True))["Not steady"]
-    assert "fifo (2 to 51.7 jobs)" in said
+    assert "fifo (2 to 51.7 jobs wait)" in said
     assert said.endswith("Of one run alone it may be chance.")
 
 
