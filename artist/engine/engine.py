@@ -202,8 +202,8 @@ class Engine:
                 self._arrive(subject, now)
             elif kind == Due.TIMER:
                 woken = True
-                if self._wakes.many(now, self._n_events):
-                    self._wakes.check(now, self._agenda.next_time(), self.jobs.n_running)
+                if self._wakes.many(now, self._n_events) and not self._news:
+                    self._wakes.check(now, self._agenda.next_time())
                 self._announce(Wake(now))
             else:
                 capacity = self._capacity
