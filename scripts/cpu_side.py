@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app.composing import register_topologies
 from artist.core.cluster import Allocation, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app.composing import register_topologies
 from artist.core.cluster import Allocation, Slice
 from artist.core.job import Demand, JobSpec
 from artist.data import data_path

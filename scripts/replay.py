@@ -18,7 +18,7 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app.composing import register_topologies
 from artist.core.job import JobSpec
 from artist.data import data_path
 from artist.errors import InputError

@@ -36,7 +36,7 @@ import pandas as pd
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app.composing import register_topologies
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy

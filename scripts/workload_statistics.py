@@ -24,7 +24,7 @@ from fit_generator import FITS, Fit, month, read_jobs
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app.composing import register_topologies
 from artist.data import data_path
 from artist.describe.structure import HOUR_S, next_correlation, time_structure
 from artist.recording.metrics import summarise

@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn, cast
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app.composing import register_topologies
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import data_path
 from artist.entry import BAD_INPUT, SUCCESS
