@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from artist.errors import InputError
+from artist.errors import InputError, regular
 
 if TYPE_CHECKING:  # not every command reads a table, and pandas takes a quarter of a second
     import pandas as pd
@@ -34,7 +34,7 @@ def read_text(path: Path, kind: str = "trace") -> str:
     """
     where = str(path)
     try:
-        raw = path.expanduser().read_bytes()
+        raw = regular(path.expanduser()).read_bytes()
     except FileNotFoundError:
         raise InputError("no such file", where=where, allowed=f"the path of a {kind} file") from None
     except IsADirectoryError:
