@@ -1,11 +1,13 @@
-"""What Hydra composes, with less work: it copies, reads and composes more than is used."""
+"""Composition by Hydra, less what it copies, reads and composes for nothing."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import hydra._internal.hydra
 import yaml
+from hydra import compose, initialize_config_dir
 from hydra._internal.hydra import Hydra
 from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.utils import configure_log
@@ -13,6 +15,23 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from artist.data import data_path
+
+
+def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str, Any]:
+    """Return a resolved configuration, less `hydra`.
+
+    Parameters
+    ----------
+    overrides
+        As on the command line.
+    config
+        Name of the file in conf/.
+    """
+    register_topologies()
+    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
+        found = compose(config, list(overrides))
+    raw: Any = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
+    return {str(key): value for key, value in raw.items()}
 
 
 class _Topology(ConfigNode):
