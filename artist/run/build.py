@@ -44,6 +44,7 @@ from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.idle_settings import tell_of_idle
+from artist.run.lost_time import tell_of_pace, watched
 from artist.run.policy_notes import tell_notes
 from artist.run.pools import check_pools
 from artist.run.without_needs import warn_without_needs
@@ -100,7 +101,7 @@ class Simulation:
             signals=self.signals,
             observers=tuple(observers),
         )
-        with _seldom_collecting():
+        with _seldom_collecting(), watched(engine.jobs):
             return engine.run()
 
 
@@ -162,6 +163,7 @@ def build(config: Config) -> Simulation:
     if config.performance.measured_with == "request":
         tell_of_requests(jobs)
     tell_notes(policy, cluster, jobs)
+    tell_of_pace(config.policy, overheads, jobs)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)
