@@ -91,7 +91,7 @@ class Engine:
         self.jobs = JobTable(specs, [overheads.checkpoint_iterations(spec) for spec in specs], worth)
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)
-        self._agenda = Agenda()
+        self._agenda = Agenda(self.jobs.submit_ns)
         estimates = estimates or Exact()
         factors, believed = estimates.factors(specs), estimates.performance(performance)
         first_delays_ns = estimates.first_delays_ns(specs, believed, cluster).tolist()
@@ -120,9 +120,8 @@ class Engine:
         self._last_tick = -1
         self._fruitless = 0  # calls in a row that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
+        self._due = self._agenda.next_time()  # when something happens next, whatever the policy's interval
         self.now = 0
-        if specs:
-            self._agenda.schedule(specs[0].submit_ns, Due.ARRIVAL, 0)
 
     # --- the loop
 
@@ -156,7 +155,7 @@ class Engine:
 
     def _next_time(self) -> int:
         """Return when something happens next."""
-        due = self._agenda.next_time()
+        due = self._due
         self._idle = due is None and not self.jobs.n_running
         if self._idle and self._fruitless >= 2:
             raise stuck_error(self.jobs, self.jobs.unfinished().tolist(), self._story, self.now)
@@ -179,7 +178,8 @@ class Engine:
                 self._idle = False
             if self._transitions.changed:
                 self._reprice(now)
-            if self._agenda.next_time() != now:
+            self._due = self._agenda.next_time()
+            if self._due != now:
                 self._tell(now)
                 return
         name = self._state.known.policy
@@ -197,7 +197,8 @@ class Engine:
                 if subject in self._window:
                     self._window_left -= 1
             elif kind == Due.ARRIVAL:
-                self._arrive(subject, now)
+                self.jobs.arrive(subject, now)
+                self._announce(Arrival(now, subject))
             elif kind == Due.TIMER:
                 woken = True
                 self._announce(Wake(now))
@@ -207,12 +208,6 @@ class Engine:
                 for event in happened(subject, now):
                     self._announce(event)
         return woken
-
-    def _arrive(self, job: int, now: int) -> None:
-        self.jobs.arrive(job, now)
-        self._announce(Arrival(now, job))
-        if job + 1 < self.jobs.n:
-            self._agenda.schedule(self.jobs.submit_ns[job + 1], Due.ARRIVAL, job + 1)
 
     # --- the policy and the prices
 
