@@ -214,7 +214,9 @@ class Engine:
     def _decide(self, now: int) -> None:
         """Ask the policy, check its plan and carry it out."""
         news, self._news = self._news, []
-        plan = self._policy.decide(View(now, news, self._state))
+        view = View(now, news, self._state)
+        plan = self._policy.decide(view)
+        view.close()
         if not isinstance(plan, Plan):
             name = self._state.known.policy
             raise PlanError(f"policy {name} returned {plan!r}; allowed: view.plan()...done()")
