@@ -96,7 +96,7 @@ class JobTable:
         self.n_unfinished = 0  # of those that have arrived
         self.met_ns = np.zeros(n).data  # `unfinished_job_ns` at each arrival
         self._unfinished_job_ns = self._counted_to = 0
-        self.n_running = 0
+        self.n_running = self.waiting_gpus = 0
         self._unfinished = array("q")  # sorted
         self._waiting = array("q")  # those of them that wait, sorted
 
@@ -124,6 +124,7 @@ class JobTable:
         self.n_arrived += 1
         self._unfinished.append(job)
         self._waiting.append(job)
+        self.waiting_gpus += self.gpus[job]
         self._count(1, now)
         self.met_ns[job] = self._unfinished_job_ns
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
@@ -137,6 +138,7 @@ class JobTable:
             assert RUNNING in LEGAL[self.status[job]], self.specs[job].job_id
             self.status[job] = RUNNING
             del self._waiting[bisect_left(self._waiting, job)]
+            self.waiting_gpus -= self.gpus[job]
             self.settled_ns[job] = now
             self.progress_from_ns[job] = now + delay
             self.starts[job] += 1
@@ -232,6 +234,7 @@ class JobTable:
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = WAITING
         insort(self._waiting, job)
+        self.waiting_gpus += self.gpus[job]
         self.waiting_since_ns[job] = now
 
     def end(self, job: int, now: int, unnoticed_ns: int = 0) -> None:

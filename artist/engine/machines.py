@@ -182,7 +182,8 @@ class MachineTable:
             fresh.set_accepts(machine, bool(self.accepts[machine]))
         for job, allocation in held:
             fresh.take(job, allocation)
-        for name in ("free_gpus", "free_cpus", "free_memory", "busy_gpus", "open_gpus", "closed", "group_gpus"):
+        free = ("free_gpus", "free_cpus", "free_memory", "open_gpus", "closed")
+        for name in (*free, "busy_gpus", "group_gpus"):
             assert getattr(self, name) == getattr(fresh, name), name
         assert self.buckets.sets == fresh.buckets.sets, "buckets"
         assert self.buckets.in_rack == fresh.buckets.in_rack, "free GPUs by rack"

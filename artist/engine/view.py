@@ -61,6 +61,10 @@ class View:
         return self._table.n_unfinished - self._table.n_running
 
     @property
+    def waiting_gpus(self) -> int:
+        return self._table.waiting_gpus
+
+    @property
     def cluster(self) -> Cluster:
         return self._machines.cluster
 
