@@ -143,7 +143,8 @@ class Free:
         )
 
     def _add(self, allocation: Allocation, sign: int) -> None:
-        self.keep()
+        if not self._own:
+            self.keep()
         for m, gpus, cpus, memory in allocation.slices:
             if self.accepts is not None and not self.accepts[m]:
                 continue

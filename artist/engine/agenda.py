@@ -1,4 +1,4 @@
-"""What is due when: a heap of (time, kind, sequence), so that ties are first in, first out, and the arrivals."""
+"""What is due when: a heap of (time, kind, sequence), so that ties are first in, first out."""
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -21,10 +21,7 @@ class Due:
 class Agenda:
     """At most one entry per (kind, subject): a later one replaces it, and `cancel` drops it.
 
-    Parameters
-    ----------
-    arrivals_ns
-        When each job arrives, in order; they need no entries.
+    Arrivals, in order by job, need none.
     """
 
     def __init__(self, arrivals_ns: Sequence[int]) -> None:

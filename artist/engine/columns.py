@@ -56,12 +56,12 @@ class Known:
     @cached_property
     def user(self) -> npt.NDArray[np.object_]:
         """Owner of every job."""
-        return _objects([s.user for s in self._specs])
+        return np.array([s.user for s in self._specs], dtype=np.object_)
 
     @cached_property
     def vc(self) -> npt.NDArray[np.object_]:
         """Virtual cluster of every job."""
-        return _objects([s.vc for s in self._specs])
+        return np.array([s.vc for s in self._specs], dtype=np.object_)
 
     @cached_property
     def guaranteed(self) -> Bools:
@@ -71,7 +71,7 @@ class Known:
     @cached_property
     def model(self) -> npt.NDArray[np.object_]:
         """Model of every job."""
-        return _objects([s.model for s in self._specs])
+        return np.array([s.model for s in self._specs], dtype=np.object_)
 
     @cached_property
     def skew(self) -> Floats:
@@ -79,10 +79,9 @@ class Known:
         return np.array([self._performance.skew(s) for s in self._specs], dtype=np.float64)
 
 
-def _objects(values: list[str]) -> npt.NDArray[np.object_]:
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+def _rows(column: str) -> lazy[Ints]:
+    """Return a property: a column of the job table, at the rows."""
+    return lazy(lambda columns: vector(getattr(columns._table, column))[columns.job])
 
 
 class Columns:
@@ -95,6 +94,10 @@ class Columns:
         self.now_ns = now
         self.job = rows
 
+    submit_ns, gpus, least_gpus = _rows("submit_ns"), _rows("gpus"), _rows("least_gpus")
+    held_gpus, starts = _rows("held_gpus"), _rows("starts")
+    _iteration, _open = _rows("iteration_ns"), _rows("open_left_ns")
+
     def __len__(self) -> int:
         return len(self.job)
 
@@ -103,32 +106,12 @@ class Columns:
         return Totals(*self._machines.totals())
 
     @lazy
-    def submit_ns(self) -> Ints:
-        return vector(self._table.submit_ns)[self.job]
-
-    @lazy
-    def gpus(self) -> Ints:
-        return vector(self._table.gpus)[self.job]
-
-    @lazy
-    def least_gpus(self) -> Ints:
-        return vector(self._table.least_gpus)[self.job]
-
-    @lazy
-    def held_gpus(self) -> Ints:
-        return vector(self._table.held_gpus)[self.job]
-
-    @lazy
     def sharers(self) -> Floats:
         stay_ns = self.now_ns - self.submit_ns
         met_ns = self._table.unfinished_job_ns(self.now_ns) - vector(self._table.met_ns)[self.job]
         now = np.full(len(self), float(self._table.n_unfinished))
         mean: Floats = np.divide(met_ns, stay_ns, out=now, where=stay_ns > 0)
         return mean
-
-    @lazy
-    def starts(self) -> Ints:
-        return vector(self._table.starts)[self.job]
 
     @lazy
     def running(self) -> Bools:
@@ -156,14 +139,6 @@ class Columns:
     @lazy
     def waiting_since_ns(self) -> Ints:
         return np.where(self.running, -1, vector(self._table.waiting_since_ns)[self.job])
-
-    @lazy
-    def _iteration(self) -> Ints:
-        return vector(self._table.iteration_ns)[self.job]
-
-    @lazy
-    def _open(self) -> Ints:
-        return vector(self._table.open_left_ns)[self.job]
 
     @lazy
     def _progress(self) -> tuple[Ints, Ints]:

@@ -143,15 +143,13 @@ class Engine:
             now = self._next_time()
             if self._time_limit is not None and now > self._time_limit:
                 stopped_by = "time"
-                self._advance(self._time_limit)
+                now = self._time_limit
+            self.now = now
+            self.machines.integrate(now)
+            if stopped_by == "time":
                 break
-            self._advance(now)
             self._instant(now)
         return self._result(stopped_by)
-
-    def _advance(self, now: int) -> None:
-        self.now = now
-        self.machines.integrate(now)
 
     def _next_time(self) -> int:
         """Return when something happens next."""

@@ -262,26 +262,11 @@ class JobTable:
             self.settle(job, end)
         waiting = vector(self.status) == WAITING
         queueing = vector(self.queueing_ns) + np.where(waiting, end - vector(self.waiting_since_ns), 0)
-        named = {
-            "submit_ns": self.submit_ns,
-            "first_start_ns": self.first_start_ns,
-            "finish_ns": self.finish_ns,
-            "running_ns": self.running_ns,
-            "overhead_ns": self.overhead_ns,
-            "gpu_held_ns": self.attained_gpu_ns,
-            "gpu_held_alone_ns": self.held_alone_gpu_ns,
-            "lost_ns": self.lost_ns,
-            "iterations": self.done,
-            "starts": self.starts,
-            "preemptions": self.preemptions,
-            "evictions": self.evictions,
-            "migrations": self.migrations,
-            "resizes": self.resizes,
-        }
-        named.update(zip(PART_COLUMNS, self.part_ns, strict=True))
-        named.update(zip(TIER_COLUMNS, self.tier_ns, strict=True))
-        columns = {name: vector(column) for name, column in named.items()}  # not copied: a run may be long
+        named = dict(zip((*PART_COLUMNS, *TIER_COLUMNS), (*self.part_ns, *self.tier_ns), strict=True))
+        named |= {"gpu_held_ns": self.attained_gpu_ns, "gpu_held_alone_ns": self.held_alone_gpu_ns}
+        named["iterations"] = self.done
+        columns = {n: vector(named[n] if n in named else getattr(self, n)) for n in JOB_COLUMNS}
         columns["queueing_ns"] = queueing
         for column in columns.values():
             column.flags.writeable = False
-        return {name: columns[name] for name in JOB_COLUMNS}
+        return columns
