@@ -35,6 +35,7 @@ from artist.engine.stopping import StopRule
 from artist.engine.story import stuck_error
 from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
+from artist.engine.wakes import Wakes
 from artist.errors import InputError, PlanError
 from artist.performance.api import AsMeasured, Performance
 from artist.performance.estimates import Estimates, Exact
@@ -121,6 +122,7 @@ class Engine:
         self._fruitless = 0  # calls in a row that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
         self._due = self._agenda.next_time()  # when something happens next, whatever the policy's interval
+        self._wakes = Wakes(known.policy)
         self.now = 0
 
     # --- the loop
@@ -199,6 +201,8 @@ class Engine:
                 self._announce(Arrival(now, subject))
             elif kind == Due.TIMER:
                 woken = True
+                if self._wakes.many(now, self._n_events):
+                    self._wakes.check(now, self._agenda.next_time(), self.jobs.n_running)
                 self._announce(Wake(now))
             else:
                 capacity = self._capacity

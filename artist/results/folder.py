@@ -4,10 +4,11 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from artist.errors import InputError
+from artist.errors import InputError, regular
 from artist.recording.names import CONFIG, ERROR, SUMMARY
 from artist.results.run import AGAIN, Run, damaged
 
@@ -45,8 +46,9 @@ def find_runs(folders: Sequence[Path]) -> Found:
     return Found(tuple(finished.values()), tuple(failed.values()))
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: str | PathLike[str]) -> Run:
     """Read a run folder; raise InputError if its summary or config is damaged."""
+    folder = Path(folder)
     summary = _read_summary(folder / SUMMARY)
     return Run(folder, summary, _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns)
 
@@ -57,7 +59,7 @@ def _read_summary(path: Path) -> dict[str, Any]:
     from artist.results.schema import SummaryFile
 
     try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
+        summary = json.loads(regular(path).read_text(encoding="utf-8"))
         SummaryFile.model_validate(summary)
     except ValidationError as error:
         first = error.errors()[0]
@@ -77,7 +79,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         return {}
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
-        config = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+        config = yaml.load(regular(path).read_text(encoding="utf-8"), Loader=loader)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise damaged(path, error) from error
     if config is not None and not isinstance(config, dict):

@@ -92,7 +92,7 @@ class Packing:
         return self._free
 
     def place(self, demand: Demand, placer: Placer) -> Allocation | None:
-        """Take what the placer says, or return None if it refuses."""
+        """Return what the placer says, taken from what is free; None if it refuses."""
         key = (demand, id(placer))
         if key in self._refused:
             return None
