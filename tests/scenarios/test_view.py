@@ -249,7 +249,7 @@ def test_what_was_free_stays_so_for_a_policy_that_keeps_it():
 
 
 def test_gpus_that_waiting_jobs_ask_for_are_counted():
-    """a (2 GPUs) starts at 0; b waits from 1, c from 2, one GPU each; a stops at 3 and is back at 4."""
+    """Job a (2 GPUs) starts at 0; b waits from 1, c from 2, one GPU each; a stops at 3, is back at 4."""
     seen = []
 
     def look_and(act):
