@@ -6,7 +6,7 @@ sees the same memory, so that a whole column is one vector expression (`vector`)
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
+from artist.core.job_columns import JobColumns, field_of
 from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
@@ -72,20 +73,19 @@ class JobTable:
         checkpoint_iterations: Sequence[int] | None = None,
         worth: float | None = None,
     ) -> None:
-        self.specs = specs
+        self.specs = specs.made if isinstance(specs, JobColumns) else specs
         n = len(specs)
         self.n = n
 
-        def column(values: Sequence[int] | None = None) -> "array[int]":
+        def column(values: Iterable[int] | None = None) -> "array[int]":
             return array("q", values) if values is not None else array("q", bytes(8 * n))
 
-        self.submit_ns = column([s.submit_ns for s in specs])
-        self.gpus = column(
-            [s.demand.gpus_at(worth) if worth and s.demand.fungible else s.demand.gpus for s in specs]
-        )
-        self.least_gpus = column([s.demand.least_gpus for s in specs])
-        self.iterations = column([s.iterations for s in specs])
-        self.compute_ns = column([s.compute_ns for s in specs])
+        demands = list(field_of(specs, "demand"))
+        self.submit_ns = column(field_of(specs, "submit_ns"))
+        self.gpus = column([d.gpus_at(worth) if worth and d.fungible else d.gpus for d in demands])
+        self.least_gpus = column([d.least_gpus for d in demands])
+        self.iterations = column(field_of(specs, "iterations"))
+        self.compute_ns = column(field_of(specs, "compute_ns"))
         self.status = column()
         self.done = column()
         self.open_left_ns = column()

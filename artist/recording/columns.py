@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
+from artist.core.job_columns import field_of, kinds_of
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording.kinds import Kinds
 from artist.recording.pools import Pools
@@ -39,7 +40,7 @@ def job_tables(
     lacks is null.
     """
     for part in _parts(len(result.jobs), rows):
-        table = _jobs(result.jobs[part], {name: result.columns[name][part] for name in JOB_COLUMNS})
+        table = _jobs(result.jobs, part, {name: result.columns[name][part] for name in JOB_COLUMNS})
         for name, column in (more or {}).items():
             table = table.append_column(name, pa.array(column[part], mask=np.isnan(column[part])))
         yield table
@@ -87,9 +88,9 @@ def core_tables(kinds: Kinds, rows: int = PIECE_ROWS) -> Iterator[Any]:
 
 def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, _Ints]:
     """Return the least and the most GPUs that each job takes, shape (n_jobs,), if any job is elastic."""
-    demands = [spec.demand for spec in jobs]
-    if not any(demand.elastic for demand in demands):
+    if not any(spec.demand.elastic for spec in kinds_of(jobs)):
         return {}
+    demands = list(field_of(jobs, "demand"))
     return {
         "min_gpus": np.array([d.min_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
         "max_gpus": np.array([d.max_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
@@ -148,7 +149,7 @@ class _Names:
         )
         self.first_machine = len(places)
         self.first_pool = len(KINDS)
-        self.jobs = pa.array([job.job_id for job in recorder.jobs], pa.string())
+        self.jobs = pa.array(field_of(recorder.jobs, "job_id"), pa.string())
         self.kinds = pa.array([kind for kind, _ in KINDS], pa.string())
         self.reasons = pa.array([reason for _, reason in KINDS] + recorder.pools, pa.string())
         self.places = pa.array(places + [machine.name for machine in cluster.machines], pa.string())
@@ -158,19 +159,19 @@ def _parts(n_rows: int, rows: int) -> Iterator[slice]:
     return (slice(start, start + rows) for start in range(0, max(1, n_rows), rows))
 
 
-def _jobs(specs: Sequence[JobSpec], columns: Mapping[str, _Ints]) -> Any:
+def _jobs(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]) -> Any:
     texts = ("job_id", "model", "user", "vc")
-    table = {name: pa.array([getattr(spec, name) for spec in specs], pa.string()) for name in texts}
-    table["gpus"] = pa.array([spec.demand.gpus for spec in specs], pa.int64())
-    for name, column in _derived(specs, columns).items():
+    table = {name: pa.array(field_of(specs, name, part), pa.string()) for name in texts}
+    table["gpus"] = pa.array([demand.gpus for demand in field_of(specs, "demand", part)], pa.int64())
+    for name, values in _derived(specs, part, columns).items():
         if name.endswith("_ns"):
-            table[f"{name.removesuffix('_ns')}_s"] = _seconds(column, column == _UNKNOWN)
+            table[f"{name.removesuffix('_ns')}_s"] = _seconds(values, values == _UNKNOWN)
         else:
-            table[name] = pa.array(column)
+            table[name] = pa.array(values)
     return pa.table(table)
 
 
-def _derived(specs: Sequence[JobSpec], columns: Mapping[str, _Ints]) -> dict[str, _Ints]:
+def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]) -> dict[str, _Ints]:
     """Return the columns to write, with completion and ideal time at their places."""
     made: dict[str, _Ints] = {}
     for name in JOB_COLUMNS:
@@ -179,7 +180,8 @@ def _derived(specs: Sequence[JobSpec], columns: Mapping[str, _Ints]) -> dict[str
             finish = columns[name]
             made["jct_ns"] = np.where(finish == _UNKNOWN, _UNKNOWN, finish - columns["submit_ns"])
         elif name == "overhead_ns":
-            made["ideal_ns"] = np.array([spec.ideal_ns for spec in specs], dtype=np.int64)
+            each = (np.array(field_of(specs, one, part), np.int64) for one in ("iterations", "compute_ns"))
+            made["ideal_ns"] = next(each) * next(each)
     del made[_NOT_WRITTEN]
     return made
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from artist.core.gpus import Gpus
-from artist.core.job import JobSpec
+from artist.core.job_columns import JobColumns
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
@@ -92,7 +92,7 @@ def load_jobs(
     profile_compute_ns: Callable[[str], int],
     gpus: Gpus,
     stretch: Stretch | None = None,
-) -> list[JobSpec]:
+) -> JobColumns:
     """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
     Parameters
