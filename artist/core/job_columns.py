@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from itertools import islice
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,13 +73,7 @@ class JobColumns(Sequence[JobSpec]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
-    @overload
-    def __getitem__(self, index: int) -> JobSpec: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[JobSpec]: ...
-
-    def __getitem__(self, index: int | slice) -> JobSpec | Sequence[JobSpec]:
+    def __getitem__(self, index: Any) -> Any:
         found = range(len(self))[index]
         return self.made[found] if isinstance(found, int) else [self._make(job) for job in found]
 

@@ -1,6 +1,6 @@
 """From the canonical table to frozen job specs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from itertools import repeat
 from typing import Any
@@ -51,7 +51,7 @@ def to_jobs(
     iterations, compute_ns = _work(table, profile_compute_ns, stretch)
     submit_ns = np.rint(table["submit_s"].to_numpy(float) * NS_PER_S).astype(np.int64)
     kind, first = _kinds(table)
-    some = table.iloc[first]
+    some, own = table.iloc[first], [field for field in FIELDS if field.to and "." not in field.to]
     columns: dict[str, Iterable[Any]] = {
         "job_id": some["job_id"].tolist(),
         "submit_ns": submit_ns[first].tolist(),
@@ -60,7 +60,7 @@ def to_jobs(
         "demand": _records(some, "demand", lambda known: Demand(**known)),
         "stages": _records(some, "stages", lambda known: Stages(**known) if known else None),
         "delays_ns": _records(some, "delays_ns", lambda known: known or None),
-        **{field.to: _values(some, field) for field in _own_fields() if field.name in some},
+        **{each.to: map(each.value, _raw(some, each)) for each in own if each.name in some},
     }
     made = map(JobSpec, *(columns.get(each.name, repeat(each.default)) for each in fields(JobSpec)))
     return JobColumns(table["job_id"], submit_ns, iterations, compute_ns, list(made), kind)
@@ -140,18 +140,6 @@ def _records(table: pd.DataFrame, owner: str, make: Callable[[dict[str, Any]], A
             made[key] = make({name: field.value(one) for name, field, one in values if one is not None})
         records.append(made[key])
     return records
-
-
-def _own_fields() -> Iterator[Field]:
-    """Yield the columns that are a job's own field, not one of its records'."""
-    return (field for field in FIELDS if field.to and "." not in field.to)
-
-
-def _values(table: pd.DataFrame, field: Field) -> Iterable[Any]:
-    """Return one value a job; equal ones are one object, since a trace has few different ones."""
-    values = _raw(table, field)
-    made = {one: field.value(one) for one in set(values)}
-    return map(made.__getitem__, values)
 
 
 def _raw(table: pd.DataFrame, field: Field) -> list[Any]:
