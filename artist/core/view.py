@@ -227,6 +227,10 @@ class BeliefPerformance(Protocol):
         """
 
 
+NEXT = ".next"
+"""Ending of the name of a signal that is another, one step ahead."""
+
+
 class Signal(Protocol):
     """A named series that policies may follow, such as the demand of an inference service."""
 
