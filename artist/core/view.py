@@ -265,6 +265,10 @@ class ClusterView(Protocol):
         """Number of jobs that wait."""
 
     @property
+    def waiting_gpus(self) -> int:
+        """GPUs that those ask for."""
+
+    @property
     def cluster(self) -> Cluster:
         """Machines and their facts."""
 
