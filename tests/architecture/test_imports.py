@@ -142,7 +142,7 @@ def test_hydra_stays_in_the_command_line(path: Path) -> None:
     elif module not in {
         "artist.app.cli",
         "artist.app.launchers",
-        "artist.app.point_lines",
+        "artist.app.sweep",
         "artist.run.build",
         "artist.run.presets",
         *COMMANDS,
