@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import hydra
 import yaml
@@ -20,6 +20,7 @@ from artist.app.launchers import prefer_our_defaults
 from artist.app.sweep import Point, SweepWanted, run_sweep
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import Kind, data_path
+from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
 from artist.run.config import NAME_RULE, checked_name
 from artist.run.folder import remove_if_empty
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
 
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
-SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,40 +46,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; 1 if some points of a sweep failed, or a policy did; 2 for bad input, of all points of a sweep.
     """
-    try:
-        code = _main(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
-    except BrokenPipeError:  # `artist | head`: whoever reads has seen enough
-        for stream in (sys.stdout, sys.stderr):
-            _silence(stream)
-        return SUCCESS
-    except OSError as error:  # a full disk, most likely; the results lie in their folder all the same
-        _silence(sys.stdout)
-        print(two_lines(_of_stdout(error)), file=sys.stderr)
-        return SOME_FAILED
-    return code
-
-
-def _main(arguments: list[str]) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises instead of printing and leaving
     try:
         register_topologies()
         prefer_our_defaults()
         task = _Task()
+        command = hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")
         try:
             with _arguments(_checked_arguments(arguments)):
-                hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")(
-                    task
-                )()
+                command(task)()
         except SweepWanted as wanted:
             task.points, task.is_sweep = run_sweep(wanted, _request_of_point), True
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on with a sweep where it stopped", file=sys.stderr)
+        print(f"interrupted; {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
     except SystemExit as leaving:  # --help and the like
         return leaving.code if isinstance(leaving.code, int) else SUCCESS
-    except BrokenPipeError:
-        raise
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
@@ -107,9 +90,10 @@ class _Task:
         """Run what is no sweep."""
         from artist.run.point import Outcome, run_point
 
-        folder = Path(HydraConfig.get().runtime.output_dir)
-        request = _request(config, HydraConfig.get(), folder, alone=True)
+        settings = HydraConfig.get()
+        folder = Path(settings.runtime.output_dir)
         try:
+            request = _request(config, settings, folder)
             outcome = request if isinstance(request, Outcome) else run_point(request)
         finally:  # of a run that was not finished, Hydra's empty folder would be left
             remove_if_empty(folder, Path(_folder_of_results(_root_=config)))
@@ -119,17 +103,24 @@ class _Task:
 
 def _request_of_point(config: DictConfig) -> "Request | Outcome":
     folder = Path(config.hydra.sweep.dir, config.hydra.sweep.subdir).absolute()
-    return _request(_without_hydra(config), config.hydra, folder, alone=False)
+    return _request(_without_hydra(config), config.hydra, folder)
 
 
-def _request(config: DictConfig, settings: Any, folder: Path, *, alone: bool) -> "Request | Outcome":
-    from artist.run.point import Outcome, Request
+def _request(config: DictConfig, settings: Any, folder: Path) -> "Request | Outcome":
+    from artist.run.point import Outcome
 
     try:
-        resolved = _resolved(config)
+        return request_of(config, settings, folder)
     except OmegaConfBaseException as error:
         return Outcome("bad_input", folder, message=two_lines(from_library(error)))
-    return Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
+
+
+def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
+    """Return what to run for a composed configuration, less `hydra`, and Hydra's settings."""
+    from artist.run.point import Request
+
+    alone = settings.mode != hydra.types.RunMode.MULTIRUN
+    return Request(_resolved(config), _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
 
 
 # --- what is said at the end
@@ -149,23 +140,15 @@ def _report(task: _Task) -> int:
             log = f"; traceback in {_short(outcome.log)}" if outcome.log else ""
             print(outcome.message + log, file=sys.stderr)
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
-        _print_result(run_table(outcome.summary).rstrip())
+        print(run_table(outcome.summary).rstrip(), flush=True)
         _print_notes(outcomes)
         if task.name_unused:
             print("output.name is not used: it names the folder of a sweep (-m)", file=sys.stderr)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
         return SUCCESS
     if good:
-        _print_result(compare_table([read_run(folder) for folder in good]).rstrip())
+        print(compare_table([read_run(folder) for folder in good]).rstrip(), flush=True)
     return _report_points(task.points, outcomes)
-
-
-def _print_result(text: str) -> None:
-    """Print to stdout; a reader that has left is no failure of the run."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        _silence(sys.stdout)
 
 
 def _print_notes(outcomes: Sequence["Outcome"]) -> None:
@@ -176,17 +159,6 @@ def _print_notes(outcomes: Sequence["Outcome"]) -> None:
         rest = len(notes) - len(first)
         more = f" (and {rest} of other points; artist.log has them)" if rest else ""
         print("\n".join(first) + more, file=sys.stderr)
-
-
-def _silence(stream: TextIO) -> None:
-    """Send what is still to be written to a stream nowhere, or Python complains when it ends."""
-    with suppress(OSError, ValueError):  # a stream without a descriptor has no such trouble
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _of_stdout(error: OSError) -> InputError:
-    what = f"the result cannot be printed: {(error.strerror or str(error)).lower()}"
-    return InputError(what, where="stdout", allowed="a place with room; the run folder has the same numbers")
 
 
 def _report_points(points: Sequence[Point], outcomes: Sequence["Outcome"]) -> int:
@@ -329,7 +301,3 @@ for _name, _resolver in (
 ):  # fmt: skip
     # At import, since a launcher's processes import this module for `_task` and resolve the sweep's folders.
     OmegaConf.register_new_resolver(f"artist.{_name}", _resolver, replace=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

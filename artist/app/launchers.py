@@ -43,6 +43,7 @@ _PATIENCE_S = 10.0
 _PERIOD_S = 0.1
 _GRACE_S = 5.0  # of a worker that is told to end
 _HYDRAS_OWN = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # hydra/launcher=basic
+_STOPS = {signal.SIGINT, signal.SIGTERM}
 _INIT = {"max_num_timeout"}  # what submitit's executors take when they are made
 _OF_ANY = {
     *("timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "mem_gb", "nodes", "name"),
@@ -165,7 +166,9 @@ def _started() -> tuple[Connection, BaseProcess]:
     context: BaseContext = get_context("fork" if sys.platform == "linux" else None)
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, os.getpid()))  # type: ignore[attr-defined]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # until the worker has its own way with them
     process.start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     theirs.close()
     return ours, process
 
@@ -176,6 +179,7 @@ def _work(connection: Connection, command: int) -> None:
     signal.signal(signal.SIGTERM, _stop)
     end_with(command)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
         while True:
             connection.send(_run(connection.recv()))
     except (KeyboardInterrupt, EOFError, OSError):

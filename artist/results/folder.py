@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ def find_runs(folders: Sequence[Path]) -> Found:
     return Found(tuple(finished.values()), tuple(failed.values()))
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: str | PathLike[str]) -> Run:
     """Read a run folder; raise InputError if its summary or config is damaged."""
+    folder = Path(folder)
     summary = _read_summary(folder / SUMMARY)
     return Run(folder, summary, _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns)
 
