@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -230,6 +230,7 @@ class _Elsewhere:
 
     def __call__(self, request: "Request") -> Result:
         if self.command is not None:
+            signal.signal(signal.SIGTERM, _stop)
             end_with(self.command)
         os.environ.update(self.variables)
         os.chdir(self.folder)
@@ -329,7 +330,9 @@ def _submitted(
                 room = at_once - len(running)
                 fresh, waiting = waiting[:room], waiting[room:]
                 if fresh:
+                    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's alone
                     jobs = executor.map_array(here, [request for _, request in fresh])
+                    signal.signal(signal.SIGINT, before)
                     running += [(number, job) for (number, _), job in zip(fresh, jobs, strict=True)]
                 done = [(number, job) for number, job in running if job.done()]
                 running = [each for each in running if each not in done]
@@ -338,9 +341,18 @@ def _submitted(
                 if not done:
                     time.sleep(_PERIOD_S)
         finally:
-            if cluster == "local":
-                for _, job in running:
-                    job.cancel()
+            if here.command is not None:
+                _end([job for _, job in running])
+
+
+def _end(jobs: list[Any]) -> None:
+    """End submitit's processes on this machine, as `cancel` does, but without its traceback."""
+    for job in jobs:
+        with suppress(OSError):
+            os.kill(int(job.job_id), signal.SIGTERM)
+    end = time.monotonic() + _GRACE_S
+    while time.monotonic() < end and not all(job.done() for job in jobs):
+        time.sleep(_PERIOD_S)
 
 
 def _result(job: Any) -> Result:
