@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from artist.app.cli import register_topologies
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import data_path
+from artist.data import data_path, write_whole
 from artist.entry import BAD_INPUT, SUCCESS
 from artist.errors import InputError
 from artist.run.key import program_version
@@ -138,7 +138,7 @@ def save(content: bytes, path: Path, field: str) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_whole(path, content)
     except OSError as error:
         found = f"{path}: {error.strerror}"
         raise InputError(

@@ -37,7 +37,13 @@ ALLOWED = {
     "artist.report.words": ("artist.report.words", "artist.results"),
     "artist.report.page": ("artist.report.page", "artist.results"),
     "artist.report.claims": ("artist.report.claims", "artist.report.page", "artist.results", "artist.errors"),
-    "artist.report": ("artist.report", "artist.results", "artist.recording.names", "artist.errors"),
+    "artist.report": (
+        "artist.report",
+        "artist.results",
+        "artist.recording.names",
+        "artist.errors",
+        "artist.data",
+    ),
     "artist.run": (
         *("artist.core", "artist.engine", "artist.performance", "artist.workload", "artist.datacenter"),
         *("artist.recording", "artist.bad_input", "artist.run", "netmodels", *BASIC),
