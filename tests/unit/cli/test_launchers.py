@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hydra.core.config_store import ConfigStore
 
 from artist.app import launchers
 from artist.data import data_path
@@ -72,6 +73,36 @@ def test_the_pickles_of_submitit_lie_beside_the_sweeps() -> None:
     for name in ("submitit_local", "submitit_slurm"):
         text = data_path("conf", f"hydra/launcher/{name}.yaml").read_text(encoding="utf-8")
         assert "submitit_folder: ${artist.folder:}/.submitit/" in text
+
+
+def test_plug_ins_that_are_installed_change_nothing() -> None:
+    """Hydra would take the configuration of one for the schema of ours: its store is a dict of groups."""
+    ConfigStore.instance().store(group="hydra/launcher", name="joblib", node={"backend": None})
+    launchers.prefer_our_defaults()
+    assert "joblib.yaml" not in ConfigStore.instance().repo["hydra"]["launcher"]
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "at_once"),
+    [(-1, "n_jobs", 4), (-2, "n_jobs", 3), (None, "at_once", 4), (9, "at_once", 9)],
+)
+def test_points_at_a_time(
+    found: int | None, name: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four cores: all, all but one, all, and as many as were asked for."""
+    monkeypatch.setattr(launchers.os, "sched_getaffinity", lambda _: range(4))
+    assert launchers._at_once(found, name) == at_once
+
+
+@pytest.mark.parametrize(
+    ("launcher", "key", "value"), [("joblib", "n_jobs", "0"), ("joblib", "n_jobs", "two")]
+)
+def test_a_wrong_number_of_points_at_a_time_is_named(
+    launcher: str, key: str, value: str, refused: Callable[..., str]
+) -> None:
+    """Neither zero nor a word."""
+    message = refused("-m", "seed=0,1", f"hydra/launcher={launcher}", f"hydra.launcher.{key}={value}")
+    assert f"hydra.launcher.{key}: wrong value" in message
 
 
 def installed(*names: str) -> bool:
