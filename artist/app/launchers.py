@@ -24,8 +24,8 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, NoReturn
+from pickle import dumps
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
@@ -34,7 +34,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from artist.data import data_path
 from artist.errors import InputError
-from artist.run.orphans import end_with
+from artist.run.elsewhere import Elsewhere, end_with, timed
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
@@ -79,14 +79,6 @@ def prefer_our_defaults() -> None:
         theirs.pop(path.name, None)
 
 
-def _run(request: "Request") -> Result:
-    from artist.run.point import run_point
-
-    started = perf_counter()
-    outcome = run_point(request)
-    return outcome, perf_counter() - started
-
-
 def _check_installed(choice: str, package: str, extra: str) -> None:
     if find_spec(package) is None:
         allowed = f"pip install 'artist-sim[{extra}]', or joblib"
@@ -96,7 +88,7 @@ def _check_installed(choice: str, package: str, extra: str) -> None:
 def run_here(settings: dict[str, Any], todo: Todo) -> Results:
     """Run one point after another in the process of the command."""
     for number, request in todo:
-        yield number, _run(request)
+        yield number, timed(request)
 
 
 # --- processes of this machine
@@ -176,76 +168,27 @@ def _started() -> tuple[Connection, BaseProcess]:
 def _work(connection: Connection, command: int) -> None:
     """Run what comes until SIGTERM; Ctrl-C is the command's, which then ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _stop)
     end_with(command)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
         while True:
-            connection.send(_run(connection.recv()))
+            connection.send(timed(connection.recv()))
     except (KeyboardInterrupt, EOFError, OSError):
         os._exit(0)
 
 
-def _stop(*_: object) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up now is not interrupted by another
-    raise KeyboardInterrupt
-
-
-def _at_once(found: object, name: str) -> int:
+def _at_once(found: Any, name: str) -> int:
     """Return a number of points at a time; -1 and null are all cores, -2 all but one, and so on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if found is None:
         return cores
-    if (
-        isinstance(found, bool)
-        or not isinstance(found, int)
-        or found == 0
-        or (found < 0 and name != "n_jobs")
-    ):
+    if type(found) is not int or found == 0 or (found < 0 and name != "n_jobs"):
         allowed = "a positive integer, or null for all cores"
         raise InputError("wrong value", where=f"hydra.launcher.{name}", found=found, allowed=allowed)
     return found if found > 0 else max(1, cores + 1 + found)
 
 
 # --- other machines
-
-
-@dataclass(frozen=True, slots=True)
-class _Elsewhere:
-    """Runs a request as where the command was given: paths may be relative, and variables name folders.
-
-    Attributes
-    ----------
-    folder
-        Of the command.
-    variables
-        Those of its environment that are ours.
-    command
-        Its process, with which this one ends; None lets it live on.
-    """
-
-    folder: str
-    variables: dict[str, str]
-    command: int | None = None
-
-    def __call__(self, request: "Request") -> Result:
-        if self.command is not None:
-            signal.signal(signal.SIGTERM, _stop)
-            end_with(self.command)
-        os.environ.update(self.variables)
-        os.chdir(self.folder)
-        return _run(request)
-
-    def checkpoint(self, request: "Request") -> Any:
-        """Return what submitit is to queue again when a job was preempted: the same."""
-        from submitit.helpers import DelayedSubmission
-
-        return DelayedSubmission(self, request)
-
-
-def _elsewhere(command: int | None = None) -> _Elsewhere:
-    ours = {name: value for name, value in os.environ.items() if name.startswith("ARTIST_")}
-    return _Elsewhere(os.getcwd(), ours, command)
 
 
 def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
@@ -272,17 +215,14 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), _told("ray"):
         try:
             ray.init(**init)
-            remote, here = ray.remote(**settings["ray"]["remote"])(_run_remote), _elsewhere()
-            running = {remote.remote(here, request): number for number, request in todo}
+            here = Elsewhere()
+            remote = ray.remote(**settings["ray"]["remote"])(lambda request: here(request))
+            running = {remote.remote(dumps(request)): number for number, request in todo}
             while running:
                 (done,), _ = ray.wait(list(running))
                 yield running.pop(done), result(done)
         finally:
             ray.shutdown()
-
-
-def _run_remote(here: _Elsewhere, request: "Request") -> Result:
-    return here(request)
 
 
 def _check_reachable(address: str) -> None:
@@ -299,20 +239,20 @@ def _check_reachable(address: str) -> None:
 def run_on_slurm(settings: dict[str, Any], todo: Todo) -> Results:
     """Run as one array job of SLURM, which lives on if the command is ended."""
     waiting = list(todo)
-    return _submitted("slurm", settings, waiting, _elsewhere(), at_once=len(waiting))
+    return _submitted("slurm", settings, waiting, Elsewhere(), at_once=len(waiting))
 
 
 def run_on_submitit(settings: dict[str, Any], todo: Todo) -> Results:
     """Run `at_once` points at a time as jobs of submitit without a cluster, which end with the command."""
     at_once = _at_once(settings.pop("at_once"), "at_once")
-    return _submitted("local", settings, list(todo), _elsewhere(os.getpid()), at_once)
+    return _submitted("local", settings, list(todo), Elsewhere(os.getpid()), at_once)
 
 
 def _submitted(
     cluster: str,
     settings: dict[str, Any],
     waiting: list[tuple[int, "Request"]],
-    here: _Elsewhere,
+    here: Elsewhere,
     at_once: int,
 ) -> Results:
     _check_installed(f"submitit_{cluster}", "submitit", "slurm")
@@ -331,7 +271,7 @@ def _submitted(
                 fresh, waiting = waiting[:room], waiting[room:]
                 if fresh:
                     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's alone
-                    jobs = executor.map_array(here, [request for _, request in fresh])
+                    jobs = executor.map_array(here, [dumps(request) for _, request in fresh])
                     signal.signal(signal.SIGINT, before)
                     running += [(number, job) for (number, _), job in zip(fresh, jobs, strict=True)]
                 done = [(number, job) for number, job in running if job.done()]
