@@ -8,10 +8,10 @@ from artist.report.words.policies import how_sure, which
 from artist.report.words.reasons import drivers
 from artist.report.words.sizes import along, sizes
 from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
-from artist.report.words.wording import begun
+from artist.report.words.wording import begun, duration
 from artist.results.compare import POLICY, Comparison
 from artist.results.digest import GAUGES, Digest
-from artist.results.measures import BY_NAME, LEVEL
+from artist.results.measures import BY_NAME, LEVEL, comparable
 from artist.results.names import short_key
 from artist.results.scenarios import Contest, of_policy
 
@@ -79,7 +79,10 @@ def _idle(varied: Sequence[Axis], comparison: Comparison, contest: Contest, foun
     even = [each.scenario for each in found if each.even]
     policy = next((axis for axis in varied if axis.key == POLICY and axis.effect > LEVEL), None)
     if policy is not None and even:
-        said.append(f"the policy {at_scenarios(even).removesuffix(': ')}")
+        rows = [row for scenario in even for row in scenario.rows]
+        waits = [comparable(BY_NAME["queueing_mean_s"], comparison.groups[row]).mean or 0.0 for row in rows]
+        where = f" {at_scenarios(even)}".removesuffix(": ").rstrip()
+        said.append(f"the policy{where}, where jobs wait {duration(max(waits))} on average at most")
     text = f"{begun(', '.join(said))} (mean JCTs within 1 % of each other). " if said else ""
     spans = verdicts(comparison, contest, BY_NAME["makespan_s"]) if policy is not None else []
     if spans and all(each.even for each in spans):

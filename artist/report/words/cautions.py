@@ -55,7 +55,7 @@ def _growing(digests: Sequence[Digest]) -> str:
     if not found:
         return ""
     found.sort(key=lambda pair: -pair[0].last)
-    rows = [f"{group.name} ({_jobs(drift.first)} to {_jobs(drift.last)} jobs)" for drift, group in found]
+    rows = [f"{group.name} ({_jobs(drift.first)} to {_jobs(drift.last)} jobs wait)" for drift, group in found]
     chance = " Of one run alone it may be chance." if any(len(group.runs) == 1 for _, group in found) else ""
     return (
         "The queue grows from the first to the last third of the arrivals, so mean times depend on how "

@@ -5,7 +5,7 @@ from typing import Any
 
 from artist.report.words.axes import Axis
 from artist.report.words.setting import gpu_types, speeds
-from artist.report.words.wording import duration, per_cent
+from artist.report.words.wording import duration, often, per_cent
 from artist.results.compare import Comparison
 from artist.results.measures import BY_NAME, LEVEL, change, comparable, difference, is_level
 from artist.results.names import listed
@@ -26,15 +26,10 @@ def fabrics(axis: Axis, comparison: Comparison, gpus: Sequence[float]) -> str:
     for means in axis.means.values():
         for at, mean in zip(axis.at, means, strict=True):
             counts[at] += is_level("time", mean, min(means))
-    ranked = sorted(counts.items(), key=lambda pair: -pair[1])
     if min(counts.values()) == len(axis.means):
         text = f"It hardly matters: mean JCTs on {listed(axis.at)} are at most {per_cent(axis.effect)} apart"
     else:
-        first, *others = [(at, count) for at, count in ranked if count]
-        cases = f" in {first[1]} of {len(axis.means)} cases" if len(axis.means) > 1 else ""
-        said = [f"{first[0]} has the lowest mean JCT, or one within 1 % of it{',' * bool(cases)}{cases}"]
-        said += [f"{at} in {count}" if cases else at for at, count in others]
-        text = f"{', '.join(said)}. {_widest(axis, comparison)}"
+        text = f"{often(counts, len(axis.means), 'cases')}. {_widest(axis, comparison)}"
     added = [_added(comparison, [rows[i] for rows in axis.rows.values()]) for i in range(len(axis.at))]
     text += f". To the computing of a job, communication adds {_each(added, axis.at)}"
     return " ".join([f"{text}.", *_besides(axis, comparison, gpus)])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from artist.report.words.verdicts import MOST_CLAUSES, Verdict, at_scenarios, verdicts
-from artist.report.words.wording import begun, duration, few, per_cent
+from artist.report.words.wording import begun, duration, few, often, per_cent
 from artist.results.compare import Comparison
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
@@ -22,7 +22,6 @@ _BY = {
     "makespan": BY_NAME["makespan_s"],
 }
 _TOLD = ("mean JCT", "95th percentile of JCT", "99th percentile of JCT", "makespan")
-_LOWEST = " has the lowest mean JCT, or one within 1 % of it,"
 Lowest = tuple[tuple[str, ...], list[tuple[str, ...]]]  # headings, rows
 
 
@@ -61,10 +60,10 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
     said = []
     for name in dict.fromkeys(contest.contenders):
         rows = [row for row, other in enumerate(contest.contenders) if other == name]
-        clauses = [text for title, of in found.items() if (text := _standing(title, of, rows))]
-        first = [title for title, of in found.items() if _is_first(of, rows)]
-        if first:
-            clauses.insert(0, f"lowest, or within 1 % of it, in {listed(first)}")
+        standings = {title: _standing(title, of, rows) for title, of in found.items()}
+        first = [title for title, text in standings.items() if text == ""]
+        clauses = [f"lowest, or within 1 % of it, in {listed(first)}"] if first else []
+        clauses += filter(None, standings.values())
         parts = [digests[row].parts_s for row in rows if row < len(digests)]
         if any(comparison.groups[row].partial for row in rows):
             clauses.append("unfinished jobs: not compared")
@@ -129,7 +128,7 @@ def _next(each: Verdict, contest: Contest) -> str:
     """Return what comes after the lowest and its equals, unless that was said."""
     means = zip(each.scenario.rows, each.estimates, strict=True)
     rest = [(mean, row) for row, (mean, *_) in means if row not in each.level and mean is not None]
-    mean, row = min(rest)
+    mean, row = min(rest, default=(0.0, each.baseline))
     above = difference(mean, each.of(each.best)[0])
     if above is None or row == each.baseline:
         return ""
@@ -146,32 +145,19 @@ def _cell(each: Verdict, contest: Contest) -> str:
     return f"{'all alike' if each.even else _leaders(each, contest)} ({value})"
 
 
-def _cases(found: Sequence[Verdict], rows: Sequence[int]) -> list[tuple[Verdict, int]]:
-    return [
-        (each, row)
-        for each in found
-        for row in rows
-        if row in each.scenario.rows and each.of(row).mean is not None
-    ]
-
-
-def _is_first(found: Sequence[Verdict], rows: Sequence[int]) -> bool:
-    cases = _cases(found, rows)
-    return bool(cases) and all(row in each.level for each, row in cases)
-
-
-def _standing(title: str, found: Sequence[Verdict], rows: Sequence[int]) -> str:
-    """Return how far from the lowest a policy is by a metric in its scenarios; empty if it is the lowest."""
-    cases = _cases(found, rows)
-    if not cases or _is_first(found, rows):
-        return ""
+def _standing(title: str, found: Sequence[Verdict], rows: Sequence[int]) -> str | None:
+    """Return how far from the lowest a policy is in its scenarios; empty if it is lowest, None if unknown."""
+    cases = [(each, row) for each in found for row in rows if row in each.scenario.rows]
+    cases = [(each, row) for each, row in cases if each.of(row).mean is not None]
+    best = sum(row in each.level for each, row in cases)
+    if best == len(cases):
+        return "" if cases else None
     far = [difference(each.of(row).mean, each.of(each.best).mean) or 0.0 for each, row in cases]
     worst, row = cases[far.index(max(far))]
     own, least = (worst.of(at).mean or 0.0 for at in (row, worst.best))
     text = f"{duration(own)} where the lowest is {duration(least)}"
     if len(cases) == 1:
         return f"{title} {text}"
-    best = sum(row in each.level for each, row in cases)
     often = f"lowest in {best} of {len(cases)} scenarios" if best else "never lowest"
     return f"{title} {often}, at worst {text} ({worst.scenario.name})"
 
@@ -183,9 +169,13 @@ def _span(parts: Sequence[float]) -> str:
 
 def _counted(clear: Sequence[Verdict], contest: Contest) -> str:
     names = [contest.contenders[row] for each in clear for row in each.level]
-    counts = sorted({name: names.count(name) for name in names}.items(), key=lambda item: (-item[1], item[0]))
-    first, *others = (f"{name}{_LOWEST * (not at)} in {count}" for at, (name, count) in enumerate(counts))
-    return listed([f"{first} of {len(clear)} scenarios that differ", *others])
+    text = often({name: names.count(name) for name in names}, len(clear), "scenarios that differ")
+    widest = max(clear, key=lambda each: each.below or 0.0)
+    if not widest.below:
+        return text
+    best, baseline = contest.contenders[widest.best], contest.contenders[widest.baseline]
+    where = at_scenarios([widest.scenario]).removesuffix(": ")
+    return f"{text}; the widest gap is {best} {per_cent(widest.below)} below {baseline}, {where}"
 
 
 def _rivals(each: Verdict, comparison: Comparison) -> list[int]:

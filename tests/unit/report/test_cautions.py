@@ -100,6 +100,14 @@ def test_reasons_and_the_lowest_leave_it_out(made: Made) -> None:
     assert dict(each_policy(comparison, competing, rows))["fifo"].startswith("unfinished jobs: not compared")
 
 
+def test_level_rows_beside_one_that_is_not_whole_have_no_next(made: Made) -> None:
+    """Of las and srtf, 50 s and 50.1 s, both are named; fifo, stopped, comes after nothing."""
+    runs = [made("fifo", mean_s=1.0, finished=1), made("las", mean_s=50.1), made("srtf", mean_s=50.0)]
+    comparison = compare(runs)
+    said = dict(answers(comparison, contest(comparison), digests(comparison), []))
+    assert said["Which policy"] == "srtf and las have the lowest mean JCT, 50.0 s."
+
+
 def test_no_difference_is_shown_to_or_of_it(made: Made) -> None:
     """The baseline fifo is not whole: its 1 s is no best; utilisation, which is of all jobs, is compared."""
     runs = [made("fifo", mean_s=1.0, finished=2), made("las", mean_s=20.0), made("srtf", mean_s=5.0)]
@@ -149,7 +157,7 @@ def test_missing_seeds_are_named(made: Made) -> None:
 def test_growing_queues_are_named(made: Made) -> None:
     """2 jobs wait in the first third of the arrivals, 51.7 in the last."""
     said = warned([made("fifo")], drift=Drift(2.0, 51.66, True))["Not steady"]
-    assert "fifo (2 to 51.7 jobs)" in said
+    assert "fifo (2 to 51.7 jobs wait)" in said
     assert said.endswith("Of one run alone it may be chance.")
 
 
