@@ -1,18 +1,18 @@
 """What a policy wants changed now. What a plan does not mention goes on as it is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
 from artist.core.cluster import Allocation
+from artist.core.record import record
 from artist.errors import PlanError
 
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """All that a policy returns.
 
@@ -82,5 +82,7 @@ class PlanBuilder:
         if not self._changes and not self._assigns:
             return _NO_PLAN if self._wake_ns is None else Plan(_NOTHING, _NOTHING, self._wake_ns)
         return Plan(
-            MappingProxyType(dict(self._changes)), MappingProxyType(dict(self._assigns)), self._wake_ns
+            MappingProxyType(self._changes.copy()),
+            MappingProxyType(self._assigns.copy()) if self._assigns else _NOTHING,
+            self._wake_ns,
         )

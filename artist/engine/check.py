@@ -25,6 +25,7 @@ class PlanCheck:
         self._jobs = jobs
         self._machines = machines
         self._cluster: Cluster = machines.cluster
+        self._n_machines = len(machines.cluster)
         self._held = jobs.held
         self._now = 0
 
@@ -83,7 +84,7 @@ class PlanCheck:
         m, count, cpus, memory = slices[0]
         return (
             type(m) is type(count) is type(cpus) is type(memory) is int
-            and 0 <= m < len(self._cluster)
+            and 0 <= m < self._n_machines
             and 0 < count == demand.gpus
             and cpus >= 0
             and memory >= 0
@@ -97,7 +98,7 @@ class PlanCheck:
             raise PlanError(f"job number {job!r} is unknown{self._at()}")
         if after is not None and not isinstance(after, Allocation):
             raise self._error(job, f"gets {after!r}; allowed: an Allocation")
-        if after is not None and not isinstance(after.group, Group | None):
+        if after is not None and after.group is not None and not isinstance(after.group, Group):
             raise self._error(job, f"gets group {after.group!r}; allowed: a Group, or None")
         if self._jobs.status[job] == FINISHED:
             raise self._error(job, "has finished")

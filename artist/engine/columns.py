@@ -131,7 +131,8 @@ class Columns:
 
     @lazy
     def held_ns(self) -> Ints:
-        return vector(self._table.held_ns)[self.job] + self._held_more
+        table, jobs = self._table, self.job
+        return vector(table.running_ns)[jobs] + vector(table.overhead_ns)[jobs] + self._held_more
 
     @lazy
     def attained_gpu_ns(self) -> Ints:

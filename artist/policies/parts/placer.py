@@ -32,14 +32,11 @@ class Placer:
         """
         if not demand.gpus:
             return place_cpus(free, demand, among)
-        allocation = self._filled(free, demand, among)
-        if demand.cpus and allocation is not None and _lacks_cpus(free, allocation):
-            return self._filled(free, demand, among & _with_cpus(free))
-        return allocation
-
-    def _filled(self, free: Free, demand: Demand, among: int) -> Allocation | None:
         gpus = self.choose(free, demand, among)
-        return None if gpus is None else self.fill.fill(free, demand, gpus)
+        allocation = None if gpus is None else self.fill.fill(free, demand, gpus)
+        if demand.cpus and allocation is not None and _lacks_cpus(free, allocation):
+            return self.place(free, demand, among & _with_cpus(free))
+        return allocation
 
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine for which the fill has room, or None to wait."""
