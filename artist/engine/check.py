@@ -117,7 +117,7 @@ class PlanCheck:
         for s in slices:
             if not isinstance(s, Slice) or not _whole_numbers(s):
                 raise self._error(job, f"gets {s!r}; allowed: a Slice of whole numbers")
-            if not 0 <= s.machine < len(self._cluster):
+            if not 0 <= s.machine < self._n_machines:
                 raise self._error(job, f"is placed on machine number {s.machine}, which does not exist")
             if s.machine <= last:
                 raise self._error(job, "gets slices that are not sorted, one a machine", s.machine)
@@ -263,7 +263,10 @@ class PlanCheck:
 
 
 def _whole_numbers(values: Iterable[object]) -> bool:
-    return all(type(value) is int or isinstance(value, Integral) for value in values)
+    for value in values:  # noqa: SIM110 - twice as fast as `all` of a generator
+        if type(value) is not int and not isinstance(value, Integral):
+            return False
+    return True
 
 
 def _holds(allocation: Allocation, machine: int) -> bool:

@@ -72,6 +72,7 @@ class Tiresias:
     def __post_init__(self) -> None:
         self._check()
         self._thresholds = np.array([seconds_to_ns(t) for t in self.thresholds_gpu_s], dtype=np.int64)
+        self._last = max(self._thresholds.tolist(), default=0)
         self._adapt = adapter_of(self, self.fill)
         self._high = placer_of(self.placement_high_skew, self.fill, self.seed)
         self._low = placer_of(self.placement_low_skew, self.fill, self.seed)
@@ -167,7 +168,7 @@ class Tiresias:
     def _wake_at_threshold(self, jobs: JobColumns, gpus: Ints, now: int, plan: PlanBuilder) -> None:
         """Ask to be woken when a job that will hold GPUs crosses a threshold."""
         service, thresholds = self._service(jobs), self._thresholds
-        rows = np.flatnonzero((gpus > 0) & (service < thresholds.max(initial=0)))
+        (rows,) = np.nonzero((gpus > 0) & (service < self._last))
         if len(rows):
             service = service[rows]
             above = thresholds[thresholds.searchsorted(service, side="right")]

@@ -101,17 +101,18 @@ def run_first(
         return
     running = columns.running[ranked]
     wanted = _wanted(view, columns, ranked, running, skip=skip)
-    if not cpu_jobs and not np.count_nonzero(wanted != running):
+    changes = wanted != running
+    if not cpu_jobs and not np.count_nonzero(changes):
         return
     packing = Packing(view.free())
     victims: dict[int, Allocation] = {}
-    for job in jobs[running & ~wanted].tolist():
+    for job in jobs[running & changes].tolist():
         allocation = view.allocation(job)
         assert allocation is not None
         victims[job] = allocation
         packing.free.give(allocation)
         plan.stop(job)
-    _place(view, plan, packing, jobs[wanted & ~running].tolist(), placer, skip=skip)
+    _place(view, plan, packing, jobs[wanted & changes].tolist(), placer, skip=skip)
     if packing.free.total_gpus:
         rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= packing.free.total_gpus)]
         _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
@@ -122,10 +123,11 @@ def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools
     """Return which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
     if view.cluster.same_kind:
         held = columns.held_gpus[ranked]
-        capacity = view.free_gpus + int(held.sum())
-        gpus = np.where(running, held, columns.gpus[ranked])
-        if gpus.max(initial=0) > capacity:  # elastic jobs may do with less
-            too_large = np.flatnonzero(gpus > capacity).tolist()
+        capacity = view.free_gpus + int(np.add.reduce(held))
+        gpus = columns.gpus[ranked]
+        gpus[running] = held[running]
+        too_large = (gpus > capacity).nonzero()[0]
+        if len(too_large):  # elastic jobs may do with less
             free = view.free()
             demands = [view.demand(job) for job in columns.job[ranked[too_large]].tolist()]
             (worth,) = view.cluster.worth_of.values()
