@@ -155,12 +155,11 @@ class Tiresias:
         if not waiting_after(view, plan):
             return  # no job would take their place
         jobs = view.jobs
-        gpus, runs = jobs.held_gpus, jobs.running
-        if plan.changes:
-            rows = jobs.job.searchsorted(list(plan.changes))
-            gpus, runs = gpus.copy(), runs.copy()
-            gpus[rows] = [0 if a is None else a.gpus for a in plan.changes.values()]
-            runs[rows] = [a is not None for a in plan.changes.values()]
+        gpus, runs, changes = jobs.held_gpus.copy(), jobs.running.copy(), plan.changes
+        if changes:
+            rows = jobs.job.searchsorted(list(changes))
+            gpus[rows] = [0 if a is None else a.gpus for a in changes.values()]
+            runs[rows] = [a is not None for a in changes.values()]
         self._wake_at_threshold(jobs, gpus, view.now_ns, plan)
         if self.promote_knob is not None:
             self._wake_at_promotion(jobs, runs, view.now_ns, plan)

@@ -78,7 +78,7 @@ class Packing:
         self._free = free
         self._last: Allocation | None = None  # placed, not yet taken: often nothing comes after it
         self._among = among
-        self._refused: set[tuple[Demand, int]] = set()
+        self._refused: dict[tuple[int, int], Demand] = {}  # by identity, while they live: jobs share demands
 
     @property
     def free(self) -> Free:
@@ -90,12 +90,12 @@ class Packing:
 
     def place(self, demand: Demand, placer: Placer) -> Allocation | None:
         """Return what the placer says, taken from what is free; None if it refuses."""
-        key = (demand, id(placer))
+        key = (id(demand), id(placer))
         if key in self._refused:
             return None
         allocation = placer.place(self.free, demand, self._among)
         if allocation is None:
-            self._refused.add(key)
+            self._refused[key] = demand
         else:
             self._last = allocation
         return allocation

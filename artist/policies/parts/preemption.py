@@ -105,16 +105,16 @@ def run_first(
     if not cpu_jobs and not np.count_nonzero(changes):
         return
     packing = Packing(view.free())
-    victims: dict[int, Allocation] = {}
+    victims, free = dict[int, Allocation](), packing.free
     for job in jobs[running & changes].tolist():
         allocation = view.allocation(job)
         assert allocation is not None
         victims[job] = allocation
-        packing.free.give(allocation)
+        free.give(allocation)
         plan.stop(job)
     _place(view, plan, packing, jobs[wanted & changes].tolist(), placer, skip=skip)
-    if packing.free.total_gpus:
-        rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= packing.free.total_gpus)]
+    if packing.free.total_gpus:  # placed jobs are taken from it only now
+        rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= free.total_gpus)]
         _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
     start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
 
@@ -206,11 +206,12 @@ def _use_leftovers(
     placer: Callable[[int], Placer],
 ) -> None:
     """Offer the GPUs that the placement left over to jobs in order; victims want those they have first."""
+    demand, place = view.demand, packing.place
     for job in jobs:
         if job in victims and packing.free.fits(victims[job]):
             packing.free.take(victims[job])
             plan.keep(job)
-        elif (placed := packing.place(view.demand(job), placer(job))) is not None:
+        elif (placed := place(demand(job), placer(job))) is not None:
             plan.place(job, placed)
         else:
             continue
