@@ -1,4 +1,4 @@
-"""Say what is allowed, and which name was probably meant."""
+"""Suggests allowed values, and the name that was probably meant."""
 
 import re
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def allowed_names(found: object, names: Iterable[str]) -> str:
 
 
 def allowed_by(message: str) -> str:
-    """Return what is allowed by a message of pydantic's, less what only those who know Python understand.
+    """Return what is allowed from a message of pydantic's, less what only Python users understand.
 
     >>> allowed_by("List should have at least 1 item after validation, not 0")
     'at least 1 item'
