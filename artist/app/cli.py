@@ -19,14 +19,16 @@ from hydra.core.utils import JobReturn
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from artist.app.arguments import words
 from artist.app.launchers import prefer_our_defaults, steady_launchers
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import Kind, data_path
 from artist.errors import InputError
 from artist.run.config import NAME_RULE, checked_name
 from artist.run.folder import remove_if_empty
-from artist.run.key import program_version, run_key
+from artist.run.key import run_key
 from artist.run.user_folder import check_shadows, put_on_path, python_files
+from artist.version import program_version
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome
@@ -90,8 +92,13 @@ def _task(config: DictConfig) -> "Outcome":
     folder = Path(settings.runtime.output_dir)
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
     try:
+        launcher = next((each for each in settings.overrides.hydra if each.startswith("hydra/launcher=")), "")
+        if alone and launcher:
+            what = "one run is not launched elsewhere"
+            raise InputError(what, where="hydra/launcher", found=launcher, allowed="-m, for a sweep")
         resolved = _resolved(config)
-    except OmegaConfBaseException as error:
+    except (InputError, OmegaConfBaseException) as error:
+        remove_if_empty(folder, Path(str(config.output.dir)).expanduser().absolute())
         return Outcome("bad_input", folder, message=two_lines(from_library(error)))
     request = Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
     try:
@@ -208,6 +215,7 @@ def _checked_arguments(arguments: Sequence[str]) -> list[str]:
     if "--version" in arguments:
         print(f"artist-sim {program_version()}")
         raise SystemExit(SUCCESS)
+    arguments = words(arguments)
     options = parser.parse_intermixed_args(arguments)
     overrides: list[str] = options.overrides
     others = list(arguments)

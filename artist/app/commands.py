@@ -10,12 +10,13 @@ from typing import Any, Literal, NoReturn, cast
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from artist.app.arguments import words
 from artist.app.cli import BAD_INPUT, INTERRUPTED, SUCCESS, register_topologies
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import data_path
 from artist.errors import InputError
-from artist.run.key import program_version
 from artist.run.user_folder import check_shadows, put_on_path
+from artist.version import program_version
 
 
 def run_command(
@@ -35,7 +36,7 @@ def run_command(
         Takes the overrides and the user's folder.
     """
     try:
-        arguments = parser.parse_args(argv)
+        arguments = parser.parse_intermixed_args(words(sys.argv[1:] if argv is None else argv))
         run(arguments.overrides, arguments.config_dir)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -117,17 +118,10 @@ def _searchpath(config_dir: Path | None) -> list[str]:
     return [f"hydra.searchpath=[file://{folder}]"]
 
 
-def check_figure(path: Path | None, field: str) -> None:
-    """Refuse a file for a figure whose name says no kind that can be drawn."""
-    if path is not None and path.suffix not in (".png", ".svg"):
-        raise InputError("unknown kind of figure", where=field, found=str(path), allowed=".png or .svg")
-
-
 def save_figure(figure: Any, path: Path, field: str) -> None:
     """Write a figure of the kind that its file's name asks for, and say so."""
     from artist.report.figures.render import rendered
 
-    check_figure(path, field)
     save(rendered(figure, cast(Literal["png", "svg"], path.suffix.removeprefix("."))), path, field)
 
 
@@ -140,6 +134,7 @@ def save(content: bytes, path: Path, field: str) -> None:
         If it cannot be written.
     """
     try:
+        new = not path.parent.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
@@ -147,4 +142,4 @@ def save(content: bytes, path: Path, field: str) -> None:
         raise InputError(
             "cannot be written", where=field, found=found, allowed="a file in a folder"
         ) from None
-    print(f"written to {path}", file=sys.stderr)
+    print(f"written to {path}{', in a new folder' * new}", file=sys.stderr)

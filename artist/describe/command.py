@@ -15,7 +15,8 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from pydantic import Field
 
-from artist.app.commands import check_figure, composer, overrides_parser, run_command, save, save_figure
+from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
+from artist.app.outputs import check_outputs
 from artist.bad_input.explain import checked
 from artist.bad_input.records import Strict
 from artist.datacenter.build import build_cluster
@@ -109,7 +110,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
 
 def _describe_all(points: Sequence[Point]) -> None:
     first = points[0].config
-    check_figure(first.plot, "plot")
+    check_outputs((("csv", first.csv), ("plot", first.plot)), ())
     if first.demand.path is not None:
         series = [_demand(point.config) for point in points]
         print(demand_text(series))

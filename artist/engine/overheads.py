@@ -11,6 +11,7 @@ from artist.core.events import ChangeKind
 from artist.core.job import JobSpec, OnStop
 from artist.errors import InputError
 from artist.units import seconds_to_ns
+from netmodels.files import read_text
 
 _KINDS = ("start", "resume", "restart", "migrate", "resize", "retune")
 _MOST_S = 4e9  # 126 years, within 64 bits of nanoseconds
@@ -114,14 +115,11 @@ def same_machines(before: Allocation | None, after: Allocation) -> bool:
 
 def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], dict[str, int]]:
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            fields = set(reader.fieldnames or ())
-            rows = list(reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            "the table of overheads cannot be read", where=str(path), found=str(error)
-        ) from error
+        reader = csv.DictReader(read_text(path, "delay").splitlines())
+        fields = set(reader.fieldnames or ())
+        rows = list(reader)
+    except csv.Error as error:
+        raise InputError("not a table", where=str(path), found=str(error), allowed="CSV") from error
     allowed = f"model, gpus and any of {', '.join(_KIND_COLUMN.values())}"
     if not {"model", "gpus"} <= fields or not fields <= {"model", "gpus", *_KIND_COLUMN.values()}:
         raise InputError("wrong columns", where=str(path), found=sorted(fields), allowed=allowed)
@@ -137,7 +135,6 @@ def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], 
                     delays[kind] = seconds_to_ns(value)
             table[row["model"], int(row["gpus"])] = delays
         except (TypeError, ValueError) as error:
-            raise InputError(
-                "not a number", where=f"{path}:{line}", found=row, allowed="GPUs, and seconds from 0 to 4e9"
-            ) from error
+            where, allowed = f"{path}, line {line}", "GPUs, and seconds from 0 to 4e9"
+            raise InputError("not a number", where=where, found=row, allowed=allowed) from error
     return table

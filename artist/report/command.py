@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from artist.results.compare import CODE, compare
 from artist.results.folder import find_runs, read_run
 from artist.results.scenarios import contest
 from artist.results.tables import comparison_grid
+from artist.version import program_version
 
 SUCCESS, BAD_INPUT = 0, 2
 _USAGE = "FOLDER ... [--baseline KEY=VALUE,...] [--claims NAME] [--output DIR] [--trace]; see --help"
@@ -33,9 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         Arguments without the program's name; those of the process if None.
     """
     try:
-        arguments = _parser().parse_args(argv)
-        folders = [Path(folder) for folder in arguments.folders]
-        output = Path(arguments.output) if arguments.output else folders[0] / "report"
+        arguments = _parser().parse_intermixed_args(argv)
+        folders = [Path(os.path.expanduser(folder)) for folder in arguments.folders]
+        output = Path(os.path.expanduser(arguments.output)) if arguments.output else folders[0] / "report"
         report(folders, output, baseline=arguments.baseline, trace=arguments.trace, claims=arguments.claims)
     except InputError as error:
         print(error, file=sys.stderr)
@@ -88,6 +90,7 @@ def report(
     if CODE in comparison.keys:
         print(CODE_ALONE, file=sys.stderr)
     try:
+        new = not output.parent.exists()
         output.mkdir(parents=True, exist_ok=True)
         timelines = traces(comparison) if trace else {}
         files = report_files(comparison, competing, judged, failures, output, list(timelines))
@@ -98,7 +101,7 @@ def report(
     except OSError as error:
         allowed = "a folder that can be written to; choose one with --output"
         raise InputError("cannot be written", where=str(output), found=str(error), allowed=allowed) from error
-    print(f"written to {output}", file=sys.stderr)
+    print(f"written to {output}{', in a new folder' * new}", file=sys.stderr)
 
 
 def _failure(path: Path) -> str:
@@ -132,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="hold runs against a paper's claims: coda, dally, lyra, muri, synergy, or a file like theirs",
     )
+    parser.add_argument("--version", action="version", version=f"artist-sim {program_version()}")
     parser.add_argument(
         "--trace",
         action="store_true",

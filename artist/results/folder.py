@@ -10,6 +10,7 @@ from typing import Any
 from artist.errors import InputError
 from artist.recording.names import CONFIG, ERROR, SUMMARY
 from artist.results.run import AGAIN, Run, damaged
+from netmodels.naming import in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,8 @@ def _read_summary(path: Path) -> dict[str, Any]:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the whole file"
-        raise InputError(
-            f"{field}: {first['msg']}", where=str(path), found=first["input"], allowed=AGAIN
-        ) from error
+        what = f"{field} should be {in_words(first['type'], first['msg'])}"
+        raise InputError(what, where=str(path), found=first["input"], allowed=AGAIN) from error
     except (OSError, ValueError) as error:
         raise damaged(path, error) from error
     return dict(summary)

@@ -61,6 +61,21 @@ from netmodels.topology import Topology, load_topology
 
 log = logging.getLogger("artist")
 
+_TAKES: dict[str, tuple[str, ...]] = {  # arguments of the methods of parts
+    "decide": ("view",),
+    "table": (),
+    "apply": ("table", "cluster_gpus"),
+    "series": (),
+    "delay_ns": ("kind", "spec"),
+    "factors": ("jobs",),
+    "performance": ("truth",),
+    "first_delays_ns": ("jobs", "believed", "cluster"),
+    "iteration": ("profile", "shape", "fabric", "system"),
+    "ns": ("spec", "allocation", "cluster", "compute_ns"),
+    "touched": ("changed", "running"),
+    "coupled": ("prices", "running", "alone"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
@@ -129,6 +144,10 @@ def check_config(raw: Mapping[str, Any]) -> Config:
     InputError
         For the first bad field.
     """
+    if "experiment" in raw:
+        what = "an experiment file without `# @package _global_`"
+        allowed = "`# @package _global_` as its first line"
+        raise InputError(what, where="experiment", found=raw["experiment"], allowed=allowed)
     return checked(Config, raw)
 
 
@@ -213,7 +232,24 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
         what = f"not a part of the group {field.split('.')[0]}: it has no method `{lacking[0]}`"
         allowed = f"a class with {', '.join(methods)}"
         raise InputError(what, where=f"{field}._target_", found=node["_target_"], allowed=allowed)
+    for name in methods:
+        _check_arguments(made, name, node, field)
     return made
+
+
+def _check_arguments(made: Any, name: str, node: Mapping[str, Any], field: str) -> None:
+    """Refuse a method that cannot be called as the program does."""
+    try:
+        signature = inspect.signature(getattr(made, name))
+    except ValueError:  # written in C
+        return
+    try:
+        signature.bind(*_TAKES[name])
+    except TypeError:
+        allowed = f"{name}({', '.join(('self', *_TAKES[name]))})"
+        found = f"{node['_target_']}.{name}{signature}"
+        what = f"`{name}` takes other arguments"
+        raise InputError(what, where=field, found=found, allowed=allowed) from None
 
 
 def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:

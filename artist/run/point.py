@@ -32,11 +32,12 @@ from artist.recording.resources import Resources
 from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
-from artist.run.key import code_digest, program_version
+from artist.run.key import code_digest
 from artist.run.orphans import end_with_parent
 from artist.run.policy_notes import tell_of_lack
 from artist.run.progress import ProgressBar
 from artist.run.user_folder import check_targets, put_on_path, python_files
+from artist.version import program_version
 
 log = logging.getLogger("artist")
 

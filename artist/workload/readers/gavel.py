@@ -18,6 +18,10 @@ _COLUMNS = (
     *("job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir"),
     *("total_steps", "scale_factor", "priority_weight", "SLO", "arrival_time"),
 )
+_MSR_COLUMNS = (
+    *("job_type", "command", "num_steps_arg", "needs_data_dir", "total_steps", "arrival_time"),
+    "scale_factor",
+)
 _FIELDS = {
     "job_id": "job_type",
     "submit_s": "arrival_time",
@@ -42,7 +46,8 @@ class GavelTrace:
 
     A line is one job, without a header, tab-separated: job_type ("Model (batch size B)"), command,
     working_directory, num_steps_arg, needs_data_dir, total_steps, scale_factor (GPUs), priority_weight,
-    SLO, arrival_time (s). `throughputs` is the JSON file beside it: worker type, then
+    SLO, arrival_time (s). The files in traces/msr have seven: job_type, command, num_steps_arg,
+    needs_data_dir, total_steps, arrival_time, scale_factor. `throughputs` is the JSON file beside it: worker type, then
     "('job_type', GPUs)", then {"null": steps/s alone}.
 
     Rules:
@@ -71,8 +76,7 @@ class GavelTrace:
     def table(self) -> pd.DataFrame:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
-        _check_fields(path)
-        raw = read_delimited(path, separator="\t", header=_COLUMNS)
+        raw = read_delimited(path, separator="\t", header=_columns(path))
         width = len(str(raw.index[-1]))
         named = raw.assign(throughput="1").pipe(rules.renamed, _FIELDS)
         named = named.assign(job_id=[f"gavel-{line:0{width}d}" for line in raw.index])
@@ -99,13 +103,16 @@ class GavelTrace:
         return found
 
 
-def _check_fields(path: Path) -> None:
-    """Refuse a file that is no such table, before its columns are given names."""
+def _columns(path: Path) -> tuple[str, ...]:
+    """Return the names of a file's columns, told by their number; refuse a file that is no such table."""
     first = read_text(path).partition("\n")[0]
-    if first.strip() and first.count("\t") != len(_COLUMNS) - 1:
-        found = f"{first.count(chr(9)) + 1} fields"
-        allowed = f"{len(_COLUMNS)} fields between tabs: {', '.join(_COLUMNS)}"
+    known = {len(columns): columns for columns in (_COLUMNS, _MSR_COLUMNS)}
+    fields = first.count("\t") + 1
+    if first.strip() and fields not in known:
+        found = f"{fields} fields"
+        allowed = "; or ".join(f"{n} fields between tabs: {', '.join(names)}" for n, names in known.items())
         raise InputError("not a file of Gavel", where=f"{path}, line 1", found=found, allowed=allowed)
+    return known.get(fields, _COLUMNS)
 
 
 def _throughputs(path: Path, worker: str) -> dict[str, float]:

@@ -11,7 +11,7 @@ from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.table import check, typed
+from artist.workload.table import check, refuse, typed
 
 _LOG_HEADER = (
     *("job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state"),
@@ -102,5 +102,10 @@ class HeliosTrace:
         chosen, path = self.parameters, self.parameters.path
         rules.refuse_states(chosen.states)
         table = typed(rules.renamed(raw, _RECOVERED_FIELDS), str(path), _RECOVERED_FIELDS)
+        other = ~table["job_id"].str.fullmatch(r"\d+(#\d+)?") & table["job_id"].ne("")
+        allowed = (
+            "Slurm's number and a row, such as 363167#0; workload=pai reads Alibaba's file of these columns"
+        )
+        refuse(table, other.to_numpy(bool), str(path), "job_id", "is not of Helios", allowed)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
         return rules.dated(check(table, str(path), _RECOVERED_FIELDS), chosen.origin)
