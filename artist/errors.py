@@ -2,7 +2,7 @@
 
 from netmodels.errors import InputError
 
-__all__ = ["InputError", "PlanError", "StuckError"]
+__all__ = ["InputError", "PlanError", "RunError", "StuckError"]
 
 
 class PlanError(Exception):
@@ -11,3 +11,7 @@ class PlanError(Exception):
 
 class StuckError(Exception):
     """Jobs wait for ever: nothing runs, nothing is due, and the policy changes nothing."""
+
+
+class RunError(Exception):
+    """A run that `artist.simulate` was asked for did not finish; says why, as the command would."""

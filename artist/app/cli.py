@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import hydra
 import yaml
@@ -23,6 +23,7 @@ from artist.app.arguments import words
 from artist.app.launchers import prefer_our_defaults, steady_launchers
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import Kind, data_path
+from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
 from artist.run.config import NAME_RULE, checked_name
 from artist.run.folder import remove_if_empty
@@ -31,10 +32,9 @@ from artist.run.user_folder import check_shadows, put_on_path, python_files
 from artist.version import program_version
 
 if TYPE_CHECKING:
-    from artist.run.point import Outcome
+    from artist.run.point import Outcome, Request
 
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
-SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,21 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; 1 if some points of a sweep failed, or a policy did; 2 for bad input, of all points of a sweep.
     """
-    try:
-        code = _main(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
-    except BrokenPipeError:  # `artist | head`: whoever reads has seen enough
-        for stream in (sys.stdout, sys.stderr):
-            _silence(stream)
-        return SUCCESS
-    except OSError as error:  # a full disk, most likely; the results lie in their folder all the same
-        _silence(sys.stdout)
-        print(two_lines(_of_stdout(error)), file=sys.stderr)
-        return SOME_FAILED
-    return code
-
-
-def _main(arguments: list[str]) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises instead of printing and leaving
     try:
         register_topologies()
@@ -72,12 +58,10 @@ def _main(arguments: list[str]) -> int:
         with _arguments(_checked_arguments(arguments)), steady_launchers(), _kept_returns() as returns:
             hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")(_task)()
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on with a sweep where it stopped", file=sys.stderr)
+        print(f"interrupted; {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
     except SystemExit as leaving:  # --help and the like
         return leaving.code if isinstance(leaving.code, int) else SUCCESS
-    except BrokenPipeError:
-        raise
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
@@ -86,25 +70,31 @@ def _main(arguments: list[str]) -> int:
 
 def _task(config: DictConfig) -> "Outcome":
     """Run one point; picklable, for it is called in the processes of any launcher."""
-    from artist.run.point import Outcome, Request, run_point
+    from artist.run.point import Outcome, run_point
 
     settings = HydraConfig.get()
     folder = Path(settings.runtime.output_dir)
-    alone = settings.mode != hydra.types.RunMode.MULTIRUN
     try:
         launcher = next((each for each in settings.overrides.hydra if each.startswith("hydra/launcher=")), "")
-        if alone and launcher:
+        if launcher and settings.mode != hydra.types.RunMode.MULTIRUN:
             what = "one run is not launched elsewhere"
             raise InputError(what, where="hydra/launcher", found=launcher, allowed="-m, for a sweep")
-        resolved = _resolved(config)
+        request = request_of(config, settings, folder)
     except (InputError, OmegaConfBaseException) as error:
         remove_if_empty(folder, Path(str(config.output.dir)).expanduser().absolute())
         return Outcome("bad_input", folder, message=two_lines(from_library(error)))
-    request = Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
     try:
         return run_point(request)
     finally:  # of a run that was not finished, Hydra's empty folder would be left
-        remove_if_empty(folder, Path(resolved["output"]["dir"]).expanduser().absolute())
+        remove_if_empty(folder, Path(request.config["output"]["dir"]).expanduser().absolute())
+
+
+def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
+    """Return what to run for a composed configuration, less `hydra`, and Hydra's settings."""
+    from artist.run.point import Request
+
+    alone = settings.mode != hydra.types.RunMode.MULTIRUN
+    return Request(_resolved(config), _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
 
 
 # --- what is said at the end
@@ -132,23 +122,15 @@ def _report(returns: _Returns) -> int:
             log = f"; traceback in {_short(outcome.log)}" if outcome.log else ""
             print(outcome.message + log, file=sys.stderr)
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
-        _print_result(run_table(outcome.summary).rstrip())
+        print(run_table(outcome.summary).rstrip(), flush=True)
         _print_notes(outcomes)
         if OmegaConf.select(returns.jobs[0].cfg or OmegaConf.create(), "output.name") is not None:
             print("output.name is not used: it names the folder of a sweep (-m)", file=sys.stderr)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
         return SUCCESS
     if good:
-        _print_result(compare_table([read_run(folder) for folder in good]).rstrip())
+        print(compare_table([read_run(folder) for folder in good]).rstrip(), flush=True)
     return _report_points(returns, outcomes)
-
-
-def _print_result(text: str) -> None:
-    """Print to stdout; a reader that has left is no failure of the run."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        _silence(sys.stdout)
 
 
 def _print_notes(outcomes: Sequence["Outcome"]) -> None:
@@ -159,17 +141,6 @@ def _print_notes(outcomes: Sequence["Outcome"]) -> None:
         rest = len(notes) - len(first)
         more = f" (and {rest} of other points; artist.log has them)" if rest else ""
         print("\n".join(first) + more, file=sys.stderr)
-
-
-def _silence(stream: TextIO) -> None:
-    """Send what is still to be written to a stream nowhere, or Python complains when it ends."""
-    with suppress(OSError, ValueError):  # a stream without a descriptor has no such trouble
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _of_stdout(error: OSError) -> InputError:
-    what = f"the result cannot be printed: {(error.strerror or str(error)).lower()}"
-    return InputError(what, where="stdout", allowed="a place with room; the run folder has the same numbers")
 
 
 def _report_points(returns: _Returns, outcomes: Sequence["Outcome"]) -> int:
@@ -339,7 +310,3 @@ for _name, _resolver in (
 ):  # fmt: skip
     # At import, since a launcher's processes import this module for `_task` and resolve the sweep's folders.
     OmegaConf.register_new_resolver(f"artist.{_name}", _resolver, replace=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

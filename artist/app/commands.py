@@ -11,9 +11,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from artist.app.arguments import words
-from artist.app.cli import BAD_INPUT, INTERRUPTED, SUCCESS, register_topologies
+from artist.app.cli import register_topologies
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import data_path
+from artist.entry import BAD_INPUT, SUCCESS
 from artist.errors import InputError
 from artist.run.user_folder import check_shadows, put_on_path
 from artist.version import program_version
@@ -38,10 +39,6 @@ def run_command(
     try:
         arguments = parser.parse_intermixed_args(words(sys.argv[1:] if argv is None else argv))
         run(arguments.overrides, arguments.config_dir)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever reads has seen enough
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from artist.errors import InputError
-from artist.recording.names import ERROR
+from artist.recording.names import ERROR, SUMMARY
 from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
@@ -18,7 +18,7 @@ from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
 from artist.results.compare import CODE, compare
 from artist.results.folder import find_runs, read_run
-from artist.results.scenarios import contest
+from artist.results.scenarios import contest, matching
 from artist.results.tables import comparison_grid
 from artist.version import program_version
 
@@ -87,6 +87,9 @@ def report(
         print(f"failed: {failure}", file=sys.stderr)
     for run in comparison.older:
         print(f"left out, older run of the same configuration: {run.folder}", file=sys.stderr)
+    if baseline is not None and any(len(rows) > 1 for rows in matching(comparison, competing, baseline)):
+        first = "of several rows that fit in one scenario, the likest or the first is the baseline"
+        print(f"--baseline {baseline}: {first}", file=sys.stderr)
     if CODE in comparison.keys:
         print(CODE_ALONE, file=sys.stderr)
     try:
@@ -106,6 +109,8 @@ def report(
 
 def _failure(path: Path) -> str:
     """Return the message of a failed point, in one line."""
+    if not path.exists():
+        return f"it has no {SUMMARY}, so it is not a finished run"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         message = str(record["message"])

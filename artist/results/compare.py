@@ -135,7 +135,7 @@ def _facts(run: Run) -> _Facts:
     """Return the policy's name and the flat config as texts, without seeds and what is no input."""
     seed = run.config.get("seed")
     facts = {POLICY: str(run.summary["policy"])}
-    for key, value in _flatten(run.config):
+    for key, value in flatten(run.config):
         is_seed = key.rsplit(".", 1)[-1] == "seed" and value == seed
         is_input = not any(f"{key}.".startswith(f"{no_input}.") for no_input in _NO_INPUT)
         if is_input and not is_seed:
@@ -143,11 +143,12 @@ def _facts(run: Run) -> _Facts:
     return facts
 
 
-def _flatten(value: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+def flatten(value: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Return (key, value) of a nested mapping, keys joined by dots, in its order."""
     flat: list[tuple[str, Any]] = []
     for key, item in value.items():
         if isinstance(item, dict):
-            flat += _flatten(item, f"{prefix}{key}.")
+            flat += flatten(item, f"{prefix}{key}.")
         else:
             flat.append((f"{prefix}{key}", item))
     return flat

@@ -4,11 +4,12 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from artist.errors import InputError
-from artist.recording.names import CONFIG, ERROR, SUMMARY
+from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
 from artist.results.run import AGAIN, Run, damaged
 from netmodels.naming import in_words
 
@@ -33,11 +34,11 @@ def find_runs(folders: Sequence[Path]) -> Found:
             raise InputError("no such folder", where=str(folder), allowed="a run folder, or a folder of runs")
         for at, below, files in os.walk(folder):
             path = Path(at)
+            run_here = not {SUMMARY, ERROR, JOBS}.isdisjoint(files)
             if SUMMARY in files:
                 finished.setdefault(path.resolve(), path)
-            elif ERROR in files:
+            elif run_here:
                 failed.setdefault(path.resolve(), path)
-            run_here = SUMMARY in files or ERROR in files
             below[:] = [] if run_here else sorted(name for name in below if not name.startswith("."))
     if not finished:
         what = f"no finished run, {len(failed)} failed" if failed else "no finished run"
@@ -46,8 +47,9 @@ def find_runs(folders: Sequence[Path]) -> Found:
     return Found(tuple(finished.values()), tuple(failed.values()))
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: str | PathLike[str]) -> Run:
     """Read a run folder; raise InputError if its summary or config is damaged."""
+    folder = Path(folder)
     summary = _read_summary(folder / SUMMARY)
     return Run(folder, summary, _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns)
 
@@ -73,8 +75,6 @@ def _read_summary(path: Path) -> dict[str, Any]:
 def _read_config(path: Path) -> dict[str, Any]:
     import yaml
 
-    if not path.exists():
-        return {}
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
         config = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)

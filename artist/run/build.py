@@ -45,7 +45,7 @@ from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.idle_settings import tell_of_idle
 from artist.run.policy_notes import tell_notes
-from artist.run.pools import check_pools
+from artist.run.pools import check_fits, check_pools
 from artist.run.sensitivity import read_sensitivities, sensitivity_file
 from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
@@ -178,6 +178,7 @@ def build(config: Config) -> Simulation:
     )
     if config.performance.measured_with == "request":
         tell_of_requests(jobs)
+    check_fits(policy, cluster, jobs, capacity_events)
     tell_notes(policy, cluster, jobs)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -32,7 +33,7 @@ from artist.recording.resources import Resources
 from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
-from artist.run.key import code_digest
+from artist.run.key import code_digest, run_key
 from artist.run.orphans import end_with_parent
 from artist.run.policy_notes import tell_of_lack
 from artist.run.progress import ProgressBar
@@ -128,7 +129,9 @@ def run_point(request: Request) -> Outcome:
 
 def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
     kept = folder.summary()
-    if kept is None:
+    if kept is not None:
+        _check_kept(request)
+    else:
         for own in request.user_folders:
             put_on_path(own)
             check_targets(request.config, own)
@@ -142,6 +145,16 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
                 return Outcome("finished", request.folder, summary)
         kept = folder.summary()
     return Outcome("kept", request.folder, kept)
+
+
+def _check_kept(request: Request) -> None:
+    """Refuse a folder that was named by hand (hydra.run.dir) and holds the run of another configuration."""
+    if re.search(r"[0-9a-f]{12}$", request.folder.name):  # a run key
+        return
+    config = yaml.safe_load((request.folder / CONFIG).read_text(encoding="utf-8"))
+    if run_key(config) != run_key(request.config):
+        allowed = "another hydra.run.dir, or none"
+        raise InputError("holds the run of another configuration", where=str(request.folder), allowed=allowed)
 
 
 def _code(request: Request, simulation: Simulation) -> str:

@@ -4,6 +4,8 @@ The sources are parsed, never run, so that imports inside functions count as wel
 """
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,6 +157,7 @@ def test_hydra_stays_in_the_command_line(path: Path) -> None:
         "artist.app.cli",
         "artist.app.launchers",
         "artist.app.point_lines",
+        "artist.app.simulate",
         "artist.run.build",
         "artist.run.presets",
         *COMMANDS,
@@ -164,18 +167,18 @@ def test_hydra_stays_in_the_command_line(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
 def test_nothing_below_imports_what_assembles(path: Path) -> None:
-    """Only the commands know app; only they and run itself know run."""
+    """Only the commands, and the names of the package, know app; only they and run itself know run."""
     module = module_of(path)
-    if module in ("artist.__main__", *COMMANDS) or inside(module, ("artist.app",)):
+    if module in ("artist", "artist.__main__", *COMMANDS) or inside(module, ("artist.app",)):
         return
     above = ("artist.app",) if inside(module, ("artist.run",)) else ("artist.app", "artist.run")
     assert not [name for name in imports_of(path) if inside(name, above)]
 
 
 def test_every_module_has_a_room() -> None:
-    """Beside the rooms of DESIGN.md, "Folders", lie five small modules that any of them may use."""
+    """Beside the rooms of DESIGN.md, "Folders", lie the entry and four small modules that any may use."""
     loose = {path.stem for path in (ROOT / "artist").glob("*.py")}
-    assert loose == {"__init__", "__main__", "data", "errors", "randomness", "units"}
+    assert loose == {"__init__", "__main__", "data", "entry", "errors", "randomness", "units"}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
@@ -199,3 +202,9 @@ def test_matplotlib_is_not_needed_to_run() -> None:
         }
         if any(name.partition(".")[0] == "matplotlib" for name in names):
             assert module_of(path).startswith("artist.report.figures."), path
+
+
+def test_the_package_imports_nothing_until_asked() -> None:
+    """`import artist.core.plan` runs artist/__init__.py, which may import the parts above for types only."""
+    command = "import sys, artist; print(sum(name.startswith('artist.') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", command], capture_output=True, check=True).stdout == b"0\n"

@@ -103,9 +103,7 @@ class HeliosTrace:
         rules.refuse_states(chosen.states)
         table = typed(rules.renamed(raw, _RECOVERED_FIELDS), str(path), _RECOVERED_FIELDS)
         other = ~table["job_id"].str.fullmatch(r"\d+(#\d+)?") & table["job_id"].ne("")
-        allowed = (
-            "Slurm's number and a row, such as 363167#0; workload=pai reads Alibaba's file of these columns"
-        )
+        allowed = "Slurm's number and a row, such as 363167#0; Alibaba's file: workload=pai"
         refuse(table, other.to_numpy(bool), str(path), "job_id", "is not of Helios", allowed)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
         return rules.dated(check(table, str(path), _RECOVERED_FIELDS), chosen.origin)

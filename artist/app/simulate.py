@@ -1,0 +1,85 @@
+"""`artist.simulate`: one run from Python, as the command line would make it."""
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from warnings import warn
+
+from hydra import compose, initialize_config_dir
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from artist.app.cli import register_topologies, request_of
+from artist.bad_input.explain import from_library, two_lines
+from artist.data import data_path
+from artist.errors import InputError, RunError
+from artist.results.folder import read_run
+from artist.results.run import Run
+from artist.run.user_folder import check_shadows
+
+if TYPE_CHECKING:
+    from artist.run.point import Request
+
+
+def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str] | None = None) -> Run:
+    """Run once and return the run, read from its folder; a run that was made before is not repeated.
+
+    The folder is the one that a sweep (`artist -m`) has for the same point: under `runs/sweeps/` that of
+    `output.name`, then the run key. So `read_sweep` reads what several calls made, and calls may run at
+    once, in processes of joblib for example.
+
+    Parameters
+    ----------
+    overrides
+        As on the command line: `["policy=srtf", "cluster.racks=2", "seed=1"]`.
+    config_dir
+        Folder with parts of your own, as `--config-dir`.
+
+    Raises
+    ------
+    RunError
+        If the overrides are wrong, the policy fails, or jobs wait forever; with the text that the command
+        prints.
+
+    Warns
+    -----
+    UserWarning
+        For what the command says on stderr beside the table.
+    """
+    from artist.run.point import run_point
+
+    try:
+        request = _request(list(overrides), config_dir)
+    except Exception as error:
+        raise RunError(two_lines(from_library(error))) from error
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.INFO)  # of artist.log
+    try:
+        outcome = run_point(request)
+    finally:
+        root.setLevel(level)
+    for note in outcome.notes:
+        warn(note, stacklevel=2)
+    if outcome.summary is None:
+        raise RunError(outcome.message)
+    return read_run(outcome.folder)
+
+
+def _request(overrides: list[str], config_dir: str | os.PathLike[str] | None) -> "Request":
+    register_topologies()
+    if config_dir is not None:
+        own = Path(config_dir).absolute()
+        check_shadows(own)
+        overrides = [*overrides, f"hydra.searchpath=[{json.dumps('file://' + str(own))}]"]
+    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
+        config = compose("config", overrides, return_hydra_config=True)
+    settings = config.hydra
+    if settings.mode == RunMode.MULTIRUN:
+        what, found = "an experiment is a sweep of its own", settings.runtime.choices.experiment
+        raise InputError(what, where="experiment", found=found, allowed="the command: artist experiment=NAME")
+    own_keys = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    return request_of(own_keys, settings, Path(settings.sweep.dir, settings.sweep.subdir))

@@ -1,0 +1,90 @@
+"""`artist.simulate`, `artist.read_run` and `artist.read_sweep`: the command without the command line."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+import artist
+from artist.app.cli import main
+
+DEMO = ["workload.jobs=20", "policy=fifo", "output.name=one"]
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_it_makes_the_run_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sweep of one point with the same overrides finds it finished: 0 run now, 1 kept."""
+    level = logging.getLogger().level
+    run = artist.simulate(DEMO)
+    assert run.folder.parent == tmp_path / "runs/sweeps/one"
+    assert (run.summary["jobs"], len(run.jobs)) == (20, 20)
+    assert "20 jobs on 128 GPUs under fifo" in (run.folder / "artist.log").read_text(encoding="utf-8")
+    assert logging.getLogger().level == level
+    assert main(["-m", *DEMO]) == 0
+    assert "0 run now, 1 kept" in capsys.readouterr().err
+
+
+def test_the_second_call_repeats_nothing() -> None:
+    """The summary is the file of the first call, with its time of writing."""
+    assert artist.simulate(DEMO).written_ns == artist.simulate(DEMO).written_ns
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["policy=nope"], "policy: no such choice"),
+        (["policy=fifo,srtf"], "several values without -m"),
+        (["experiment=dally_batch"], "an experiment is a sweep of its own"),
+        (["cluster.racks=-1"], "cluster.racks: wrong value"),
+    ],
+)
+def test_what_is_wrong_is_raised_as_the_command_tells_it(overrides: list[str], said: str) -> None:
+    """Two lines: what and where; what was found and what is allowed."""
+    with pytest.raises(artist.RunError, match=said) as caught:
+        artist.simulate(overrides)
+    assert "\n  found " in str(caught.value)
+
+
+def test_own_parts_and_notes(tmp_path: Path) -> None:
+    """A policy file in a folder of one's own is found; what the command notes on stderr is a warning."""
+    (tmp_path / "my own" / "policy").mkdir(parents=True)
+    (tmp_path / "my own/policy/mine.yaml").write_text("defaults: [fifo, _self_]\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match="across_machines"):
+        run = artist.simulate(
+            [
+                *DEMO,
+                "policy=mine",
+                "+network.system.collectives=nccl",
+                "+network.system.across_machines=tree",
+            ],
+            config_dir=tmp_path / "my own",
+        )
+    assert run.summary["policy"] == "mine"
+
+
+def test_a_sweep_is_frames_with_its_settings_in_front() -> None:
+    """Policy x racks, one seed, 20 jobs each: 4 rows in the summary, 80 in the jobs; null stays empty."""
+    for policy in ("srtf", "fifo"):
+        for racks in ("null", "1"):
+            artist.simulate([*DEMO, f"policy={policy}", f"cluster.racks={racks}"])
+    sweep = artist.read_sweep("runs")
+    assert list(sweep.summary.columns[:4]) == ["policy", "cluster.racks", "seed", "jobs"]
+    assert list(sweep.summary.policy) == ["fifo", "fifo", "srtf", "srtf"]
+    assert sweep.summary["cluster.racks"].isna().sum() == 2
+    assert set(sweep.summary["cluster.racks"].dropna()) == {1}
+    assert list(sweep.summary["jct_s.mean"]) == [run.summary["jct_s"]["mean"] for run in sweep.runs]
+    assert len(sweep.jobs) == 80
+    assert list(sweep.jobs.columns[:4]) == ["policy", "cluster.racks", "seed", "job_id"]
+    assert len(sweep.events) == sum(len(run.events) for run in sweep.runs)
+    assert len(sweep.timeline) == sum(len(run.timeline) for run in sweep.runs)
+
+
+def test_the_names_of_the_package_are_all_there() -> None:
+    """Each is imported when asked for; another is an AttributeError, as of any module."""
+    assert all(getattr(artist, name).__name__ == name for name in artist.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        artist.simulat  # noqa: B018
