@@ -22,18 +22,18 @@ from omegaconf.errors import OmegaConfBaseException
 from artist.app.arguments import words
 from artist.app.launchers import prefer_our_defaults, steady_launchers
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import Kind, data_path
+from artist.data import Kind, data_path, program_version
 from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
 from artist.run.config import NAME_RULE, checked_name
 from artist.run.folder import remove_if_empty
 from artist.run.key import run_key
 from artist.run.user_folder import check_shadows, put_on_path, python_files
-from artist.version import program_version
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
 
+_FEW = 5  # points that are named of those that fail alike
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
 
 
@@ -155,7 +155,9 @@ def _report_points(returns: _Returns, outcomes: Sequence["Outcome"]) -> int:
         log = f"; traceback in {_short(each.log)}" if each.log else ""
         told.setdefault(each.message, []).append(_label(job) + log)
     for message, labels in told.items():
-        print("\n".join(f"failed: {label}" for label in labels), message, sep="\n", file=sys.stderr)
+        more = [f"... and {len(labels) - _FEW} more"] * (len(labels) > _FEW)
+        shown = [*(f"failed: {label}" for label in labels[:_FEW]), *more, message]
+        print("\n".join(shown), file=sys.stderr)
     if any(each.status == "interrupted" for _, each in failed):
         return INTERRUPTED
     if all(each.status == "bad_input" for each in outcomes):

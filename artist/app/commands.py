@@ -1,6 +1,7 @@
 """What artist-network, artist-trace and artist-calibrate share: overrides in Hydra's words, errors, files."""
 
 import argparse
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,17 +14,17 @@ from omegaconf import OmegaConf
 from artist.app.arguments import words
 from artist.app.cli import register_topologies
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import data_path
+from artist.data import data_path, program_version
 from artist.entry import BAD_INPUT, SUCCESS
 from artist.errors import InputError
 from artist.run.user_folder import check_shadows, put_on_path
-from artist.version import program_version
 
 
 def run_command(
     argv: Sequence[str] | None,
     parser: argparse.ArgumentParser,
     run: Callable[[Sequence[str], Path | None], None],
+    level: int = logging.WARNING,
 ) -> int:
     """Run a command; return 0, or 2 for bad input, told in two lines.
 
@@ -35,14 +36,34 @@ def run_command(
         From `overrides_parser`.
     run
         Takes the overrides and the user's folder.
+    level
+        What of the log is shown on stderr, each message once.
     """
     try:
         arguments = parser.parse_intermixed_args(words(sys.argv[1:] if argv is None else argv))
-        run(arguments.overrides, arguments.config_dir)
+        with _notes(level):
+            run(arguments.overrides, arguments.config_dir)
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
     return SUCCESS
+
+
+@contextmanager
+def _notes(level: int) -> Iterator[None]:
+    seen: dict[str, logging.LogRecord] = {}
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.addFilter(lambda record: seen.setdefault(record.getMessage(), record) is record)
+    logger = logging.getLogger("artist")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
 
 
 def overrides_parser(program: str, description: str, config: str) -> argparse.ArgumentParser:

@@ -235,7 +235,7 @@ def _from_reading(error: BaseException) -> InputError | None:
         where = opened[-1] if opened else "configuration"
         return InputError("not a text file", where=where, found=found, allowed="UTF-8")
     if isinstance(error, RecursionError):
-        paths = [str(names["config_path"]) for names in seen if names.get("config_path")]
+        paths = [names["path"] for names in seen if "path" in names and "repo" in names]  # a defaults list
         where = f"{paths[-1]}.yaml" if paths else "configuration"
         return InputError("inherits itself", where=where, allowed="defaults that name other files")
     return None

@@ -3,8 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -84,28 +83,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         Arguments without the program's name; those of the process if None.
     """
     description = f"Describes workloads before anything is simulated.\n\n{_EXAMPLES}"
-    return run_command(argv, overrides_parser("artist-trace", description, "describe"), _run)
-
-
-@contextmanager
-def _notes() -> Iterator[None]:
-    """Show on stderr what readers leave out or change."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    logger = logging.getLogger("artist")
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
+    return run_command(argv, overrides_parser("artist-trace", description, "describe"), _run, logging.INFO)
 
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
-    with _notes():
-        _describe_all(_points(overrides, config_dir))
+    _describe_all(_points(overrides, config_dir))
 
 
 def _describe_all(points: Sequence[Point]) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from artist.data import program_version
 from artist.errors import InputError
-from artist.recording.names import ERROR, SUMMARY
+from artist.recording.names import CONFIG, ERROR, SUMMARY
 from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
@@ -18,9 +19,9 @@ from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
 from artist.results.compare import CODE, compare
 from artist.results.folder import find_runs, read_run
+from artist.results.run import AGAIN
 from artist.results.scenarios import contest, matching
 from artist.results.tables import comparison_grid
-from artist.version import program_version
 
 SUCCESS, BAD_INPUT = 0, 2
 _USAGE = "FOLDER ... [--baseline KEY=VALUE,...] [--claims NAME] [--output DIR] [--trace]; see --help"
@@ -72,6 +73,8 @@ def report(
     """
     claimed = None if claims is None else read_claims(claims)
     found = find_runs(folders)
+    if bare := next((folder for folder in found.runs if not (folder / CONFIG).exists()), None):
+        raise InputError(f"a run without its {CONFIG}", where=str(bare), allowed=AGAIN)
     comparison = compare([read_run(folder) for folder in found.runs])
     competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]

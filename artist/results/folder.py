@@ -11,7 +11,6 @@ from typing import Any
 from artist.errors import InputError
 from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
 from artist.results.run import AGAIN, Run, damaged
-from netmodels.naming import in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +57,15 @@ def _read_summary(path: Path) -> dict[str, Any]:
     from pydantic import ValidationError
 
     from artist.results.schema import SummaryFile
+    from netmodels.schema import first_problem
 
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
         SummaryFile.model_validate(summary)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the whole file"
-        what = f"{field} should be {in_words(first['type'], first['msg'])}"
-        raise InputError(what, where=str(path), found=first["input"], allowed=AGAIN) from error
+        first = first_problem(error, str(path), SummaryFile.model_fields)
+        allowed = f"{first.allowed}; {AGAIN}"
+        raise InputError(first.what, where=first.where, found=first.found, allowed=allowed) from error
     except (OSError, ValueError) as error:
         raise damaged(path, error) from error
     return dict(summary)
@@ -75,6 +74,8 @@ def _read_summary(path: Path) -> dict[str, Any]:
 def _read_config(path: Path) -> dict[str, Any]:
     import yaml
 
+    if not path.exists():
+        return {}
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
         config = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)

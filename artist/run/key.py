@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from artist.version import program_version
+from artist.data import program_version
 
 _LEFT_OUT = ("hydra", "output")  # what does not change results
 _LEFT_OUT_OF_NETWORK = ("cache", "ahead")

@@ -19,6 +19,7 @@ import yaml
 from artist.bad_input.blame import own_lines, targets_of
 from artist.bad_input.explain import from_library, two_lines
 from artist.core.events import Observer
+from artist.data import program_version
 from artist.errors import InputError, PlanError, StuckError
 from artist.performance.input_use import InputUse
 from artist.recording.folder import write_run
@@ -38,7 +39,6 @@ from artist.run.orphans import end_with_parent
 from artist.run.policy_notes import tell_of_lack
 from artist.run.progress import ProgressBar
 from artist.run.user_folder import check_targets, put_on_path, python_files
-from artist.version import program_version
 
 log = logging.getLogger("artist")
 

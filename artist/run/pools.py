@@ -23,7 +23,9 @@ def check_pools(policy: object, cluster: Cluster) -> None:
         raise InputError("no machine is in this pool", where="policy.pool", found=pool, allowed=allowed)
 
 
-def check_fits(policy: object, cluster: Cluster, jobs: Sequence[JobSpec], later: Sequence[CapacityEvent]) -> None:
+def check_fits(
+    policy: object, cluster: Cluster, jobs: Sequence[JobSpec], later: Sequence[CapacityEvent]
+) -> None:
     """Refuse a job that the cluster has room for, but not the only pool that the policy serves.
 
     Where machines join or change pools later, the run itself tells.

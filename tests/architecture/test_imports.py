@@ -16,7 +16,7 @@ SOURCES = sorted(path for name in ("artist", "netmodels") for path in (ROOT / na
 
 # What a module of a part may import of ours: modules and packages, its own part included.
 BASIC = (
-    *("artist.errors", "artist.units", "artist.randomness", "artist.data", "artist.version"),
+    *("artist.errors", "artist.units", "artist.randomness", "artist.data"),
     "netmodels.files",
 )
 ALLOWED = {
@@ -39,7 +39,7 @@ ALLOWED = {
         ),
     ),
     "artist.recording": ("artist.core", "artist.recording", *BASIC),
-    "artist.results": ("artist.results", "artist.recording.names", "artist.errors", "netmodels.naming"),
+    "artist.results": ("artist.results", "artist.recording.names", "artist.errors", "netmodels.schema"),
     "artist.report.words": ("artist.report.words", "artist.results"),
     "artist.report.page": ("artist.report.page", "artist.results"),
     "artist.report.claims": (
@@ -47,9 +47,8 @@ ALLOWED = {
         *("netmodels.naming", "netmodels.schema"),
     ),
     "artist.report": (
-        *("artist.report", "artist.results", "artist.recording.names", "artist.errors", "artist.version"),
+        *("artist.report", "artist.results", "artist.recording.names", "artist.errors", "artist.data"),
     ),
-    "artist.version": ("netmodels.digest",),
     "artist.run": (
         *("artist.core", "artist.engine", "artist.performance", "artist.workload", "artist.datacenter"),
         *("artist.recording", "artist.bad_input", "artist.run", "netmodels", *BASIC),
