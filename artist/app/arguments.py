@@ -10,6 +10,8 @@ from artist.errors import InputError
 _PIECE = re.compile(r"""'[^']*'|"[^"]*"|(?:[^\s,\[\]{}()'":]|:(?!\s)|[ ](?=[^\s,\]})]))+""")
 _ODD = re.compile(r"""[^\w\s/\\+.$%*@?|:=-]""", re.ASCII)  # what the parser takes in quotes only
 
+_NO_NAME = re.compile(r"\[.*|.*\.yaml|null|[\d.+-]+")  # no choice of a group
+
 
 def words(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with `~` expanded, as a shell does, and names that Hydra cannot read in quotes.
@@ -17,7 +19,7 @@ def words(arguments: Sequence[str]) -> list[str]:
     Raises
     ------
     InputError
-        If a group is given a list.
+        If a group is given what is no name, or nothing is before a `=`.
 
     Examples
     --------
@@ -29,8 +31,10 @@ def words(arguments: Sequence[str]) -> list[str]:
 
 def _word(argument: str) -> str:
     key, _, value = argument.partition("=")
+    if not re.match(r"[+~]{0,2}[^\W\d]", key):
+        raise InputError("no name before `=`", where="command line", found=argument, allowed="key=value")
     group = key in ("topology", "hydra/launcher") or (key.isidentifier() and data_path("conf", key).is_dir())
-    if group and value.startswith("["):
+    if group and _NO_NAME.fullmatch(value) and (key, value) != ("experiment", "null"):
         what = "a group takes the name of one choice"
         raise InputError(what, where=key, found=value, allowed=f"{key}=NAME; -m {key}=A,B for a sweep")
     return f"{key}={_PIECE.sub(lambda piece: _quoted(piece[0]), value)}"

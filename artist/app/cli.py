@@ -94,7 +94,10 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
     from artist.run.point import Request
 
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
-    return Request(_resolved(config), _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
+    resolved = _resolved(config)
+    if isinstance(resolved.get("topology"), dict):  # one without a name is called as its file
+        resolved["topology"].setdefault("name", str(settings.runtime.choices.get("topology")))
+    return Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
 
 
 # --- what is said at the end

@@ -119,6 +119,9 @@ def composer(config: str, config_dir: Path | None) -> Iterator[Callable[[Sequenc
     def composed(overrides: Sequence[str]) -> Mapping[str, Any]:
         found = compose(config, [*overrides, *searchpath])
         raw: Any = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
+        named = [each.partition("=")[2] for each in overrides if each.startswith("topology=")]
+        if named and isinstance(raw.get("topology"), dict):
+            raw["topology"].setdefault("name", named[-1])
         return {str(key): value for key, value in raw.items()}
 
     with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):

@@ -140,9 +140,7 @@ def _from_hydra(error: BaseException) -> InputError | None:
         return InputError("no such choice", where=group, found=option, allowed=allowed)
     if isinstance(error, OverrideParseException):
         allowed = "key=value; quote a value with special characters: 'key=\"a, b\"'"
-        return InputError(
-            _one_line(error.message), where="command line", found=error.override, allowed=allowed
-        )
+        return InputError("cannot be read", where="command line", found=error.override, allowed=allowed)
     if isinstance(error, SearchPathException):
         return InputError(
             "no such folder", where="--config-dir", found=text.split("'")[1], allowed="a folder"
@@ -157,6 +155,15 @@ def _from_hydra(error: BaseException) -> InputError | None:
         return InputError(
             "not a group of the configuration", where=match.group(1), allowed=f"+{match.group(1)}=..."
         )
+    if match := re.match(r"Could not delete (?:from config\. )?'([^']*)'", text):
+        return InputError(
+            "nothing to delete", where="command line", found=f"~{match.group(1)}", allowed="~FIELD"
+        )
+    if match := re.match(r"Invalid defaults list in '([^']+)'", text):
+        allowed = "defaults: [base, _self_]"
+        return InputError("its defaults are no list", where=f"{match.group(1)}.yaml", allowed=allowed)
+    if text.startswith("range() arg"):
+        return InputError("an empty range", where="command line", allowed="such as range(0,3)")
     if re.match(r"Config group override.* must be a string", text):
         line = re.search(r"input_line='([^']*)'", text)
         found = line.group(1) if line else text.rpartition(" ")[2]
@@ -192,12 +199,14 @@ def _from_omegaconf(error: BaseException) -> InputError | None:
         if error.key in (network.get("system") or {}):
             allowed = f"did you mean 'network.system.{error.key}'?"
             return InputError("unknown option", where=where, found=error.key, allowed=allowed)
-        return InputError(
-            "unknown option", where=where, found=error.key, allowed=allowed_names(error.key, names)
-        )
+        allowed = allowed_names(error.key, names) or "none: this choice of the group has no options"
+        return InputError("unknown option", where=where, found=error.key, allowed=allowed)
     if isinstance(error, MissingMandatoryValue):
         return InputError("a value must be given", where=where, found="???", allowed=f"{where}=VALUE")
     text = str(error.msg or error)
+    if match := re.match(r"Interpolation key '([^']*)' not found", text):
+        allowed = "the name of a field, such as ${seed}"
+        return InputError("no field of that name", where=where, found=match.group(1), allowed=allowed)
     if match := re.match(r"Cannot merge (Dict|List)Config with (Dict|List)Config", text):
         wanted = in_words(f"{match.group(2)}_type".lower(), "")
         return InputError("wrong value", where=where, found=match.group(1).lower(), allowed=wanted)

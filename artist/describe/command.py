@@ -148,6 +148,9 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
     """Return all combinations; lists of workloads and of their files go in pairs."""
     parsed = OverridesParser.create().parse_overrides(list(overrides))
     swept = {each.get_key_element(): each for each in parsed if each.is_sweep_override()}
+    if several := next((each for name, each in swept.items() if name in ("csv", "plot")), None):
+        where, found = several.get_key_element(), several.input_line
+        raise InputError("not several values", where=where, found=found, allowed="one value")
     pairs = None
     if all(key in swept for key in _PAIRED):
         lists = [[f"{key}={value}" for value in swept[key].sweep_string_iterator()] for key in _PAIRED]

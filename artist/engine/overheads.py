@@ -133,8 +133,14 @@ def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], 
                     if not 0 <= value <= _MOST_S:
                         raise ValueError(value)
                     delays[kind] = seconds_to_ns(value)
-            table[row["model"], int(row["gpus"])] = delays
+            key = row["model"], int(row["gpus"])
+            if key[1] < 0:
+                raise ValueError(key)
         except (TypeError, ValueError) as error:
             where, allowed = f"{path}, line {line}", "GPUs, and seconds from 0 to 4e9"
             raise InputError("not a number", where=where, found=row, allowed=allowed) from error
+        if key in table:
+            where = f"{path}, line {line}"
+            raise InputError("the same model and GPUs twice", where=where, found=key, allowed="each once")
+        table[key] = delays
     return table

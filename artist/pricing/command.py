@@ -93,6 +93,11 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         figure = draw_fabric(points[0].topology, first.racks, machine_type=first.machine_type)
         save_figure(figure, first.draw, "draw")
         return
+    if first.machine_type is not None:
+        allowed = "draw=FILE beside it"
+        raise InputError(
+            "only a picture shows it", where="machine_type", found=first.machine_type, allowed=allowed
+        )
     if first.collective is not None:
         if first.plot is not None:
             raise InputError(

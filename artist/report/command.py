@@ -106,7 +106,9 @@ def report(
             (output / name).write_bytes(content)
     except OSError as error:
         allowed = "a folder that can be written to; choose one with --output"
-        raise InputError("cannot be written", where=str(output), found=str(error), allowed=allowed) from error
+        raise InputError(
+            "cannot be written", where=str(output), found=error.strerror, allowed=allowed
+        ) from error
     print(f"written to {output}{', in a new folder' * new}", file=sys.stderr)
 
 

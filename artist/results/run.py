@@ -108,4 +108,6 @@ class Run:
 
 def damaged(path: Path, error: Exception) -> InputError:
     """Return the error of a file that cannot be read."""
-    return InputError("cannot be read", where=str(path), found=str(error), allowed=AGAIN)
+    return InputError(
+        "cannot be read", where=str(path), found=getattr(error, "strerror", None) or str(error), allowed=AGAIN
+    )

@@ -284,7 +284,8 @@ def read_claims(name: str) -> ClaimFile:
     shipped = sorted(Path(each.name).stem for each in here.iterdir() if each.name.endswith(".yaml"))
     path = Path(str(here.joinpath(f"{name}.yaml"))) if name in shipped else Path(name)
     if name not in shipped and not path.suffix and not os.path.exists(path):
-        allowed = f"{allowed_names(name, shipped)}; or a file like theirs"
+        listed, _, near = allowed_names(name, shipped).partition("; ")
+        allowed = "; ".join([f"{listed}, or a file like theirs", *([near] if near else [])])
         raise InputError("no such claims", where="--claims", found=name, allowed=allowed)
     content = read_yaml(path, "claims")
     try:

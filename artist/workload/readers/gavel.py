@@ -131,9 +131,13 @@ def _throughputs(path: Path, worker: str) -> dict[str, float]:
         allowed = ", ".join(content) if isinstance(content, dict) else "an object by worker type"
         raise InputError(f"not in {path}", where="workload.worker", found=worker, allowed=allowed)
     try:
-        return {job: float(others["null"]) for job, others in content[worker].items()}
+        known = {job: float(others["null"]) for job, others in content[worker].items()}
+        if wrong := [job for job, speed in known.items() if not 0 <= speed < np.inf]:
+            raise ValueError(f"{known[wrong[0]]} steps/s of {wrong[0]}")
+        return known
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         allowed = '{"(\'job_type\', GPUs)": {"null": steps/s}}'
+        found = str(error) if isinstance(error, ValueError) else content[worker]
         raise InputError(
-            "malformed throughputs", where=f"{path}, {worker}", found=str(error), allowed=allowed
+            "malformed throughputs", where=f"{path}, {worker}", found=found, allowed=allowed
         ) from None

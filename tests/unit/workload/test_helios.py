@@ -113,6 +113,13 @@ def test_a_trace_whose_jobs_are_all_left_out(write: Write) -> None:
         HeliosTrace(path=write("\n".join([lines[0], lines[2]]))).table()
 
 
+def test_a_file_of_other_jobs_with_the_same_columns(write: Write) -> None:
+    """That of Alibaba has them, too: it would get Venus' dates and its GPUs."""
+    text = RECOVERED.replace("9#2", "ali-e2f3-tensorflow#379314")
+    with pytest.raises(InputError, match=r"line 3: job_id is not of Helios\n  found 'ali-.*workload=pai"):
+        HeliosTrace(path=write(text)).table()
+
+
 def test_venus_in_full(traces: Path) -> None:
     """README of the trace: 77,574 jobs; the first is 363167#0, 32 GPUs for the clamped 172,800 s."""
     table = HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz").table()
