@@ -1,5 +1,6 @@
-"""What ships with the program: conf/, topologies/ and traces/, and its version."""
+"""What ships with the program, conf/, topologies/, traces/ and its version; write what a command makes."""
 
+import os
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,3 +40,16 @@ def program_version() -> str:
         number = "0"
     package = Path(__file__).resolve().parent
     return f"{number}+{digest_of_sources(package, package.parent / 'netmodels')[:8]}"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, or leave what lies there when that is interrupted or the disk is full."""
+    if path.exists() and not path.is_file():  # /dev/stdout, a pipe
+        path.write_bytes(content)
+        return
+    part = path.resolve().with_name(f".artist-{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path.resolve())
+    finally:
+        part.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ import gzip
 import zlib
 from pathlib import Path
 
-from netmodels.errors import InputError
+from netmodels.errors import InputError, regular
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -26,7 +26,7 @@ def read_text(path: Path, kind: str = "trace", *, lenient: bool = False) -> str:
     """
     where = str(path)
     try:
-        raw = path.expanduser().read_bytes()
+        raw = regular(path.expanduser()).read_bytes()
     except FileNotFoundError:
         raise InputError("no such file", where=where, allowed=f"the path of a {kind} file") from None
     except IsADirectoryError:

@@ -1,4 +1,4 @@
-"""Read YAML files that somebody else wrote; every fault is an InputError."""
+"""Read YAML files written by users; every fault is an InputError."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from artist.app.arguments import words
 from artist.app.cli import register_topologies
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import data_path, program_version
+from artist.data import data_path, program_version, write_whole
 from artist.entry import BAD_INPUT, SUCCESS
 from artist.errors import InputError
 from artist.run.user_folder import check_shadows, put_on_path
@@ -157,7 +157,7 @@ def save(content: bytes, path: Path, field: str) -> None:
     try:
         new = not path.parent.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_whole(path, content)
     except OSError as error:
         found = f"{path}: {error.strerror}"
         raise InputError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.data import program_version
+from artist.errors import regular
 
 _LEFT_OUT = ("hydra", "output")  # what does not change results
 _LEFT_OUT_OF_NETWORK = ("cache", "ahead")
@@ -84,7 +85,7 @@ def _files_in(value: object) -> Iterable[Path]:
 
 def _digest(path: Path) -> str:
     try:
-        state = path.stat()
+        state = regular(path).stat()
         return _content_digest(path, state.st_size, state.st_mtime_ns)
     except OSError:
         return "unreadable"

@@ -33,7 +33,7 @@ from artist.workload.table import check
 from netmodels.schema import read_yaml
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
-_GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # what the other traces ran on, nobody says
+_GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # what the other traces ran on is not published
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 

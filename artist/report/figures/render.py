@@ -23,7 +23,7 @@ def rendered(figure: "Figure", kind: Literal["png", "svg"], *, outlines: bool = 
     data = io.BytesIO()
     letters: Any = {"svg.fonttype": "path" if outlines else "none"}
     with style(), mpl.rc_context(letters), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box; nobody need be told
+        warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box; no need to warn
         if kind == "svg":
             figure.savefig(data, format="svg", metadata={"Date": None})
         else:
