@@ -11,7 +11,7 @@ from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.table import check, refuse, typed
+from artist.workload.table import check, typed
 
 _LOG_HEADER = (
     *("job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state"),
@@ -66,7 +66,7 @@ class HeliosTrace:
         ----------
         origin
             Date of arrival_s = 0 in the recovered file, for windows by date; the default is that of the
-            recovered Venus files. None: the file has no dates.
+            recovered Venus files, and holds for jobs called as there (363167#0). None: the file has no dates.
         """
 
         states: tuple[str, ...] | None = None
@@ -102,8 +102,7 @@ class HeliosTrace:
         chosen, path = self.parameters, self.parameters.path
         rules.refuse_states(chosen.states)
         table = typed(rules.renamed(raw, _RECOVERED_FIELDS), str(path), _RECOVERED_FIELDS)
-        other = ~table["job_id"].str.fullmatch(r"\d+(#\d+)?") & table["job_id"].ne("")
-        allowed = "Slurm's number and a row, such as 363167#0; Alibaba's file: workload=pai"
-        refuse(table, other.to_numpy(bool), str(path), "job_id", "is not of Helios", allowed)
+        venus = bool(table["job_id"].str.fullmatch(r"\d+(#\d+)?").all())  # Alibaba's has these columns, too
+        origin = chosen.origin if venus or chosen.origin != VENUS_ORIGIN else None
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
-        return rules.dated(check(table, str(path), _RECOVERED_FIELDS), chosen.origin)
+        return rules.dated(check(table, str(path), _RECOVERED_FIELDS), origin)
