@@ -75,6 +75,7 @@ def guarded(module: str, hint: str = "") -> int:
         signal.signal(each, stop)
     sys.unraisablehook = _raise_later
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user's shell asks for
+    gc.set_threshold(20_000, 10, 10)  # imports make no garbage: to search for it took a tenth of a short run
     try:
         code: int = import_module(module).main()
     except SystemExit as leaving:  # --help and the like

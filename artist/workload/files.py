@@ -6,17 +6,18 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from artist.errors import InputError
 from netmodels.files import read_text as read_text
 
+if TYPE_CHECKING:  # not every command reads a table, and pandas takes a quarter of a second
+    import pandas as pd
+
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_csv(path: Path, kind: str = "trace") -> pd.DataFrame:
+def read_csv(path: Path, kind: str = "trace") -> "pd.DataFrame":
     """Return a comma-separated file with a header; all values as text, the index being the line number.
 
     Parameters
@@ -29,6 +30,8 @@ def read_csv(path: Path, kind: str = "trace") -> pd.DataFrame:
     InputError
         As `read_text`; and if the file is empty, or a row has more fields than the header.
     """
+    import pandas as pd
+
     text = read_text(path, kind)
     if not text.strip():
         allowed = f"a header, and the rows of a {kind} file"
@@ -44,7 +47,7 @@ def read_csv(path: Path, kind: str = "trace") -> pd.DataFrame:
     return by_line(table, 2)
 
 
-def parse(text: str, path: Path, separator: str = ",") -> pd.DataFrame:
+def parse(text: str, path: Path, separator: str = ",") -> "pd.DataFrame":
     """Return a table with a header as text values; surplus fields of its rows become its index.
 
     Raises
@@ -52,6 +55,8 @@ def parse(text: str, path: Path, separator: str = ",") -> pd.DataFrame:
     InputError
         If it is no table.
     """
+    import pandas as pd
+
     try:
         return pd.read_csv(
             io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, skip_blank_lines=False
@@ -61,8 +66,10 @@ def parse(text: str, path: Path, separator: str = ",") -> pd.DataFrame:
         raise InputError("not a table", where=str(path), found=found, allowed="one row a job") from None
 
 
-def by_line(table: pd.DataFrame, first: int) -> pd.DataFrame:
+def by_line(table: "pd.DataFrame", first: int) -> "pd.DataFrame":
     """Return the rows that are not blank, by the number of their line; the top row stands on line `first`."""
+    import pandas as pd
+
     table.index = pd.RangeIndex(first, len(table) + first, name="line")
     blank = table.isna() | table.isin([""])
     return table[~blank.all(axis=1)]
