@@ -1,5 +1,6 @@
-"""Find the data that ships with the program: conf/, topologies/ and traces/."""
+"""Find the data that ships with the program, conf/, topologies/ and traces/; write what a command makes."""
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -24,3 +25,16 @@ def data_path(kind: Kind, name: str = "") -> Path:
     package = Path(__file__).resolve().parent
     root = package.parent if (package.parent / "pyproject.toml").is_file() else package / "_data"
     return root / kind / name if name else root / kind
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, or leave what lies there when that is interrupted or the disk is full."""
+    if path.exists() and not path.is_file():  # /dev/stdout, a pipe
+        path.write_bytes(content)
+        return
+    part = path.resolve().with_name(f".artist-{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path.resolve())
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """Errors with a message for the user: what, where, value found, what is allowed."""
 
-from netmodels.errors import InputError
+from netmodels.errors import InputError, regular
 
-__all__ = ["InputError", "PlanError", "RunError", "StuckError"]
+__all__ = ["InputError", "PlanError", "RunError", "StuckError", "regular"]
 
 
 class PlanError(Exception):
@@ -10,7 +10,7 @@ class PlanError(Exception):
 
 
 class StuckError(Exception):
-    """Jobs wait for ever: nothing runs, nothing is due, and the policy changes nothing."""
+    """Jobs wait forever: nothing runs, nothing is due, and the policy changes nothing."""
 
 
 class RunError(Exception):

@@ -8,6 +8,6 @@ import numpy as np
 def child_generator(seed: int, name: str) -> np.random.Generator:
     """Return the generator that belongs to `name` under `seed`.
 
-    Two names never share a stream, so a new user of chance changes nobody else's numbers.
+    Two names never share a stream, so a new user of chance leaves all other numbers as they are.
     """
     return np.random.default_rng([seed, crc32(name.encode())])

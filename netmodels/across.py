@@ -88,22 +88,12 @@ def _add_ns_per_byte(system: SystemSettings) -> float:
 
 def _ideal_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Floats:
     message = _message(collective, ring, chunk_bytes)
-    latency_ns, ns_per_byte, narrowest = _mean_hop(ring)
+    latency_ns, ns_per_byte, narrowest = ring.hop
     steps, delay_ns = _steps(collective, ring.gpus), system.endpoint_delay_ns
     step_ns = np.maximum(message * narrowest, latency_ns + message * ns_per_byte)
     adds = ring.gpus - 1 if collective in ("all_reduce", "reduce_scatter") else 0
     found: Floats = steps * step_ns + adds * _add_ns_per_byte(system) * message + (steps + 1) * delay_ns
     return found
-
-
-@lru_cache(maxsize=65_536)
-def _mean_hop(ring: Ring) -> tuple[float, float, float]:
-    """Return latency and ns per byte of a hop, in the mean, and ns per byte of the narrowest."""
-    ways = [(block.gpus - 1, block.inside) for block in ring.blocks]
-    ways += [(1, block.out) for block in ring.blocks]
-    latency_ns = sum(count * way.latency_ns for count, way in ways) / ring.gpus
-    ns_per_byte = sum(count / way.bytes_per_ns for count, way in ways) / ring.gpus
-    return latency_ns, ns_per_byte, max(1 / way.bytes_per_ns for count, way in ways if count)
 
 
 def _packets_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Floats:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial, reduce
 from itertools import product
-from math import ceil, floor
+from math import ceil, floor, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from netmodels.across import across_ns, sent_bytes
 from netmodels.algorithms import Collective, Ints
 from netmodels.api import IterationTime
 from netmodels.buckets import bucketed
-from netmodels.collectives import Phase, chunks_among, chunks_of, gate_ns, phases_of
+from netmodels.collectives import Phase, chunks_of, gate_ns, phases_of
 from netmodels.fabric import Dimension, Fabric
 from netmodels.layers import Profile
 from netmodels.levels import Level, View, views_of
@@ -96,7 +96,8 @@ def _seen(shape: Shape, fabric: Fabric, system: SystemSettings) -> tuple[Seen, .
     """Return what the collectives of a placement run on, as each of its machine types sees it."""
     if system.across_machines == "hierarchical" or tier(shape) == "machine":
         return views_of(shape, fabric)
-    return rings_of(shape, fabric, windows=system.windows)
+    whole = system.packets or system.across_machines == "tree"
+    return rings_of(shape, fabric, windows=system.windows, whole=whole)
 
 
 def iteration_on(
@@ -177,12 +178,26 @@ def _iteration(profile: Profile, view: Seen, system: SystemSettings) -> Iteratio
     walked = partial(_walked, profile, view, system)
     if system.collective_queue != "one" or system.chunks > 1:
         return walked()
-    if isinstance(view, View) and view.gates:
-        chunk_bytes, _ = chunks_of("all_reduce", view.levels, sizes, system)
-        rides_ns = _irregular_ns("all_reduce", view, chunk_bytes, system)
-    else:
-        rides_ns = _total_ns(_priced("all_reduce", view, sizes, system).phases, sizes)
-    return through_one_queue(profile, rides_ns + profile.launch_ns, walked)
+    return through_one_queue(profile, _rides_ns(profile, view, system) + profile.launch_ns, walked)
+
+
+def _rides_ns(profile: Profile, view: Seen, system: SystemSettings) -> Ints:
+    """Return the time of the all-reduce of each size of a profile, in one chunk."""
+    if isinstance(view, Ring):
+        return across_ns("all_reduce", view, _chunk_bytes(profile, view.gpus, system), system)
+    chunk_bytes = _chunk_bytes(profile, _members(view), system)
+    if view.gates:
+        return _irregular_ns("all_reduce", view, chunk_bytes, system)
+    return _total_ns(phases_of("all_reduce", view.levels, chunk_bytes, system), chunk_bytes)
+
+
+def _members(view: View) -> int:
+    return round(prod(level.members for level in view.levels))
+
+
+@lru_cache(maxsize=4096)
+def _chunk_bytes(profile: Profile, gpus: int, system: SystemSettings) -> Ints:
+    return chunks_of("all_reduce", gpus, issues_of(profile).sizes, system)[0]
 
 
 def _walked(profile: Profile, view: Seen, system: SystemSettings, stretch: float = 1.0) -> IterationTime:
@@ -215,10 +230,10 @@ class _Priced(NamedTuple):
 
 def _priced(collective: Collective, view: Seen, sizes: Ints, system: SystemSettings) -> _Priced:
     if isinstance(view, Ring):
-        chunk_bytes, chunks = chunks_among(collective, view.gpus, sizes, system)
+        chunk_bytes, chunks = chunks_of(collective, view.gpus, sizes, system)
         sent = sent_bytes(collective, view, chunk_bytes, system)
         return _Priced((Phase(0, across_ns(collective, view, chunk_bytes, system), sent),), chunks)
-    chunk_bytes, chunks = chunks_of(collective, view.levels, sizes, system)
+    chunk_bytes, chunks = chunks_of(collective, _members(view), sizes, system)
     phases = phases_of(collective, view.levels, chunk_bytes, system)
     if view.gates:
         phases = _fitted(phases, _irregular_ns(collective, view, chunk_bytes, system))

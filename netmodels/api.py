@@ -51,8 +51,8 @@ class IterationTime:
     spans
         The sending periods by start; touching periods of one tier are one.
     details
-        Instead of the last two, a function that finds them when somebody asks: few do, and they take longer
-        than all the rest.
+        Instead of the last two, a function that finds them when they are read: few callers do, and they take
+        longer than all the rest.
     """
 
     __slots__ = ("_details", "_spans", "_tiers", "comm_ns", "compute_ns", "exposed_ns")

@@ -49,7 +49,7 @@ class CachedModel:
         Where answers are kept on disk; None: in memory only. Made if it does not exist. Processes that ask
         the same question at once wait for the first one's answer.
     fallback
-        Who answers what the model cannot; such answers never go to disk. None: nobody does.
+        Who answers what the model cannot; such answers never go to disk. None: no model does.
 
     Attributes
     ----------

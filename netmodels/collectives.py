@@ -19,7 +19,6 @@ chunk (but of an all-gather) has at least a byte for every member.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import Generic
 
 import numpy as np
@@ -49,7 +48,7 @@ class Phase(Generic[N]):
 
 
 def chunks_of(
-    collective: Collective, levels: Sequence[Level], size_bytes: Ints, system: SystemSettings
+    collective: Collective, gpus: int, size_bytes: Ints, system: SystemSettings
 ) -> tuple[Ints, Ints]:
     """Return the bytes of a chunk, and how many chunks there are.
 
@@ -57,20 +56,13 @@ def chunks_of(
     ----------
     collective
         What is done.
-    levels
-        Who takes part.
+    gpus
+        How many take part.
     size_bytes
-        Bytes that each member starts with, more than 0, shape (n,).
+        Bytes that each of them starts with, more than 0, shape (n,).
     system
         `chunks`.
     """
-    return chunks_among(collective, round(prod(level.members for level in levels)), size_bytes, system)
-
-
-def chunks_among(
-    collective: Collective, gpus: int, size_bytes: Ints, system: SystemSettings
-) -> tuple[Ints, Ints]:
-    """Return the bytes of a chunk, and how many chunks there are, among so many GPUs; see `chunks_of`."""
     chunk = size_bytes // system.chunks
     least = 1 if collective == "all_gather" else gpus
     small = chunk < least

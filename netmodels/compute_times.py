@@ -54,7 +54,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """An iteration that nobody measured.
+    """An iteration that was not measured.
 
     Parameters
     ----------

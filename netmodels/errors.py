@@ -1,5 +1,8 @@
-"""The one error that tells a user what is wrong with something that she gave us."""
+"""The one error that tells a user what is wrong with something that she gave us, and no file that hangs."""
 
+import errno
+import stat
+from pathlib import Path
 from typing import Any
 
 _ABSENT = object()
@@ -44,3 +47,18 @@ def _remade(what: str, given: dict[str, Any]) -> InputError:
 def _short(value: object, limit: int = 200) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def regular(path: Path) -> Path:
+    """Return the path of a file to read, unless reading it would wait for another program, or never end.
+
+    Raises
+    ------
+    OSError
+        If it is a pipe or a device.
+    """
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return path
+    kind = "a pipe, while files are read more than once" if stat.S_ISFIFO(mode) else "a device or a socket"
+    raise OSError(errno.EINVAL, f"{kind}; write its content to a file first", str(path))

@@ -78,7 +78,7 @@ class Profile:
             for name in _FIGURES:
                 _check_figure(f"profile {self.name}, layer {layer.name}, {name}", getattr(layer, name))
         _check_figure(f"profile {self.name}, launch_ns", self.launch_ns)
-        # Layer 0 has nobody to hand an input gradient to: it is never computed.
+        # No layer needs the input gradient of layer 0: it is never computed.
         compute_ns = sum(
             each.forward_ns + each.input_gradient_ns + each.weight_gradient_ns for each in self.layers
         )

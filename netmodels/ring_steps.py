@@ -206,7 +206,7 @@ class _Ring:
         return self.end_ns
 
     def arrives(self, now_ns: float, place: int, what: list[int]) -> None:
-        """Let messages onto a crossing."""
+        """Add messages to a crossing."""
         crossing = self.crossings[place]
         if crossing.whole:
             crossing.busy_ns = max(crossing.busy_ns, now_ns) + len(what) * crossing.unit_ns
@@ -218,7 +218,7 @@ class _Ring:
         self.arm(place, crossing, changed=crossing.on_it == len(what))
 
     def handed_on(self, now_ns: float, place: int) -> None:
-        """Take the first messages off a crossing."""
+        """Remove the first messages from a crossing."""
         crossing = self.crossings[place]
         self.settle(now_ns, place, crossing)
         what = crossing.queue.popleft()[1]

@@ -13,6 +13,8 @@ i-th GPU in the order of the shape.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
 
 from netmodels.fabric import Dimension, Fabric
 from netmodels.levels import SeenTiers, sent_together, tiers_of
@@ -20,8 +22,7 @@ from netmodels.packets import Way, way_over
 from netmodels.shape import TIERS, Shape, Tier, gpus, tier
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Neighbours in a ring that reach each other over links of one kind.
 
     Parameters
@@ -39,30 +40,41 @@ class Block:
     out: Way
 
 
+class Hop(NamedTuple):
+    """Latency and ns per byte of a hop, in the mean over a ring, and ns per byte of its narrowest."""
+
+    latency_ns: float
+    ns_per_byte: float
+    narrowest_ns_per_byte: float
+
+
 @dataclass(frozen=True, slots=True)
 class Ring:
     """A placement of several machines as one ring; hashing costs nothing.
 
     Parameters
     ----------
-    blocks
-        In order.
+    hop
+        The mean over its hops.
     gpus
         Of the placement.
     tiers
         Those that it uses, innermost first.
     machines
         How many.
+    blocks
+        In order; none where only the mean hop counts.
     """
 
-    blocks: tuple[Block, ...]
+    hop: Hop
     gpus: int
     tiers: tuple[Tier, ...]
     machines: int
+    blocks: tuple[Block, ...]
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.blocks, self.tiers)))
+        object.__setattr__(self, "_hash", hash((self.hop, self.gpus, self.tiers)))
 
     def __hash__(self) -> int:
         return self._hash
@@ -74,7 +86,7 @@ class Ring:
 
 
 @lru_cache(maxsize=65_536)
-def rings_of(shape: Shape, fabric: Fabric, *, windows: bool = False) -> tuple[Ring, ...]:
+def rings_of(shape: Shape, fabric: Fabric, *, windows: bool = False, whole: bool = True) -> tuple[Ring, ...]:
     """Return the ring of a placement as each of its machine types sees it.
 
     Parameters
@@ -85,48 +97,64 @@ def rings_of(shape: Shape, fabric: Fabric, *, windows: bool = False) -> tuple[Ri
         The network.
     windows
         Whether each message has at most a window on the way.
+    whole
+        Whether with blocks; rings without are equal where their mean hops are.
     """
-    rings = (ring_of(shape, tiers) for tiers in tiers_of(shape, fabric))
+    rings = (ring_of(shape, tiers, whole=whole) for tiers in tiers_of(shape, fabric))
     return tuple(dict.fromkeys(map(_with_windows, rings) if windows else rings))
 
 
-def ring_of(shape: Shape, tiers: SeenTiers) -> Ring:
+def ring_of(shape: Shape, tiers: SeenTiers, *, whole: bool) -> Ring:
     """Return the ring of a placement where dimensions are those of `tiers`; see `rings_of`."""
     (_, machine), (_, rack), (_, network) = tiers
-    racks = []
-    for in_rack in shape:
-        rack_gpus = sum(count for _, count in in_rack)
-        racks.append(_joined([_machine(count, rack_gpus, machine) for _, count in in_rack], rack))
-    whole = _joined(racks, network)
-    blocks = (*whole.blocks[:-1], replace(whole.blocks[-1], out=whole.back))
+    blocks = _joined([_rack(each, machine, rack) for each in shape], network).blocks
     machines = sum(map(len, shape))
     used: list[Tier] = [TIERS[0]] if machines < gpus(shape) else []
     used += [TIERS[1]] if machines > len(shape) else []
-    return Ring(blocks, gpus(shape), (*used, *([TIERS[2]] if tier(shape) == TIERS[2] else [])), machines)
+    used += [TIERS[2]] if tier(shape) == TIERS[2] else []
+    total = gpus(shape)
+    return Ring(_mean_hop(blocks, total), total, tuple(used), machines, blocks if whole else ())
+
+
+def _mean_hop(blocks: Sequence[Block], gpus: int) -> Hop:
+    ways = [(block.gpus - 1, block.inside) for block in blocks if block.gpus > 1]
+    ways += [(1, block.out) for block in blocks]
+    latency_ns = ns_per_byte = 0.0
+    for count, way in ways:
+        latency_ns += count * way.latency_ns
+        ns_per_byte += count / way.bytes_per_ns
+    return Hop(latency_ns / gpus, ns_per_byte / gpus, 1 / min(way.bytes_per_ns for _, way in ways))
 
 
 def _with_windows(ring: Ring) -> Ring:
     blocks = (
-        replace(block, inside=replace(block.inside, windows=True), out=replace(block.out, windows=True))
-        for block in ring.blocks
+        Block(gpus, replace(inside, windows=True), replace(out, windows=True))
+        for gpus, inside, out in ring.blocks
     )
     return replace(ring, blocks=tuple(blocks))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Part:
     """A stretch of the ring: some GPUs, machines or racks that switches have joined so far.
 
-    `blocks` has a wrong way out in its last, `back` the way from its last GPU to its first; `leaving` and
-    `entering` are the links between the last (first) GPU and the switch on top, GPU first; `below` has
-    (GPUs, GPUs of the machine, GPUs of the rack), machine by machine.
+    The last of `blocks` leads back to the first; `leaving` are the links from the last GPU to the switch on
+    top, `entering` those from it to the first GPU; `below` has (GPUs, GPUs of the machine, GPUs of the rack),
+    machine by machine. Placements share parts, each of which is equal to itself alone.
     """
 
     blocks: tuple[Block, ...]
-    back: Way
     leaving: tuple[tuple[float, float], ...]
     entering: tuple[tuple[float, float], ...]
     below: tuple[tuple[int, int, int], ...]
+
+
+@lru_cache(maxsize=16_384)
+def _rack(
+    machines: tuple[tuple[str, int], ...], machine: tuple[Dimension, ...], rack: tuple[Dimension, ...]
+) -> _Part:
+    rack_gpus = sum(count for _, count in machines)
+    return _joined([_machine(count, rack_gpus, machine) for _, count in machines], rack)
 
 
 @lru_cache(maxsize=4096)
@@ -143,7 +171,7 @@ def _group(count: int, machine_gpus: int, rack_gpus: int, dimension: Dimension) 
     link = (sent_together(((1, machine_gpus, rack_gpus),), dimension, count), 1.0)
     inside = way_over(_latency_ns(dimension), (link, link))
     ends = (link,) if count > 1 else ()
-    return _Part((Block(count, inside, inside),), inside, ends, ends, below)
+    return _Part((Block(count, inside, inside),), ends, ends, below)
 
 
 def _joined(parts: list[_Part], dimensions: Sequence[Dimension]) -> _Part:
@@ -160,16 +188,22 @@ def _switched(parts: list[_Part], dimension: Dimension) -> _Part:
     """Join some parts by one switch; one alone needs none."""
     if len(parts) == 1:
         return parts[0]
-    links = [(sent_together(part.below, dimension, len(parts)), 1.0) for part in parts]
-    up = [(*part.leaving, link) for part, link in zip(parts, links, strict=True)]
-    down = [(link, *reversed(part.entering)) for part, link in zip(parts, links, strict=True)]
+    links = [(_sent_together(part, dimension, len(parts)), 1.0) for part in parts]
     latency_ns = _latency_ns(dimension)
-    ways = [way_over(latency_ns, (*a, *b)) for a, b in zip(up, [*down[1:], down[0]], strict=True)]
     blocks: list[Block] = []
-    for part, way in zip(parts, ways, strict=True):
-        blocks += (*part.blocks[:-1], replace(part.blocks[-1], out=way))
-    below = tuple(each for part in parts for each in part.below)
-    return _Part(tuple(blocks), ways[-1], up[-1], tuple(reversed(down[0])), below)
+    for place, part in enumerate(parts):
+        to = (place + 1) % len(parts)
+        way = way_over(latency_ns, (*part.leaving, links[place], links[to], *parts[to].entering))
+        blocks += part.blocks
+        blocks[-1] = Block(blocks[-1].gpus, blocks[-1].inside, way)
+    below = tuple(chain.from_iterable(part.below for part in parts))
+    entering, leaving = (links[0], *parts[0].entering), (*parts[-1].leaving, links[-1])
+    return _Part(tuple(blocks), leaving, entering, below)
+
+
+@lru_cache(maxsize=16_384)
+def _sent_together(part: _Part, dimension: Dimension, members: int) -> float:
+    return sent_together(part.below, dimension, members)
 
 
 def _latency_ns(dimension: Dimension) -> float:

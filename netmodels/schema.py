@@ -1,4 +1,4 @@
-"""Read YAML files that somebody else wrote; every fault is an InputError."""
+"""Read YAML files written by users; every fault is an InputError."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +8,7 @@ import yaml
 from pydantic_core import ErrorDetails
 from yaml.composer import ComposerError
 
-from netmodels.errors import InputError
+from netmodels.errors import InputError, regular
 from netmodels.naming import allowed_by, allowed_names
 
 
@@ -42,7 +42,7 @@ def read_yaml(path: Path, kind: str) -> object:
         If it cannot be read, or is not YAML, in which no mapping has a key twice.
     """
     try:
-        text = path.expanduser().read_text(encoding="utf-8")
+        text = regular(path.expanduser()).read_text(encoding="utf-8")
     except (OSError, RuntimeError, ValueError) as problem:  # of ValueError: not UTF-8, a NUL in its name
         raise InputError(
             f"cannot read the {kind} file",

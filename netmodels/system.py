@@ -235,7 +235,7 @@ def idle_settings(system: SystemSettings, said: Iterable[str]) -> dict[str, str]
     system
         All settings.
     said
-        Names of those that somebody has set.
+        Names of those that were set.
     """
     why: dict[str, str] = {}
     if system.collectives == "nccl":

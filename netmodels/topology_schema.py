@@ -32,7 +32,7 @@ Speed = Annotated[Number, Field(ge=1e-3, le=1e9)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class _Shared(_Part):

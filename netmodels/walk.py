@@ -57,7 +57,7 @@ class Train:
     chunks
         How many.
     launch_ns
-        Start-up cost of the collective, during which its first dimension serves nobody else.
+        Start-up cost of the collective, during which its first dimension serves no other collective.
     """
 
     passages: tuple[Passage, ...]
@@ -127,7 +127,7 @@ def through_one_queue(
     rides_ns
         Time of the collective of each of `issues_of(profile).sizes`.
     details
-        Walks the iteration, when somebody asks for tiers and spans.
+        Walks the iteration, called only if tiers or spans are read.
     """
     issues = issues_of(profile)
     rides = rides_ns[issues.which]
@@ -219,7 +219,7 @@ def _chunks(issued_ns: int, rank: int, place: int, train: Train) -> list[_Chunk]
 
 
 def _queue_per_dimension(chunks: Sequence[_Chunk], in_flight: int) -> list[Served]:
-    """Let every dimension serve so many chunks at a time.
+    """Serve so many chunks at a time in every dimension.
 
     A free dimension takes the pending chunk of the least rank, of equals the one that came to it first.
     Whatever becomes pending at an instant is seen before anything starts at that instant.

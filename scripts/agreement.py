@@ -14,15 +14,15 @@ published, with an empty module for cvxpy, which only its Themis needs; Symbioti
 What Muri's program does, and how it is said here:
 
 - An iteration takes 1.015 times the profile: a factor on reading.
-- At each arrival and completion the cluster is emptied and the jobs are placed anew in order of rank, each on
-  the first machine with room, or on whole machines and one part; one that finds no room is passed over.
+- At each arrival and completion the cluster is emptied and the jobs are placed again in order of rank, each
+  on the first machine with room, or on whole machines and one part; one that finds no room is passed over.
   Moving is free: `FirstFit`.
 - Its Tiresias does so at demotions too, but only counts free GPUs; a queue is left at a whole second:
   `RunningFirst`. With the queue left in time, that gives the answers of our `tiresias_open` to the digit.
 - A job keeps fractions of an iteration: `on_stop: keep`.
 - At each of these instants every running job, moved or not, loses an overhead by model and size of the time
   since the last one, though never more than that time. Here the delay lies at the head of the interval: each
-  job is placed anew with another number of CPUs, which mean nothing, and so is delayed as a `retune` or a
+  job is placed again with another number of CPUs, which mean nothing, and so is delayed as a `retune` or a
   `migrate`; what is left of an earlier delay is not added.
 - The interval in which a job completes is free of it. Here a job has one overhead less to do, and an order
   that knows so: its last delay makes good for it.
@@ -84,13 +84,13 @@ class FirstFit(Policy):
     key
         Smaller comes first; equal keys go in order of arrival.
     stay
-        Running jobs stay where they are, and nobody overtakes one that finds no room. Without it all jobs
-        are placed anew at every instant, and one that finds no room is passed over, or stopped.
+        Running jobs stay where they are, and no job overtakes one that finds no room. Without it all jobs
+        are placed again at every instant, and one that finds no room is passed over, or stopped.
     whole
         Jobs larger than a machine get whole machines and one part, smaller ones one machine, or wait.
         Without it GPUs are only counted.
     touch
-        Give every job another number of CPUs at every instant, so that none goes on undelayed.
+        Give every job another number of CPUs at every instant, so that none continues undelayed.
     """
 
     knows_durations = True
@@ -175,7 +175,7 @@ class RunningFirst(FirstFit):
         return plan.done()
 
     def _demote(self, running: Sequence[int], held: Mapping[int, tuple[int, int]]) -> None:
-        """Let running jobs that are past the threshold of their queue go one on, in order of arrival."""
+        """Move running jobs that are past the threshold of their queue to the next, in order of arrival."""
         level = {job: at for at, queue in enumerate(self._queues) for job in queue}
         for job in running:
             at, (held_ns, gpus) = level[job], held[job]
@@ -306,11 +306,11 @@ class Semantics:
     stretch
         Iteration time relative to that of the trace.
     first_fit
-        Jobs are placed by `FirstFit`: those of fifo once, those of srtf and srsf anew at every instant.
+        Jobs are placed by `FirstFit`: those of fifo once, those of srtf and srsf again at every instant.
     leaves_ns
         Tiresias' queues are those of `RunningFirst`; when a job leaves one.
     keep
-        A stopped or moved job goes on inside its iteration.
+        A stopped or moved job continues inside its iteration.
     overhead
         Every running job loses its overhead at every instant.
     last_free
@@ -417,7 +417,7 @@ _STRETCH: _Change = ("iterations take 1.015 times as long", {"stretch": 1.015})
 _KEEP: _Change = ("a stop or a move loses no open iteration", {"keep": True})
 _CONSOLIDATE: _Change = ("jobs must consolidate", {"changed": {"placement": "consolidate_machine"}})
 _IGNORE: _Change = ("placement ignored", {"changed": {"placement_high_skew": "best_fit"}})
-_ANEW: _Change = ("all placed anew at every instant, first fit", {"first_fit": True})
+_ANEW: _Change = ("all placed again at every instant, first fit", {"first_fit": True})
 _FIRST_FIT: _Change = ("the first machine with room, not the fullest", {"first_fit": True})
 _WHOLE_SECONDS: _Change = ("a queue is left at whole seconds", {"leaves_ns": at_whole_second})
 _TOO_LATE: _Change = ("a queue is left late: s taken for GPU-s", {"leaves_ns": too_late})

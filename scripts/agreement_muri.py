@@ -18,7 +18,7 @@ What remains, in mean completion times on trace 3:
   merges demand after demand, and less well. With the list kept its Muri-S has 79,156 s without overheads.
   With its order of merges ours has 77,947 s instead of 75,698 s: 3.0 %.
 - It offers GPUs that are left to no other job: here that is worth 0.2 %, 1.3 % under Muri-L.
-- Four rounds of matching instead of two, and placement anew at every instant, are not taken apart.
+- Four rounds of matching instead of two, and placing all jobs again at every instant, are not taken apart.
 """
 
 import argparse

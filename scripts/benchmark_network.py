@@ -2,8 +2,9 @@
 
     python scripts/benchmark_network.py [--model ResNet50]
 
-prints microseconds per question on 64 GPUs, 4 machines in each of 2 racks: a cached answer, a new one, a new
-one with chunks, and an irregular shape. Processor time, the least of several rounds.
+prints microseconds per question on 64 GPUs, 4 machines in each of 2 racks: a cached answer; a new one of a
+shape that another model asked about, with chunks, too; and of new shapes, regular, irregular, and followed
+packet by packet, with nothing remembered. Processor time, the least of several rounds.
 """
 
 import argparse
@@ -13,8 +14,9 @@ from dataclasses import replace
 from time import process_time
 
 from artist.data import data_path
+from netmodels import across, analytical, collectives, levels, packets, ring_steps, rings
 from netmodels.analytical import AnalyticalModel
-from netmodels.api import NetworkModel, load_topology, shape_of
+from netmodels.api import Shape, SystemSettings, load_topology, shape_of
 from netmodels.cache import CachedModel
 from netmodels.profile import get_profile
 
@@ -32,6 +34,14 @@ def least_us(act: Callable[[], object], times: int) -> float:
     return best
 
 
+def forget() -> None:
+    """Forget what is remembered of shapes."""
+    for remembering in (analytical, across, collectives, levels, packets, ring_steps, rings):
+        for each in vars(remembering).values():
+            if hasattr(each, "cache_clear"):
+                each.cache_clear()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -43,23 +53,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     fabric, machine = topology.fabric, topology.default_machine_type
     regular = shape_of((rack, machine, 8) for rack in range(2) for _ in range(4))
     irregular = shape_of((rack, machine, 8 - place) for rack in range(2) for place in range(rack, 4))
-    chunked = replace(fabric.system, chunks=4)
+    own = fabric.system
+    chunked, by_packets = replace(own, chunks=4), replace(own, transport="packets")
 
-    def fresh(shape: tuple[tuple[tuple[str, int], ...], ...], chunks: bool = False) -> Callable[[], object]:
-        system = chunked if chunks else fabric.system
-
+    def fresh(placed: Shape, system: SystemSettings, known: bool = False) -> Callable[[], object]:
         def ask() -> object:
-            model: NetworkModel = AnalyticalModel()
-            return model.iteration(profile, shape, fabric, system)
+            if not known:
+                forget()
+            return AnalyticalModel().iteration(profile, placed, fabric, system)
 
         return ask
 
     cached = CachedModel(AnalyticalModel())
     rows = [
-        ("cached", lambda: cached.iteration(profile, regular, fabric, fabric.system), 20_000),
-        ("new", fresh(regular), 50),
-        ("new, 4 chunks", fresh(regular, chunks=True), 10),
-        ("new, irregular, 7 views", fresh(irregular), 20),
+        ("cached", lambda: cached.iteration(profile, regular, fabric, own), 20_000),
+        ("new, shape known", fresh(regular, own, known=True), 50),
+        ("new, shape known, 4 chunks", fresh(regular, chunked, known=True), 10),
+        ("new shape", fresh(regular, own), 20),
+        ("new shape, irregular", fresh(irregular, own), 20),
+        ("new shape, irregular, packets", fresh(irregular, by_packets), 1),
     ]
     for name, act, times in rows:
         print(f"{least_us(act, times):10.2f} us  {name}")

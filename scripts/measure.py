@@ -230,7 +230,7 @@ def trace(name: str, task: Task, device: Any) -> None:
 
 
 def _layer(module: Any, given: Any, iterations: int, device: Any) -> list[int]:
-    """Return the figures of one layer; the first layer's input gradient, which nobody needs, too."""
+    """Return the figures of one layer; the first layer's input gradient, which is not needed, too."""
     given.requires_grad_(given.is_floating_point())
     weights = [each for each in module.parameters() if each.requires_grad]
     made = module(given)

@@ -76,7 +76,7 @@ def in_use(machines: int, rng: np.random.Generator) -> Loaned:
 
 
 def placed(gpus: int, worker: int, free: list[int]) -> dict[int, int] | None:
-    """Take GPUs worker by worker where they fit best; None if there is no room."""
+    """Take GPUs worker by worker where they fit best; None if they do not fit."""
     held: dict[int, int] = {}
     worker = min(worker, gpus)
     for _ in range(gpus // worker):

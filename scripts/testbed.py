@@ -13,7 +13,7 @@ What the testbed did beside (Rivendile/Muri @4e69a78, cluster_exp/run.py, and th
   the testbed's own times: 1.012 to 1.018 for jobs above 28 hours.
 - It decides at a multiple of 360 s if a job came, ended or, under Tiresias, fell to another queue. Rounds
   under Themis are these decisions.
-- Every decision starts all jobs anew, those that stay as well: 8 to 16 starts a job under SRTF, SRSF and
+- Every decision restarts all jobs, those that stay as well: 8 to 16 starts a job under SRTF, SRSF and
   Tiresias, about 30 s each by the times of the jobs; the table of restarts has 4 to 46 s by model.
 
 The testbed fast-forwards: it ran some 60 iterations after each decision and skipped the others; its clock is
@@ -98,7 +98,7 @@ SCHEDULERS: Mapping[str, Scheduler] = {
 
 
 class AllStartAnew(Policy):
-    """Another policy, after whose every decision all jobs start anew, those that stay as well.
+    """Another policy, after whose every decision all jobs restart, those that stay as well.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class AllStartAnew(Policy):
             setattr(self, f"knows_{knowledge}", getattr(inner, f"knows_{knowledge}", False))
 
     def decide(self, view: ClusterView) -> Plan:
-        """Decide, and touch whoever stays."""
+        """Decide, and touch the jobs that stay."""
         news = any(isinstance(event, Arrival | Finish) for event in view.news)
         changes = self._inner.decide(view).changes if news or self._always else {}
         plan = view.plan()
@@ -200,7 +200,7 @@ def rank(ours: Floats, theirs: Floats) -> float:
 STEPS = (
     ("ours: experiment=muri_testbed", {"stretch": False, "anew": False}),
     ("+ iterations alone take 1.015 times as long", {"stretch": True, "anew": False}),
-    ("+ all jobs start anew at every decision", {"stretch": True, "anew": True}),
+    ("+ all jobs restart at every decision", {"stretch": True, "anew": True}),
 )
 
 

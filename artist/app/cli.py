@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import hydra
 import yaml
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
-from hydra.core.config_store import ConfigStore
+from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig, OmegaConf
@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from artist.app.launchers import prefer_our_defaults, steady_launchers
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import Kind, data_path
+from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
 from artist.run.config import NAME_RULE, checked_name
 from artist.run.folder import remove_if_empty
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
 
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
-SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,21 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; 1 if some points of a sweep failed, or a policy did; 2 for bad input, of all points of a sweep.
     """
-    try:
-        code = _main(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
-    except BrokenPipeError:  # `artist | head`: whoever reads has seen enough
-        for stream in (sys.stdout, sys.stderr):
-            _silence(stream)
-        return SUCCESS
-    except OSError as error:  # a full disk, most likely; the results lie in their folder all the same
-        _silence(sys.stdout)
-        print(two_lines(_of_stdout(error)), file=sys.stderr)
-        return SOME_FAILED
-    return code
-
-
-def _main(arguments: list[str]) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises instead of printing and leaving
     try:
         register_topologies()
@@ -70,12 +56,10 @@ def _main(arguments: list[str]) -> int:
         with _arguments(_checked_arguments(arguments)), steady_launchers(), _kept_returns() as returns:
             hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")(_task)()
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on with a sweep where it stopped", file=sys.stderr)
+        print(f"interrupted; {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
     except SystemExit as leaving:  # --help and the like
         return leaving.code if isinstance(leaving.code, int) else SUCCESS
-    except BrokenPipeError:
-        raise
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
@@ -131,23 +115,15 @@ def _report(returns: _Returns) -> int:
             log = f"; traceback in {_short(outcome.log)}" if outcome.log else ""
             print(outcome.message + log, file=sys.stderr)
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
-        _print_result(run_table(outcome.summary).rstrip())
+        print(run_table(outcome.summary).rstrip(), flush=True)
         _print_notes(outcomes)
         if OmegaConf.select(returns.jobs[0].cfg or OmegaConf.create(), "output.name") is not None:
             print("output.name is not used: it names the folder of a sweep (-m)", file=sys.stderr)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
         return SUCCESS
     if good:
-        _print_result(compare_table([read_run(folder) for folder in good]).rstrip())
+        print(compare_table([read_run(folder) for folder in good]).rstrip(), flush=True)
     return _report_points(returns, outcomes)
-
-
-def _print_result(text: str) -> None:
-    """Print to stdout; a reader that has left is no failure of the run."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        _silence(sys.stdout)
 
 
 def _print_notes(outcomes: Sequence["Outcome"]) -> None:
@@ -158,17 +134,6 @@ def _print_notes(outcomes: Sequence["Outcome"]) -> None:
         rest = len(notes) - len(first)
         more = f" (and {rest} of other points; artist.log has them)" if rest else ""
         print("\n".join(first) + more, file=sys.stderr)
-
-
-def _silence(stream: TextIO) -> None:
-    """Send what is still to be written to a stream nowhere, or Python complains when it ends."""
-    with suppress(OSError, ValueError):  # a stream without a descriptor has no such trouble
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _of_stdout(error: OSError) -> InputError:
-    what = f"the result cannot be printed: {(error.strerror or str(error)).lower()}"
-    return InputError(what, where="stdout", allowed="a place with room; the run folder has the same numbers")
 
 
 def _report_points(returns: _Returns, outcomes: Sequence["Outcome"]) -> int:
@@ -228,12 +193,32 @@ def _checked_arguments(arguments: Sequence[str]) -> list[str]:
     return overrides + others
 
 
+class _Topology(ConfigNode):
+    """A file of topologies/, read when it is chosen: to read them all takes longer than to compose."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.name, OmegaConf.create(), "topology", package=None, provider="artist")
+        self.path = path
+
+    def __copy__(self) -> ConfigNode:
+        """Hydra copies what it uses."""
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
+        content: dict[str, Any] = yaml.load(self.path.read_text(encoding="utf-8"), Loader=loader)
+        return ConfigNode(self.name, OmegaConf.create(content), self.group, self.package, self.provider)
+
+
 def register_topologies() -> None:
     """Make each file of topologies/ a choice of the group `topology`."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
-    for path in sorted(data_path("topologies").glob("*.yaml")):
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
-        ConfigStore.instance().store(group="topology", name=path.stem, node=content, provider="artist")
+    group = ConfigStore.instance().repo.setdefault("topology", {})
+    group.update({path.name: _Topology(path) for path in data_path("topologies").glob("*.yaml")})
+
+
+def _itself(store: ConfigStore, _: object) -> ConfigStore:
+    """Return the one store as its own copy; Hydra copies all of it for every list of choices."""
+    return store
+
+
+ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
 
 
 @contextmanager
@@ -337,7 +322,3 @@ for _name, _resolver in (
 ):  # fmt: skip
     # At import, since a launcher's processes import this module for `_task` and resolve the sweep's folders.
     OmegaConf.register_new_resolver(f"artist.{_name}", _resolver, replace=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

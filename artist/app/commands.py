@@ -10,9 +10,10 @@ from typing import Any, Literal, NoReturn, cast
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.app.cli import BAD_INPUT, INTERRUPTED, SUCCESS, register_topologies
+from artist.app.cli import register_topologies
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import data_path
+from artist.data import data_path, write_whole
+from artist.entry import BAD_INPUT, SUCCESS
 from artist.errors import InputError
 from artist.run.key import program_version
 from artist.run.user_folder import check_shadows, put_on_path
@@ -37,10 +38,6 @@ def run_command(
     try:
         arguments = parser.parse_args(argv)
         run(arguments.overrides, arguments.config_dir)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever reads has seen enough
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
@@ -141,7 +138,7 @@ def save(content: bytes, path: Path, field: str) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_whole(path, content)
     except OSError as error:
         found = f"{path}: {error.strerror}"
         raise InputError(

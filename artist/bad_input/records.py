@@ -13,7 +13,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class Strict(BaseModel):
     """Base of all parameter records: frozen, no unknown key, no NaN or infinity."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 def validated(model: type[Model], values: Mapping[str, Any], where: str) -> Model:

@@ -22,7 +22,7 @@ def mean_in_use(start_s: Floats, end_s: Floats, gpus: Floats, edges_s: Floats) -
 
 
 def _integral(from_s: Floats, gpus: Floats, until_s: Floats) -> Floats:
-    """Return the GPU-seconds up to each time if all were in use for ever from `from_s` on."""
+    """Return the GPU-seconds up to each time if all were in use forever from `from_s` on."""
     order = np.argsort(from_s, kind="stable")
     times, counts = from_s[order], gpus[order]
     number = np.searchsorted(times, until_s, side="right")

@@ -35,6 +35,7 @@ from artist.engine.stopping import StopRule
 from artist.engine.story import stuck_error
 from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
+from artist.engine.wakes import Wakes
 from artist.errors import InputError, PlanError
 from artist.performance.api import AsMeasured, Performance
 from artist.performance.estimates import Estimates, Exact
@@ -120,6 +121,7 @@ class Engine:
         self._last_tick = -1
         self._fruitless = 0  # calls in a row that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
+        self._wakes = Wakes(known.policy)
         self.now = 0
         if specs:
             self._agenda.schedule(specs[0].submit_ns, Due.ARRIVAL, 0)
@@ -200,6 +202,8 @@ class Engine:
                 self._arrive(subject, now)
             elif kind == Due.TIMER:
                 woken = True
+                if self._wakes.many(now, self._n_events):
+                    self._wakes.check(now, self._agenda.next_time(), self.jobs.n_running)
                 self._announce(Wake(now))
             else:
                 capacity = self._capacity

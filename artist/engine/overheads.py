@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from artist.core.cluster import Allocation
 from artist.core.events import ChangeKind
 from artist.core.job import JobSpec, OnStop
-from artist.errors import InputError
+from artist.errors import InputError, regular
 from artist.units import seconds_to_ns
 
 _KINDS = ("start", "resume", "restart", "migrate", "resize", "retune")
@@ -114,7 +114,7 @@ def same_machines(before: Allocation | None, after: Allocation) -> bool:
 
 def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], dict[str, int]]:
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with regular(path).open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             fields = set(reader.fieldnames or ())
             rows = list(reader)

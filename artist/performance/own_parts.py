@@ -49,7 +49,7 @@ class CheckedGrid(CheckedEffect):
 
 
 def checked_effect(effect: Effect, where: str) -> CheckedEffect:
-    """Return an effect of the user's own, checked; one that answers on a grid goes on to do so."""
+    """Return an effect of the user's own, checked; one that answers on a grid still does."""
     return CheckedGrid(effect, where) if isinstance(effect, ByResources) else CheckedEffect(effect, where)
 
 

@@ -97,7 +97,7 @@ class Coda:
         return notes
 
     def decide(self, view: ClusterView) -> Plan:
-        """Take the steps of walks that are due, start what has room, and throttle."""
+        """Do the steps of walks that are due, start what has room, and throttle."""
         if not hasattr(self, "_gpus"):
             self._begin(view)
         self._arrays.history.advance(view.now_ns)
@@ -199,7 +199,7 @@ class Coda:
     # --- what to do
 
     def _tune(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Take the steps of walks that are due."""
+        """Do the steps of walks that are due."""
         for job, held in self._walks.step(view):
             plan.place(job, held.allocation)
             self._abort(plan, held.allocation)

@@ -70,7 +70,7 @@ class Drf:
         self._queues = {with_gpus: UserQueues(self._holdings) for with_gpus in (True, False)}
 
     def _look(self, view: ClusterView) -> bool:
-        """Track who waits, and what users hold; return whether anything may have become free."""
+        """Track waiting jobs and what users hold; return whether anything may have become free."""
         if not hasattr(self, "_queues"):
             self._begin(view)
         for event in view.news:

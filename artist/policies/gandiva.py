@@ -92,7 +92,7 @@ class Gandiva:
             self._steps = [self._growth.shrink, *self._steps, self._growth.grow]
 
     def decide(self, view: ClusterView) -> Plan:
-        """Take the first step that changes something, and ask to be called again at once for the others."""
+        """Do the first step that changes something; ask to be called again at once for the others."""
         view = self._adapt(view)
         self._follow(view)
         plan = view.plan()

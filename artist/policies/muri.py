@@ -4,7 +4,7 @@ In plain words: jobs are ranked by remaining service (Muri-S, which knows durati
 (Muri-L, which does not). If they all fit the cluster, each runs alone. Otherwise the first ones are taken
 that fill it in groups of `most_jobs`: for each place of a number of GPUs as many jobs of that demand. They
 are grouped (`artist.policies.parts.grouping`) as far as their demand exceeds the cluster, and placed by
-descending demand on the fewest machines (`artist.policies.parts.seating`). Whoever is not among them is
+descending demand on the fewest machines (`artist.policies.parts.seating`). A job that is not among them is
 stopped.
 
 Members of a group share its GPUs and one clock: all their iterations take the same time

@@ -4,8 +4,8 @@ In plain words: in rounds, jobs are ranked by an order, and the first whose GPUs
 to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism says where each
 goes, and with how many CPUs and how much memory (`artist.policies.parts.mechanisms`): proportional to its
 GPUs, greedy (its best case, or it is skipped), tune, opt, or one of the user's own. A job that gets what it
-holds goes on (its lease is renewed); with only other CPUs or memory it is retuned; the others move, start or
-stop.
+holds continues (its lease is renewed); with only other CPUs or memory it is retuned; the others move, start
+or stop.
 
 The best case of a job is the least CPUs and memory with which it is as fast as it gets
 (`artist.policies.parts.best_case`), by the performance that the policy believes.

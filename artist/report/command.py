@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from artist.data import write_whole
 from artist.errors import InputError
 from artist.recording.names import ERROR
 from artist.report.claims.judge import judge
@@ -94,7 +95,7 @@ def report(
         for name in {CLAIMS, CHANGES} - files.keys():
             (output / name).unlink(missing_ok=True)  # of an earlier report
         for name, content in (files | timelines).items():
-            (output / name).write_bytes(content)
+            write_whole(output / name, content)
     except OSError as error:
         allowed = "a folder that can be written to; choose one with --output"
         raise InputError("cannot be written", where=str(output), found=str(error), allowed=allowed) from error

@@ -14,8 +14,8 @@ from artist.report.page.comparison_table import comparison_table
 from artist.report.page.members_table import TOP_MEMBERS, members_table
 from artist.report.page.page import Section, report_page
 from artist.report.page.steps_table import steps_table
+from artist.report.words.answers import answers, has_choice
 from artist.report.words.cautions import cautions
-from artist.report.words.findings import findings
 from artist.report.words.kinds import kinds
 from artist.report.words.notes import (
     MORE_COLUMNS,
@@ -25,6 +25,7 @@ from artist.report.words.notes import (
     made_by,
     member_notes,
 )
+from artist.report.words.policies import each_policy, lowest_by
 from artist.report.words.pools import pools
 from artist.report.words.setting import setting
 from artist.results.compare import Comparison, Replicates
@@ -34,7 +35,7 @@ from artist.results.kinds import has_kinds, read_cpus_kept, read_interference
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import Contest
-from artist.results.tables import changes_csv, comparison_csv
+from artist.results.tables import changes_csv, comparison_csv, seeds_csv
 
 CLAIMS, CHANGES = "claims.csv", "changes.csv"
 
@@ -57,7 +58,7 @@ def report_files(
     careful = cautions(comparison, competing, digests)
     for topic, text in careful:
         print(f"{topic.lower()}: {text}", file=sys.stderr)
-    files: dict[str, bytes] = {"table.csv": comparison_csv(comparison).encode()}
+    files = {"table.csv": comparison_csv(comparison).encode(), "seeds.csv": seeds_csv(comparison).encode()}
     if competing.asked:
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
     if judged is not None:
@@ -73,20 +74,19 @@ def report_files(
         ("Traces, to open in ui.perfetto.dev", [(f"{group.name}:", name) for name, group in pairs]),
         ("Runs", [_entry(group, run, output) for group in comparison.groups for run in group.runs]),
     )
-    capacity = GAUGES.index("capacity_gpus")
+    gpus = [float(each.gauges[GAUGES.index("capacity_gpus")].mean[0]) for each in digests]
+    delayed = any(each.parts_s[PARTS.index("overheads")] > 0 for each in digests)
+    more = [*careful, *pools(digests), *kinds(comparison, competing, _interference(comparison))]
+    choice = has_choice(comparison)
     page = report_page(
         lead(comparison),
-        setting(
-            comparison,
-            [float(each.gauges[capacity].mean[0]) for each in digests],
-            delayed=any(each.parts_s[PARTS.index("overheads")] > 0 for each in digests),
+        answers(comparison, competing, digests, careful),
+        lowest_by(comparison, competing) if choice else None,
+        (
+            ("Every policy in a sentence", each_policy(comparison, competing, digests) if choice else []),
+            ("More findings", more),
+            ("What was simulated and assumed", setting(comparison, gpus, delayed=delayed)),
         ),
-        [
-            *careful,
-            *findings(comparison, competing, digests),
-            *pools(digests),
-            *kinds(comparison, competing, _interference(comparison)),
-        ],
         [*_claims_section(judged), _table_section(comparison, competing)],
         figures,
         [*_steps_section(comparison), *_member_sections(comparison, digests)],

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from artist.errors import InputError
+from artist.errors import InputError, regular
 from artist.recording.names import CONFIG, ERROR, SUMMARY
 from artist.results.run import AGAIN, Run, damaged
 
@@ -83,7 +83,7 @@ def _read_summary(path: Path) -> dict[str, Any]:
     from artist.results.schema import SummaryFile
 
     try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
+        summary = json.loads(regular(path).read_text(encoding="utf-8"))
         SummaryFile.model_validate(summary)
     except ValidationError as error:
         first = error.errors()[0]
@@ -103,7 +103,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         return {}
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
-        config = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+        config = yaml.load(regular(path).read_text(encoding="utf-8"), Loader=loader)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise damaged(path, error) from error
     if config is not None and not isinstance(config, dict):

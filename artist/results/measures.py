@@ -282,15 +282,21 @@ def comparable(metric: Metric, group: Replicates) -> Estimate:
 
 
 def change(metric: Metric, own: Replicates, other: Replicates) -> Estimate:
-    """Return by how much of another row's number a row's is more, seed by seed, as mean and interval.
+    """Return the mean and interval of `changes`; nothing if there are none."""
+    found = changes(metric, own, other)
+    return estimated(found) if found else Estimate()
+
+
+def changes(metric: Metric, own: Replicates, other: Replicates) -> list[float]:
+    """Return by how much of another row's number a row's is more, seed by seed.
 
     Nothing if a pair has no ratio, or a run has no number for a comparison.
     """
     pair = (own.runs, other.runs)
     mine, theirs = ({run.summary["seed"]: metric.compared(run.summary) for run in runs} for runs in pair)
-    changes = [difference(mine[seed], theirs[seed]) for seed in mine if seed in theirs]
-    known = [each for each in changes if each is not None]
-    return estimated(known) if known and len(known) == len(changes) else Estimate()
+    found = [difference(mine[seed], theirs[seed]) for seed in mine if seed in theirs]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(found) else []
 
 
 def estimated(values: Sequence[float], of: int = 1) -> Estimate:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import InputError
+from artist.errors import InputError, regular
 from artist.recording.names import SERIES
 from artist.results.coverage import Covered, covered
 
@@ -103,7 +103,7 @@ class Run:
         wanted = None if columns is None else list(columns)
         try:
             # One file, not a data set: a folder called a=b must not become a column.
-            with path.open("rb") as file:
+            with regular(path).open("rb") as file:
                 return pq.ParquetFile(file, page_checksum_verification=True).read(columns=wanted)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise damaged(path, error) from error

@@ -95,6 +95,18 @@ def comparison_csv(comparison: Comparison) -> str:
     return text.getvalue()
 
 
+def seeds_csv(comparison: Comparison) -> str:
+    """Return a comparison seed by seed as CSV in seconds and fractions: a line for each run."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*comparison.keys, "seed", *(metric.name for metric in ALL_METRICS)])
+    for group in comparison.groups:
+        for run in group.runs:
+            cells = [_plain(metric.of(run.summary)) for metric in ALL_METRICS]
+            writer.writerow([*group.values, run.summary["seed"], *cells])
+    return text.getvalue()
+
+
 def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
     """Return by how much rows differ from their baselines, seed by seed, as CSV of fractions.
 

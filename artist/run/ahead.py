@@ -5,9 +5,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from joblib import Parallel, delayed
-from tqdm import tqdm
-
 from artist.errors import InputError
 from artist.run.build import build
 from artist.run.config import Config
@@ -47,6 +44,9 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
     processes = config.network.ahead
     if not processes:
         return
+    from joblib import Parallel, delayed
+    from tqdm import tqdm
+
     if network.folder is None:
         raise InputError(
             "answers asked for ahead need a folder", where="network.cache", found=None, allowed="a folder"

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from artist.errors import regular
 from netmodels.digest import digest_of_sources
 
 _LEFT_OUT = ("hydra", "output")  # what does not change results
@@ -96,7 +97,7 @@ def _files_in(value: object) -> Iterable[Path]:
 
 def _digest(path: Path) -> str:
     try:
-        state = path.stat()
+        state = regular(path).stat()
         return _content_digest(path, state.st_size, state.st_mtime_ns)
     except OSError:
         return "unreadable"

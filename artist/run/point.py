@@ -1,7 +1,9 @@
 """One run, from its configuration to its folder. Never raises for bad input: it returns an outcome."""
 
+import errno
 import io
 import logging
+import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -35,11 +37,11 @@ from artist.run.folder import RunFolder
 from artist.run.key import code_digest, program_version
 from artist.run.orphans import end_with_parent
 from artist.run.policy_notes import tell_of_lack
-from artist.run.progress import ProgressBar
 from artist.run.user_folder import check_targets, put_on_path, python_files
 
 log = logging.getLogger("artist")
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -174,6 +176,8 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
         observers: list[Observer] = [recorder]
         observers += [each for each in (resources, pools, kinds) if each is not None]
         if shown:
+            from artist.run.progress import ProgressBar
+
             observers.append(stack.enter_context(ProgressBar(len(jobs))))
         result = simulation.run(observers)
     for observer in (resources, pools, kinds):
@@ -216,6 +220,11 @@ def _shows_progress(wanted: bool | None, alone: bool) -> bool:
 def _unforeseen(error: BaseException, request: Request) -> Outcome:
     """Return the outcome of an error that no input should lead to: the system's, a user part's, or ours."""
     lines = own_lines(error, request.config)
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        where = str(error.filename or request.config["output"]["dir"])
+        what = f"the disk is full ({os.strerror(error.errno).lower()}); what was finished is kept"
+        full = InputError(what, where=where, allowed="room there, or another place for it")
+        return Outcome("failed", request.folder, message=two_lines(full))
     if isinstance(error, OSError) and not lines:
         return Outcome("bad_input", request.folder, message=two_lines(from_library(error)))
     what = " ".join(f"{type(error).__name__}: {error}".split())[:300]

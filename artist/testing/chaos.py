@@ -120,7 +120,7 @@ class Chaos:
                 plan.place(j, after[j])
         if wild:
             self._assign(view, before, after, plan)
-            if not after or self._rng.random() < 0.8:  # with nothing running, nobody else would call again
+            if not after or self._rng.random() < 0.8:  # with nothing running, nothing else would call again
                 plan.wake_at(view.now_ns + self._rng.choice((0, 1, 7, 30, 90, 250)))
         return plan.done()
 

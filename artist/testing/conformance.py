@@ -72,12 +72,12 @@ class PolicyConformance:
     # --- it ends, and all accounts are right
 
     def test_finishes_every_job(self) -> None:
-        """A scheduler that forgets a job, or runs one for ever, is of no use."""
+        """A scheduler that forgets a job, or runs one forever, is useless."""
         for seed in _SEEDS:
             self._all_finish(generated_jobs(seed), _cluster())
 
     def test_finishes_every_job_that_stops_cost(self) -> None:
-        """Delays and lost work must not let a scheduler starve a job for ever."""
+        """Delays and lost work must not make a scheduler starve a job forever."""
         costs = Overheads(start_s=0.5, resume_s=1, restart_s=2, migrate_s=1, resize_s=1, retune_s=0.25)
         for seed in _SEEDS:
             self._all_finish(generated_jobs(seed), _cluster(), overheads=costs)
@@ -196,7 +196,7 @@ class PolicyConformance:
             self._all_finish(generated_jobs(seed), _cluster(), capacity_events=events)
 
     def test_survives_an_outage_of_everything(self) -> None:
-        """With no machine at all every job waits, and goes on when they are back."""
+        """With no machine at all every job waits; all continue when machines are back."""
         events = [CapacityEvent(seconds_to_ns(12), "fail", m) for m in range(3)]
         events += [CapacityEvent(seconds_to_ns(50), "join", m) for m in range(3)]
         self._all_finish(generated_jobs(2), _cluster(), capacity_events=events)
@@ -332,7 +332,7 @@ _CLOCK = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_
 
 @contextmanager
 def _no_hidden_inputs() -> Iterator[None]:
-    """Let the clock and the global generators of this thread raise."""
+    """Make the clock and the global generators raise in this thread."""
     here = threading.get_ident()
 
     def refuse(module: str, name: str, real: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,7 +5,7 @@
             return Mine()
 
 The heart of it: the engine asks for prices only when something changed, so what was answered along the
-way must be what would be answered if all running jobs were priced anew.
+way must be what would be answered if all running jobs were priced again.
 """
 
 import random
@@ -39,7 +39,7 @@ class PerformanceConformance:
         raise NotImplementedError("define make_performance() to return a new source of iteration times")
 
     def test_answers_along_the_way_equal_prices_from_nothing(self) -> None:
-        """A neighbour that is not repriced keeps a wrong speed for ever, and nobody notices."""
+        """A neighbour that is not repriced keeps a wrong speed forever, unnoticed."""
         for seed in range(5):
             performance, history = self.make_performance(), _History(seed, self.models)
             known: dict[int, IterationParts] = {}

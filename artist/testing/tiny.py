@@ -78,7 +78,7 @@ class PlainPerformance:
     """Compute only, inversely proportional to the GPUs held; `slow` stretches it by a factor of the job.
 
     Group members fill each other's idle time, and take turns where there is none, on however many of the
-    group's GPUs. `slow` may be changed by a test while a run goes on.
+    group's GPUs. `slow` may be changed by a test during a run.
     """
 
     def __init__(self, slow: Callable[[JobSpec, Allocation], float] = lambda spec, allocation: 1.0) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from artist.errors import InputError
+from artist.errors import InputError, regular
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -33,7 +33,7 @@ def read_text(path: Path, kind: str = "trace") -> str:
     """
     where = str(path)
     try:
-        raw = path.expanduser().read_bytes()
+        raw = regular(path.expanduser()).read_bytes()
     except FileNotFoundError:
         raise InputError("no such file", where=where, allowed=f"the path of a {kind} file") from None
     except IsADirectoryError:

@@ -32,7 +32,7 @@ class _Machines:
         return room * worker >= need
 
     def take(self, need: int, worker: int) -> _Held:
-        """Take GPUs for which there is room, worker by worker."""
+        """Take free GPUs, worker by worker."""
         taken = []
         while need:
             free = worker

@@ -11,7 +11,7 @@ no series or levels, the more likely the more GPU time it takes. It keeps its GP
 The level of arrivals varies beyond hour and weekday: a lognormal factor by hour, autoregressive of order one.
 
 Beginnings and gaps are in time weighted by the rate of arrivals, in which arrivals are uniform: series rest
-at night, and the hours keep their rates. A series that runs over the end goes on at the beginning.
+at night, and the hours keep their rates. A series that runs over the end continues at the beginning.
 """
 
 from itertools import accumulate

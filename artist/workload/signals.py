@@ -1,4 +1,4 @@
-"""Named series that policies may follow while a run goes on, such as the demand of an inference service.
+"""Named series that policies may follow during a run, such as the demand of an inference service.
 
 The file is a CSV table, plain or gzipped, one row a time and one column a signal:
 

@@ -34,7 +34,7 @@ from artist.workload.series import Series, alone, levels, offsets_s, repeated, s
 from artist.workload.table import check
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
-_GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # what the other traces ran on, nobody says
+_GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # what the other traces ran on is not published
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 

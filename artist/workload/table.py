@@ -160,7 +160,7 @@ def _number_or_text(value: object) -> str | float | None:
 
 
 def _is_missing(column: pd.Series) -> np.ndarray:
-    """Tell which values stand for none, rather than for something that is not a number."""
+    """Return which values mean none, rather than something that is not a number."""
     stands_for_none = column.isna() | column.isin(_MISSING) | column.astype(str).str.lower().eq("nan")
     return stands_for_none.to_numpy(bool)
 

@@ -37,7 +37,7 @@ class NpuTime:
 def read_version2(stdout: str, npus: int) -> tuple[NpuTime, ...]:
     """Return the times of all NPUs, in order; ASTRA-sim 2.x, any back end.
 
-    Exit status 0 says little: where NPUs wait for each other for ever, the program ends as if all were
+    Exit status 0 says little: where NPUs wait for each other forever, the program ends as if all were
     well, but without their lines.
 
     Raises

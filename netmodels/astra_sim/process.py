@@ -94,7 +94,7 @@ def run(command: Sequence[str], folder: Path, timeout_s: float, files: int = 0) 
                 start_new_session=True,
                 preexec_fn=_dies_with_parent,
             )
-            cpu_s = int(timeout_s) + _SPARE_CPU_S  # should nobody be left to keep the time
+            cpu_s = int(timeout_s) + _SPARE_CPU_S  # should no process be left to keep the time
             with suppress(OSError, AttributeError):
                 resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_s, cpu_s))
         except OSError as problem:
@@ -116,7 +116,7 @@ def run(command: Sequence[str], folder: Path, timeout_s: float, files: int = 0) 
 
 
 def _dies_with_parent() -> None:
-    """Let the kernel kill the program when this process is killed; Linux only."""
+    """Have the kernel kill the program when this process is killed; Linux only."""
     if _PRCTL is not None:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
 

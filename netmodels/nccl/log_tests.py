@@ -79,7 +79,7 @@ class Test:
         return self.columns is not None and sum(name in ("time", "cputime") for name in self.columns) < _PAIR
 
     def add_rank(self, rank: Rank, line: int) -> None:
-        """Take a line that names a GPU.
+        """Read a line that names a GPU.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class Test:
         self.ranks[place] = rank
 
     def add_words(self, words: tuple[str, ...], line: int, *, begin: bool) -> None:
-        """Take a row, the beginning of one, or more of its values.
+        """Read a row, the beginning of one, or more of its values.
 
         Raises
         ------

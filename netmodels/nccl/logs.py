@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from netmodels.errors import InputError
+from netmodels.errors import InputError, regular
 from netmodels.naming import allowed_names
 from netmodels.nccl.log_lines import plain
 from netmodels.nccl.log_tests import Row, Test, tests_of
@@ -332,7 +332,7 @@ def _gpus_by_machine(test: Test) -> list[int]:
 def text_of(path: Path) -> str:
     """Return the text of a file, unzipped if it is gzipped; bytes that are no UTF-8 stand in no table."""
     try:
-        raw = path.expanduser().read_bytes()
+        raw = regular(path.expanduser()).read_bytes()
         if raw.startswith(b"\x1f\x8b"):
             raw = gzip.decompress(raw)
     except FileNotFoundError:

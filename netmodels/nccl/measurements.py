@@ -20,7 +20,7 @@ from netmodels.nccl.runs import MeasuredRun
 
 _COLUMNS = ("collective", "machines", "gpus_per_machine", "bytes", "time_us")
 _MOST = {"machines": 1_000_000, "gpus_per_machine": 1024, "bytes": 2**53}
-_MOST_FILES = 1000  # of a folder: more are somebody's home
+_MOST_FILES = 1000  # of a folder: more are a home directory
 _MOST_GB_S, _MOST_US = 50_000.0, 1e10
 
 
@@ -52,7 +52,7 @@ def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
             inside.update(dict.fromkeys(found))
         else:
             found = [path] if path.exists() else sorted(map(Path, glob.glob(str(path), recursive=True)))
-            named.update(dict.fromkeys(each for each in found if each.is_file()))
+            named.update(dict.fromkeys(each for each in found if not each.is_dir()))
         if not found:
             allowed = "logs of nccl-tests or CSV tables: files, folders, patterns such as 'logs/*.out'"
             raise InputError("no such file", where=field, found=name, allowed=allowed)

@@ -251,7 +251,7 @@ class Replay:
         self.room.append((now, *sums))
 
     def _take(self, account: Account, shares: dict[str, Share], owned: Owned | None) -> None:
-        """Let a job hold these shares, and no others."""
+        """Set the shares that a job holds."""
         for name in account.held:
             self._on[name].pop(account.name, None)
         for name in shares:

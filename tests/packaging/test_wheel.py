@@ -29,8 +29,8 @@ def test_the_wheel_has_our_two_packages_and_the_licence(site: Path) -> None:
     assert (site / info / "licenses" / "LICENSE").is_file()
     commands = (site / info / "entry_points.txt").read_text()
     assert "artist = artist.__main__:command" in commands
-    assert "artist-report = artist.report.command:main" in commands
-    assert "artist-calibrate = artist.calibrating.command:main" in commands
+    assert "artist-report = artist.entry:report" in commands
+    assert "artist-calibrate = artist.entry:calibrate" in commands
 
 
 @pytest.mark.parametrize("kind", ["conf", "topologies", "traces"])

@@ -115,6 +115,48 @@ def test_a_policy_that_wakes_itself_for_ever_is_stopped():
         run_checked([job("a")], tiny_cluster(), Restless())
 
 
+class Polling:
+    """Starts what fits, and wakes itself again and again."""
+
+    def __init__(self, every_ns, places=True):
+        self.every_ns, self.places = every_ns, places
+
+    def decide(self, view):
+        plan = view.plan()
+        for j in view.jobs.job[~view.jobs.running] if self.places else ():
+            plan.place(j, on((0, 1)))
+        plan.wake_at(view.now_ns + self.every_ns)
+        return plan.done()
+
+
+def test_a_policy_that_wakes_itself_each_nanosecond_is_stopped(monkeypatch):
+    """A job of 10 s from 0 on: the thousandth wake-up comes 999 ns after the first, at 1 us.
+
+    Of four jobs, 500 ns apart, the last comes at 1.5 us: never 1000 in a row until 2.5 us.
+    """
+    monkeypatch.setattr("artist.engine.wakes._MANY", 1000)
+    told = "policy Polling woke itself 1,000 times in a row, the last 1,000 times within 9.99e-07 s"
+    with pytest.raises(PlanError, match=told + r".* at 1e-06 s; the next event is due at 10.0 s; wake_at"):
+        run_checked([job("a")], tiny_cluster(), Polling(1))
+    stream = [job(f"j{i}", at=i * 5e-7) for i in range(4)]
+    with pytest.raises(PlanError, match=r"1,000 times .* at 2.5e-06 s"):
+        run_checked(stream, Cluster([Machine("m0", 0, "box", 4)]), Polling(1))
+
+
+def test_a_policy_that_polls_slowly_is_not_stopped(monkeypatch):
+    """Each second for 3,500 s while a job runs, which is three times as many as are looked at."""
+    monkeypatch.setattr("artist.engine.wakes._MANY", 1000)
+    result, _ = run_checked([job("a", seconds=3500)], tiny_cluster(), Polling(NS_PER_S))
+    assert seconds(result, "finish_ns") == [3500]
+
+
+def test_a_policy_that_polls_for_nothing_is_stopped(monkeypatch):
+    """A job waits, nothing runs and nothing is due: ten times as many, then it is told."""
+    monkeypatch.setattr("artist.engine.wakes._MANY", 100)
+    with pytest.raises(PlanError, match=r"1,000 times in a row, the last 100 .* nothing else is due"):
+        run_checked([job("a")], tiny_cluster(), Polling(60 * NS_PER_S, places=False))
+
+
 def test_assigning_the_pool_that_it_has_changes_nothing():
     """No event, and it does not keep a stuck run alive."""
     from artist.errors import StuckError

@@ -8,7 +8,7 @@ def bisected(
 ) -> dict[int, float]:
     """Return throughput by CPUs, in the order of measuring: the most, then by bisection, then some others.
 
-    Where the CPUs beyond a point bring less than the threshold, the search goes on below that point, else
+    Where the CPUs beyond a point bring less than the threshold, the search continues below that point, else
     above it: it ends at the knee.
 
     Parameters

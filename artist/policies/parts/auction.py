@@ -1,6 +1,6 @@
 """An auction of GPUs among jobs that take all that they ask for or nothing. Pure; for Themis.
 
-Whoever wins has the valuation V(win), whoever loses V(lose). The product of all valuations is largest where
+A winner has the valuation V(win), a loser V(lose). The product of all valuations is largest where
 the sum of the winners' gains log(V(win) / V(lose)) is: a knapsack of GPUs.
 """
 

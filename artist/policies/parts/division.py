@@ -106,7 +106,7 @@ class Division:
     def settle(
         self, view: ClusterView, changes: Mapping[int, Allocation | None]
     ) -> dict[int, Allocation | None]:
-        """Take over the changes of a plan; return those that it really makes, with those of other jobs."""
+        """Apply the changes of a plan; return those that it really makes, with those of other jobs."""
         planned = self._planned
         new = {job: after for job, after in changes.items() if after is None or after != planned.get(job)}
         for job, after in new.items():

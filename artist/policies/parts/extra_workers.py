@@ -72,7 +72,7 @@ class ExtraWorkers:
         self._left += 1
 
     def divide(self, view: ClusterView, *, pending: bool) -> None:
-        """Let jobs grow and shrink.
+        """Grow and shrink jobs.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class ExtraWorkers:
             self._content[kind] = self._workers.version
 
     def _ask_others(self, jobs: list[Growing], machines: int, *, pending: bool) -> None:
-        """Let jobs grow on what is idle since there was no room for workers of others; none shrinks."""
+        """Grow jobs on what is idle because workers of others had no room; none shrinks."""
         held = self._workers.jobs
         jobs = [job._replace(held=held[job.job].extra) for job in jobs]
         capacity = self._grounds.free.buckets.total(machines)

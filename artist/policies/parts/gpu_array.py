@@ -5,7 +5,7 @@ finds no machine, although small ones are in its sub-array, takes back what they
 move to the 1-GPU sub-array, if there is a place for each. Only then is a job spread over more machines than
 it needs.
 
-CPUs that a job gives up for a try stay its own until it goes on with fewer, so that it can go back.
+CPUs that a job gives up for a try stay its own until it continues with fewer, so that it can go back.
 
 Source: Zhao et al., CODA, ICDCS 2020, section V-C.
 """
@@ -139,7 +139,7 @@ class GpuArray:
         return all(map(le, self._wanted(held, cpus), self._left(held)))
 
     def give(self, held: GpuHeld, cpus: float, *, keep: float) -> None:
-        """Let a job use so many CPUs, as far as they are there, and keep so many of those that it owns."""
+        """Set how many CPUs a job uses, as far as they are there, and how many of its own it keeps."""
         before, used = held.allocation.cpus, list(map(min, self._wanted(held, cpus), self._left(held)))
         kept = map(min, self._wanted(held, keep), held.owned)
         owned = list(map(max, used, kept))

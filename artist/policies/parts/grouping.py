@@ -245,7 +245,7 @@ def _blocks(bucket: Iterable[Shared]) -> Iterator[dict[Kinds, list[Shared]]]:
 
 
 def _take_pairs(ones: list[Shared], others: list[Shared], times: int) -> list[tuple[Shared, Shared]]:
-    """Take pairs out of two lists, or out of one: those that share GPUs now first, then by priority."""
+    """Remove pairs from two lists, or from one: those that share GPUs now first, then by priority."""
     beside: dict[int, list[Shared]] = {}
     for node in others:
         if node.unit is not None:

@@ -50,7 +50,7 @@ class Growth:
         self._grown.clear()
 
     def grow(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Let jobs grow if it has been quiet; ask to be woken if it has not, but some could."""
+        """Grow jobs if it has been quiet; ask to be woken if it has not, but some could grow."""
         if view.n_waiting or not view.free_gpus:
             return
         free, accepts = view.free(), view.accepts

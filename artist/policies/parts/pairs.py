@@ -125,7 +125,7 @@ class Pairs:
             self._end(pair)
 
     def pack(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Let waiting jobs join running ones; ask to be woken when the next one has been measured."""
+        """Join waiting jobs to running ones; ask to be woken when the next one has been measured."""
         if not view.n_waiting:
             return
         hosts = self._hosts(view, plan)

@@ -83,7 +83,7 @@ class Packing:
         self._refused: set[tuple[Demand, int]] = set()
 
     def place(self, demand: Demand, placer: Placer) -> Allocation | None:
-        """Take what the placer says, or return None if it refuses."""
+        """Return what the placer says, taken from what is free; None if it refuses."""
         key = (demand, id(placer))
         if key in self._refused:
             return None

@@ -135,7 +135,7 @@ def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools
 
 
 def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -> Bools:
-    """Do as `take_first` where machines differ: each job takes GPUs of a type that it allows.
+    """`take_first` where machines differ: each job takes GPUs of a type that it allows.
 
     A running job takes those that it holds, so that it is not stopped for others of another type.
     """

@@ -128,7 +128,7 @@ def _gains_per_gpu(job: Growing) -> list[float]:
 
 
 def _idle(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
-    """Let jobs have all they may, in order of arrival, but none anything while a job waits.
+    """Give jobs all they may have, in order of arrival; nothing while a job waits.
 
     Source: Gandiva, as Lyra, section 7.1, has it.
     """

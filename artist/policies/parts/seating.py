@@ -95,7 +95,7 @@ class _Seating:
             self.free.give(unit.held)
 
     def keep(self, groups: Iterable[Shared]) -> None:
-        """Let groups stay that run as they are."""
+        """Keep groups that run as they are in their places."""
         for group in groups:
             unit = self._same(group)
             if unit is not None:

@@ -63,7 +63,7 @@ class Sharers:
         return list(self._owners)
 
     def put(self, job: int, allocation: Allocation, rank: Ints, *, guaranteed: bool) -> None:
-        """Let a job start on the machines of an allocation, on the GPUs of each that have the least rank.
+        """Start a job on the machines of an allocation, on the GPUs of each that have the least rank.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ class Timers:
     _last: dict[tuple[WaitTier, int], int] = field(default_factory=dict)
 
     def accepted(self, tier: WaitTier, gpus: int, wait_ns: int, now: int) -> None:
-        """Take note that a job of a demand accepted a tier after a wait."""
+        """Record that a job of a demand accepted a tier after a wait."""
         if self.history_ns is not None:
             self._waits.setdefault((tier, gpus), _Waits()).add(now, wait_ns)
 

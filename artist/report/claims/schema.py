@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from artist.errors import InputError
+from artist.errors import InputError, regular
 from artist.results.measures import ALL_METRICS, BY_NAME
 
 # What claims may be about besides the columns of table.csv.
@@ -281,14 +281,16 @@ def read_claims(name: str) -> ClaimFile:
     here = files(__package__)
     shipped = sorted(Path(each.name).stem for each in here.iterdir() if each.name.endswith(".yaml"))
     try:
-        source = here.joinpath(f"{name}.yaml") if name in shipped else Path(name)
+        source = here.joinpath(f"{name}.yaml") if name in shipped else regular(Path(name))
         content: Any = yaml.safe_load(source.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         found = " ".join(str(error).split())
         raise InputError("malformed YAML", where=name, found=found, allowed="a file of claims") from None
     except (OSError, ValueError) as error:
         allowed = f"{', '.join(shipped)}, or a file of claims"
-        raise InputError("no claims can be read", where="--claims", found=name, allowed=allowed) from error
+        raise InputError(
+            "no claims can be read", where="--claims", found=str(error), allowed=allowed
+        ) from error
     try:
         return ClaimFile.model_validate(content)
     except ValidationError as error:

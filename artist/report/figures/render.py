@@ -24,13 +24,12 @@ def rendered(figure: "Figure", kind: Literal["png", "svg"]) -> bytes:
 
     data = io.BytesIO()
     with style(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box; nobody need be told
+        warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box; no need to warn
         if kind == "svg":
             FigureCanvasSVG(figure).print_svg(data, metadata={"Date": None})  # type: ignore[no-untyped-call]
             return data.getvalue().replace(_STYLES, _STYLES + _dark(), 1)
-        else:
-            figure.set_dpi(160)
-            FigureCanvasAgg(figure).print_png(data, pil_kwargs=_QUICK)  # type: ignore[no-untyped-call]
+        figure.set_dpi(160)
+        FigureCanvasAgg(figure).print_png(data, pil_kwargs=_QUICK)  # type: ignore[no-untyped-call]
     return data.getvalue()
 
 

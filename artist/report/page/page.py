@@ -10,6 +10,10 @@ from urllib.parse import quote
 
 from artist.report.page.datatable import DataTable, html_table
 
+_LOWEST = (
+    "What is lowest, or within 1 % of it. 95th percentile: 95 % of the jobs need no longer; queueing: "
+    "waiting for GPUs; makespan: from the first submission to the last finish."
+)
 Entry = tuple[str, str]  # a text, and the relative path of a folder or file to open; may be empty
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -69,8 +73,9 @@ class Section:
 
 def report_page(
     lead: str,
-    setting: str,
-    findings: Sequence[tuple[str, str]],
+    answers: Sequence[tuple[str, str]],
+    lowest: tuple[Sequence[str], Sequence[Sequence[str]]] | None,
+    more: Sequence[tuple[str, Sequence[tuple[str, str]]]],
     tables: Sequence[Section],
     figures: Sequence[PageFigure],
     sections: Sequence[Section],
@@ -83,10 +88,12 @@ def report_page(
     ----------
     lead
         What was compared, in a sentence.
-    setting
-        What was simulated and assumed; may be empty.
-    findings
-        Topic and sentence of each finding.
+    answers
+        Questions and answers.
+    lowest
+        Headings and rows of the table below them, all words.
+    more
+        Heading, topics and sentences of what is folded.
     tables, sections
         Tables before and after the figures.
     lists
@@ -96,11 +103,12 @@ def report_page(
     places += [(figure.name, figure.title) for figure in figures]
     places += [(f"of-{section.name}", section.title) for section in sections]
     links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title in places)
-    said = "".join(_finding(*finding) for finding in findings)
+    said = "".join(_finding(*answer) for answer in answers)
     parts = [
         f'<p class="lead">{escape(lead)}</p>',
-        f'<p class="lead setting">{escape(setting)}</p>' if setting else "",
         f'<section class="findings" id="findings" aria-label="findings">{said}</section>',
+        "" if lowest is None else _words(*lowest),
+        *(_folded(title, findings) for title, findings in more if findings),
         f"<nav>{links}</nav>",
         *map(_section, tables),
         *map(_figure, figures),
@@ -126,6 +134,19 @@ def slim(svg: bytes) -> bytes:
 def _finding(topic: str, sentence: str) -> str:
     head = f"<b>{escape(topic)}.</b> " if topic else ""
     return f"<p>{head}{_glued(escape(sentence))}</p>"
+
+
+def _words(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f'<th class="word" scope="col">{escape(text)}</th>' for text in heads)
+    cells = ["".join(f'<td class="word">{_glued(escape(text))}</td>' for text in row) for row in rows]
+    body = "".join(f"<tr>{each}</tr>" for each in cells)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="lowest">{table}</div><p class="note">{escape(_LOWEST)}</p>'
+
+
+def _folded(title: str, findings: Sequence[tuple[str, str]]) -> str:
+    said = "".join(_finding(*finding) for finding in findings)
+    return f"<details><summary>{escape(title)}</summary>{said}</details>"
 
 
 def _glued(text: str) -> str:

@@ -55,13 +55,17 @@ def _growing(digests: Sequence[Digest]) -> str:
     if not found:
         return ""
     found.sort(key=lambda pair: -pair[0].last)
-    rows = [f"{group.name} ({drift.first:.2g} to {drift.last:.3g} jobs)" for drift, group in found]
+    rows = [f"{group.name} ({_jobs(drift.first)} to {_jobs(drift.last)} jobs wait)" for drift, group in found]
     chance = " Of one run alone it may be chance." if any(len(group.runs) == 1 for _, group in found) else ""
     return (
-        f"The queue grows from the first to the last third of the arrivals: {listed(few(rows))}. More work "
-        "arrives than the policy serves, or the cluster was still filling: mean times grow with the length "
-        f"of the run.{chance}"
+        "The queue grows from the first to the last third of the arrivals, so mean times depend on how "
+        f"long the run is: {listed(few(rows))}. More work arrives than the policy serves, or the cluster was "
+        f"still filling.{chance}"
     )
+
+
+def _jobs(count: float) -> str:
+    return f"{count:.3g}" if count >= 0.01 else "0"
 
 
 def _drained(digests: Sequence[Digest]) -> str:

@@ -1,5 +1,6 @@
 """Sentences around the tables of a report: what was compared, and how to read it. Pure."""
 
+from artist.report.words.setting import machine_types, together
 from artist.results.compare import CODE, Comparison
 from artist.results.coverage import coverage_notes, window_sizes
 from artist.results.names import short_key, spoken
@@ -15,6 +16,7 @@ _OVERHEAD = (
     "Comm. overhead: exposed communication over compute, the unweighted mean over jobs that ran; a short "
     "job counts as much as a long one."
 )
+_JCT = "JCT: the time from a job's submission to its finish."
 MORE_COLUMNS = (
     "Mean > p95: the mean of the jobs that need longer than 95 % of all. GPUs held: the part of GPU time "
     "that jobs hold, computing or not."
@@ -44,7 +46,7 @@ _SORTING = (
 )
 _REPLICATES = (
     "Where a row has several runs, they are equal but for the seed: mean, and after \u00b1 half the width of "
-    "its 95 % interval (Student's t; both ends: table.csv). Fewer than 3 runs have none."
+    "its 95 % interval (Student's t; both ends: table.csv, each seed: seeds.csv). Fewer than 3 have none."
 )
 _LETTERS = "Letters stand for the rows in the figures."
 CODE_ALONE = (
@@ -87,7 +89,10 @@ def lead(comparison: Comparison) -> str:
     of = f"{jobs[0]}" if len(jobs) == 1 else f"{jobs[0]} to {jobs[-1]}"
     sizes = window_sizes([run.summary for group in comparison.groups for run in group.runs])
     window = f", times over {sizes} of them" if sizes else ""
-    return f"{text} of {of} jobs{window}: {'; '.join(varied)}."
+    machines = together(machine_types, [group.runs[0].config for group in comparison.groups])
+    return f"{text} of {of} jobs{window}: {'; '.join(varied)}. {_JCT}" + (
+        f" Machines: {machines}." if machines else ""
+    )
 
 
 def made_by(comparison: Comparison) -> str:

@@ -29,8 +29,10 @@ _NAMING = ("Derived", "Coda")  # sources that name the model of every job
 _MOST_TEXTS, _MOST_MODELS = 3, 6
 
 
-def setting(comparison: Comparison, gpus: Sequence[float] = (), *, delayed: bool = False) -> str:
-    """Return the workload and what was assumed; empty if the runs hold no configs.
+def setting(
+    comparison: Comparison, gpus: Sequence[float] = (), *, delayed: bool = False
+) -> list[tuple[str, str]]:
+    """Return the workload and what was assumed, by topic; nothing if the runs hold no configs.
 
     What differs between runs is told in all its kinds if they are few, and left to the table otherwise.
 
@@ -51,19 +53,20 @@ def setting(comparison: Comparison, gpus: Sequence[float] = (), *, delayed: bool
     )
     said = []
     for topic, parts in sentences:
-        clauses = [text for part in parts if (text := _together(part, configs))]
+        clauses = [text for part in parts if (text := together(part, configs))]
         clauses = ["delays as jobs state them" if delayed and text == _FREE else text for text in clauses]
         sizes = sorted({int(count) for count in gpus if count > 0})
         if topic == "Cluster" and clauses and 0 < len(sizes) <= _MOST_TEXTS:
             clauses.append(f"{listed([str(size) for size in sizes])} GPUs in all")
-        if topic == "Cluster" and clauses and (text := _speeds(configs)):
+        if topic == "Cluster" and clauses and (text := speeds(configs)):
             clauses.append(text)
         if clauses:
-            said.append(f"{topic}: {'; '.join(clauses)}.")
-    return " ".join(said)
+            said.append((topic, f"{'; '.join(clauses)}."))
+    return said
 
 
-def _together(part: Callable[[Mapping[str, Any]], str], configs: Sequence[Mapping[str, Any]]) -> str:
+def together(part: Callable[[Mapping[str, Any]], str], configs: Sequence[Mapping[str, Any]]) -> str:
+    """Return what configs say, each text once; empty if they say too many different things."""
     texts = list(dict.fromkeys(filter(None, (part(config) for config in configs))))
     return " or ".join(texts) if len(texts) <= _MOST_TEXTS else ""
 
@@ -166,6 +169,25 @@ def _machines(config: Mapping[str, Any]) -> str:
     return ", ".join(said)
 
 
+def machine_types(config: Mapping[str, Any]) -> str:
+    """Return the machine types of a cluster with their GPUs."""
+    said = [
+        f"{kind} ({each['gpus']} GPUs, {each.get('gpu_type')})"
+        for kind, each in _types(config).items()
+        if "gpus" in each
+    ]
+    return listed(said)
+
+
+def _types(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    cluster, topology = _section(config, "cluster"), _section(config, "topology")
+    machines = cluster.get("machines")
+    kinds = [cluster.get("machine_type") or topology.get("default_machine_type")]
+    if isinstance(machines, list):
+        kinds = [group.get("type") for group in machines if isinstance(group, Mapping)]
+    return {str(kind): _section(topology, "machine_types", str(kind)) for kind in kinds}
+
+
 def _groups(cluster: Mapping[str, Any], topology: Mapping[str, Any]) -> list[str]:
     """Return the machines of a cluster that lists them, with their pools if there are several."""
     groups = cluster.get("machines")
@@ -197,7 +219,7 @@ def _use(config: Mapping[str, Any]) -> str:
     return f"inference uses {low} to {high} of its machines, {mean} on average"
 
 
-def _speeds(configs: Sequence[Mapping[str, Any]]) -> str:
+def speeds(configs: Sequence[Mapping[str, Any]]) -> str:
     """Return whether speeds of GPUs were compared; empty where all GPUs are alike, or if it is not known."""
     measured_on = {_section(config, "workload").get("measured_on") for config in configs}
     if None in measured_on or len({_gpus(config) for config in configs}) < 2:
@@ -211,14 +233,14 @@ def _speeds(configs: Sequence[Mapping[str, Any]]) -> str:
     return f"durations as measured on {listed(sorted(map(str, measured_on)))}: speeds of GPUs are compared"
 
 
+def gpu_types(config: Mapping[str, Any]) -> str:
+    """Return the GPU types of a cluster."""
+    return listed(sorted({kind for kind, _ in _gpus(config)}))
+
+
 def _gpus(config: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
     """Return the GPU types of a cluster, with their speeds."""
-    cluster, topology = _section(config, "cluster"), _section(config, "topology")
-    machines = cluster.get("machines")
-    kinds = [cluster.get("machine_type") or topology.get("default_machine_type")]
-    if isinstance(machines, list):
-        kinds = [group.get("type") for group in machines if isinstance(group, Mapping)]
-    found = [_section(topology, "machine_types", str(kind)) for kind in kinds]
+    found = _types(config).values()
     return frozenset(
         (str(each.get("gpu_type")), str(each.get("speed"))) for each in found if each.get("gpus") != 0
     )

@@ -24,8 +24,6 @@ class Verdict:
         Rows within 1 % or a second of the best, the best included.
     below
         By how much of the baseline the best is below it; None if that cannot be said.
-    overlap
-        Whether the 95 % intervals of best and baseline overlap; None without replicates of both.
     """
 
     scenario: Scenario
@@ -34,7 +32,11 @@ class Verdict:
     level: tuple[int, ...]
     estimates: tuple[Estimate, ...]
     below: float | None
-    overlap: bool | None
+
+    @property
+    def even(self) -> bool:
+        """Whether all rows are level."""
+        return len(self.level) == len(self.scenario.rows)
 
     def of(self, row: int) -> Estimate:
         """Return mean and interval of a row of the scenario."""
@@ -57,21 +59,13 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
         baseline = contest.baseline[best]
         reference = _own(scenario, estimates, baseline)
         drop = difference(least, reference.mean)
-        overlap = overlap_of(estimates[means.index(least)], reference) if best != baseline else None
         below = None if drop is None else -drop
-        found.append(Verdict(scenario, best, baseline, level, tuple(estimates), below, overlap))
+        found.append(Verdict(scenario, best, baseline, level, tuple(estimates), below))
     return found
 
 
 def _own(scenario: Scenario, estimates: Sequence[Estimate], row: int) -> Estimate:
     return estimates[scenario.rows.index(row)] if row in scenario.rows else Estimate()
-
-
-def overlap_of(one: Estimate, other: Estimate) -> bool | None:
-    """Return whether two intervals overlap; None if there are not two."""
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return None
-    return one.low <= other.high and other.low <= one.high
 
 
 def at_scenarios(scenarios: Sequence[Scenario]) -> str:

@@ -1,6 +1,6 @@
 """Times and parts as people say them. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 MINUS = "\u2212"
 _MOST_NAMES = 5
@@ -42,6 +42,14 @@ def per_cent(part: float) -> str:
 def begun(text: str) -> str:
     """Return a sentence with a capital letter, unless it begins with somebody's name."""
     return text[0].upper() + text[1:] if text.startswith(("at ", "of ", "the ", "all ", "both ")) else text
+
+
+def often(counts: Mapping[str, int], of: int, cases: str) -> str:
+    """Return what has the lowest mean JCT, or is level with it, in how many cases, most often first."""
+    ranked = sorted(((-count, name) for name, count in counts.items() if count))
+    (most, first), *others = ranked
+    text = f"{first} has the lowest mean JCT, or one within 1 % of it, in {-most} of {of} {cases}"
+    return ", ".join([text, *(f"{name} in {-count}" for count, name in others)])
 
 
 def few(names: Sequence[str]) -> list[str]:

@@ -109,7 +109,7 @@ def test_workers_end_with_a_command_that_was_killed(mine: Path) -> None:
     (mine / "policy" / "slow.yaml").write_text("_target_: slow.Slow\n")
     joblib = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
     arguments = ["-m", f"--config-dir={mine}", "policy=slow", "seed=0,1", "workload.jobs=5", *joblib]
-    command = [sys.executable, "-m", "artist.app.cli", *arguments]
+    command = [sys.executable, "-m", "artist", *arguments]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as sweep:
         try:
             wait_until(lambda: len(list(Path().glob("pid-*"))) == 2, 40)

@@ -1,5 +1,7 @@
 """Closed forms, by hand: 1 byte/ns links, so a byte is a nanosecond."""
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -66,7 +68,7 @@ def cut(dims, size_bytes, collective="all_reduce", **system):
     return tuple(
         int(each[0])
         for each in chunks_of(
-            collective, levels(dims), sizes, SystemSettings(across_machines="hierarchical", **system)
+            collective, prod(members for _, members in dims), sizes, SystemSettings(**system)
         )
     )
 

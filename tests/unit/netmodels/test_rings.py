@@ -2,7 +2,10 @@
 
 import pytest
 
-from netmodels.api import Dimension, Fabric, shape_of
+from netmodels import rings
+from netmodels.analytical import AnalyticalModel
+from netmodels.api import Dimension, Fabric, SystemSettings, shape_of
+from netmodels.profile import get_profile
 from netmodels.rings import rings_of
 
 MACHINE = Dimension("switch", 100.0, 10.0)
@@ -91,3 +94,32 @@ def test_equal_rings_are_one_key():
     """Answers are kept by the ring: shapes of other machines that look the same share them."""
     assert ring([3, 8]) == ring([8, 3])
     assert hash(ring([3, 8])) == hash(ring([8, 3]))
+
+
+def test_the_ring_of_a_shape_is_made_once_for_all_models(monkeypatch):
+    """Two models ask about 3+8 | 7: two answers, one ring."""
+    made, real = [], rings.ring_of
+    monkeypatch.setattr(rings, "ring_of", lambda *args, **how: made.append(args) or real(*args, **how))
+    shape = shape_of([(0, "a", 3), (0, "a", 8), (5, "a", 7)])
+    for name in ("AlexNet", "ResNet50"):
+        AnalyticalModel().iteration(get_profile(name), shape, FABRIC, SystemSettings())
+    assert len(made) == 1
+
+
+def test_ideal_rings_of_one_mean_hop_share_an_answer():
+    """5+7 and 6+6 have 10 hops within and 2 over a port of 4 byte/ns; as packets 5+7 meet otherwise."""
+    model, profile = AnalyticalModel(), get_profile("AlexNet")
+    for transport, answers in (("ideal", 1), ("packets", 2)):
+        system = SystemSettings(transport=transport)
+        shapes = [shape_of([(0, "a", each) for each in gpus]) for gpus in ([5, 7], [6, 6])]
+        found = [model.iteration(profile, shape, FABRIC, system) for shape in shapes]
+        assert len({id(each) for each in found}) == answers
+
+
+def test_a_rack_is_joined_once_for_all_placements_that_have_it():
+    """3+8 beside 2 and beside 5 + 5: of the second placement's two racks one is new."""
+    ring([3, 8], [2])
+    before = rings._rack.cache_info()
+    ring([3, 8], [5, 5])
+    after = rings._rack.cache_info()
+    assert (after.hits - before.hits, after.misses - before.misses) == (1, 1)

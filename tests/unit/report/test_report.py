@@ -1,5 +1,6 @@
 """artist-report end to end on run folders in a temporary place, good and bad."""
 
+import csv
 import json
 import os
 import re
@@ -21,7 +22,8 @@ FIGURES = (
     "placements", "queue_length", "queueing_cdf", "unfinished_jobs",
 )  # fmt: skip
 FILES = sorted(
-    [f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")] + ["report.html", "table.csv"]
+    [f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")]
+    + ["report.html", "seeds.csv", "table.csv"]
 )
 
 
@@ -138,7 +140,7 @@ def test_same_runs_give_the_same_files(sweep: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         assert main([str(sweep), "--output", str(tmp_path / name)]) == 0
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == ["jct_cdf.png", "jct_cdf.svg", "report.html", "table.csv"]
+    assert files == ["jct_cdf.png", "jct_cdf.svg", "report.html", "seeds.csv", "table.csv"]
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
@@ -265,6 +267,23 @@ def test_differences_are_to_the_baseline(sweep: Path) -> None:
     assert not (sweep / "report" / "changes.csv").exists()
 
 
+def test_each_seed_has_its_line(sweep: Path) -> None:
+    """On paper jobs take 10, 21.5 and 4 s; seed 1 is slowed by 2: means of 35.5 / 3 and 71 / 3.
+
+    A line each; `table.csv` has their mean, 1.5 times the first.
+    """
+    assert main([str(sweep)]) == 0
+    with (sweep / "report" / "seeds.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [(line["policy"], line["seed"]) for line in lines] == [
+        (policy, seed) for policy in ("fifo", "srtf") for seed in "01"
+    ]
+    means = [float(line["jct_mean_s"]) for line in lines]
+    assert means == pytest.approx([35.5 / 3, 71 / 3] * 2)
+    with (sweep / "report" / "table.csv").open() as file:
+        assert float(next(csv.DictReader(file))["jct_mean_s"]) == pytest.approx(1.5 * 35.5 / 3)
+
+
 def test_traces_are_written_on_request(sweep: Path) -> None:
     """Two rows are two files that the page lists; of one run it is timeline.json."""
     assert main([str(sweep), "--trace"]) == 0
@@ -281,8 +300,18 @@ def test_the_page_begins_with_what_was_found(sweep: Path) -> None:
     assert main([str(sweep)]) == 0
     above = (sweep / "report" / "report.html").read_text().partition("<table")[0]
     assert "4 runs of 3 jobs: policy fifo, srtf." in above
-    assert "Both policies are within 1&nbsp;% of each other" in above
-    assert "Each row has fewer than 3 seeds: there are no intervals" in above
+    assert "The policy hardly changes the mean JCT (by 1&nbsp;% or 1&nbsp;s at most)." in above
+    assert "Not very: fewer than 3 seeds a row give no intervals" in above
+    assert above.count("<p>") <= 8
+
+
+def test_what_is_behind_the_answers_is_folded(sweep: Path) -> None:
+    """The lowest by metric in a table; every policy, and what was assumed, behind a click."""
+    assert main([str(sweep)]) == 0
+    page = (sweep / "report" / "report.html").read_text()
+    assert '<td class="word">all runs</td><td class="word">all alike (17.8&nbsp;s)</td>' in page
+    (every,) = re.findall(r"<details><summary>Every policy in a sentence</summary>(.*?)</details>", page)
+    assert re.findall("<b>(.*?)</b>", every) == ["fifo.", "srtf."]
 
 
 def test_simulating_does_not_import_what_only_reports_need() -> None:

@@ -1,6 +1,6 @@
 """The line on what was simulated."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,18 @@ CONFIG: dict[str, Any] = {
 }
 
 
+def joined(topics: Sequence[tuple[str, str]]) -> str:
+    """Return topics and sentences as one text."""
+    return " ".join(f"{topic}: {text}" for topic, text in topics)
+
+
 @pytest.fixture
 def said(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[..., str]:
     """Write a run for each config, and return what is said of them."""
 
     def make(*configs: dict[str, Any], gpus: tuple[float, ...] = ()) -> str:
         folders = [run_folder(tmp_path / str(i), config) for i, config in enumerate(configs)]
-        return setting(compare([read_run(folder) for folder in folders]), gpus)
+        return joined(setting(compare([read_run(folder) for folder in folders]), gpus))
 
     return make
 
@@ -107,7 +112,7 @@ def test_clusters_of_lists_differ_by_their_machines(
 
 def test_delays_of_the_jobs_are_not_called_free(run_folder: Callable[..., Path], tmp_path: Path) -> None:
     """The config has no delays, but starts and moves took time: jobs of some traces bring their own."""
-    text = setting(compare([read_run(run_folder(tmp_path / "run", CONFIG))]), delayed=True)
+    text = joined(setting(compare([read_run(run_folder(tmp_path / "run", CONFIG))]), delayed=True))
     assert "Assumed: delays as jobs state them; " in text
     assert "cost no time" not in text
 
@@ -120,7 +125,7 @@ def test_overheads_that_the_config_explains_are_not_the_jobs(
 ) -> None:
     """Finishes noticed late, and measurements that are charged, cost jobs time that no job states."""
     folder = run_folder(tmp_path / "run", CONFIG | {section: values})
-    text = setting(compare([read_run(folder)]), delayed=True)
+    text = joined(setting(compare([read_run(folder)]), delayed=True))
     assert "Assumed: starting, moving and preempting a job cost no time; " in text
 
 

@@ -13,7 +13,7 @@ _PARTS = 8  # of a packing that can be gone back to
 
 
 class Packer(Mechanism):
-    """Packs needs one by one, and goes on from where they begin to differ from the last time's.
+    """Packs needs one by one, starting where they begin to differ from the last time's.
 
     Parameters
     ----------

@@ -1,0 +1,159 @@
+"""The installed commands: what surrounds the work of each, from its imports to its exit code.
+
+Signals end a command with one line, and a standard stream that is closed or full ends none. A command is
+imported when this is in place; nothing here takes time to import.
+"""
+
+import atexit
+import gc
+import os
+import signal
+import sys
+from contextlib import suppress
+from importlib import import_module
+from io import TextIOWrapper
+from types import FrameType
+from typing import Any, NoReturn
+
+from artist.errors import InputError
+
+SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+GOES_ON = "the same command goes on with a sweep where it stopped"
+_STOPS = {1: "terminated", 2: "interrupted", 15: "terminated"}  # by SIGHUP, SIGINT, SIGTERM
+_SOON_S = 0.05
+
+
+def artist() -> int:
+    """Run the command `artist` and return its exit code."""
+    return guarded("artist.app.cli", f"; {GOES_ON}")
+
+
+def report() -> int:
+    """Run the command `artist-report` and return its exit code."""
+    return guarded("artist.report.command")
+
+
+def network() -> int:
+    """Run the command `artist-network` and return its exit code."""
+    return guarded("artist.pricing.command")
+
+
+def trace() -> int:
+    """Run the command `artist-trace` and return its exit code."""
+    return guarded("artist.describe.command")
+
+
+def calibrate() -> int:
+    """Run the command `artist-calibrate` and return its exit code."""
+    return guarded("artist.calibrating.command")
+
+
+def guarded(module: str, hint: str = "") -> int:
+    """Run `main` of a module and return its exit code; a signal ends the process with 128 + its number.
+
+    Parameters
+    ----------
+    module
+        The command.
+    hint
+        What is said after the word that a signal stopped it.
+    """
+    arrived: list[int] = []
+
+    def stop(number: int, _: FrameType | None) -> NoReturn:
+        """Say so and raise; what libraries make of the exception is not shown."""
+        if not arrived:
+            with suppress(OSError):
+                os.write(2, f"{_STOPS[number]}{hint}\n".encode())
+        arrived.append(number)
+        stderr.muted = True
+        raise KeyboardInterrupt(number)
+
+    stdout, stderr = _open_streams()
+    heeded = [each for each in _STOPS if signal.getsignal(each) not in (signal.SIG_IGN, None)]
+    for each in heeded:  # not those that nohup, or `&` in a script, has ignored
+        signal.signal(each, stop)
+    sys.unraisablehook = _raise_later
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user's shell asks for
+    try:
+        code: int = import_module(module).main()
+    except SystemExit as leaving:  # --help and the like
+        code = leaving.code if isinstance(leaving.code, int) else SUCCESS
+    except BaseException:
+        if not arrived:
+            raise
+    finally:
+        for each in heeded:  # Python itself would show a traceback
+            signal.signal(each, signal.SIG_DFL)
+    stdout.flush()
+    if arrived:  # modules that are half imported may crash when Python ends in its own way
+        atexit._run_exitfuncs()
+        os._exit(128 + arrived[0])
+    gc.freeze()  # what is left behind is not searched for garbage once more: half a second saved
+    return code or _told_of(stdout.error)
+
+
+def _raise_later(lost: Any) -> None:
+    """Raise a signal's exception once more that came where Python drops it, such as in a `__del__`."""
+    if not isinstance(lost.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    from threading import Timer
+
+    Timer(_SOON_S, os.kill, (os.getpid(), *lost.exc_value.args)).start()
+
+
+# --- standard streams
+
+
+class _Stream(TextIOWrapper):
+    """stdout or stderr: what cannot be written goes nowhere, and the first reason is kept."""
+
+    error: OSError | None = None
+    muted = False
+
+    def write(self, text: str) -> int:
+        try:
+            return len(text) if self.muted else super().write(text)
+        except OSError as error:
+            self._lose(error)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            self._lose(error)
+
+    def _lose(self, error: OSError) -> None:
+        self.error = self.error or error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+
+
+def _open_streams() -> tuple[_Stream, _Stream]:
+    """Replace stdout and stderr; one that is closed leads nowhere, or the next file would get its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdout = sys.__stdout__ = stdout = _replaced(sys.stdout, 1)  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = stderr = _replaced(sys.stderr, 2)  # type: ignore[misc]
+    return stdout, stderr
+
+
+def _replaced(before: Any, number: int) -> _Stream:
+    if before is None:
+        before = open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    encoding, lines = before.encoding, before.line_buffering
+    return _Stream(before.detach(), encoding, "backslashreplace", line_buffering=lines)
+
+
+def _told_of(error: OSError | None) -> int:
+    """Say that the result could not be printed, unless its reader had seen enough; return the exit code."""
+    if error is None or isinstance(error, BrokenPipeError):
+        return SUCCESS
+    what = f"the result cannot be printed: {(error.strerror or str(error)).lower()}"
+    print(
+        InputError(what, where="stdout", allowed="a place with room; what was written lies in its folder"),
+        file=sys.stderr,
+    )
+    return SOME_FAILED

@@ -1,0 +1,111 @@
+"""Which fabric is best, what else differs between fabrics, and whether the network played a part."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artist.report.words.axes import axes
+from artist.report.words.fabrics import fabrics, no_part
+from artist.results.compare import Comparison, compare
+from artist.results.folder import read_run
+
+MACHINES = {"near": ("h100", "H100", 1.0), "mid": ("h100", "H100", 1.0), "far": ("v100", "V100", 0.3)}
+Make = Callable[..., Comparison]
+
+
+@pytest.fixture
+def make(run_folder: Callable[..., Path], tmp_path: Path) -> Make:
+    """Write runs with the mean JCTs given by policy and seed along the fabrics near, mid and far."""
+
+    def make(means: Mapping[str, Sequence[Sequence[float]]], **workload: Any) -> Comparison:
+        runs = []
+        for policy, rows in means.items():
+            for name, seeds in zip(MACHINES, rows, strict=False):
+                kind, gpu, speed = MACHINES[name]
+                types = {kind: {"gpus": 2, "gpu_type": gpu, "speed": speed}}
+                topology = {"name": name, "default_machine_type": kind, "machine_types": types}
+                for seed, mean_s in enumerate(seeds):
+                    config = {"policy": {"name": policy}, "seed": seed, "topology": topology}
+                    config |= {"workload": workload} if workload else {}
+                    run = read_run(run_folder(tmp_path / f"{policy}{name}{seed}", config))
+                    run.summary["jct_s"]["mean"] = mean_s
+                    run.summary["comm_overhead"] |= {"mean": 0.0, "p95": 0.0}
+                    runs.append(run)
+        return compare(runs)
+
+    return make
+
+
+def said(comparison: Comparison, gpus: Sequence[float] = ()) -> str:
+    """Return what is said on the fabrics."""
+    (axis,) = (axis for axis in axes(comparison) if axis.key == "topology.name")
+    return fabrics(axis, comparison, gpus)
+
+
+def test_the_best_fabric_is_named_with_its_distance(make: Make) -> None:
+    """Under fifo 100 s near, 100.5 s mid (level), 150 s far (50 % more); under srtf 60, 90 and 66 s."""
+    made = make(
+        {"fifo": [[100.0], [100.5], [150.0]], "srtf": [[60.0], [90.0], [66.0]]}, measured_on="cluster"
+    )
+    assert said(made) == (
+        "near has the lowest mean JCT, or one within 1 % of it, in 2 of 2 cases, mid in 1. They are furthest "
+        "apart under fifo: 1.67 min on near and mid and 2.50 min on far (50 % more). To the computing of a "
+        "job, communication adds less than 0.1 % everywhere. GPUs differ, too (V100 on far, H100 on mid and "
+        "near): durations are taken as measured on each cluster's own GPUs, so speeds of GPUs are not "
+        "compared."
+    )
+
+
+def test_fabrics_that_are_level_hardly_matter(make: Make) -> None:
+    """100 s and 100.5 s: 0.5 % of the longer."""
+    assert said(make({"fifo": [[100.0], [100.5]]})).startswith(
+        "It hardly matters: mean JCTs on mid and near are at most 0.5 % apart."
+    )
+
+
+@pytest.mark.parametrize(("far", "chance"), [([110.0, 165.0, 220.0], False), ([90.0, 165.0, 240.0], True)])
+def test_within_the_interval_it_may_be_chance(make: Make, far: list[float], chance: bool) -> None:
+    """Near 100, 150 and 200 s; 10 % more with each seed is no chance; -10, 10, 20 %: 6.7 +- 38 % may be."""
+    made = make({"fifo": [[100.0, 150.0, 200.0], [100.0, 150.0, 200.0], far]})
+    assert ("which may be chance (95 % interval)" in said(made)) == chance
+
+
+def test_other_speeds_and_sizes_are_warned_of(make: Make) -> None:
+    """Nothing says what the durations hold for: the V100's part is not the network's. 64 and 128 GPUs."""
+    text = said(make({"fifo": [[100.0], [100.0], [150.0]]}), (64.0, 128.0, 128.0))
+    assert "(V100 on far, H100 on mid and near): part of the difference may be the speed of GPUs." in text
+    assert text.endswith("The clusters differ in size, too: 64, 128 and 128 GPUs.")
+    alike = said(make({"srtf": [[100.0], [150.0]]}), (64.0, 64.0))
+    assert "differ" not in alike
+
+
+@pytest.mark.parametrize(
+    ("mean", "p95", "words"),
+    [
+        (0.0, 0.0, "The network played no part in these runs: communication takes no time"),
+        (0.0002, 0.0004, "adds less than 0.1 % at most to the computing"),
+        (0.004, 0.0099, "communication adds 1.0 % at most to the computing of 95 % of jobs, and on average"),
+        (0.004, 0.01, ""),
+        (0.01, 0.004, ""),
+    ],
+)
+def test_the_network_played_no_part_below_one_per_cent(
+    make: Make, mean: float, p95: float, words: str
+) -> None:
+    """Less than 1 % of computing on average and at the 95th percentile, or not in one of two runs."""
+    made = make({"fifo": [[100.0], [100.0]]})
+    run = made.groups[1].runs[0]
+    run.summary["comm_overhead"] |= {"mean": mean, "p95": p95}
+    assert words in no_part(made)
+    assert bool(words) == bool(no_part(made))
+
+
+def test_jobs_inside_machines_need_no_network(make: Make) -> None:
+    """On paper b runs on two machines; if it did not, every job ran inside one."""
+    made = make({"fifo": [[100.0]]})
+    inside = "every job ran inside one machine"
+    assert inside not in no_part(made)
+    made.groups[0].runs[0].summary["placements"] = {"machine": 3, "rack": 0, "network": 0}
+    assert inside in no_part(made)
