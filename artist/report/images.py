@@ -8,21 +8,16 @@ from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.report.page.page import PageFigure, slim
 
 _RARELY = 200_000  # new objects between two searches for cycles, of which figures are full
-_FEW = 24  # rows whose figures are drawn before other processes have started
 
 
-def all_drawn(drawings: Sequence[Drawing], note: str, rows: int) -> list[tuple[PageFigure, dict[str, bytes]]]:
-    """Draw figures; those of many rows on all cores, for that takes half a minute on one."""
-    if rows <= _FEW:
-        often = gc.get_threshold()
-        gc.set_threshold(_RARELY)
-        try:
-            return [drawn(drawing, note) for drawing in drawings]
-        finally:
-            gc.set_threshold(*often)
-    from joblib import Parallel, delayed
-
-    return list(Parallel(n_jobs=-1)(delayed(drawn)(drawing, note) for drawing in drawings))
+def all_drawn(drawings: Sequence[Drawing], note: str) -> list[tuple[PageFigure, dict[str, bytes]]]:
+    """Draw figures, one after the other."""
+    often = gc.get_threshold()
+    gc.set_threshold(_RARELY)
+    try:
+        return [drawn(drawing, note) for drawing in drawings]
+    finally:
+        gc.set_threshold(*often)
 
 
 def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:

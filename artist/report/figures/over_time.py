@@ -30,12 +30,6 @@ _LABELS = {
     "unfinished_jobs": "unfinished jobs",
     BLOCKING: "blocking index (times)",
 }
-_TITLES = {
-    "busy_gpus": "Busy GPUs",
-    "queue_length": "Waiting jobs",
-    "unfinished_jobs": "Unfinished jobs",
-    BLOCKING: "Blocking index",
-}
 _CAPTIONS = {
     "busy_gpus": "GPUs that jobs hold, over time. Dashed grey: GPUs that there are.",
     "queue_length": "Jobs that wait, over time.",
@@ -55,7 +49,8 @@ def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
     """Return the figure of a gauge."""
     own = gauge == "busy_gpus" and any(have_pools(each.group.runs[0]) for each in digests)
     caption = _CAPTIONS[gauge] + _ALL_POOLS * own + _of_gauge(digests, gauge, contest) + first(digests)
-    return Drawing(gauge, _TITLES[gauge], caption, partial(over_time, digests, gauge, contest))
+    heading = _LABELS[gauge][0].upper() + _LABELS[gauge][1:].removesuffix(" (times)")
+    return Drawing(gauge, heading, caption, partial(over_time, digests, gauge, contest))
 
 
 def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
@@ -112,10 +107,7 @@ def over_time(
             head(axes, name, places, width_in)
             if not shared or axes in places[-columns(places) :]:
                 axes.set_xlabel(f"time ({unit})")
-        if only:
-            places[0].set_ylabel(_LABELS[gauge])
-        else:
-            label_rows(figure, _LABELS[gauge], layout.texts)
+        label_rows(figure, _LABELS[gauge], layout.texts)
         legend(
             figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples], linewidth=1.1)
         )
