@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 _NO_SOURCES = {"_data", "__pycache__"}  # data that a wheel carries, and what Python compiles
@@ -26,9 +28,19 @@ def digest_of_sources(*folders: Path) -> str:
     """Return the SHA-256 (hex) of the files of packages: names within the package and contents."""
     digest = hashlib.sha256()
     for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            inside = path.relative_to(folder)
-            if path.is_file() and not _NO_SOURCES & set(inside.parts):
-                digest.update(f"{folder.name}/{inside.as_posix()}\0".encode())
-                digest.update(path.read_bytes())
+        for parts in sorted(_files(str(folder), ())):
+            digest.update(f"{'/'.join((folder.name, *parts))}\0".encode())
+            with open(os.path.join(folder, *parts), "rb") as file:
+                digest.update(file.read())
     return digest.hexdigest()
+
+
+def _files(folder: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the parts of the paths of all sources, several times as fast as pathlib."""
+    for entry in os.scandir(folder):
+        if entry.name not in _NO_SOURCES:
+            parts = (*inside, entry.name)
+            if entry.is_dir():
+                yield from _files(entry.path, parts)
+            elif entry.is_file():  # no link to nothing, such as an editor's lock
+                yield parts

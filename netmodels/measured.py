@@ -56,6 +56,8 @@ class MeasuredModel:
         If a file cannot be understood, runs are of several clusters, or no run of an all-reduce is there.
     """
 
+    heeded = ("collectives", "bucket_cap_mb")  # settings of a system that mean something to it
+
     def __init__(
         self,
         runs: Sequence[str],

@@ -11,6 +11,7 @@ class ZeroModel:
     """Answer every question with the compute time alone."""
 
     version = "1"
+    heeded: tuple[str, ...] = ()  # settings of a system that mean something to it
 
     def iteration(
         self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings

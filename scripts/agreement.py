@@ -45,6 +45,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from artist.app.composing import composed
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.events import Arrival, Finish
 from artist.core.job import Demand, JobSpec
@@ -56,7 +57,6 @@ from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.performance.placed import PlacedPerformance
 from artist.run.build import part
-from artist.run.presets import preset
 from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
 from netmodels.profile import get_profile
 from netmodels.topology import load_topology
@@ -332,7 +332,7 @@ class Semantics:
             return RunningFirst(self.leaves_ns, touch=self.overhead)
         if self.first_fit:
             return FirstFit(self._key(jobs), stay=self.policy == "fifo", touch=self.overhead)
-        node = preset("policy", self.policy) | dict(self.changed or {})
+        node = composed([f"policy={self.policy}"])["policy"] | dict(self.changed or {})
         made: Policy = part(node, "policy", ("decide",))
         return made
 

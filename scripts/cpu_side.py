@@ -17,10 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
-
-from artist.app.cli import register_topologies
+from artist.app.composing import composed
 from artist.core.cluster import Allocation, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
@@ -84,10 +81,7 @@ class Placed(NamedTuple):
 
 def simulation() -> Simulation:
     """Return a simulation on two of the paper's machines; its own jobs do not count."""
-    register_topologies()
-    with initialize_config_dir(str(data_path("conf")), version_base=None):
-        config = compose("config", list(SETTINGS))
-    return build(check_config(OmegaConf.to_container(config, resolve=True)))  # type: ignore[arg-type]
+    return build(check_config(composed(SETTINGS)))
 
 
 def parts(run: Simulation, *placed: Placed) -> list[IterationParts]:

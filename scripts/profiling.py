@@ -13,13 +13,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app.composing import composed
 from artist.core.cluster import Allocation, Slice
 from artist.core.job import Demand, JobSpec
-from artist.data import data_path
 from artist.performance.profiling import ProfiledStall
 from artist.run.build import Simulation, build, check_config
 from artist.units import NS_PER_S
@@ -41,10 +38,7 @@ def main() -> None:
 
 def simulation(overrides: list[str]) -> Simulation:
     """Return a simulation with sensitive jobs that are profiled; its own jobs do not count."""
-    register_topologies()
-    with initialize_config_dir(str(data_path("conf")), version_base=None):
-        config = compose("config", [*SETTINGS, "cluster.racks=1", *overrides])
-    return build(check_config(OmegaConf.to_container(config, resolve=True)))  # type: ignore[arg-type]
+    return build(check_config(composed([*SETTINGS, "cluster.racks=1", *overrides])))
 
 
 def table(run: Simulation) -> Iterator[str]:

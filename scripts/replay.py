@@ -15,12 +15,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
-
-from artist.app.cli import register_topologies
+from artist.app.composing import composed
 from artist.core.job import JobSpec
-from artist.data import data_path
 from artist.errors import InputError
 from artist.recording.metrics import summarise
 from artist.run.build import build, check_config
@@ -100,8 +96,7 @@ def replay(folder: Path, trace: Trace, policy: str, arrivals: str, first: int | 
         *([] if first is None else [f"workload.first={first}"]),
     ]
     began = process_time()
-    raw: Any = OmegaConf.to_container(compose("config", overrides), resolve=True)
-    simulation = build(check_config(raw))
+    simulation = build(check_config(composed(overrides)))
     result = simulation.run(())
     summary = summarise(result, policy=policy, seed=0, network_distinct=0, run={})
     took = process_time() - began
@@ -134,20 +129,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, help="at most so many jobs of each")
     parser.add_argument("--only", help="traces whose name has this in it")
     arguments = parser.parse_args(argv)
-    register_topologies()
     logging.disable(logging.WARNING)  # what readers leave out; artist-trace tells
     print("  ".join(f"{head:>14}" for head in HEADS))
-    with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):
-        for trace in TRACES:
-            if arguments.only and arguments.only not in trace.name:
-                continue
-            for arrivals in ("trace", "compress"):
-                for policy in ("fifo", "tiresias"):
-                    try:
-                        row = replay(arguments.folder.resolve(), trace, policy, arrivals, arguments.first)
-                    except InputError as problem:
-                        row = (trace.name, arrivals, policy, str(problem).splitlines()[0])
-                    print("  ".join(f"{cell!s:>14}" for cell in row), flush=True)
+    for trace in TRACES:
+        if arguments.only and arguments.only not in trace.name:
+            continue
+        for arrivals in ("trace", "compress"):
+            for policy in ("fifo", "tiresias"):
+                try:
+                    row = replay(arguments.folder.resolve(), trace, policy, arrivals, arguments.first)
+                except InputError as problem:
+                    row = (trace.name, arrivals, policy, str(problem).splitlines()[0])
+                print("  ".join(f"{cell!s:>14}" for cell in row), flush=True)
     return 0
 
 

@@ -28,19 +28,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app import composing
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, Policy
-from artist.data import data_path
 from artist.run.build import Simulation, build, check_config
 from artist.units import NS_PER_S
 
@@ -162,11 +158,7 @@ def _simulation(shared: Path, scheduler: Scheduler) -> Simulation:
 
 def composed(overrides: Sequence[str]) -> Simulation:
     """Return the simulation of a command line."""
-    register_topologies()
-    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
-        config = compose("config", list(overrides), return_hydra_config=False)
-    raw: Any = OmegaConf.to_container(config, resolve=True)
-    return build(check_config(raw))
+    return build(check_config(composing.composed(overrides)))
 
 
 def table(name: str, scheduler: Scheduler, rows: Sequence[tuple[str, Times]], real: Times | None) -> str:

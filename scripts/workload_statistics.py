@@ -21,10 +21,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from fit_generator import FITS, Fit, month, read_jobs
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app.composing import composed
 from artist.data import data_path
 from artist.describe.structure import HOUR_S, next_correlation, time_structure
 from artist.recording.metrics import summarise
@@ -59,15 +57,13 @@ def main() -> None:
     parser.add_argument("--no-queues", action="store_true", help="simulate nothing")
     parser.add_argument("--only", help="one trace, such as philly")
     arguments = parser.parse_args()
-    register_topologies()
     print("| jobs of | " + " | ".join(HEADS) + " |\n|---|" + "--:|" * len(HEADS))
-    with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):
-        for fit in FITS:
-            if fit.series_from and arguments.only in (None, fit.name):
-                known = read_generator_table(data_path("traces") / f"generator_{fit.name}.yaml")
-                for name, tables in parts(arguments.traces, fit, arguments.seeds):
-                    rows = [figures(known, table, not arguments.no_queues) for table in tables]
-                    print(f"| {name} | " + " | ".join(texts(np.mean(rows, axis=0))) + " |", flush=True)
+    for fit in FITS:
+        if fit.series_from and arguments.only in (None, fit.name):
+            known = read_generator_table(data_path("traces") / f"generator_{fit.name}.yaml")
+            for name, tables in parts(arguments.traces, fit, arguments.seeds):
+                rows = [figures(known, table, not arguments.no_queues) for table in tables]
+                print(f"| {name} | " + " | ".join(texts(np.mean(rows, axis=0))) + " |", flush=True)
 
 
 def parts(folder: Path, fit: Fit, seeds: int) -> Iterator[tuple[str, Sequence[pd.DataFrame]]]:
@@ -117,8 +113,7 @@ def queueing_s(table: pd.DataFrame, policy: str, machines: int) -> float:
         jobs.to_csv(file.name, index=False)
         chosen = (f"policy={policy}", f"cluster.machines={max(machines, least)}", "network=zero")
         overrides = ["workload=csv", f"workload.path={file.name}", *chosen]
-        raw: Any = OmegaConf.to_container(compose("config", overrides), resolve=True)
-        result = build(check_config(raw)).run(())
+        result = build(check_config(composed(overrides))).run(())
     summary = summarise(result, policy=policy, seed=0, network_distinct=0, run={})
     return float(summary["queueing_s"]["mean"])
 

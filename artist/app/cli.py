@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import hydra
-import yaml
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
-from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from artist.app.composing import register_topologies
 from artist.app.launchers import prefer_our_defaults, steady_launchers
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import Kind, data_path
@@ -191,34 +190,6 @@ def _checked_arguments(arguments: Sequence[str]) -> list[str]:
     if options.config_dir is not None and os.path.isdir(options.config_dir):
         check_shadows(Path(options.config_dir).resolve())
     return overrides + others
-
-
-class _Topology(ConfigNode):
-    """A file of topologies/, read when it is chosen: to read them all takes longer than to compose."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path.name, OmegaConf.create(), "topology", package=None, provider="artist")
-        self.path = path
-
-    def __copy__(self) -> ConfigNode:
-        """Hydra copies what it uses."""
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
-        content: dict[str, Any] = yaml.load(self.path.read_text(encoding="utf-8"), Loader=loader)
-        return ConfigNode(self.name, OmegaConf.create(content), self.group, self.package, self.provider)
-
-
-def register_topologies() -> None:
-    """Make each file of topologies/ a choice of the group `topology`."""
-    group = ConfigStore.instance().repo.setdefault("topology", {})
-    group.update({path.name: _Topology(path) for path in data_path("topologies").glob("*.yaml")})
-
-
-def _itself(store: ConfigStore, _: object) -> ConfigStore:
-    """Return the one store as its own copy; Hydra copies all of it for every list of choices."""
-    return store
-
-
-ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -7,10 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
-
-from artist.app.cli import register_topologies
+from artist.app.composing import composed
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import data_path, write_whole
 from artist.entry import BAD_INPUT, SUCCESS
@@ -92,15 +89,7 @@ def composer(config: str, config_dir: Path | None) -> Iterator[Callable[[Sequenc
         If the folder does not exist, or has a file of a shipped one's name.
     """
     searchpath = _searchpath(config_dir)
-    register_topologies()
-
-    def composed(overrides: Sequence[str]) -> Mapping[str, Any]:
-        found = compose(config, [*overrides, *searchpath])
-        raw: Any = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
-        return {str(key): value for key, value in raw.items()}
-
-    with initialize_config_dir(version_base="1.3", config_dir=str(data_path("conf"))):
-        yield composed
+    yield lambda overrides: composed([*overrides, *searchpath], config)
 
 
 def _searchpath(config_dir: Path | None) -> list[str]:

@@ -12,7 +12,8 @@ from hydra import compose, initialize_config_dir
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies, request_of
+from artist.app.cli import request_of
+from artist.app.composing import register_topologies
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import data_path
 from artist.errors import InputError, RunError

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-import pandas as pd
-
 from artist.data import data_path
 from artist.errors import InputError
 from artist.workload.files import read_csv
@@ -95,7 +93,7 @@ def read_measured(path: Path, topology: Topology) -> list[Measured]:
 
 def _measured(line: int, row: dict[str, object], path: Path, topology: Topology) -> Measured:
     where = f"{path}, line {line}"
-    cells = {name: "" if pd.isna(value) else str(value).strip() for name, value in row.items()}  # type: ignore[call-overload]
+    cells = {name: value.strip() if isinstance(value, str) else "" for name, value in row.items()}
     try:
         profile = get_profile(cells["model"])
         machine = topology.machine_type(cells.get("machine_type") or None)

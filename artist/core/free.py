@@ -29,6 +29,8 @@ class Free:
     ----------
     sizes
         GPUs that count on each machine, free or not; None for all that it has.
+    own
+        Whether columns and buckets are its own; else they are copied on the first change, or by `keep`.
     """
 
     def __init__(
@@ -41,7 +43,9 @@ class Free:
         *,
         buckets: Buckets | None = None,
         sizes: Ints | None = None,
+        own: bool = True,
     ) -> None:
+        self._own = own
         self.cluster = cluster
         self.accepts = accepts
         self._gpus, self._cpus, self._memory = (
@@ -56,19 +60,29 @@ class Free:
         self.total_gpus = sum(buckets.in_rack)
         self._sizes = sizes
 
+    def keep(self) -> None:
+        """Copy what is not its own."""
+        if not self._own:
+            self._own = True
+            self._gpus, self._cpus, self._memory = self._gpus[:], self._cpus[:], self._memory[:]
+            self.buckets = self.buckets.copy()
+
     @property
     def gpus(self) -> Ints:
         """Free GPUs by machine, shape (n_machines,); to read only."""
+        self.keep()
         return _readable(self._gpus)
 
     @property
     def cpus(self) -> Ints:
         """Free CPUs by machine, shape (n_machines,); to read only."""
+        self.keep()
         return _readable(self._cpus)
 
     @property
     def memory_bytes(self) -> Ints:
         """Free memory by machine, shape (n_machines,); to read only."""
+        self.keep()
         return _readable(self._memory)
 
     @property
@@ -129,6 +143,8 @@ class Free:
         )
 
     def _add(self, allocation: Allocation, sign: int) -> None:
+        if not self._own:
+            self.keep()
         for m, gpus, cpus, memory in allocation.slices:
             if self.accepts is not None and not self.accepts[m]:
                 continue

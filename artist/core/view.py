@@ -227,6 +227,10 @@ class BeliefPerformance(Protocol):
         """
 
 
+NEXT = ".next"
+"""Ending of the name of a signal that is another, one step ahead."""
+
+
 class Signal(Protocol):
     """A named series that policies may follow, such as the demand of an inference service."""
 
@@ -259,6 +263,10 @@ class ClusterView(Protocol):
     @property
     def n_waiting(self) -> int:
         """Number of jobs that wait."""
+
+    @property
+    def waiting_gpus(self) -> int:
+        """GPUs that those ask for."""
 
     @property
     def cluster(self) -> Cluster:

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import pandas as pd
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from pydantic import Field
@@ -21,15 +20,16 @@ from artist.bad_input.records import Strict
 from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.datacenter.gpus import gpus_of
-from artist.describe.demand import DemandSeries, read_demand
-from artist.describe.statistics import Description, describe
-from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
 from artist.errors import InputError
 from artist.run.build import part
 from artist.run.config import Part
-from artist.workload.api import JobSource
-from artist.workload.load import read_table
 from netmodels.topology import load_topology
+
+if TYPE_CHECKING:  # what needs pandas is imported where it is used, for the sake of --help
+    import pandas as pd
+
+    from artist.describe.statistics import Description
+    from artist.workload.api import JobSource
 
 _EXAMPLES = """\
   artist-trace                                               the jobs of the demo
@@ -108,10 +108,14 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
 
 
 def _describe_all(points: Sequence[Point]) -> None:
+    from artist.describe.demand import read_demand
+    from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
+
     first = points[0].config
     check_figure(first.plot, "plot")
     if first.demand.path is not None:
-        series = [_demand(point.config) for point in points]
+        demands = [point.config.demand for point in points]
+        series = [read_demand(cast(Path, each.path), each.step_s) for each in demands]
         print(demand_text(series))
         if first.csv is not None:
             save(demand_csv(series).encode(), first.csv, "csv")
@@ -131,8 +135,11 @@ def _describe_all(points: Sequence[Point]) -> None:
         save_figure(description_figure(descriptions), first.plot, "plot")
 
 
-def _describe(point: Point, tables: dict[str, pd.DataFrame]) -> Description:
+def _describe(point: Point, tables: dict[str, "pd.DataFrame"]) -> "Description":
     """Describe one workload; `tables` keeps what was read, since only the cluster may differ."""
+    from artist.describe.statistics import describe
+    from artist.workload.load import read_table
+
     config = point.config
     topology = load_topology(config.topology)
     cluster, _ = build_cluster(config.cluster, topology)
@@ -152,10 +159,6 @@ def _describe(point: Point, tables: dict[str, pd.DataFrame]) -> Description:
         target_load=config.target_load,
         case=point.case,
     )
-
-
-def _demand(config: DescribeConfig) -> DemandSeries:
-    return read_demand(cast(Path, config.demand.path), config.demand.step_s)
 
 
 # --- from the command line to points

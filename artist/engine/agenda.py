@@ -1,8 +1,11 @@
 """What is due when: a heap of (time, kind, sequence), so that ties are first in, first out."""
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from operator import index
 from typing import Final
+
+_NONE = (-1, 2**63)  # after all times
 
 
 class Due:
@@ -16,9 +19,14 @@ class Due:
 
 
 class Agenda:
-    """At most one entry per (kind, subject): a later one replaces it, and `cancel` drops it."""
+    """At most one entry per (kind, subject): a later one replaces it, and `cancel` drops it.
 
-    def __init__(self) -> None:
+    Arrivals, in order by job, need none.
+    """
+
+    def __init__(self, arrivals_ns: Sequence[int]) -> None:
+        self._arrivals = enumerate(arrivals_ns)
+        self._job, self._arrival_ns = next(self._arrivals, _NONE)
         self._heap: list[tuple[int, int, int, int]] = []  # time, kind, sequence, subject
         self._holds: tuple[dict[int, int], ...] = tuple({} for _ in range(5))  # sequence by subject, by kind
         self._sequence = 0
@@ -36,20 +44,24 @@ class Agenda:
     def next_time(self) -> int | None:
         """Return when the next thing comes due, None if nothing will."""
         heap = self._heap
-        while heap:
+        while heap and heap[0][0] <= self._arrival_ns:
             time, kind, sequence, subject = heap[0]
             if self._holds[kind].get(subject) == sequence:
                 return time
             heappop(heap)
-        return None
+        return self._arrival_ns if self._job >= 0 else None
 
     def pop(self, now: int) -> tuple[int, int] | None:
         """Take out the next (kind, subject) that is due now, None if there is none."""
-        heap = self._heap
-        while heap and heap[0][0] <= now:
+        heap, arrives = self._heap, self._arrival_ns <= now
+        while heap and heap[0][0] <= now and not (arrives and heap[0][1] > Due.ARRIVAL):
             _, kind, sequence, subject = heappop(heap)
             holds = self._holds[kind]
             if holds.get(subject) == sequence:
                 del holds[subject]
                 return kind, subject
+        if arrives:
+            job = self._job
+            self._job, self._arrival_ns = next(self._arrivals, _NONE)
+            return Due.ARRIVAL, job
         return None

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.job import JobSpec
+from artist.core.job_columns import field_of
 from artist.core.view import Totals
 from artist.engine import progress
 from artist.engine.best_cases import BestCases
-from artist.engine.jobs import RUNNING, JobTable
+from artist.engine.jobs import RUNNING, JobTable, vector
 from artist.engine.lazy import lazy
 from artist.engine.machines import MachineTable
 from artist.engine.profiled import Profiled
@@ -56,22 +57,22 @@ class Known:
     @cached_property
     def user(self) -> npt.NDArray[np.object_]:
         """Owner of every job."""
-        return _objects([s.user for s in self._specs])
+        return np.array(list(field_of(self._specs, "user")), dtype=np.object_)
 
     @cached_property
     def vc(self) -> npt.NDArray[np.object_]:
         """Virtual cluster of every job."""
-        return _objects([s.vc for s in self._specs])
+        return np.array(list(field_of(self._specs, "vc")), dtype=np.object_)
 
     @cached_property
     def guaranteed(self) -> Bools:
         """Class of every job."""
-        return np.array([s.guaranteed for s in self._specs], dtype=np.bool_)
+        return np.array(list(field_of(self._specs, "guaranteed")), dtype=np.bool_)
 
     @cached_property
     def model(self) -> npt.NDArray[np.object_]:
         """Model of every job."""
-        return _objects([s.model for s in self._specs])
+        return np.array(list(field_of(self._specs, "model")), dtype=np.object_)
 
     @cached_property
     def skew(self) -> Floats:
@@ -79,10 +80,9 @@ class Known:
         return np.array([self._performance.skew(s) for s in self._specs], dtype=np.float64)
 
 
-def _objects(values: list[str]) -> npt.NDArray[np.object_]:
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+def _rows(column: str) -> lazy[Ints]:
+    """Return a property: a column of the job table, at the rows."""
+    return lazy(lambda columns: vector(getattr(columns._table, column))[columns.job])
 
 
 class Columns:
@@ -91,10 +91,13 @@ class Columns:
     def __init__(self, table: JobTable, machines: MachineTable, known: Known, rows: Ints, now: int) -> None:
         self._table = table
         self._machines = machines
-        self._vectors = table.vectors
         self._known = known
         self.now_ns = now
         self.job = rows
+
+    submit_ns, gpus, least_gpus = _rows("submit_ns"), _rows("gpus"), _rows("least_gpus")
+    held_gpus, starts = _rows("held_gpus"), _rows("starts")
+    _iteration, _open = _rows("iteration_ns"), _rows("open_left_ns")
 
     def __len__(self) -> int:
         return len(self.job)
@@ -104,67 +107,39 @@ class Columns:
         return Totals(*self._machines.totals())
 
     @lazy
-    def submit_ns(self) -> Ints:
-        return self._vectors.submit_ns[self.job]
-
-    @lazy
-    def gpus(self) -> Ints:
-        return self._vectors.gpus[self.job]
-
-    @lazy
-    def least_gpus(self) -> Ints:
-        return self._vectors.least_gpus[self.job]
-
-    @lazy
-    def held_gpus(self) -> Ints:
-        return self._vectors.held_gpus[self.job]
-
-    @lazy
     def sharers(self) -> Floats:
         stay_ns = self.now_ns - self.submit_ns
-        met_ns = self._table.unfinished_job_ns(self.now_ns) - self._vectors.met_ns[self.job]
+        met_ns = self._table.unfinished_job_ns(self.now_ns) - vector(self._table.met_ns)[self.job]
         now = np.full(len(self), float(self._table.n_unfinished))
         mean: Floats = np.divide(met_ns, stay_ns, out=now, where=stay_ns > 0)
         return mean
 
     @lazy
-    def starts(self) -> Ints:
-        return self._vectors.starts[self.job]
-
-    @lazy
     def running(self) -> Bools:
-        running: Bools = self._vectors.status[self.job] == RUNNING
+        running: Bools = vector(self._table.status)[self.job] == RUNNING
         return running
 
     @lazy
     def _elapsed(self) -> Ints:
         """Progress time since each job was settled, 0 for jobs that do not run."""
-        return np.maximum(self.now_ns - self._vectors.progress_from_ns[self.job], 0)
+        return np.maximum(self.now_ns - vector(self._table.progress_from_ns)[self.job], 0)
 
     @lazy
     def _held_more(self) -> Ints:
         """Holding time since each job was settled, 0 for jobs that do not run."""
-        return np.maximum(self.now_ns - self._vectors.settled_ns[self.job], 0)
+        return np.maximum(self.now_ns - vector(self._table.settled_ns)[self.job], 0)
 
     @lazy
     def held_ns(self) -> Ints:
-        return self._vectors.held_ns[self.job] + self._held_more
+        return vector(self._table.held_ns)[self.job] + self._held_more
 
     @lazy
     def attained_gpu_ns(self) -> Ints:
-        return self._vectors.attained_gpu_ns[self.job] + self.held_gpus * self._held_more
+        return vector(self._table.attained_gpu_ns)[self.job] + self.held_gpus * self._held_more
 
     @lazy
     def waiting_since_ns(self) -> Ints:
-        return np.where(self.running, -1, self._vectors.waiting_since_ns[self.job])
-
-    @lazy
-    def _iteration(self) -> Ints:
-        return self._vectors.iteration_ns[self.job]
-
-    @lazy
-    def _open(self) -> Ints:
-        return self._vectors.open_left_ns[self.job]
+        return np.where(self.running, -1, vector(self._table.waiting_since_ns)[self.job])
 
     @lazy
     def _progress(self) -> tuple[Ints, Ints]:
@@ -172,7 +147,7 @@ class Columns:
 
     @lazy
     def iterations_done(self) -> Ints:
-        return self._vectors.done[self.job] + self._progress[0]
+        return vector(self._table.done)[self.job] + self._progress[0]
 
     @lazy
     def observed_iteration_ns(self) -> Ints:
@@ -202,7 +177,7 @@ class Columns:
     @lazy
     def iterations(self) -> Ints:
         self._known.require("iterations")
-        return self._vectors.iterations[self.job]
+        return vector(self._table.iterations)[self.job]
 
     @lazy
     def iterations_left(self) -> Ints:
@@ -211,20 +186,20 @@ class Columns:
     @lazy
     def compute_ns(self) -> Ints:
         self._known.require("iterations")
-        compute, share = self._vectors.compute_ns[self.job], self._known.share
+        compute, share = vector(self._table.compute_ns)[self.job], self._known.share
         return compute if share is None else np.rint(compute * share[self.job]).astype(np.int64)
 
     @lazy
     def ideal_ns(self) -> Ints:
         self._known.require("durations")
-        ideal = self._vectors.iterations[self.job] * self._vectors.compute_ns[self.job]
+        ideal = vector(self._table.iterations)[self.job] * vector(self._table.compute_ns)[self.job]
         return self._believed(ideal)
 
     @lazy
     def remaining_ns(self) -> Ints:
         self._known.require("durations")
-        compute = self._vectors.compute_ns[self.job]
-        left = self._vectors.iterations[self.job] - self.iterations_done
+        compute = vector(self._table.compute_ns)[self.job]
+        left = vector(self._table.iterations)[self.job] - self.iterations_done
         iteration, open_ns = np.maximum(self._iteration, 1), self._progress[1]
         done_of_open = np.rint(compute * ((iteration - open_ns) / iteration)).astype(np.int64)
         return self._believed(left * compute - done_of_open)

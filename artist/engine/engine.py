@@ -14,6 +14,7 @@ from artist.core.cluster import TIERS, CapacityEvent, Cluster
 from artist.core.events import Arrival, Event, Gauges, Observer, Reprice, Wake
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
+from artist.core.job_columns import JobColumns
 from artist.core.plan import Plan
 from artist.core.result import RunResult
 from artist.core.view import Policy, Signal
@@ -87,12 +88,13 @@ class Engine:
     ) -> None:
         overheads = overheads or Overheads()
         check_jobs(jobs, cluster, capacity_events)
-        specs = sorted(jobs, key=lambda spec: spec.submit_ns)
+        specs = jobs if isinstance(jobs, JobColumns) else sorted(jobs, key=lambda spec: spec.submit_ns)
+        self._specs = specs
         worth = cluster.own.worth if cluster.same_kind and cluster.own else None
         self.jobs = JobTable(specs, [overheads.checkpoint_iterations(spec) for spec in specs], worth)
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)
-        self._agenda = Agenda()
+        self._agenda = Agenda(self.jobs.submit_ns)
         estimates = estimates or Exact()
         factors, believed = estimates.factors(specs), estimates.performance(performance)
         first_delays_ns = estimates.first_delays_ns(specs, believed, cluster).tolist()
@@ -121,10 +123,9 @@ class Engine:
         self._last_tick = -1
         self._fruitless = 0  # calls in a row that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
+        self._due = self._agenda.next_time()  # when something happens next, whatever the policy's interval
         self._wakes = Wakes(known.policy)
         self.now = 0
-        if specs:
-            self._agenda.schedule(specs[0].submit_ns, Due.ARRIVAL, 0)
 
     # --- the loop
 
@@ -146,19 +147,17 @@ class Engine:
             now = self._next_time()
             if self._time_limit is not None and now > self._time_limit:
                 stopped_by = "time"
-                self._advance(self._time_limit)
+                now = self._time_limit
+            self.now = now
+            self.machines.integrate(now)
+            if stopped_by == "time":
                 break
-            self._advance(now)
             self._instant(now)
         return self._result(stopped_by)
 
-    def _advance(self, now: int) -> None:
-        self.now = now
-        self.machines.integrate(now)
-
     def _next_time(self) -> int:
         """Return when something happens next."""
-        due = self._agenda.next_time()
+        due = self._due
         self._idle = due is None and not self.jobs.n_running
         if self._idle and self._fruitless >= 2:
             raise stuck_error(self.jobs, self.jobs.unfinished().tolist(), self._story, self.now)
@@ -181,7 +180,8 @@ class Engine:
                 self._idle = False
             if self._transitions.changed:
                 self._reprice(now)
-            if self._agenda.next_time() != now:
+            self._due = self._agenda.next_time()
+            if self._due != now:
                 self._tell(now)
                 return
         name = self._state.known.policy
@@ -199,11 +199,12 @@ class Engine:
                 if subject in self._window:
                     self._window_left -= 1
             elif kind == Due.ARRIVAL:
-                self._arrive(subject, now)
+                self.jobs.arrive(subject, now)
+                self._announce(Arrival(now, subject))
             elif kind == Due.TIMER:
                 woken = True
-                if self._wakes.many(now, self._n_events):
-                    self._wakes.check(now, self._agenda.next_time(), self.jobs.n_running)
+                if self._wakes.many(now, self._n_events) and not self._news:
+                    self._wakes.check(now, self._agenda.next_time())
                 self._announce(Wake(now))
             else:
                 capacity = self._capacity
@@ -212,18 +213,14 @@ class Engine:
                     self._announce(event)
         return woken
 
-    def _arrive(self, job: int, now: int) -> None:
-        self.jobs.arrive(job, now)
-        self._announce(Arrival(now, job))
-        if job + 1 < self.jobs.n:
-            self._agenda.schedule(self.jobs.submit_ns[job + 1], Due.ARRIVAL, job + 1)
-
     # --- the policy and the prices
 
     def _decide(self, now: int) -> None:
         """Ask the policy, check its plan and carry it out."""
         news, self._news = self._news, []
-        plan = self._policy.decide(View(now, news, self._state))
+        view = View(now, news, self._state)
+        plan = self._policy.decide(view)
+        view.close()
         if not isinstance(plan, Plan):
             name = self._state.known.policy
             raise PlanError(f"policy {name} returned {plan!r}; allowed: view.plan()...done()")
@@ -289,7 +286,7 @@ class Engine:
         columns = self.jobs.result_columns(self.now)
         machines = self.machines
         return RunResult(
-            jobs=self.jobs.specs,
+            jobs=self._specs,
             cluster=machines.cluster,
             columns=columns,
             stopped_by=stopped_by,

@@ -1,7 +1,7 @@
 """All jobs of a run as columns of integers, and the only code that moves their clocks.
 
-Each column is an `array` of int64, so that one job's entry is quick to read and write, and numpy
-sees the same memory, so that a whole column is one vector expression (`vector`).
+Each column is the memory of a numpy array: one job's entry is quicker to read and write here than in the
+array, which `vector` returns, so that a whole column is one vector expression.
 """
 
 from array import array
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
+from artist.core.job_columns import JobColumns, field_of
 from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
@@ -24,28 +25,10 @@ LEGAL = ((WAITING,), (RUNNING,), (WAITING, FINISHED), ())  # what may follow eac
 _NEVER = 2**62  # later than any time of a run
 
 
-def vector(column: "array[int]") -> Ints:
-    """Return a column as a numpy array of shape (n_jobs,) on the same memory."""
-    return np.frombuffer(column, dtype=np.int64)
-
-
-class Vectors:
-    """The columns of a job table that policies see, as numpy arrays of shape (n_jobs,) on the same memory."""
-
-    def __init__(self, table: "JobTable") -> None:
-        self.submit_ns = vector(table.submit_ns)
-        self.gpus, self.least_gpus = vector(table.gpus), vector(table.least_gpus)
-        self.iterations, self.compute_ns = vector(table.iterations), vector(table.compute_ns)
-        self.status, self.starts = vector(table.status), vector(table.starts)
-        self.done, self.open_left_ns = vector(table.done), vector(table.open_left_ns)
-        self.iteration_ns = vector(table.iteration_ns)
-        self.progress_from_ns, self.settled_ns = vector(table.progress_from_ns), vector(table.settled_ns)
-        self.held_gpus, self.held_ns = vector(table.held_gpus), vector(table.held_ns)
-        self.attained_gpu_ns, self.waiting_since_ns = (
-            vector(table.attained_gpu_ns),
-            vector(table.waiting_since_ns),
-        )
-        self.met_ns = np.frombuffer(table.met_ns, dtype=np.float64)
+def vector(column: memoryview) -> Ints:
+    """Return the numpy array of shape (n_jobs,) whose memory a column is."""
+    array: Ints = column.obj  # type: ignore[assignment]
+    return array
 
 
 class JobTable:
@@ -72,42 +55,38 @@ class JobTable:
         checkpoint_iterations: Sequence[int] | None = None,
         worth: float | None = None,
     ) -> None:
-        self.specs = specs
+        self.specs = specs.made if isinstance(specs, JobColumns) else specs
         n = len(specs)
         self.n = n
 
-        def column(values: Sequence[int] | None = None) -> "array[int]":
-            return array("q", values) if values is not None else array("q", bytes(8 * n))
+        def column(values: Sequence[int] | int = 0) -> memoryview:
+            made = np.zeros(n, dtype=np.int64)  # what is never written takes no memory
+            if values != 0:
+                made[:] = values
+            return made.data
 
-        self.submit_ns = column([s.submit_ns for s in specs])
-        self.gpus = column(
-            [s.demand.gpus_at(worth) if worth and s.demand.fungible else s.demand.gpus for s in specs]
-        )
-        self.least_gpus = column([s.demand.least_gpus for s in specs])
-        self.iterations = column([s.iterations for s in specs])
-        self.compute_ns = column([s.compute_ns for s in specs])
+        demands = list(field_of(specs, "demand"))
+        self.submit_ns = column(list(field_of(specs, "submit_ns")))
+        self.gpus = column([d.gpus_at(worth) if worth and d.fungible else d.gpus for d in demands])
+        self.least_gpus = column([d.least_gpus for d in demands])
+        self.iterations = column(list(field_of(specs, "iterations")))
+        self.compute_ns = column(list(field_of(specs, "compute_ns")))
         self.status = column()
         self.done = column()
         self.open_left_ns = column()
         self.iteration_ns = column()
-        self.progress_from_ns = array("q", [_NEVER]) * n
-        self.settled_ns = array("q", [_NEVER]) * n
+        self.progress_from_ns, self.settled_ns = column(_NEVER), column(_NEVER)
         self.held_gpus = column()
         self.held_ns = column()
         self.attained_gpu_ns = column()
         self.waiting_since_ns = column()
-        self.checkpoint = column(checkpoint_iterations) if checkpoint_iterations else array("q", [1]) * n
+        self.checkpoint = column(checkpoint_iterations or 1)
         self.opened_ns, self.safe_ns = column(), column()
         self.in_group = column()
         self.held_alone_gpu_ns = column()  # GPUs x time held outside of groups
-        self.first_start_ns = array("q", [-1]) * n
-        self.finish_ns = array("q", [-1]) * n
-        self.queueing_ns, self.running_ns, self.overhead_ns, self.lost_ns = (
-            column(),
-            column(),
-            column(),
-            column(),
-        )
+        self.first_start_ns, self.finish_ns = column(-1), column(-1)
+        self.queueing_ns, self.running_ns = column(), column()
+        self.overhead_ns, self.lost_ns = column(), column()
         self.starts, self.preemptions, self.evictions = column(), column(), column()
         self.migrations, self.resizes = column(), column()
         self.tier = column()
@@ -118,20 +97,19 @@ class JobTable:
         self.compute_gpu_ns = 0
         self.n_arrived = 0
         self.n_unfinished = 0  # of those that have arrived
-        self.met_ns = array("d", bytes(8 * n))  # `unfinished_job_ns` at each arrival
+        self.met_ns = np.zeros(n).data  # `unfinished_job_ns` at each arrival
         self._unfinished_job_ns = self._counted_to = 0
-        self.n_running = 0
+        self.n_running = self.waiting_gpus = 0
         self._unfinished = array("q")  # sorted
         self._waiting = array("q")  # those of them that wait, sorted
-        self.vectors = Vectors(self)
 
     def unfinished(self) -> Ints:
         """Return the jobs that have arrived and not finished, in order of arrival, shape (n,)."""
-        return vector(self._unfinished).copy()  # a view of it would forbid to change it
+        return np.array(self._unfinished)
 
     def waiting(self) -> Ints:
         """Return the jobs that wait, in order of arrival, shape (n,)."""
-        return vector(self._waiting).copy()
+        return np.array(self._waiting)
 
     def unfinished_job_ns(self, now: int) -> int:
         """Return the integral of the number of unfinished jobs."""
@@ -149,6 +127,7 @@ class JobTable:
         self.n_arrived += 1
         self._unfinished.append(job)
         self._waiting.append(job)
+        self.waiting_gpus += self.gpus[job]
         self._count(1, now)
         self.met_ns[job] = self._unfinished_job_ns
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
@@ -162,6 +141,7 @@ class JobTable:
             assert RUNNING in LEGAL[self.status[job]], self.specs[job].job_id
             self.status[job] = RUNNING
             del self._waiting[bisect_left(self._waiting, job)]
+            self.waiting_gpus -= self.gpus[job]
             self.settled_ns[job] = now
             self.progress_from_ns[job] = now + delay
             self.starts[job] += 1
@@ -257,6 +237,7 @@ class JobTable:
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = WAITING
         insort(self._waiting, job)
+        self.waiting_gpus += self.gpus[job]
         self.waiting_since_ns[job] = now
 
     def end(self, job: int, now: int, unnoticed_ns: int = 0) -> None:
@@ -284,26 +265,11 @@ class JobTable:
             self.settle(job, end)
         waiting = vector(self.status) == WAITING
         queueing = vector(self.queueing_ns) + np.where(waiting, end - vector(self.waiting_since_ns), 0)
-        named = {
-            "submit_ns": self.submit_ns,
-            "first_start_ns": self.first_start_ns,
-            "finish_ns": self.finish_ns,
-            "running_ns": self.running_ns,
-            "overhead_ns": self.overhead_ns,
-            "gpu_held_ns": self.attained_gpu_ns,
-            "gpu_held_alone_ns": self.held_alone_gpu_ns,
-            "lost_ns": self.lost_ns,
-            "iterations": self.done,
-            "starts": self.starts,
-            "preemptions": self.preemptions,
-            "evictions": self.evictions,
-            "migrations": self.migrations,
-            "resizes": self.resizes,
-        }
-        named.update(zip(PART_COLUMNS, self.part_ns, strict=True))
-        named.update(zip(TIER_COLUMNS, self.tier_ns, strict=True))
-        columns = {name: vector(column) for name, column in named.items()}  # not copied: a run may be long
+        named = dict(zip((*PART_COLUMNS, *TIER_COLUMNS), (*self.part_ns, *self.tier_ns), strict=True))
+        named |= {"gpu_held_ns": self.attained_gpu_ns, "gpu_held_alone_ns": self.held_alone_gpu_ns}
+        named["iterations"] = self.done
+        columns = {n: vector(named[n] if n in named else getattr(self, n)) for n in JOB_COLUMNS}
         columns["queueing_ns"] = queueing
         for column in columns.values():
             column.flags.writeable = False
-        return {name: columns[name] for name in JOB_COLUMNS}
+        return columns

@@ -52,6 +52,7 @@ class MachineTable:
         )
         self.capacity_gpus = cluster.total_gpus
         self.open_gpus = cluster.total_gpus  # free on machines that accept work
+        self.closed = self.present.count(False)  # machines that accept none
         self.busy_gpus = 0
         self.group_gpus = 0
         self.busy_gpu_ns = self.capacity_gpu_ns = self.group_gpu_ns = 0
@@ -160,6 +161,7 @@ class MachineTable:
         """Let a machine take new work, or no more."""
         if bool(self.accepts[machine]) != accepts:
             self.accepts[machine] = accepts
+            self.closed += -1 if accepts else 1
             free = self.free_gpus[machine]
             self.open_gpus += free if accepts else -free
             (self.buckets.add if accepts else self.buckets.remove)(machine, free)
@@ -180,7 +182,8 @@ class MachineTable:
             fresh.set_accepts(machine, bool(self.accepts[machine]))
         for job, allocation in held:
             fresh.take(job, allocation)
-        for name in ("free_gpus", "free_cpus", "free_memory", "busy_gpus", "open_gpus", "group_gpus"):
+        free = ("free_gpus", "free_cpus", "free_memory", "open_gpus", "closed")
+        for name in (*free, "busy_gpus", "group_gpus"):
             assert getattr(self, name) == getattr(fresh, name), name
         assert self.buckets.sets == fresh.buckets.sets, "buckets"
         assert self.buckets.in_rack == fresh.buckets.in_rack, "free GPUs by rack"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,7 @@ class View:
         self._state = state
         self._table = state.jobs
         self._machines = state.machines
+        self._lent: list[ref[Free]] = []
 
     @lazy
     def jobs(self) -> Columns:
@@ -57,6 +59,10 @@ class View:
     @property
     def n_waiting(self) -> int:
         return self._table.n_unfinished - self._table.n_running
+
+    @property
+    def waiting_gpus(self) -> int:
+        return self._table.waiting_gpus
 
     @property
     def cluster(self) -> Cluster:
@@ -96,14 +102,20 @@ class View:
 
     def free(self) -> Free:
         m = self._machines
-        gpus, cpus, memory = m.free_gpus[:], m.free_cpus[:], m.free_memory[:]
-        buckets = m.buckets.copy()
-        if 0 not in m.accepts:
-            return Free(m.cluster, gpus, cpus, memory, buckets=buckets)
-        for column in (gpus, cpus, memory):
-            whole = np.frombuffer(column, dtype=np.int64)
-            whole *= self.accepts
-        return Free(m.cluster, gpus, cpus, memory, self.accepts, buckets=buckets)
+        free = Free(m.cluster, m.free_gpus, m.free_cpus, m.free_memory, buckets=m.buckets, own=False)
+        if m.closed:
+            free.accepts = self.accepts
+            for column in (free.gpus, free.cpus, free.memory_bytes):
+                column *= free.accepts
+        self._lent.append(ref(free))
+        return free
+
+    def close(self) -> None:
+        """Let what is left of `free` be a copy, since the machines are about to change."""
+        for lent in self._lent:
+            free = lent()
+            if free is not None:
+                free.keep()
 
     def columns(self, jobs: Sequence[int]) -> Columns:
         for job in jobs:

@@ -18,8 +18,31 @@ if TYPE_CHECKING:
 AGAIN = "a run folder as artist wrote it; delete it and run again"
 
 
+class Frames:
+    """The tables that every run has, each read again each time."""
+
+    @property
+    def jobs(self) -> "pd.DataFrame":
+        """One row a job."""
+        return self.table("jobs")
+
+    @property
+    def events(self) -> "pd.DataFrame":
+        """One row an event."""
+        return self.table("events")
+
+    @property
+    def timeline(self) -> "pd.DataFrame":
+        """Step functions of the cluster."""
+        return self.table("timeline")
+
+    def table(self, name: str) -> "pd.DataFrame":
+        """Read a table; raise InputError if that is impossible."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(Frames):
     """A finished run on disk.
 
     Attributes
@@ -44,21 +67,6 @@ class Run:
     def covered(self) -> Covered:
         """Jobs that its means cover, of those that they are about."""
         return covered(self.summary)
-
-    @property
-    def jobs(self) -> "pd.DataFrame":
-        """One row a job; read anew each time."""
-        return self.table("jobs")
-
-    @property
-    def events(self) -> "pd.DataFrame":
-        """One row an event; read anew each time."""
-        return self.table("events")
-
-    @property
-    def timeline(self) -> "pd.DataFrame":
-        """Step functions of the cluster; read anew each time."""
-        return self.table("timeline")
 
     @property
     def series(self) -> "pd.DataFrame | None":

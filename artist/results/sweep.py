@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from artist.results.compare import POLICY, compare, flatten
 from artist.results.folder import find_runs, read_run
 from artist.results.names import short_key
-from artist.results.run import Run
+from artist.results.run import Frames, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ SEED = "seed"
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Frames):
     """Finished runs, in natural order of what tells them apart, then of their seeds.
 
     Attributes
@@ -44,23 +44,8 @@ class Sweep:
         facts = pd.json_normalize([run.summary for run in self.runs]).drop(columns=[POLICY, SEED])
         return pd.concat([pd.DataFrame(self.settings), facts], axis="columns")
 
-    @property
-    def jobs(self) -> "pd.DataFrame":
-        """One row a job of a run, the run's settings first; read anew each time."""
-        return self.table("jobs")
-
-    @property
-    def events(self) -> "pd.DataFrame":
-        """One row an event of a run, the run's settings first; read anew each time."""
-        return self.table("events")
-
-    @property
-    def timeline(self) -> "pd.DataFrame":
-        """Step functions of each run's cluster, the run's settings first; read anew each time."""
-        return self.table("timeline")
-
     def table(self, name: str) -> "pd.DataFrame":
-        """Return a table of all runs; raise InputError if a run has none."""
+        """Read a table of all runs, the settings of each in front; raise InputError if a run has none."""
         import pandas as pd
 
         frames = []

@@ -11,7 +11,7 @@ from functools import partial, reduce
 from operator import getitem
 from pathlib import Path
 from pydoc import locate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
@@ -44,20 +44,20 @@ from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.idle_settings import tell_of_idle
+from artist.run.lost_time import tell_of_pace, watched
 from artist.run.policy_notes import tell_notes
 from artist.run.pools import check_pools
-from artist.run.sensitivity import read_sensitivities, sensitivity_file
 from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
-from artist.workload.load import load_jobs
-from artist.workload.measured import Stretch, tell_of_requests
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import Fabric, NetworkModel
 from netmodels.cache import CachedModel
-from netmodels.calibrated import read_calibrated
 from netmodels.profile import Profile, get_profile
 from netmodels.system import SystemSettings, merge_system
 from netmodels.topology import Topology, load_topology
+
+if TYPE_CHECKING:
+    from artist.workload.measured import Stretch
 
 log = logging.getLogger("artist")
 
@@ -101,7 +101,7 @@ class Simulation:
             signals=self.signals,
             observers=tuple(observers),
         )
-        with _seldom_collecting():
+        with _seldom_collecting(), watched(engine.jobs):
             return engine.run()
 
 
@@ -140,6 +140,9 @@ def build(config: Config) -> Simulation:
     InputError
         With file, row or field, the value found and what is allowed.
     """
+    from artist.workload.load import load_jobs  # needs pandas, which other commands do without
+    from artist.workload.measured import tell_of_requests
+
     topology = load_topology(config.topology)
     cluster, capacity_events = build_cluster(config.cluster, topology)
     network, system = build_network(config.network, topology)
@@ -160,6 +163,7 @@ def build(config: Config) -> Simulation:
     if config.performance.measured_with == "request":
         tell_of_requests(jobs)
     tell_notes(policy, cluster, jobs)
+    tell_of_pace(config.policy, overheads, jobs)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)
@@ -237,7 +241,10 @@ def _files_of(parts: Sequence[Any], raw: Mapping[str, Any]) -> tuple[Path, ...]:
     ):  # no mapping, home, path, name: likewise
         files.append(_profiles_file(Path(raw["network"].get("profiles")), str(raw["topology"]["name"])))
     with suppress(AttributeError, RuntimeError, TypeError, KeyError):
-        files.append(sensitivity_file(Path(raw["performance"]["sensitivity"])))
+        table = Path(raw["performance"]["sensitivity"])
+        from artist.run.sensitivity import sensitivity_file
+
+        files.append(sensitivity_file(table))
     return tuple(files)
 
 
@@ -274,6 +281,8 @@ def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str
     """
     if config.profiles is None:
         return get_profile
+    from netmodels.calibrated import read_calibrated
+
     found = read_calibrated(_profiles_file(config.profiles, topology.name))
     if found.topology not in ("", topology.name):
         note = "the profiles of %s were calibrated for topology %s, not %s"
@@ -324,11 +333,13 @@ def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None
     compute = scaling(config.mixed_types, config.mixed_efficiency, config.scaling_loss)
     if config.sensitivity is None:
         return compute, None
+    from artist.run.sensitivity import read_sensitivities
+
     kind = SteppedStall if config.stall == "step" else InputStall
     return compute, kind(read_sensitivities(config.sensitivity), compute, config.measured_with)
 
 
-def _stretch(stall: InputStall | None, cluster: Cluster) -> Stretch | None:
+def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":
     """Return how much longer run times of a trace are than their compute; None where jobs need no input."""
     machine = cluster.own
     if stall is None or machine is None:

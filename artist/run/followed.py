@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from artist.core.cluster import Cluster
-from artist.core.view import Signal
+from artist.core.view import NEXT, Signal
 from artist.errors import InputError
 from artist.units import ns_to_seconds, seconds_to_ns
-from artist.workload.signals import NEXT
 
 _EVER = 2**62
 _GENERATED = "inference"  # conf/signals/inference.yaml draws it, and what comes next

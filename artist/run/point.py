@@ -35,6 +35,7 @@ from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
 from artist.run.key import code_digest, program_version
+from artist.run.lost_time import tell_of_losses
 from artist.run.orphans import end_with_parent
 from artist.run.policy_notes import tell_of_lack
 from artist.run.user_folder import check_targets, put_on_path, python_files
@@ -185,6 +186,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
             observer.close(result.end_ns)
     if kinds is not None and inputs is not None:
         tell_of_lack(kinds, jobs)
+    tell_of_losses(result.columns)
     wall_s = perf_counter() - started
     log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
     more = {} if inputs is None else summarise_inputs(result)

@@ -8,11 +8,12 @@ import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from artist.errors import InputError, regular
+
+if TYPE_CHECKING:  # not every command reads a table, and pandas takes a quarter of a second
+    import pandas as pd
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -63,7 +64,7 @@ def read_text(path: Path, kind: str = "trace") -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def read_csv(path: Path, kind: str = "trace") -> pd.DataFrame:
+def read_csv(path: Path, kind: str = "trace") -> "pd.DataFrame":
     """Return a comma-separated file with a header; all values as text, the index being the line number.
 
     Parameters
@@ -76,6 +77,8 @@ def read_csv(path: Path, kind: str = "trace") -> pd.DataFrame:
     InputError
         As `read_text`; and if the file is empty, or a row has more fields than the header.
     """
+    import pandas as pd
+
     text = read_text(path, kind)
     if not text.strip():
         raise InputError("empty file", where=str(path), found="", allowed="a header and one row a job")
@@ -90,7 +93,7 @@ def read_csv(path: Path, kind: str = "trace") -> pd.DataFrame:
     return by_line(table, 2)
 
 
-def parse(text: str, path: Path, separator: str = ",") -> pd.DataFrame:
+def parse(text: str, path: Path, separator: str = ",") -> "pd.DataFrame":
     """Return a table with a header as text values; surplus fields of its rows become its index.
 
     Raises
@@ -98,6 +101,8 @@ def parse(text: str, path: Path, separator: str = ",") -> pd.DataFrame:
     InputError
         If it is no table.
     """
+    import pandas as pd
+
     try:
         return pd.read_csv(
             io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, skip_blank_lines=False
@@ -107,8 +112,10 @@ def parse(text: str, path: Path, separator: str = ",") -> pd.DataFrame:
         raise InputError("not a table", where=str(path), found=found, allowed="one row a job") from None
 
 
-def by_line(table: pd.DataFrame, first: int) -> pd.DataFrame:
+def by_line(table: "pd.DataFrame", first: int) -> "pd.DataFrame":
     """Return the rows that are not blank, by the number of their line; the top row stands on line `first`."""
+    import pandas as pd
+
     table.index = pd.RangeIndex(first, len(table) + first, name="line")
     blank = table.isna() | table.isin([""])
     return table[~blank.all(axis=1)]

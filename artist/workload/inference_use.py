@@ -7,11 +7,12 @@ import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
 from artist.bad_input.records import Strict, validated
+from artist.core.view import NEXT
 from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.units import seconds_to_ns
 from artist.workload.fields import MAX_S
-from artist.workload.signals import NEXT, Floats, Series
+from artist.workload.signals import Floats, Series
 
 USE = "inference"
 _GROUP = "signals"

@@ -21,6 +21,7 @@ import pandas as pd
 from pydantic import Field
 
 from artist.bad_input.records import Strict, validated
+from artist.core.view import NEXT
 from artist.errors import InputError
 from artist.units import NS_PER_S
 from artist.workload.fields import MAX_S
@@ -32,7 +33,6 @@ Floats = npt.NDArray[np.float64]
 
 _GROUP = "signals"
 _TIME = "time_s"
-NEXT = ".next"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

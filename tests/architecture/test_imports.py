@@ -142,18 +142,18 @@ def test_figures_read_files_only(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
 def test_hydra_stays_in_the_command_line(path: Path) -> None:
-    """Commands, sweeps, run/build.py and run/presets.py know Hydra; bad_input/explain.py its exceptions."""
+    """Commands, sweeps, and run/build.py know Hydra; bad_input/explain.py its exceptions."""
     hydra = {name for name in imports_of(path) if inside(name, ("hydra", "omegaconf"))}
     module = module_of(path)
     if module == "artist.bad_input.explain":
         assert hydra <= {"hydra.errors", "omegaconf.errors"}
     elif module not in {
         "artist.app.cli",
+        "artist.app.composing",
         "artist.app.launchers",
         "artist.app.point_lines",
         "artist.app.simulate",
         "artist.run.build",
-        "artist.run.presets",
         *COMMANDS,
     }:
         assert not hydra
@@ -202,3 +202,29 @@ def test_the_package_imports_nothing_until_asked() -> None:
     """`import artist.core.plan` runs artist/__init__.py, which may import the parts above for types only."""
     command = "import sys, artist; print(sum(name.startswith('artist.') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", command], capture_output=True, check=True).stdout == b"0\n"
+
+
+def _modules_after(work: str, folder: Path) -> set[str]:
+    """Return the installed packages that a process has imported when it has done some work in a folder."""
+    code = f"import sys\nsys.argv[1:] = []\n{work}\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, check=True, text=True
+    )
+    return {name.partition(".")[0] for name in done.stderr.split()}
+
+
+def test_the_smallest_run_imports_little(tmp_path: Path) -> None:
+    """The demo is mostly start-up: what draws, fits or uses several cores is imported when it does so."""
+    work = "from artist.app.cli import main; main(['workload.jobs=2', 'output.dir=runs'])"
+    unused = {"matplotlib", "scipy", "networkx", "joblib", "tqdm", "asyncio"}
+    found = _modules_after(work, tmp_path)
+    assert "pandas" in found, "the jobs are read"
+    assert not unused & found
+
+
+@pytest.mark.parametrize("room", ["app.cli", "report", "pricing", "describe", "calibrating"])
+def test_help_needs_no_pandas(room: str, tmp_path: Path) -> None:
+    """Help takes less than half a second of a core; pandas alone would take half of that again."""
+    module = f"artist.{room}" if room == "app.cli" else f"artist.{room}.command"
+    work = f"from {module} import main\ntry: main(['--help'])\nexcept SystemExit: pass"
+    assert not {"pandas", "matplotlib", "scipy", "networkx"} & _modules_after(work, tmp_path)

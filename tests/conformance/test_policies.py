@@ -7,12 +7,15 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
+from artist.app.composing import composed
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.job import JobSpec
 from artist.core.plan import Plan
@@ -20,7 +23,6 @@ from artist.core.view import ClusterView, Policy
 from artist.errors import StuckError
 from artist.policies.ordered import Ordered
 from artist.run.build import part
-from artist.run.presets import preset
 from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import run_checked, tiny_cluster
 from artist.units import seconds_to_ns
@@ -42,6 +44,12 @@ FAILURES = [
 ]
 
 
+@cache
+def preset(name: str) -> dict[str, Any]:
+    """Return what a shipped policy's file says, with what it inherits."""
+    return composed([f"policy={name}"])["policy"]
+
+
 class TestShippedPolicies:
     """Two runs per YAML file, whose leases and timers may be longer than the runs."""
 
@@ -50,7 +58,7 @@ class TestShippedPolicies:
         self.file: Path = request.param
 
     def make_policy(self) -> Policy:
-        return part(preset("policy", self.file.stem), "policy", ("decide",))
+        return part(preset(self.file.stem), "policy", ("decide",))
 
     def test_finishes_every_job_though_machines_fail(self) -> None:
         """A value that loses a job, or plans what is not allowed, ends here; and all accounts are right."""
@@ -69,14 +77,14 @@ class TestShippedPolicies:
     def test_every_parameter_is_listed(self) -> None:
         """A preset lists every parameter, with what it inherits, so that a user sees what there is to set."""
         names = {each.name for each in fields(type(self.make_policy()))}
-        assert set(preset("policy", self.file.stem)) - {"_target_"} == names
+        assert set(preset(self.file.stem)) - {"_target_"} == names
 
     def test_it_repeats_nothing_that_it_inherits(self) -> None:
         """Lines that repeat the base would hide those that matter; a base inherits nothing itself."""
         own = yaml.safe_load(self.file.read_text(encoding="utf-8"))
         base, *others = own.pop("defaults", [None, "_self_"])
         assert others == ["_self_"]
-        inherited = preset("policy", base) if base else {}
+        inherited = preset(base) if base else {}
         assert not [name for name, value in own.items() if inherited.get(name, ...) == value]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 from pydantic import ValidationError
 
-from artist.app.cli import register_topologies
+from artist.app.composing import register_topologies
 from artist.bad_input.explain import from_validation
 from artist.data import data_path
 from artist.describe.command import DescribeConfig

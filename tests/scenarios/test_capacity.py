@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from artist.core.cluster import CapacityEvent, Cluster, Group, Machine
-from artist.core.events import MachineEvent, Stop
+from artist.core.events import Arrival, Finish, MachineEvent, Stop, Wake
 from artist.engine.overheads import Overheads
 from artist.errors import InputError, PlanError
 from artist.performance.api import IterationParts
@@ -343,3 +343,19 @@ def test_two_jobs_with_one_id_are_refused():
     """Ids are unique."""
     with pytest.raises(InputError, match="this id is used twice"):
         run_checked([job("a"), job("a")], tiny_cluster(), Ordered(order="fifo"))
+
+
+def test_at_one_instant_finishes_come_first_then_capacity_arrivals_and_the_timer():
+    """At 2: a (2 s from 0) finishes, m1 fails, b and c arrive, and the policy's timer is due."""
+    jobs = [job("a", 1, 2), job("b", 1, 3, at=2), job("c", 1, 3, at=2)]
+
+    def start_others(v, p):
+        p.place(1, on((0, 1)))
+        p.place(2, on((0, 1)))
+
+    policy = Scripted({0: lambda v, p: p.place(0, on((0, 1))), 2: start_others})
+    fails = (CapacityEvent(seconds_to_ns(2), "fail", 1),)
+    _, log = run_checked(jobs, tiny_cluster(), policy, capacity_events=fails)
+    then = [event for event in log if event.time_ns == seconds_to_ns(2)]
+    assert [type(event) for event in then[:5]] == [Finish, MachineEvent, Arrival, Arrival, Wake]
+    assert [event.job for event in then[2:4]] == [1, 2]

@@ -10,7 +10,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from artist.app.cli import register_topologies
+from artist.app.composing import register_topologies
 from artist.core.cluster import Cluster, Machine
 from artist.core.events import Event, Start
 from artist.data import data_path

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from artist.app.composing import composed
 from artist.core.buckets import ALL
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.events import Start, Stop
@@ -11,7 +12,6 @@ from artist.performance.estimates import Noise, WrongFraction
 from artist.policies.ordered import Ordered
 from artist.policies.tiresias import Tiresias
 from artist.run.build import part
-from artist.run.presets import preset
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 
@@ -262,7 +262,7 @@ def test_tiresias_as_the_dally_authors_run_it(skew, second_rack, expected):
     sizes = [(0, 1), (0, 2), *((1, gpus) for gpus in second_rack)]
     cluster = Cluster([Machine(f"m{i}", rack, "box", gpus) for i, (rack, gpus) in enumerate(sizes)])
     last = job("last", 2, 5) if skew == "low" else skewed(job("last", 2, 5))
-    policy = part(preset("policy", "tiresias_dally"), "policy", ("decide",))
+    policy = part(composed(["policy=tiresias_dally"])["policy"], "policy", ("decide",))
     _, events = run_checked([job("x", 2, 10), last], cluster, policy)
     (start,) = [event for event in events if isinstance(event, Start) and event.job == 1]
     assert {s.machine for s in start.allocation.slices} == expected

@@ -227,3 +227,39 @@ def test_signals_never_look_ahead():
 
     run_checked([job("a", 1, 8)], tiny_cluster(), Scripted({1: act}), signals={"inference": Series()})
     assert seen["times"] == [0]
+
+
+def test_what_was_free_stays_so_for_a_policy_that_keeps_it():
+    """Kept at 0, unread until 1, while a and b start: 2 + 2 GPUs of 2 machines; taken from at 0: 1 + 2."""
+    kept = []
+
+    def start(v, p):
+        kept.extend([v.free(), v.free()])
+        kept[1].take(on((0, 1)))
+        p.place(0, on((0, 2)))
+
+    def again(v, p):
+        assert [free.gpus.tolist() for free in kept] == [[2, 2], [1, 2]]
+        assert v.free().gpus.tolist() == [0, 2]
+        p.place(1, on((1, 1)))
+        p.place(2, on((1, 1)))
+
+    run_checked(JOBS, tiny_cluster(), Scripted({0: start, 2: again}))
+    assert kept[0].total_gpus == kept[0].buckets.total() == 4  # also after the run
+
+
+def test_gpus_that_waiting_jobs_ask_for_are_counted():
+    """Job a (2 GPUs) starts at 0; b waits from 1, c from 2, one GPU each; a stops at 3, is back at 4."""
+    seen = []
+
+    def look_and(act):
+        return lambda v, p: (seen.append((v.waiting_gpus, int(v.waiting.gpus.sum()))), act(p))
+
+    def finish(p):
+        p.place(1, on((1, 1)))
+        p.place(2, on((1, 1)))
+
+    script = {0: lambda p: p.place(0, on((0, 2))), 2: lambda p: None, 3: lambda p: p.stop(0)}
+    script |= {4: lambda p: p.place(0, on((0, 2))), 5: finish}
+    run_checked(JOBS, tiny_cluster(), Scripted({at: look_and(act) for at, act in script.items()}))
+    assert seen == [(2, 2), (2, 2), (2, 2), (4, 4), (2, 2)]

@@ -78,9 +78,18 @@ class Packing:
     """
 
     def __init__(self, free: Free, among: int = ALL) -> None:
-        self.free = free
+        self._free = free
+        self._last: Allocation | None = None  # placed, not yet taken: often nothing comes after it
         self._among = among
         self._refused: set[tuple[Demand, int]] = set()
+
+    @property
+    def free(self) -> Free:
+        """What is left."""
+        if self._last is not None:
+            self._free.take(self._last)
+            self._last = None
+        return self._free
 
     def place(self, demand: Demand, placer: Placer) -> Allocation | None:
         """Return what the placer says, taken from what is free; None if it refuses."""
@@ -91,5 +100,5 @@ class Packing:
         if allocation is None:
             self._refused.add(key)
         else:
-            self.free.take(allocation)
+            self._last = allocation
         return allocation

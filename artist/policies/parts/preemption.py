@@ -85,12 +85,11 @@ def run_first(
     """
     if not view.n_waiting:
         return
-    waiting = view.waiting
-    room_for_all = view.cluster.same_kind and int(waiting.gpus.sum()) <= view.free_gpus
-    columns = waiting if room_for_all else view.jobs  # with room for all it does not matter which runs
+    room_for_all = view.cluster.same_kind and view.waiting_gpus <= view.free_gpus
+    columns = view.waiting if room_for_all else view.jobs  # with room for all it does not matter which runs
     ranked = _without_pinned(view, columns, rank(columns))
     cpu_jobs: list[int] = []
-    if not columns.gpus.all():
+    if np.count_nonzero(columns.gpus) < len(columns):
         by_cpu = columns.gpus[ranked] == 0
         cpu_jobs = columns.job[ranked[by_cpu & ~columns.running[ranked]]].tolist()
         ranked = ranked[~by_cpu]
@@ -102,7 +101,7 @@ def run_first(
         return
     running = columns.running[ranked]
     wanted = _wanted(view, columns, ranked, running, skip=skip)
-    if not cpu_jobs and (wanted == running).all():
+    if not cpu_jobs and not np.count_nonzero(wanted != running):
         return
     packing = Packing(view.free())
     victims: dict[int, Allocation] = {}
@@ -113,8 +112,9 @@ def run_first(
         packing.free.give(allocation)
         plan.stop(job)
     _place(view, plan, packing, jobs[wanted & ~running].tolist(), placer, skip=skip)
-    rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= packing.free.total_gpus)]
-    _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
+    if packing.free.total_gpus:
+        rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= packing.free.total_gpus)]
+        _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
     start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
 
 
@@ -205,13 +205,15 @@ def _use_leftovers(
 ) -> None:
     """Offer the GPUs that the placement left over to jobs in order; victims want those they have first."""
     for job in jobs:
-        if not packing.free.total_gpus:
-            return
         if job in victims and packing.free.fits(victims[job]):
             packing.free.take(victims[job])
             plan.keep(job)
+        elif (placed := packing.place(view.demand(job), placer(job))) is not None:
+            plan.place(job, placed)
         else:
-            _place(view, plan, packing, [job], placer, skip=True)
+            continue
+        if not packing.free.total_gpus:
+            return
 
 
 def _without_pinned(view: ClusterView, columns: JobColumns, ranked: Ints) -> Ints:
@@ -223,6 +225,6 @@ def _without_pinned(view: ClusterView, columns: JobColumns, ranked: Ints) -> Int
 def pinned_jobs(view: ClusterView) -> list[int]:
     """Return the jobs on machines that take no new work."""
     accepts = view.accepts
-    if accepts.all():
+    if np.count_nonzero(accepts) == len(accepts):
         return []
     return sorted({job for machine in np.flatnonzero(~accepts).tolist() for job in view.jobs_on(machine)})

@@ -10,7 +10,7 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf, open_dict
 
-from artist.app.cli import register_topologies
+from artist.app.composing import register_topologies
 from artist.data import data_path
 from artist.report.claims.evaluate import roles
 from artist.report.claims.evidence import flat

@@ -10,9 +10,9 @@ from omegaconf import OmegaConf
 from artist.core.gpus import Gpu, Gpus
 from artist.data import data_path
 from artist.errors import InputError
-from artist.workload import load_jobs
 from artist.workload.api import Arrivals, JobSource, SourceParameters
 from artist.workload.arrivals import CompressArrivals, TraceArrivals
+from artist.workload.load import load_jobs
 from artist.workload.readers.canonical import CanonicalCsv
 from artist.workload.readers.helios import HeliosTrace
 

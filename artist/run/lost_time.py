@@ -1,0 +1,91 @@
+"""Warn of runs whose jobs are stopped so often that they hardly get on: before, while and after they run.
+
+Warnings are shown at once; the word at the end is a note of the run.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from threading import Event, Thread
+from typing import Any
+
+from artist.core.job import JobSpec
+from artist.engine.overheads import Overheads
+from artist.units import ns_to_seconds, seconds_to_ns
+
+_log = logging.getLogger(__name__)
+_PACES = ("quantum_s", "lease_s", "interval_s")
+_MOST_JOBS = 1000  # that are looked at before the run
+_MUCH = 0.5
+_PERIOD_S = 30.0
+_REMEDY = "see overheads.on_stop and checkpoint_every_s, the delays, and how often the policy stops jobs"
+
+
+def tell_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[JobSpec]) -> None:
+    """Warn if a policy may stop jobs before a restarted one has done anything that a stop does not lose.
+
+    Jobs that lose all at any stop do not count, since no pace helps them.
+
+    Parameters
+    ----------
+    policy
+        Its configuration.
+    """
+    paces = [name for name in _PACES if isinstance(policy.get(name), int | float)]
+    if not paces or policy.get("preemptive") is False or not isinstance(overheads, Overheads):
+        return
+    pace = min(paces, key=policy.__getitem__)
+    first = list(islice(jobs, _MOST_JOBS))
+    needs_ns = [_least_ns(overheads, spec) for spec in first]
+    late = sum(each > seconds_to_ns(policy[pace]) for each in needs_ns)
+    if late:
+        note = (
+            "policy.%s is %g s; %d of the first %d jobs need up to %g s to restart and pass a checkpoint; %s"
+        )
+        longest_s = ns_to_seconds(max(needs_ns))
+        _log.warning(note, pace, policy[pace], late, len(first), longest_s, _REMEDY)
+
+
+def _least_ns(overheads: Overheads, spec: JobSpec) -> int:
+    """Return how long a job must run after a restart to keep something of it."""
+    every = overheads.checkpoint_iterations(spec)
+    kept = overheads.keeps_open_iteration(spec) or spec.iterations == 1
+    return overheads.delay_ns("restart", spec) + (
+        0 if kept else min(every, spec.iterations) * spec.compute_ns
+    )
+
+
+def tell_of_losses(times_ns: Mapping[str, Any]) -> None:
+    """Warn at the end of a run if much of the time was lost; takes the columns of a result."""
+    told = _losses(*(int(times_ns[name].sum()) for name in ("lost_ns", "overhead_ns", "running_ns")))
+    if told:
+        _log.info("%s; %s", told, _REMEDY, extra={"note": True})
+
+
+@contextmanager
+def watched(jobs: Any) -> Iterator[None]:
+    """Warn if much is lost after half a minute of a run, or later; takes the engine's job table."""
+    ended = Event()
+
+    def watch() -> None:
+        while not ended.wait(_PERIOD_S):
+            told = _losses(sum(jobs.lost_ns), sum(jobs.overhead_ns), sum(jobs.running_ns))
+            if told:
+                _log.warning("so far %s; %s", told, _REMEDY)
+                return
+
+    Thread(target=watch, name="losses", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _losses(lost_ns: int, overhead_ns: int, running_ns: int) -> str:
+    """Return what to say of times summed over jobs; nothing where most of it is progress."""
+    held_ns = running_ns + overhead_ns
+    if lost_ns + overhead_ns <= _MUCH * held_ns:
+        return ""
+    lost, delays = (f"{each / held_ns:.0%}".replace("%", " %") for each in (lost_ns, overhead_ns))
+    return f"jobs held GPUs without progress most of the time: {lost} was lost by stops, {delays} were delays"
