@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ from typing import Any
 from artist.errors import InputError, regular
 from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
 from artist.results.run import AGAIN, Run, damaged
+
+_SWEEP = "multirun.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,27 @@ def read_run(folder: str | PathLike[str]) -> Run:
     """Read a run folder; raise InputError if its summary or config is damaged."""
     folder = Path(folder)
     summary = _read_summary(folder / SUMMARY)
-    return Run(folder, summary, _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns)
+    config, written_ns = _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns
+    return Run(folder, summary, config, written_ns, _policies(folder.parent / _SWEEP))
+
+
+@lru_cache(maxsize=16)
+def _policies(path: Path) -> tuple[str, ...]:
+    """Return the policies of a sweep in the order of its command, or else of its experiment; none if unknown.
+
+    Parameters
+    ----------
+    path
+        What Hydra wrote of the sweep: for the order alone, so that a damaged one is no error.
+    """
+    try:
+        hydra = _read_config(path)["hydra"]
+        overrides = [text.partition("=") for text in hydra["overrides"]["task"]]
+        said = {name.lstrip("+"): value for name, _, value in overrides}
+        text = said.get("policy") or hydra["sweeper"]["params"]["policy"]
+    except (InputError, LookupError, TypeError, AttributeError):
+        return ()
+    return tuple(re.findall(r"[^\s,'\"()]+", str(text)))
 
 
 def _read_summary(path: Path) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import parent_process
 from pathlib import Path
 from time import perf_counter
 from traceback import extract_tb, format_exc
@@ -37,8 +36,8 @@ from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
 from artist.run.key import code_digest, run_key
+from artist.run.lock import LOCKS
 from artist.run.lost_time import tell_of_losses
-from artist.run.orphans import end_with_parent
 from artist.run.policy_notes import tell_of_lack
 from artist.run.user_folder import check_targets, put_on_path, python_files
 
@@ -80,7 +79,7 @@ class Outcome:
     Attributes
     ----------
     status
-        Finished now; kept, since it was finished before; bad input; failed; interrupted.
+        Finished now; kept, since it was finished before; bad input; failed.
     message
         Why it did not finish, for the user.
     log
@@ -89,7 +88,7 @@ class Outcome:
         What the user should know of a run that was done now.
     """
 
-    status: Literal["finished", "kept", "bad_input", "failed", "interrupted"]
+    status: Literal["finished", "kept", "bad_input", "failed"]
     folder: Path
     summary: dict[str, Any] | None = None
     message: str = ""
@@ -100,13 +99,12 @@ class Outcome:
 def run_point(request: Request) -> Outcome:
     """Run, unless it was run before; write the run folder; leave `error.json` if it fails.
 
-    Only the interruption of a process of its own is raised, and what a cluster's scheduler does with its job.
+    Only an interruption is raised, and what a cluster's scheduler does with its job.
     """
-    end_with_parent()
     lines, notes = io.StringIO(), _Notes()
     output = request.config["output"]
     wanted = (RESOURCES_FILE,) if output.get("resources") else ()
-    folder = RunFolder(request.folder, Path(str(output["dir"])).expanduser() / ".locks", wanted)
+    folder = RunFolder(request.folder, Path(str(output["dir"])).expanduser() / LOCKS, wanted)
     with _logging_to(logging.StreamHandler(lines), notes):
         try:
             return replace(_finish(request, folder, lines), notes=tuple(notes.kept))
@@ -114,10 +112,6 @@ def run_point(request: Request) -> Outcome:
             outcome = Outcome("bad_input", request.folder, message=two_lines(error))
         except (PlanError, StuckError) as error:
             outcome = Outcome("failed", request.folder, message=f"{type(error).__name__}: {error}")
-        except KeyboardInterrupt:
-            if parent_process() is None:
-                raise
-            return Outcome("interrupted", request.folder, message="interrupted")
         except (Exception, SystemExit) as error:
             if _of_the_scheduler(error):
                 raise

@@ -156,8 +156,8 @@ def test_hydra_stays_in_the_command_line(path: Path) -> None:
         "artist.app.cli",
         "artist.app.composing",
         "artist.app.launchers",
-        "artist.app.point_lines",
         "artist.app.simulate",
+        "artist.app.sweep",
         "artist.run.build",
         *COMMANDS,
     }:
