@@ -1,1 +1,1 @@
-"""The command `artist`: command line, sweeps on Hydra's launchers, lines of progress."""
+"""The command `artist`: command line, sweeps and where their points run."""

@@ -5,32 +5,32 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import hydra
-from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.utils import JobReturn
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from artist.app.arguments import words
 from artist.app.composing import register_topologies
-from artist.app.launchers import prefer_our_defaults, steady_launchers
+from artist.app.launchers import prefer_our_defaults
+from artist.app.sweep import Point, SweepWanted, run_sweep
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import Kind, data_path
+from artist.data import Kind, data_path, program_version
 from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
 from artist.run.config import NAME_RULE, checked_name
 from artist.run.folder import remove_if_empty
-from artist.run.key import program_version, run_key
+from artist.run.key import run_key
 from artist.run.user_folder import check_shadows, put_on_path, python_files
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
 
+_FEW = 5  # points that are named of those that fail alike
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
 
 
@@ -52,8 +52,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         register_topologies()
         prefer_our_defaults()
-        with _arguments(_checked_arguments(arguments)), steady_launchers(), _kept_returns() as returns:
-            hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")(_task)()
+        task = _Task()
+        command = hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")
+        try:
+            with _arguments(_checked_arguments(arguments)):
+                command(task)()
+        except SweepWanted as wanted:
+            task.points, task.is_sweep = run_sweep(wanted, _request_of_point), True
     except KeyboardInterrupt:
         print(f"interrupted; {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
@@ -62,23 +67,57 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
-    return _report(returns)
+    return _report(task)
 
 
-def _task(config: DictConfig) -> "Outcome":
-    """Run one point; picklable, for it is called in the processes of any launcher."""
-    from artist.run.point import Outcome, run_point
+class _Task:
+    """What Hydra calls with the configuration of a run.
 
-    settings = HydraConfig.get()
-    folder = Path(settings.runtime.output_dir)
+    Attributes
+    ----------
+    points
+        What became of the points of a sweep, or of the run.
+    is_sweep
+        Whether it was a sweep.
+    name_unused
+        Whether a run was given the name of a sweep.
+    """
+
+    points: Sequence[Point] = ()
+    is_sweep = False
+    name_unused = False
+
+    def __call__(self, config: DictConfig) -> None:
+        """Run what is no sweep."""
+        from artist.run.point import Outcome, run_point
+
+        settings = HydraConfig.get()
+        folder = Path(settings.runtime.output_dir)
+        try:
+            request = _request(config, settings, folder)
+            outcome = request if isinstance(request, Outcome) else run_point(request)
+        finally:  # of a run that was not finished, Hydra's empty folder would be left
+            remove_if_empty(folder, Path(_folder_of_results(_root_=config)))
+        self.points = [Point((), outcome)]
+        self.name_unused = OmegaConf.select(config, "output.name") is not None
+
+
+def _request_of_point(config: DictConfig) -> "Request | Outcome":
+    folder = Path(config.hydra.sweep.dir, config.hydra.sweep.subdir).absolute()
+    return _request(_without_hydra(config), config.hydra, folder)
+
+
+def _request(config: DictConfig, settings: Any, folder: Path) -> "Request | Outcome":
+    from artist.run.point import Outcome
+
     try:
-        request = request_of(config, settings, folder)
-    except OmegaConfBaseException as error:
+        launcher = next((each for each in settings.overrides.hydra if each.startswith("hydra/launcher=")), "")
+        if launcher and settings.mode != hydra.types.RunMode.MULTIRUN:
+            what = "one run is not launched elsewhere"
+            raise InputError(what, where="hydra/launcher", found=launcher, allowed="-m, for a sweep")
+        return request_of(config, settings, folder)
+    except (InputError, OmegaConfBaseException) as error:
         return Outcome("bad_input", folder, message=two_lines(from_library(error)))
-    try:
-        return run_point(request)
-    finally:  # of a run that was not finished, Hydra's empty folder would be left
-        remove_if_empty(folder, Path(request.config["output"]["dir"]).expanduser().absolute())
 
 
 def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
@@ -86,29 +125,24 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
     from artist.run.point import Request
 
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
-    return Request(_resolved(config), _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
+    resolved = _resolved(config)
+    if isinstance(resolved.get("topology"), dict):  # one without a name is called as its file
+        resolved["topology"].setdefault("name", str(settings.runtime.choices.get("topology")))
+    return Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
 
 
 # --- what is said at the end
 
 
-@dataclass(frozen=True, slots=True)
-class _Returns:
-    """What `hydra.main` throws away: the jobs of a sweep, or the one job."""
-
-    jobs: list[JobReturn]
-    sweep: list[bool]
-
-
-def _report(returns: _Returns) -> int:
+def _report(task: _Task) -> int:
     from artist.results.folder import read_run
     from artist.results.tables import compare_table, run_table
 
-    outcomes: list[Outcome] = [job.return_value for job in returns.jobs]
+    outcomes = [each.outcome for each in task.points]
     if not outcomes:  # --cfg, --info
         return SUCCESS
     good = [each.folder for each in outcomes if each.summary is not None]
-    if not returns.sweep:
+    if not task.is_sweep:
         outcome = outcomes[0]
         if outcome.summary is None:
             log = f"; traceback in {_short(outcome.log)}" if outcome.log else ""
@@ -116,13 +150,13 @@ def _report(returns: _Returns) -> int:
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
         print(run_table(outcome.summary).rstrip(), flush=True)
         _print_notes(outcomes)
-        if OmegaConf.select(returns.jobs[0].cfg or OmegaConf.create(), "output.name") is not None:
+        if task.name_unused:
             print("output.name is not used: it names the folder of a sweep (-m)", file=sys.stderr)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
         return SUCCESS
     if good:
         print(compare_table([read_run(folder) for folder in good]).rstrip(), flush=True)
-    return _report_points(returns, outcomes)
+    return _report_points(task.points, outcomes)
 
 
 def _print_notes(outcomes: Sequence["Outcome"]) -> None:
@@ -135,28 +169,24 @@ def _print_notes(outcomes: Sequence["Outcome"]) -> None:
         print("\n".join(first) + more, file=sys.stderr)
 
 
-def _report_points(returns: _Returns, outcomes: Sequence["Outcome"]) -> int:
+def _report_points(points: Sequence[Point], outcomes: Sequence["Outcome"]) -> int:
     kept = sum(each.status == "kept" for each in outcomes)
     done = sum(each.status == "finished" for each in outcomes)
-    failed = [(job, each) for job, each in zip(returns.jobs, outcomes, strict=True) if each.summary is None]
+    failed = [point for point in points if point.outcome.summary is None]
     place = _short(outcomes[0].folder.parent)
     print(f"{done} run now, {kept} kept, {len(failed)} failed; written to {place}", file=sys.stderr)
     _print_notes(outcomes)
     told: dict[str, list[str]] = {}
-    for job, each in failed:
-        log = f"; traceback in {_short(each.log)}" if each.log else ""
-        told.setdefault(each.message, []).append(_label(job) + log)
+    for point in failed:
+        log = f"; traceback in {_short(point.outcome.log)}" if point.outcome.log else ""
+        told.setdefault(point.outcome.message, []).append(" ".join(point.overrides) + log)
     for message, labels in told.items():
-        print("\n".join(f"failed: {label}" for label in labels), message, sep="\n", file=sys.stderr)
-    if any(each.status == "interrupted" for _, each in failed):
-        return INTERRUPTED
+        more = [f"... and {len(labels) - _FEW} more"] * (len(labels) > _FEW)
+        shown = [*(f"failed: {label}" for label in labels[:_FEW]), *more, message]
+        print("\n".join(shown), file=sys.stderr)
     if all(each.status == "bad_input" for each in outcomes):
         return BAD_INPUT
     return SOME_FAILED if failed else SUCCESS
-
-
-def _label(job: JobReturn) -> str:
-    return " ".join(job.overrides or ())
 
 
 def _short(path: Path) -> str:
@@ -178,6 +208,7 @@ def _checked_arguments(arguments: Sequence[str]) -> list[str]:
     if "--version" in arguments:
         print(f"artist-sim {program_version()}")
         raise SystemExit(SUCCESS)
+    arguments = words(arguments)
     options = parser.parse_intermixed_args(arguments)
     overrides: list[str] = options.overrides
     others = list(arguments)
@@ -200,30 +231,6 @@ def _arguments(arguments: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         sys.argv = before
-
-
-@contextmanager
-def _kept_returns() -> Iterator[_Returns]:
-    """Keep what Hydra's two ways to run return; `hydra.main` has no way to ask for it."""
-    returns = _Returns([], [])
-    run, multirun = Hydra.run, Hydra.multirun
-
-    def kept_run(self: Hydra, *args: Any, **kwargs: Any) -> JobReturn:
-        job = run(self, *args, **kwargs)
-        returns.jobs.append(job)
-        return job
-
-    def kept_multirun(self: Hydra, *args: Any, **kwargs: Any) -> Any:
-        batches = multirun(self, *args, **kwargs)
-        returns.sweep.append(True)
-        returns.jobs.extend(job for batch in batches for job in batch)
-        return batches
-
-    Hydra.run, Hydra.multirun = kept_run, kept_multirun  # type: ignore[method-assign]
-    try:
-        yield returns
-    finally:
-        Hydra.run, Hydra.multirun = run, multirun  # type: ignore[method-assign]
 
 
 # --- what config.yaml asks for
@@ -253,7 +260,7 @@ def _key(*, _root_: DictConfig) -> str:
     from artist.run.build import input_files
 
     settings = _root_.hydra
-    config = OmegaConf.masked_copy(_root_, [str(key) for key in _root_ if key != "hydra"])
+    config = _without_hydra(_root_)
     files: list[Path] = []
     with suppress(OSError):
         for folder in _user_folders(settings):
@@ -265,6 +272,10 @@ def _key(*, _root_: DictConfig) -> str:
     except OmegaConfBaseException:
         raw: Any = OmegaConf.to_container(config, resolve=False)
         return run_key(raw, policy=_policy_name(settings), files=files)
+
+
+def _without_hydra(config: DictConfig) -> DictConfig:
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
 def _resolved(config: DictConfig) -> dict[str, Any]:

@@ -1,105 +1,74 @@
-"""Hydra's launchers, made to outlive their workers.
+"""Launchers: where the points of a sweep run. Each gives what became of them as they end.
 
 A worker may be killed: by the system when memory runs out, by the scheduler of a cluster when time does, by
-the loss of a machine. The plug-ins raise then, which would end the sweep and hide what was finished. Here
-such a point is one that failed, and the others go on:
+the loss of a machine. Its point is lost, and the others go on:
 
-- joblib ends all workers when one dies. The points that ran are suspects: the rest goes on without them,
-  then each suspect is tried once more, alone, with all of the memory.
-- Ray tries a point anew on another worker by itself (`hydra.launcher.ray.remote.max_retries`); only what it
-  gives up is lost.
+- joblib, processes of this machine: a point that was lost beside others is tried once more, alone, with all
+  of the memory.
+- Ray tries a point again on another worker by itself (`hydra.launcher.ray.remote.max_retries`).
 - submitit's jobs are independent.
 """
 
-import json
 import os
 import re
+import signal
 import socket
-from collections.abc import Iterator, Sequence
-from concurrent.futures import BrokenExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from dataclasses import dataclass
-from functools import cache
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
-from types import SimpleNamespace
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+from pickle import dumps
 from typing import TYPE_CHECKING, Any
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn, JobStatus
-from hydra.plugins.launcher import Launcher
-from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, open_dict, read_write
+from hydra.utils import get_method
+from omegaconf import DictConfig, OmegaConf
 
-from artist.app.point_lines import PointLines, Reporter, point_lines
 from artist.data import data_path
 from artist.errors import InputError
-from artist.recording.names import SUMMARY
+from artist.run.elsewhere import Elsewhere, end_with, timed
 
 if TYPE_CHECKING:
-    from artist.run.point import Outcome
+    from artist.run.point import Outcome, Request
 
-_RAY, _SUBMITIT = "hydra_ray_launcher", "hydra_submitit_launcher"
-_EXTRAS = {_RAY: "ray", _SUBMITIT: "slurm"}
 _PATIENCE_S = 10.0
-_AGAIN = "the same command tries it again, and repeats nothing that is finished"
+_PERIOD_S = 0.1
+_GRACE_S = 5.0  # of a worker that is told to end
+_HYDRAS_OWN = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # hydra/launcher=basic
+_STOPS = {signal.SIGINT, signal.SIGTERM}
+_INIT = {"max_num_timeout"}  # what submitit's executors take when they are made
+_OF_ANY = {
+    *("timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "mem_gb", "nodes", "name"),
+    "stderr_to_stdout",
+}  # what it calls the same for SLURM and for this machine
 
 
 @dataclass(frozen=True, slots=True)
-class _Lost:
-    """What a launcher returns for a point whose worker was lost."""
+class Lost:
+    """What is known of a point whose worker was lost."""
 
     why: str
 
 
-@contextmanager
-def steady_launchers() -> Iterator[None]:
-    """Let every sweeper get its launcher with the care of this module around it."""
-    instantiate = Plugins.instantiate_launcher
-
-    def steady(
-        self: Plugins, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
-    ) -> SteadyLauncher:
-        plugin = _installed_plugin(config)
-        reporter = Reporter()
-        hydra_context.callbacks.callbacks.append(reporter)
-        config, at_once = _without_at_once(config)
-        launcher = instantiate(self, hydra_context, task_function, config)
-        return SteadyLauncher(launcher, plugin, at_once, config, hydra_context, reporter)
-
-    validate = BasicSweeper.validate_batch_is_legal
-
-    def by_kind(self: BasicSweeper, batch: Sequence[Sequence[str]]) -> None:
-        validate(self, _one_of_each_kind(batch, self.hydra_context))
-
-    with (
-        _replaced(Plugins, "instantiate_launcher", steady),
-        _replaced(BasicSweeper, "validate_batch_is_legal", by_kind),
-    ):
-        yield
+Todo = Iterator[tuple[int, "Request"]]
+Result = tuple["Outcome | Lost", float]  # and the seconds that it took
+Results = Generator[tuple[int, Result]]
 
 
-def _one_of_each_kind(
-    batch: Sequence[Sequence[str]], hydra_context: HydraContext | None
-) -> list[Sequence[str]]:
-    """Return points that together show all that can be wrong with the composition of a batch.
-
-    Hydra composes every point before the first runs, 0.2 s each. Which parts are chosen and which keys are
-    set decides whether that succeeds; values are checked by each point itself.
-    """
-    assert hydra_context is not None
-
-    @cache
-    def chooses(key: str) -> bool:
-        return bool(hydra_context.config_loader.get_group_options(key))
-
-    def kind(override: str) -> str:
-        key = override.partition("=")[0]
-        return override if chooses(key.lstrip("+~").partition("@")[0]) else key
-
-    return list({tuple(map(kind, overrides)): overrides for overrides in batch}.values())
+def launcher(config: DictConfig) -> Callable[[Todo], Results]:
+    """Return what runs the points of a sweep: the function that `hydra.launcher` names, with its settings."""
+    settings: Any = OmegaConf.to_container(config.hydra.launcher, resolve=True)
+    target = settings.pop("_target_", "")
+    run = run_here if target == _HYDRAS_OWN else get_method(target)
+    return partial(run, settings)
 
 
 def prefer_our_defaults() -> None:
@@ -110,198 +79,152 @@ def prefer_our_defaults() -> None:
         theirs.pop(path.name, None)
 
 
-class SteadyLauncher:
-    """A launcher that lists lost points among the others instead of raising.
+def _check_installed(choice: str, package: str, extra: str) -> None:
+    if find_spec(package) is None:
+        allowed = f"pip install 'artist-sim[{extra}]', or joblib"
+        raise InputError("not installed", where="hydra/launcher", found=choice, allowed=allowed)
 
-    Parameters
-    ----------
-    launcher
-        Of a plug-in, or Hydra's own.
-    plugin
-        Package of the plug-in.
-    at_once
-        How many points it may be given at a time; None if it sees to that itself.
-    config
-        Of the sweep.
-    hydra_context
-        That the launcher has.
-    reporter
-        That the launcher takes to its workers.
-    """
 
-    def __init__(
-        self,
-        launcher: Launcher,
-        plugin: str,
-        at_once: int | None,
-        config: DictConfig,
-        hydra_context: HydraContext,
-        reporter: Reporter,
-    ) -> None:
-        self._launcher, self._plugin, self._at_once = launcher, plugin, at_once
-        self._config, self._loader = config, hydra_context.config_loader
-        self._reporter = reporter
+def run_here(settings: dict[str, Any], todo: Todo) -> Results:
+    """Run one point after another in the process of the command."""
+    for number, request in todo:
+        yield number, timed(request)
 
-    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[JobReturn]:
-        """Run the points; return what became of each, in their order."""
-        points = dict(enumerate(job_overrides, initial_job_idx))
-        lines = point_lines(self._config)
-        self._reporter.spool = lines.spool
-        found: dict[int, JobReturn | _Lost] = {}
-        with lines.follow(), _losses_returned(self._plugin, self._config.hydra.launcher):
-            numbers = list(points)
-            size = self._at_once or len(numbers)
-            for start in range(0, len(numbers), size):
-                self._run(numbers[start : start + size], points, lines, found)
-        return [self._return(found[number], overrides) for number, overrides in points.items()]
 
-    def _run(
-        self,
-        numbers: list[int],
-        points: dict[int, Sequence[str]],
-        lines: PointLines,
-        found: dict[int, JobReturn | _Lost],
-    ) -> None:
-        suspects: list[int] = []
-        while numbers or suspects:
-            batch, numbers = numbers or [suspects.pop(0)], []
-            first = lines.expect([(number, points[number]) for number in batch])
+# --- processes of this machine
+
+
+@dataclass(slots=True)
+class _Workers:
+    """Processes that run one point after another; they share what the command has imported."""
+
+    limit: int
+    idle: list[tuple[Connection, BaseProcess]] = field(default_factory=list)
+    busy: dict[Connection, tuple[BaseProcess, int, "Request"]] = field(default_factory=dict)
+
+    def start(self, number: int, request: "Request") -> None:
+        connection, process = self.idle.pop() if self.idle else _started()
+        self.busy[connection] = (process, number, request)
+        connection.send(request)
+
+    def ended(self) -> Iterator[tuple[int, "Request", Result | None]]:
+        """Wait for points to end; None is the result of one whose process was killed."""
+        for connection in wait(list(self.busy)):
+            assert isinstance(connection, Connection)
+            process, number, request = self.busy.pop(connection)
             try:
-                results = self._launcher.launch([points[number] for number in batch], first)
-                found.update(zip(batch, map(_judged, results), strict=True))
-            except BrokenExecutor:
-                begun = lines.begun()
-                ended = {number: lines.ended[number] for number in batch if number in lines.ended}
-                found.update({number: _reported(record) for number, record in ended.items()})
-                left = [number for number in batch if number not in ended]
-                if len(batch) > 1 and (begun or ended):
-                    suspects += [number for number in left if number in begun]
-                    numbers = [number for number in left if number not in begun]
+                result = connection.recv()
+                self.idle.append((connection, process))
+            except (EOFError, OSError):
+                result = None
+            yield number, request, result
+
+    def stop(self) -> None:
+        """End all, those that run after they have removed what they wrote."""
+        processes = [process for _, process in self.idle] + [process for process, *_ in self.busy.values()]
+        for process in processes:
+            process.terminate()
+        end = time.monotonic() + _GRACE_S
+        for process in processes:
+            process.join(max(0.0, end - time.monotonic()))
+            process.kill()
+            process.join()
+
+
+def run_in_processes(settings: dict[str, Any], todo: Todo) -> Results:
+    """Run `n_jobs` points at a time in processes of this machine."""
+    workers, again = _Workers(_at_once(settings["n_jobs"], "n_jobs")), list[tuple[int, "Request"]]()
+    alone: set[int] = set()  # points beside which no other ran
+    try:
+        point = next(todo, None)
+        while point or again or workers.busy:
+            if point and len(workers.busy) < workers.limit:
+                first = set() if workers.busy else {point[0]}
+                workers.start(*point)
+                point = next(todo, None)  # composed while the others run
+                alone |= first if point is None else set()
+                continue
+            if not workers.busy:
+                alone.add(again[0][0])
+                workers.start(*again.pop(0))
+            for number, request, result in workers.ended():
+                if result is not None:
+                    yield number, result
+                elif number not in alone:
+                    again.append((number, request))
                 else:
-                    why = "its process was killed while it ran alone (out of memory?)"
-                    found.update(dict.fromkeys(left, _Lost(why)))
-            for number in batch:
-                if isinstance(found.get(number), _Lost):
-                    lines.say(number, points[number], "lost")
-        lines.read()
-        again = [number for number in lines.twice if number in found]
-        found.update({number: _reported(lines.ended[number]) for number in again})
-
-    def _return(self, result: JobReturn | _Lost, overrides: Sequence[str]) -> JobReturn:
-        if isinstance(result, _Lost):
-            return _finished(self._failed(result.why, overrides), overrides)
-        folder = getattr(result._return_value, "folder", None)
-        if folder is not None and result._return_value.summary and not (folder / SUMMARY).is_file():
-            why = f"it was finished on another machine, which does not share {folder.parent}"
-            return _finished(self._failed(why, overrides), overrides)
-        result.overrides = result.overrides or list(overrides)
-        return result
-
-    def _failed(self, why: str, overrides: Sequence[str]) -> "Outcome":
-        from artist.run.point import Outcome
-
-        settings = self._loader.load_sweep_config(self._config, list(overrides)).hydra.sweep
-        folder = Path(settings.dir, settings.subdir).absolute()
-        return Outcome("failed", folder, message=f"lost: {why}\n  {_AGAIN}")
+                    yield number, (Lost("its process was killed while it ran alone (out of memory?)"), 0.0)
+    finally:
+        workers.stop()
 
 
-def _installed_plugin(config: DictConfig) -> str:
-    """Return the package of the launcher that was chosen.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
-    target = str(config.hydra.launcher.get("_target_", ""))
-    package = target.split(".")[1] if target.startswith("hydra_plugins.") else ""
-    if package in _EXTRAS and find_spec(f"hydra_plugins.{package}") is None:
-        allowed = f"pip install 'artist-sim[{_EXTRAS[package]}]', or joblib"
-        found = config.hydra.runtime.choices.get("hydra/launcher")
-        raise InputError("not installed", where="hydra/launcher", found=found, allowed=allowed)
-    return package
+def _started() -> tuple[Connection, BaseProcess]:
+    context: BaseContext = get_context("fork" if sys.platform == "linux" else None)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, os.getpid()))  # type: ignore[attr-defined]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # until the worker has its own way with them
+    process.start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    theirs.close()
+    return ours, process
 
 
-def _without_at_once(config: DictConfig) -> tuple[DictConfig, int | None]:
-    """Return a configuration without our own option of a launcher, and that option."""
-    if "at_once" not in config.hydra.launcher:
-        return config, None
-    config = config.copy()
-    with read_write(config), open_dict(config):
-        at_once = config.hydra.launcher.pop("at_once")
-    if at_once is not None and (not isinstance(at_once, int) or at_once < 1):
+def _work(connection: Connection, command: int) -> None:
+    """Run what comes until SIGTERM; Ctrl-C is the command's, which then ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(command)
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+        while True:
+            connection.send(timed(connection.recv()))
+    except (KeyboardInterrupt, EOFError, OSError):
+        os._exit(0)
+
+
+def _at_once(found: Any, name: str) -> int:
+    """Return a number of points at a time; -1 and null are all cores, -2 all but one, and so on."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if found is None:
+        return cores
+    if type(found) is not int or found == 0 or (found < 0 and name != "n_jobs"):
         allowed = "a positive integer, or null for all cores"
-        raise InputError("wrong value", where="hydra.launcher.at_once", found=at_once, allowed=allowed)
-    import joblib  # only a sweep with a launcher of its own needs it
-
-    return config, at_once or joblib.cpu_count()
+        raise InputError("wrong value", where=f"hydra.launcher.{name}", found=found, allowed=allowed)
+    return found if found > 0 else max(1, cores + 1 + found)
 
 
-# --- what became of a point
+# --- other machines
 
 
-def _finished(outcome: "Outcome", overrides: Sequence[str]) -> JobReturn:
-    done = JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED)
-    done.return_value = outcome
-    return done
-
-
-def _judged(result: JobReturn | _Lost) -> JobReturn | _Lost:
-    """Return as lost what was raised in the worker; the task itself raises for a scheduler's doing alone."""
-    if isinstance(result, JobReturn) and result.status == JobStatus.FAILED:
-        return _Lost(" ".join(str(result._return_value).split()))
-    return result
-
-
-def _reported(record: dict[str, Any]) -> JobReturn:
-    """Return what a point reported whose result was lost with others."""
-    from artist.run.point import Outcome
-
-    folder, log = Path(record["folder"]), record["log"]
-    summary = folder / SUMMARY
-    outcome = Outcome(
-        record["status"],
-        folder,
-        json.loads(summary.read_text(encoding="utf-8")) if summary.is_file() else None,
-        record["message"],
-        Path(log) if log else None,
-        tuple(record["notes"]),
-    )
-    return _finished(outcome, ())
-
-
-# --- the plug-ins
-
-
-def _losses_returned(plugin: str, settings: DictConfig) -> AbstractContextManager[None]:
-    if plugin == _RAY:
-        return _ray(str(settings.ray.init.get("address")))
-    return _submitit() if plugin == _SUBMITIT else nullcontext()
-
-
-@contextmanager
-def _ray(address: str) -> Iterator[None]:
-    _check_reachable(address)
+def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
+    """Run on Ray: a cluster of it, or one that ends with the command."""
+    _check_installed("ray", "ray", "ray")
+    init = settings["ray"]["init"]
+    _check_reachable(str(init.get("address")))
     # Before it is imported: it sends statistics, and tells of plans with GPUs, unless it is asked not to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
-    from hydra_plugins.hydra_ray_launcher import _core
 
-    def get(run: Any) -> Any:
+    def result(run: Any) -> Result:
         try:
-            return ray.get(run)
+            done: Result = ray.get(run)
+            return done
         except ray.exceptions.RayTaskError as error:
             lines = str(error.cause).strip().splitlines() or [""]  # the last says what, if it is a traceback
-            return _Lost(f"{type(error.cause).__name__}: {lines[-1]}")
+            return Lost(f"{type(error.cause).__name__}: {lines[-1]}"), 0.0
         except ray.exceptions.RayError as error:
-            return _Lost(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
+            return Lost(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"), 0.0
 
     # What Ray's own processes say comes on stdout, some of it when it ends; its logs have it as well.
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), _told("ray"):
         try:
-            with _replaced(_core, "ray", SimpleNamespace(get=get)), _told("ray"):
-                yield
+            ray.init(**init)
+            here = Elsewhere()
+            remote = ray.remote(**settings["ray"]["remote"])(lambda request: here(request))
+            running = {remote.remote(dumps(request)): number for number, request in todo}
+            while running:
+                (done,), _ = ray.wait(list(running))
+                yield running.pop(done), result(done)
         finally:
             ray.shutdown()
 
@@ -317,28 +240,79 @@ def _check_reachable(address: str) -> None:
             raise InputError(what, where=where, found=address, allowed=allowed) from None
 
 
-@contextmanager
-def _submitit() -> Iterator[None]:
-    from submitit.core.core import Job
+def run_on_slurm(settings: dict[str, Any], todo: Todo) -> Results:
+    """Run as one array job of SLURM, which lives on if the command is ended."""
+    waiting = list(todo)
+    return _submitted("slurm", settings, waiting, Elsewhere(), at_once=len(waiting))
+
+
+def run_on_submitit(settings: dict[str, Any], todo: Todo) -> Results:
+    """Run `at_once` points at a time as jobs of submitit without a cluster, which end with the command."""
+    at_once = _at_once(settings.pop("at_once"), "at_once")
+    return _submitted("local", settings, list(todo), Elsewhere(os.getpid()), at_once)
+
+
+def _submitted(
+    cluster: str,
+    settings: dict[str, Any],
+    waiting: list[tuple[int, "Request"]],
+    here: Elsewhere,
+    at_once: int,
+) -> Results:
+    _check_installed(f"submitit_{cluster}", "submitit", "slurm")
+    import submitit
+
+    running: list[tuple[int, Any]] = []
+    with _told("submitit"):
+        init = {f"{cluster}_{key}": settings.pop(key) for key in _INIT & settings.keys()}
+        executor = submitit.AutoExecutor(settings.pop("submitit_folder"), cluster=cluster, **init)
+        executor.update_parameters(
+            **{key if key in _OF_ANY else f"{cluster}_{key}": value for key, value in settings.items()}
+        )
+        try:
+            while waiting or running:
+                room = at_once - len(running)
+                fresh, waiting = waiting[:room], waiting[room:]
+                if fresh:
+                    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's alone
+                    jobs = executor.map_array(here, [dumps(request) for _, request in fresh])
+                    signal.signal(signal.SIGINT, before)
+                    running += [(number, job) for (number, _), job in zip(fresh, jobs, strict=True)]
+                done = [(number, job) for number, job in running if job.done()]
+                running = [each for each in running if each not in done]
+                for number, job in done:
+                    yield number, _result(job)
+                if not done:
+                    time.sleep(_PERIOD_S)
+        finally:
+            if here.command is not None:
+                _end([job for _, job in running])
+
+
+def _end(jobs: list[Any]) -> None:
+    """End submitit's processes on this machine, as `cancel` does, but without its traceback."""
+    for job in jobs:
+        with suppress(OSError):
+            os.kill(int(job.job_id), signal.SIGTERM)
+    end = time.monotonic() + _GRACE_S
+    while time.monotonic() < end and not all(job.done() for job in jobs):
+        time.sleep(_PERIOD_S)
+
+
+def _result(job: Any) -> Result:
     from submitit.core.utils import FailedJobError, UncompletedJobError
 
-    results = Job.results
-
-    def kept(self: Any) -> list[Any]:
-        try:
-            found: list[Any] = results(self)
-        except FailedJobError as error:
-            lines = [line for line in str(error).splitlines() if line and not line.startswith("---")]
-            trace = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt|Exit)\b", line)]
-            return [_Lost(f"job {self.job_id}, {(trace or lines)[-1]}; see {self.paths.stderr}")]
-        except UncompletedJobError as error:
-            state = re.search(r"\(state: (.*?)\)", str(error))
-            ended = f" and ended as {state[1]}" if state and state[1] != "FINISHED" else ""
-            return [_Lost(f"job {self.job_id} gave no result{ended}; see {self.paths.stderr}")]
+    try:
+        found: Result = job.result()
         return found
-
-    with _replaced(Job, "results", kept), _told("submitit"):
-        yield
+    except FailedJobError as error:
+        lines = [line for line in str(error).splitlines() if line and not line.startswith("---")]
+        trace = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt|Exit)\b", line)]
+        return Lost(f"job {job.job_id}, {(trace or lines)[-1]}; see {job.paths.stderr}"), 0.0
+    except UncompletedJobError as error:
+        state = re.search(r"\(state: (.*?)\)", str(error))
+        ended = f" and ended as {state[1]}" if state and state[1] != "FINISHED" else ""
+        return Lost(f"job {job.job_id} gave no result{ended}; see {job.paths.stderr}"), 0.0
 
 
 @contextmanager
@@ -347,17 +321,7 @@ def _told(name: str) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError, ConnectionError) as error:
-        if isinstance(error, InputError | BrokenExecutor):
+        if isinstance(error, InputError):
             raise
         what = f"{name} refused the sweep: {' '.join(str(error).split())[-300:]}"
         raise InputError(what, where="hydra.launcher", allowed="settings: artist --cfg hydra") from error
-
-
-@contextmanager
-def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
-    before = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)

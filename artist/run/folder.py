@@ -15,10 +15,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from artist.errors import InputError
 from artist.recording.names import CONFIG, ERROR, LOG, SUMMARY
+from artist.run.lock import locked
 
 _OF_A_FAILURE = frozenset({ERROR, CONFIG, LOG})
 
@@ -32,7 +31,7 @@ class RunFolder:
     path
         Where the finished folder lies.
     locks
-        Folder of lock files; it stays.
+        Folder of lock files, which is there as long as one is held.
     wanted
         Files that the run is to have beside those that all runs have. One without them is made again: it gets
         what it lacks, and nothing that it has is lost.
@@ -67,8 +66,7 @@ class RunFolder:
         InputError
             If something else lies there.
         """
-        self.locks.mkdir(parents=True, exist_ok=True)
-        with FileLock(self._lock_file()):
+        with locked(self._lock_file()):
             if self.summary() is not None:
                 yield None
                 return
@@ -90,18 +88,16 @@ class RunFolder:
 
     def fail(self, record: dict[str, Any], others: dict[str, str]) -> None:
         """Leave the record of a failure, unless the run is finished or something else lies there."""
-        with suppress(OSError, InputError):
-            self.locks.mkdir(parents=True, exist_ok=True)
-            with FileLock(self._lock_file()):
-                if self._finished() is not None:
-                    return
-                self._check_place()
-                self.path.mkdir(parents=True, exist_ok=True)
-                text = json.dumps(record, indent=2) + "\n"
-                for name, content in [*others.items(), (ERROR, text)]:
-                    part = self.path / f".{name}"
-                    part.write_text(content, encoding="utf-8")
-                    os.replace(part, self.path / name)
+        with suppress(OSError, InputError), locked(self._lock_file()):
+            if self._finished() is not None:
+                return
+            self._check_place()
+            self.path.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(record, indent=2) + "\n"
+            for name, content in [*others.items(), (ERROR, text)]:
+                part = self.path / f".{name}"
+                part.write_text(content, encoding="utf-8")
+                os.replace(part, self.path / name)
 
     def _lock_file(self) -> Path:
         return self.locks / f"{sha256(str(self.path).encode()).hexdigest()[:20]}.lock"

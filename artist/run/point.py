@@ -4,12 +4,12 @@ import errno
 import io
 import logging
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import parent_process
 from pathlib import Path
 from time import perf_counter
 from traceback import extract_tb, format_exc
@@ -20,6 +20,7 @@ import yaml
 from artist.bad_input.blame import own_lines, targets_of
 from artist.bad_input.explain import from_library, two_lines
 from artist.core.events import Observer
+from artist.data import program_version
 from artist.errors import InputError, PlanError, StuckError
 from artist.performance.input_use import InputUse
 from artist.recording.folder import write_run
@@ -34,9 +35,9 @@ from artist.recording.resources import Resources
 from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
-from artist.run.key import code_digest, program_version
+from artist.run.key import code_digest, run_key
+from artist.run.lock import LOCKS
 from artist.run.lost_time import tell_of_losses
-from artist.run.orphans import end_with_parent
 from artist.run.policy_notes import tell_of_lack
 from artist.run.user_folder import check_targets, put_on_path, python_files
 
@@ -78,7 +79,7 @@ class Outcome:
     Attributes
     ----------
     status
-        Finished now; kept, since it was finished before; bad input; failed; interrupted.
+        Finished now; kept, since it was finished before; bad input; failed.
     message
         Why it did not finish, for the user.
     log
@@ -87,7 +88,7 @@ class Outcome:
         What the user should know of a run that was done now.
     """
 
-    status: Literal["finished", "kept", "bad_input", "failed", "interrupted"]
+    status: Literal["finished", "kept", "bad_input", "failed"]
     folder: Path
     summary: dict[str, Any] | None = None
     message: str = ""
@@ -98,13 +99,12 @@ class Outcome:
 def run_point(request: Request) -> Outcome:
     """Run, unless it was run before; write the run folder; leave `error.json` if it fails.
 
-    Only the interruption of a process of its own is raised, and what a cluster's scheduler does with its job.
+    Only an interruption is raised, and what a cluster's scheduler does with its job.
     """
-    end_with_parent()
     lines, notes = io.StringIO(), _Notes()
     output = request.config["output"]
     wanted = (RESOURCES_FILE,) if output.get("resources") else ()
-    folder = RunFolder(request.folder, Path(str(output["dir"])).expanduser() / ".locks", wanted)
+    folder = RunFolder(request.folder, Path(str(output["dir"])).expanduser() / LOCKS, wanted)
     with _logging_to(logging.StreamHandler(lines), notes):
         try:
             return replace(_finish(request, folder, lines), notes=tuple(notes.kept))
@@ -112,10 +112,6 @@ def run_point(request: Request) -> Outcome:
             outcome = Outcome("bad_input", request.folder, message=two_lines(error))
         except (PlanError, StuckError) as error:
             outcome = Outcome("failed", request.folder, message=f"{type(error).__name__}: {error}")
-        except KeyboardInterrupt:
-            if parent_process() is None:
-                raise
-            return Outcome("interrupted", request.folder, message="interrupted")
         except (Exception, SystemExit) as error:
             if _of_the_scheduler(error):
                 raise
@@ -130,7 +126,9 @@ def run_point(request: Request) -> Outcome:
 
 def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
     kept = folder.summary()
-    if kept is None:
+    if kept is not None:
+        _check_kept(request)
+    else:
         for own in request.user_folders:
             put_on_path(own)
             check_targets(request.config, own)
@@ -144,6 +142,16 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
                 return Outcome("finished", request.folder, summary)
         kept = folder.summary()
     return Outcome("kept", request.folder, kept)
+
+
+def _check_kept(request: Request) -> None:
+    """Refuse a folder that was named by hand (hydra.run.dir) and holds the run of another configuration."""
+    if re.search(r"[0-9a-f]{12}$", request.folder.name):  # a run key
+        return
+    config = yaml.safe_load((request.folder / CONFIG).read_text(encoding="utf-8"))
+    if run_key(config) != run_key(request.config):
+        allowed = "another hydra.run.dir, or none"
+        raise InputError("holds the run of another configuration", where=str(request.folder), allowed=allowed)
 
 
 def _code(request: Request, simulation: Simulation) -> str:

@@ -281,7 +281,7 @@ def _iteration_time(profile: Profile, times: Sequence[NpuTime], outcome: Outcome
     last = max(times, key=lambda time: (time.total_ns, time.comm_ns))
     exposed = last.total_ns - profile.compute_ns
     if exposed < 0:
-        raise ProgramError(f"it reports {last.total_ns} ns in all, with {profile.compute_ns} ns of compute", outcome)
+        raise ProgramError(f"it reports {last.total_ns} ns, {profile.compute_ns} ns of it compute", outcome)
     return IterationTime(profile.compute_ns, max(last.comm_ns, exposed), exposed)
 
 

@@ -6,8 +6,6 @@ does not say the user must give. Nothing is dropped silently: whatever is not a 
 collectives on equal machines is listed in `Logs.notes`.
 """
 
-import gzip
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from netmodels.errors import InputError, regular
+from netmodels.errors import InputError
+from netmodels.files import read_text
 from netmodels.naming import allowed_names
 from netmodels.nccl.log_lines import plain
 from netmodels.nccl.log_tests import Row, Test, tests_of
@@ -180,9 +179,7 @@ def _unfit(test: Test) -> str:
         return "several communicators at once (NCCL_TESTS_SPLIT) share the links"
     hosts = set(_gpus_by_machine(test))
     if len(hosts) > 1:
-        return (
-            f"machines with {' and '.join(map(str, sorted(hosts)))} GPUs; only runs of equal machines can be fitted"
-        )
+        return f"machines with {' and '.join(map(str, sorted(hosts)))} GPUs; the fit needs equal machines"
     return ""
 
 
@@ -330,18 +327,8 @@ def _gpus_by_machine(test: Test) -> list[int]:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file, unzipped if gzipped; tables contain no bytes that are not UTF-8."""
-    try:
-        raw = regular(path.expanduser()).read_bytes()
-        if raw.startswith(b"\x1f\x8b"):
-            raw = gzip.decompress(raw)
-    except FileNotFoundError:
-        raise InputError("no such file", where=str(path), allowed="logs of nccl-tests") from None
-    except (OSError, EOFError, RuntimeError, ValueError, zlib.error) as error:
-        raise InputError(
-            "cannot be read", where=str(path), found=str(error), allowed="a log of nccl-tests, plain or gzip"
-        ) from None
-    return raw.decode("utf-8", errors="replace")
+    """Return the text of a file; bytes that are not UTF-8 stand in no table."""
+    return read_text(path, "nccl-tests log", lenient=True)
 
 
 def _no_table(path: Path) -> InputError:

@@ -1,7 +1,6 @@
 """Sweeps on other launchers: lost workers are failed points, extras are named, lines come from anywhere."""
 
 import importlib.util
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from joblib.externals.loky import get_reusable_executor
+from hydra.core.config_store import ConfigStore
 
 from artist.app import launchers
-from artist.app.point_lines import PointLines
 from artist.data import data_path
 
 Artist = Callable[..., Any]
@@ -20,8 +18,8 @@ JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 
 
 @pytest.fixture
-def mortal(mine: Path) -> Iterator[Path]:
-    """Yield a user's folder with a policy whose process is killed, as the system does, if `dies` says so.
+def mortal(mine: Path) -> Path:
+    """Return a user's folder with a policy whose process is killed, as the system does, if `dies` says so.
 
     always: every time; once: the first time.
     """
@@ -40,8 +38,7 @@ def mortal(mine: Path) -> Iterator[Path]:
         "        return super().decide(view)\n"
     )
     (mine / "policy" / "mortal.yaml").write_text("_target_: mortal.Mortal\ndies: never\n")
-    yield mine
-    get_reusable_executor(kill_workers=True).shutdown()  # its workers have imported this test's modules
+    return mine
 
 
 @pytest.mark.slow
@@ -57,6 +54,37 @@ def test_a_killed_worker_of_joblib_takes_no_other_point_down(artist: Artist, mor
     assert "Traceback" not in result.err
     assert len(list(Path("runs").rglob("summary.json"))) == 2
     assert "mortal" in result.out
+
+
+def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points 0 and 1 run beside each other and die at once; alone, 0 finishes and 1 dies again."""
+    started: list[int] = []
+
+    class Dying:
+        limit = 2
+
+        def __init__(self, at_once: int) -> None:
+            self.busy: dict[int, object] = {}
+
+        def start(self, number: int, request: object) -> None:
+            started.append(number)
+            self.busy[number] = request
+
+        def ended(self) -> Iterator[tuple[int, object, object]]:
+            ends = [
+                (n, self.busy.pop(n), "done" if (n, len(started)) == (0, 3) else None) for n in [*self.busy]
+            ]
+            yield from ends
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr(launchers, "_Workers", Dying)
+    points: Any = iter([(0, "zero"), (1, "one")])
+    found: dict[int, Any] = dict(launchers.run_in_processes({"n_jobs": 2}, points))
+    assert started == [0, 1, 0, 1]
+    assert found[0] == "done"
+    assert "while it ran alone" in found[1][0].why
 
 
 @pytest.mark.parametrize(
@@ -78,39 +106,34 @@ def test_the_pickles_of_submitit_lie_beside_the_sweeps() -> None:
         assert "submitit_folder: ${artist.folder:}/.submitit/" in text
 
 
-def test_lines_come_from_reports_that_workers_leave(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_plug_ins_that_are_installed_change_nothing() -> None:
+    """Hydra would take the configuration of one for the schema of ours: its store is a dict of groups."""
+    ConfigStore.instance().store(group="hydra/launcher", name="joblib", node={"backend": None})
+    launchers.prefer_our_defaults()
+    assert "joblib.yaml" not in ConfigStore.instance().repo["hydra"]["launcher"]
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "at_once"),
+    [(-1, "n_jobs", 4), (-2, "n_jobs", 3), (None, "at_once", 4), (9, "at_once", 9)],
+)
+def test_points_at_a_time(
+    found: int | None, name: str, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Point 2 ends, point 1 began: one line, and one suspect; a second report is no second line."""
-    lines = PointLines(3, frozenset({"seed"}), True, tmp_path / "reports")
-    with lines.follow():
-        assert lines.expect([(0, ["a=1", "seed=5"]), (1, ["seed=6"])]) == 0
-        (lines.spool / "0.begun").write_text("{}")
-        for _ in range(2):
-            (lines.spool / "1.ended").write_text(json.dumps({"status": "finished", "wall_s": 1.25}))
-            lines.read()
-        assert lines.begun() == {0}
-        assert lines.expect([(0, ["seed=5"])]) == 2
-    assert capsys.readouterr().err == "2/3 seed=6: done in 1.2 s\n"
-    assert not lines.spool.exists()
+    """Of four cores: all, all but one, all, and as many as were asked for."""
+    monkeypatch.setattr(launchers.os, "sched_getaffinity", lambda _: range(4))
+    assert launchers._at_once(found, name) == at_once
 
 
-def test_reports_of_killed_commands_are_removed(tmp_path: Path) -> None:
-    """A command that was killed cannot; the next one does, and leaves those of commands that run."""
-    lines = PointLines(1, frozenset(), True, tmp_path / "place" / "mine")
-    host = launchers.socket.gethostname()
-    dead, alive = (lines.spool.parent / f"{host}-{number}" for number in (2**22 + 1, 1))
-    for folder in (dead, alive):
-        folder.mkdir(parents=True)
-    with lines.follow():
-        assert not dead.exists()
-        assert alive.exists()
-
-
-def test_nothing_of_the_progress_is_left(artist: Artist) -> None:
-    """Reports are not results."""
-    artist("-m", "seed=0,1")
-    assert not Path("runs/.progress").exists()
+@pytest.mark.parametrize(
+    ("launcher", "key", "value"), [("joblib", "n_jobs", "0"), ("joblib", "n_jobs", "two")]
+)
+def test_a_wrong_number_of_points_at_a_time_is_named(
+    launcher: str, key: str, value: str, refused: Callable[..., str]
+) -> None:
+    """Neither zero nor a word."""
+    message = refused("-m", "seed=0,1", f"hydra/launcher={launcher}", f"hydra.launcher.{key}={value}")
+    assert f"hydra.launcher.{key}: wrong value" in message
 
 
 def installed(*names: str) -> bool:
@@ -118,12 +141,8 @@ def installed(*names: str) -> bool:
     return all(importlib.util.find_spec(name) is not None for name in names)
 
 
-needs_submitit = pytest.mark.skipif(
-    not installed("submitit", "hydra_plugins.hydra_submitit_launcher"), reason="extra slurm is not installed"
-)
-needs_ray = pytest.mark.skipif(
-    not installed("ray", "hydra_plugins.hydra_ray_launcher"), reason="extra ray is not installed"
-)
+needs_submitit = pytest.mark.skipif(not installed("submitit"), reason="extra slurm is not installed")
+needs_ray = pytest.mark.skipif(not installed("ray"), reason="extra ray is not installed")
 
 
 @needs_submitit

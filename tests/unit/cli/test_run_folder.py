@@ -1,5 +1,7 @@
 """Run folders are whole or absent, whoever is killed, and one process at a time writes."""
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -120,6 +122,32 @@ def test_a_failure_is_recorded_and_gives_way_to_a_result(folder: RunFolder) -> N
     assert finish(folder)
     folder.fail({"status": "failed"}, {})
     assert [path.name for path in folder.path.iterdir()] == ["summary.json"]
+
+
+def test_no_lock_stays(folder: RunFolder) -> None:
+    """Neither that of a run that ended, nor that of one that was killed, here a file that nothing holds."""
+    folder.locks.mkdir()
+    (folder.locks / "killed.lock").touch()
+    with folder.claim():
+        assert len(list(folder.locks.iterdir())) == 2
+    assert not folder.locks.exists()
+
+
+def test_a_lock_is_one_processs_although_its_file_goes(tmp_path: Path) -> None:
+    """Four processes add 1 to the number in a file 100 times each: 400, since no two ever hold the lock."""
+    (tmp_path / "number").write_text("0")
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom artist.run.lock import locked\n"
+        "place = Path(sys.argv[1])\n"
+        "for _ in range(100):\n"
+        "    with locked(place / 'locks' / 'a.lock'):\n"
+        "        number = int((place / 'number').read_text())\n"
+        "        (place / 'number').write_text(str(number + 1))\n"
+    )
+    adding = [subprocess.Popen([sys.executable, "-c", code, tmp_path]) for _ in range(4)]
+    assert [each.wait(60) for each in adding] == [0] * 4
+    assert (tmp_path / "number").read_text() == "400"
+    assert not (tmp_path / "locks").exists()
 
 
 def test_files_of_something_else_are_left_alone(folder: RunFolder) -> None:

@@ -5,7 +5,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +97,12 @@ def test_each_point_is_told_when_it_is_done(artist: Artist) -> None:
     assert "done in" not in artist("-m", "seed=4,5", "output.progress=false").err
 
 
-@pytest.mark.slow
-def test_workers_end_with_a_command_that_was_killed(mine: Path) -> None:
-    """Kill -9 leaves nobody to tell them; two that sleep for a minute are gone in a few seconds."""
+WORKERS = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+
+
+@contextmanager
+def sleeping(mine: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Callable[[], list[int]]]]:
+    """Yield a sweep of two points that sleep for a minute in their first decision, and what lists them."""
     (mine / "slow.py").write_text(
         "import os, pathlib, time\n"
         "class Slow:\n"
@@ -107,16 +111,45 @@ def test_workers_end_with_a_command_that_was_killed(mine: Path) -> None:
         "        time.sleep(60)\n"
     )
     (mine / "policy" / "slow.yaml").write_text("_target_: slow.Slow\n")
-    joblib = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-    arguments = ["-m", f"--config-dir={mine}", "policy=slow", "seed=0,1", "workload.jobs=5", *joblib]
-    command = [sys.executable, "-m", "artist", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as sweep:
+    own = ["-m", f"--config-dir={mine}", "policy=slow", "seed=0,1", "workload.jobs=5"]
+    command = [sys.executable, "-m", "artist", *own, *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as sweep:
         try:
-            wait_until(lambda: len(list(Path().glob("pid-*"))) == 2, 40)
+            yield sweep, lambda: [int(path.name.partition("-")[2]) for path in Path().glob("pid-*")]
         finally:
             sweep.kill()
-    workers = [int(path.name.partition("-")[2]) for path in Path().glob("pid-*")]
-    wait_until(lambda: not any(is_running(pid) for pid in workers), 15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("early", [True, False])
+def test_workers_end_with_a_command_that_was_killed(mine: Path, early: bool) -> None:
+    """Kill -9 leaves nothing to tell them; whether they start or work, they are gone in a few seconds."""
+    with sleeping(mine, *WORKERS) as (sweep, running):
+        children = Path(f"/proc/{sweep.pid}/task/{sweep.pid}/children")
+        wait_until(lambda: bool(children.read_text()) if early else len(running()) == 2, 60)
+        workers = [int(pid) for pid in children.read_text().split()]
+        sweep.kill()
+        assert workers
+        wait_until(lambda: not any(is_running(pid) for pid in workers), 15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [(), WORKERS, ("hydra/launcher=submitit_local",)])
+def test_sigterm_ends_a_sweep_and_its_workers(mine: Path, arguments: tuple[str, ...]) -> None:
+    """Exit code 128 + 15, one line, no process, and of two runs that had begun nothing is left."""
+    if "hydra/launcher=submitit_local" in arguments:
+        pytest.importorskip("submitit")
+    with sleeping(mine, *arguments) as (sweep, running):
+        wait_until(lambda: len(running()) == (2 if arguments else 1), 60)
+        workers = running()
+        sweep.terminate()
+        assert sweep.wait(20) == 143
+        assert sweep.stderr is not None
+        (line,) = sweep.stderr.read().splitlines()
+        assert line.startswith("terminated; the same command goes on")
+        wait_until(lambda: not any(is_running(pid) for pid in workers), 1)
+    assert {path.name for path in Path("runs").iterdir()} <= {"sweeps", ".submitit"}
+    assert [path.name for path in Path("runs/sweeps/sweep").iterdir()] == ["multirun.yaml"]
 
 
 def is_running(pid: int) -> bool:

@@ -1,0 +1,91 @@
+"""What runs a point in another process, which ends soon after the command, however that was killed."""
+
+import os
+import signal
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pickle import loads
+from threading import Thread
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from artist.run.point import Outcome, Request
+
+_PERIOD_S = 1.0
+_GRACE_S = 3.0
+
+
+def timed(request: "Request") -> tuple["Outcome", float]:
+    """Run a point; return its outcome and the seconds that it took."""
+    from artist.run.point import run_point
+
+    started = perf_counter()
+    return run_point(request), perf_counter() - started
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Runs a point as where the command was given: paths may be relative, and variables name folders.
+
+    Attributes
+    ----------
+    command
+        The process of the command if this one is to end with it.
+    folder
+        Of the command.
+    variables
+        Those of its environment that are ours.
+    """
+
+    command: int | None = None
+    folder: str = field(default_factory=os.getcwd)
+    variables: dict[str, str] = field(
+        default_factory=lambda: {k: v for k, v in os.environ.items() if k.startswith("ARTIST_")}
+    )
+
+    def __call__(self, request: bytes) -> tuple["Outcome", float]:
+        """Run a pickled request, which is read after the watch has begun: it imports what takes seconds."""
+        if self.command is not None:
+            end_with(self.command)
+        os.environ.update(self.variables)
+        os.chdir(self.folder)
+        return timed(loads(request))
+
+    def checkpoint(self, request: bytes) -> Any:
+        """Return what submitit is to queue again when a job was preempted: the same."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self, request)
+
+
+@lru_cache(maxsize=1)
+def end_with(command: int) -> None:
+    """Let this process end with another one, and at SIGTERM; once a process.
+
+    A run removes what it wrote when SIGTERM comes. What a killed worker held is free again: its lock is the
+    kernel's, and its scratch folder is removed by whoever takes up the point.
+    """
+    signal.signal(signal.SIGTERM, _stop)
+    Thread(target=_watch, args=(command, os.getppid() == command), daemon=True).start()
+
+
+def _stop(*_: object) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up now is not interrupted by another
+    raise KeyboardInterrupt
+
+
+def _watch(command: int, is_parent: bool) -> None:
+    while os.getppid() == command if is_parent else _runs(command):
+        sleep(_PERIOD_S)
+    os.kill(os.getpid(), signal.SIGTERM)
+    sleep(_GRACE_S)
+    os._exit(1)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True

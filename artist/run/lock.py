@@ -1,0 +1,56 @@
+"""Locks between processes, as files that are gone when nothing holds them."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+LOCKS = ".locks"  # in output.dir
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that other processes wait for.
+
+    The kernel frees it when its holder is killed; the file that is left then goes with the next lock of the
+    same folder.
+    """
+    while (file := _taken(path)) is None:
+        pass
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        file.close()
+        remove_unheld(path.parent)
+
+
+def remove_unheld(folder: Path) -> None:
+    """Remove the files of locks that nothing holds, and the folder if none is left."""
+    with suppress(OSError):  # the folder is gone, or not empty
+        for path in list(folder.glob("*.lock")):
+            with suppress(OSError):  # it is held, or another process removed it
+                file = _taken(path, fcntl.LOCK_NB)
+                if file is not None:
+                    path.unlink()
+                    file.close()
+        folder.rmdir()
+
+
+def _taken(path: Path, how: int = 0) -> IO[str] | None:
+    """Return the file, locked; None if its last holder removed it before it was ours."""
+    try:
+        if not how:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:  # also when the folder is removed right then
+        if path.parent.is_file():
+            raise
+    with ExitStack() as stack, suppress(FileNotFoundError):
+        file = stack.enter_context(open(path, "r+" if how else "a", encoding="utf-8"))
+        fcntl.flock(file, fcntl.LOCK_EX | how)
+        if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+            stack.pop_all()
+            return file
+    return None

@@ -1,0 +1,54 @@
+"""Points that differ in plain values are composed once, and are what Hydra makes of each."""
+
+from pathlib import Path
+
+import pytest
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from artist.app.composing import register_topologies
+from artist.app.launchers import prefer_our_defaults
+from artist.app.sweep import Composer
+from artist.data import data_path
+
+
+@pytest.mark.parametrize(
+    ("points", "times"),
+    [
+        ([("seed=1", "policy=fifo"), ("seed=2", "policy=fifo"), ("seed=3", "policy=srtf")], 2),
+        ([("cluster.racks=1", "workload.jobs=null"), ("cluster.racks=2", "workload.jobs=7")], 1),
+        ([("performance.group_slowdown=[1.5,2]",), ("performance.group_slowdown=[3]",)], 1),
+        ([("performance.sensitivity='a, b'",), ("performance.sensitivity=1e-3",)], 1),
+        ([("performance={scaling_loss: 1}",), ("performance={mixed_efficiency: 2}",)], 2),
+        ([("+workload.own=1",), ("+workload.own=2",)], 2),
+        ([("seed=1", "hydra.sweep.subdir=${hydra.job.num}"), ("seed=2", "hydra.sweep.subdir=x")], 2),
+        ([("performance.sensitivity=a",), ("performance.sensitivity=${hydra:job.id}",)], 2),
+    ],
+)
+def test_points_are_as_hydra_composes_them(
+    points: list[tuple[str, ...]], times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every key of the job and the folder; `times` is how often Hydra was asked, once for each kind."""
+    monkeypatch.chdir(Path(__file__).parent)
+    register_topologies()
+    prefer_our_defaults()
+    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        config = loader.load_configuration("config", [], RunMode.MULTIRUN)
+        composer = Composer(loader, config, OverridesParser.create(config_loader=loader))
+        asked = []
+        load = loader.load_sweep_config
+        monkeypatch.setattr(loader, "load_sweep_config", lambda *found: asked.append(1) or load(*found))
+        for number, overrides in enumerate(points):
+            composed = composer.composed(number, overrides)
+            expected = load(config, list(overrides))
+            for part in ("performance", "cluster", "workload", "policy", "seed", "output"):
+                assert as_plain(composed[part]) == as_plain(expected[part])
+        assert len(asked) == times
+
+
+def as_plain(value: object) -> object:
+    return OmegaConf.to_container(value, resolve=False) if OmegaConf.is_config(value) else value
