@@ -38,6 +38,8 @@ _NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything goes on as it is
 class PlanBuilder:
     """Collects a plan on top of what runs now; the last word on a job counts."""
 
+    __slots__ = ("_assigns", "_changes", "_wake_ns")
+
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
         self._assigns: dict[int, str] = {}

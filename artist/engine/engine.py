@@ -98,8 +98,8 @@ class Engine:
         self._events: list[Event] = []  # of this instant
         estimates = estimates or Exact()
         factors, believed = estimates.factors(specs), estimates.performance(performance)
-        first_delays_ns = estimates.first_delays_ns(specs, believed, cluster).tolist()
-        self._transitions = Transitions(self.jobs, self.machines, overheads, self._events.append, first_delays_ns)
+        delays_ns = estimates.first_delays_ns(specs, believed, cluster).tolist()
+        self._transitions = Transitions(self.jobs, self.machines, overheads, self._events.append, delays_ns)
         self._capacity = Capacity(capacity_events, self.machines, self._transitions, self._agenda)
         self._policy = policy
         self._performance = performance

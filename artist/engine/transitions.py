@@ -52,7 +52,7 @@ class Transitions:
         What changes is given back first, then jobs stop, machines change their pools, and jobs are placed.
         """
         held, pools = self._jobs.held, self._machines.pools
-        todo = [(j, held[j], after) for j, after in plan.changes.items() if held[j] is None or held[j] != after]
+        todo = [(j, was, new) for j, new in plan.changes.items() if (was := held[j]) is None or was != new]
         changed = bool(todo)
         for job, before, _ in todo:
             if before is not None:

@@ -30,15 +30,16 @@ def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
     taken = np.zeros(len(gpus), dtype=np.bool_)
     rest = np.arange(len(gpus))
     while len(rest):
-        total = gpus[rest].cumsum()
+        total = gpus.cumsum()
         fit = int(total.searchsorted(capacity, side="right"))
         if fit:
             taken[rest[:fit]] = True
             capacity -= int(total[fit - 1])
         if not skip or fit == len(rest):
             break
-        rest = rest[fit + 1 :]
-        rest = rest[gpus[rest] <= capacity]
+        rest, gpus = rest[fit + 1 :], gpus[fit + 1 :]
+        may_fit = gpus <= capacity
+        rest, gpus = rest[may_fit], gpus[may_fit]
     return taken
 
 
