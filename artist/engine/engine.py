@@ -186,7 +186,7 @@ class Engine:
                 return
         name = self._state.known.policy
         raise PlanError(
-            f"policy {name} wakes itself for ever at {ns_to_seconds(now)} s; wake_at must lie ahead"
+            f"policy {name} wakes itself forever at {ns_to_seconds(now)} s; wake_at must lie ahead"
         )
 
     def _apply_due(self, now: int) -> bool:
