@@ -6,8 +6,8 @@ from operator import index
 
 _NONE = (-1, 2**63)  # after all times
 
-# Kinds of things that come due, in their order at one instant; a tick of the policy comes last. They are of a
-# job, a leaving machine, an event by its place in the list, a job, and the policy's only one.
+# Kinds of entries, in their order at one instant; a tick of the policy comes last. Their subjects are a job, a
+# leaving machine, a capacity event by its place in the list, a job, and nothing: the policy has one timer.
 FINISH, DEADLINE, CAPACITY, ARRIVAL, TIMER = range(5)
 
 
@@ -25,13 +25,13 @@ class Agenda:
         self._sequence = 0
 
     def schedule(self, time: int, kind: int, subject: int = 0) -> None:
-        """Let something come due at a time."""
+        """Schedule an entry at a time."""
         self._sequence += 1
         self._holds[kind][subject] = self._sequence
         heappush(self._heap, (index(time), kind, self._sequence, subject))
 
     def cancel(self, kind: int, subject: int = 0) -> None:
-        """Let it not come due, if it was to."""
+        """Cancel an entry if it is scheduled."""
         self._holds[kind].pop(subject, None)
 
     def next_time(self) -> int | None:
@@ -45,7 +45,7 @@ class Agenda:
         return self._arrival_ns if self._job >= 0 else None
 
     def pop(self, now: int) -> tuple[int, int] | None:
-        """Take out the next (kind, subject) that is due now, None if there is none."""
+        """Remove and return the next (kind, subject) due now, None if there is none."""
         heap, arrives = self._heap, self._arrival_ns <= now
         while heap:
             time, kind, sequence, subject = heap[0]
