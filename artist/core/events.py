@@ -114,4 +114,4 @@ class Observer(Protocol):
     """Sees every instant at which something happened, and changes nothing."""
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
-        """Take note of the events of one instant, in order, and of the state after them."""
+        """Record the events of one instant, in order, and the state after them."""

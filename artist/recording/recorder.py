@@ -87,7 +87,7 @@ class Recorder:
         return list(self._pools)
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
-        """Take note of the events of one instant, in order, and of the state after them."""
+        """Record the events of one instant, in order, and the state after them."""
         if time_ns != self._open_ns:
             self.close_instant()
             self._open_ns = time_ns
