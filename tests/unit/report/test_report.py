@@ -336,7 +336,7 @@ def test_the_page_begins_with_what_was_found(sweep: Path) -> None:
     above = (sweep / "report" / "report.html").read_text().partition("<table")[0]
     assert "4 runs of 3 jobs: policy fifo, srtf." in above
     assert "Any, as mean JCTs are at most 0&nbsp;% apart." in above
-    assert "Not very: fewer than 3 seeds a row give no intervals" in above
+    assert "Not very: each row is the mean of only 2 seeds." in above
     assert above.count("<p>") <= 8
 
 
