@@ -42,7 +42,6 @@ def draw_elastic(likely: np.ndarray, share: float | None, seed: int) -> np.ndarr
     ----------
     share
         Share of all jobs; None for exactly the likely ones.
-        Of all jobs; None for those that are likely.
     """
     if share is None:
         return likely

@@ -58,7 +58,6 @@ def series_of(series: Series | None, draws: np.ndarray) -> np.ndarray:
     ----------
     draws
         Uniform in [0, 1), (n_jobs,): one for each possible series.
-        Uniform in [0, 1), (n_jobs,): one for each series that may be.
     """
     jobs = len(draws)
     if series is None:
