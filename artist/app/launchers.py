@@ -104,8 +104,12 @@ class _Workers:
 
     def start(self, number: int, request: "Request") -> None:
         connection, process = self.idle.pop() if self.idle else _started()
-        self.busy[connection] = (process, number, request)
-        connection.send(request)
+        try:
+            connection.send(request)
+        except OSError:  # it was killed while idle
+            self.start(number, request)
+        else:
+            self.busy[connection] = (process, number, request)
 
     def ended(self) -> Iterator[tuple[int, "Request", Result | None]]:
         """Wait for points to end; None is the result of one whose process was killed."""

@@ -1,10 +1,10 @@
 """`artist.simulate`: one run from Python, as the command line would make it."""
 
 import json
-import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING
 from warnings import warn
 
@@ -24,13 +24,15 @@ from artist.run.user_folder import check_shadows
 if TYPE_CHECKING:
     from artist.run.point import Request
 
+_ONE_AT_A_TIME = RLock()  # Hydra's state and the log are one a process
+
 
 def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str] | None = None) -> Run:
     """Run once and return the run, read from its folder; a run that was made before is not repeated.
 
     The folder is the one that a sweep (`artist -m`) has for the same point: under `runs/sweeps/` that of
     `output.name`, then the run key. So `read_sweep` reads what several calls made, and calls may run at
-    once, in processes of joblib for example.
+    once in processes, of joblib for example; threads take turns.
 
     Parameters
     ----------
@@ -52,17 +54,12 @@ def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str
     """
     from artist.run.point import run_point
 
-    try:
-        request = _request(list(overrides), config_dir)
-    except Exception as error:
-        raise RunError(two_lines(from_library(error))) from error
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.INFO)  # of artist.log
-    try:
+    with _ONE_AT_A_TIME:
+        try:
+            request = _request(list(overrides), config_dir)
+        except Exception as error:
+            raise RunError(two_lines(from_library(error))) from error
         outcome = run_point(request)
-    finally:
-        root.setLevel(level)
     for note in outcome.notes:
         warn(note, stacklevel=2)
     if outcome.summary is None:

@@ -4,6 +4,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,18 @@ def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: py
     assert "while it ran alone" in found[1][0].why
 
 
+def test_a_worker_that_is_killed_while_idle_costs_no_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker ends point 0 and is killed, as others of its cgroup are; point 1 runs in a fresh one."""
+    monkeypatch.setattr(launchers, "timed", lambda request: (request, 0.0))
+    points: Any = iter([(0, "zero"), (1, "one")])
+    results: Any = launchers.run_in_processes({"n_jobs": 1}, points)
+    assert next(results) == (0, ("zero", 0.0))
+    (worker,) = active_children()
+    worker.kill()
+    worker.join()
+    assert list(results) == [(1, ("one", 0.0))]
+
+
 @pytest.mark.parametrize(
     ("choice", "extra"), [("ray", "ray"), ("submitit_local", "slurm"), ("submitit_slurm", "slurm")]
 )
@@ -154,6 +167,7 @@ def test_submitit_gives_the_same(artist: Artist, mine: Path) -> None:
     assert "2 run now, 0 kept, 0 failed" in apart.err
     assert "2/2 policy=fifo: done in" in apart.err
     assert Path("runs/.submitit").is_dir()
+    assert all(" jobs on " in path.read_text() for path in Path("runs/sweeps").rglob("artist.log"))
     again = artist(*arguments)
     assert "0 run now, 2 kept, 0 failed" in again.err
     assert again.out == apart.out
