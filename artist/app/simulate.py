@@ -8,14 +8,13 @@ from threading import RLock
 from typing import TYPE_CHECKING
 from warnings import warn
 
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from artist.app.cli import request_of
-from artist.app.composing import register_topologies
+from artist.app.composing import composing
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import data_path
 from artist.errors import InputError, RunError
 from artist.results.folder import read_run
 from artist.results.run import Run
@@ -68,12 +67,11 @@ def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str
 
 
 def _request(overrides: list[str], config_dir: str | os.PathLike[str] | None) -> "Request":
-    register_topologies()
     if config_dir is not None:
         own = Path(config_dir).absolute()
         check_shadows(own)
         overrides = [*overrides, f"hydra.searchpath=[{json.dumps('file://' + str(own))}]"]
-    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
+    with composing():
         config = compose("config", overrides, return_hydra_config=True)
     settings = config.hydra
     if settings.mode == RunMode.MULTIRUN:

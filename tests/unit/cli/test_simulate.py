@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 
 import artist
 from artist.app.cli import main
@@ -44,6 +46,14 @@ def test_a_run_logs_wherever_it_runs(before: int, during: int) -> None:
         assert root.level == before
     finally:
         root.setLevel(level)
+
+
+def test_a_program_that_uses_hydra_keeps_its_own(tmp_path: Path) -> None:
+    """Hydra has one state a process, and refuses a second: the other's is there again after the run."""
+    with initialize_config_dir(str(tmp_path), version_base="1.3"):
+        own = GlobalHydra.instance().hydra
+        assert artist.simulate(DEMO).summary["jobs"] == 20
+        assert GlobalHydra.instance().hydra is own is not None
 
 
 def test_threads_take_turns() -> None:
