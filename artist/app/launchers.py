@@ -1,4 +1,4 @@
-"""Launchers: where the points of a sweep run. Each gives what became of them as they end.
+"""Launchers: where the points of a sweep run. Each yields their results as they end.
 
 A worker may be killed: by the system when memory runs out, by the scheduler of a cluster when time does, by
 the loss of a machine. Its point is lost, and the others go on:
@@ -64,7 +64,7 @@ Results = Generator[tuple[int, Result]]
 
 
 def launcher(config: DictConfig) -> Callable[[Todo], Results]:
-    """Return what runs the points of a sweep: the function that `hydra.launcher` names, with its settings."""
+    """Return the function that runs the points of a sweep: that of `hydra.launcher`, with its settings."""
     settings: Any = OmegaConf.to_container(config.hydra.launcher, resolve=True)
     target = settings.pop("_target_", "")
     run = run_here if target == _HYDRAS_OWN else get_method(target)
@@ -174,7 +174,7 @@ def _started() -> tuple[Connection, BaseProcess]:
 
 
 def _work(connection: Connection, command: int) -> None:
-    """Run what comes until SIGTERM; Ctrl-C is the command's, which then ends its workers."""
+    """Run points until SIGTERM; Ctrl-C goes to the command, which then ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(command)
     try:
@@ -234,7 +234,7 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise if nobody listens there; Ray would try for a quarter of an hour."""
+    """Raise if nothing listens there; Ray would try for a quarter of an hour."""
     if match := re.fullmatch(r"([\w.-]+):(\d+)", address):
         try:
             socket.create_connection((match[1], int(match[2])), timeout=_PATIENCE_S).close()
@@ -321,7 +321,7 @@ def _result(job: Any) -> Result:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Say of what a cluster refuses (a partition, an address) where it comes from."""
+    """Name the source of what a cluster refuses (a partition, an address)."""
     try:
         yield
     except (RuntimeError, ValueError, ConnectionError) as error:

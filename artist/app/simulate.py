@@ -27,7 +27,7 @@ _ONE_AT_A_TIME = RLock()  # Hydra's state and the log are one a process
 
 
 def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str] | None = None) -> Run:
-    """Run once and return the run, read from its folder; a run that was made before is not repeated.
+    """Run once and return the run, read from its folder; a finished run is not repeated.
 
     The folder is the one that a sweep (`artist -m`) has for the same point: under `runs/sweeps/` that of
     `output.name`, then the run key. So `read_sweep` reads what several calls made, and calls may run at
@@ -49,7 +49,7 @@ def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str
     Warns
     -----
     UserWarning
-        For what the command says on stderr beside the table.
+        For notes that the command prints on stderr beside the table.
     """
     from artist.run.point import run_point
 

@@ -1,4 +1,4 @@
-"""A sweep: its points, composed one after another, run by a launcher, each told when it ends."""
+"""A sweep: its points, composed one after another, run by a launcher, each reported when it ends."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ _MOST_KINDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of a sweep and what became of it."""
+    """A point of a sweep and its result."""
 
     overrides: tuple[str, ...]
     outcome: "Outcome"
@@ -144,7 +144,7 @@ class Composer:
         return tuple(kind), values
 
     def check(self, points: Sequence[Sequence[str]]) -> None:
-        """Compose a point of each kind, or an error would come up after hours."""
+        """Compose a point of each kind, so that errors show at once and not after hours."""
         for each in {self.kind(each)[0]: each for each in points}.values():
             self.composed(0, each)
 

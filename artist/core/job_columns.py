@@ -109,9 +109,10 @@ class JobColumns(Sequence[JobSpec]):
         return self._ids[self._starts[job] : self._starts[job + 1]].decode()
 
     def _make(self, job: int) -> JobSpec:
-        kind, submit_ns, iterations, compute_ns = (view[job] for view in self._views)
-        demand = self.kinds[kind].demand
-        return JobSpec(self._id(job), submit_ns, demand, iterations, compute_ns, *self._shared[kind])
+        kinds, submit_ns, iterations, compute_ns = self._views
+        kind = kinds[job]
+        demand, shared = self.kinds[kind].demand, self._shared[kind]
+        return JobSpec(self._id(job), submit_ns[job], demand, iterations[job], compute_ns[job], *shared)
 
 
 def field_of(jobs: Sequence[JobSpec], name: str, part: slice = slice(None)) -> Iterable[Any]:

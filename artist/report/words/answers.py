@@ -1,4 +1,4 @@
-"""What stands at the top of the page: at most eight lines, one for each question of an operator. Pure."""
+"""The top of the page: at most eight lines, one for each question of an operator. Pure."""
 
 from collections.abc import Sequence
 

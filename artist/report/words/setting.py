@@ -20,7 +20,7 @@ _ON_STOP = {
     "keep": "a stopped job loses no work",
     "lose_iteration": "a stopped job loses its unfinished iteration",
     "lose_since_checkpoint": "a stopped job loses what it did since its last checkpoint",
-    "lose_all": "a stopped job begins anew",
+    "lose_all": "a stopped job starts over",
 }
 _FREE = "starting, moving and preempting a job cost no time"
 _PAPERS = {"Derived": "Synergy", "Lyra": "Lyra", "Coda": "CODA"}

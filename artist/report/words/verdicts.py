@@ -44,7 +44,7 @@ class Verdict:
 
 
 def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[Verdict]:
-    """Return who is best in each scenario in which several rows have the number, and may be compared."""
+    """Return the best rows of each scenario in which several rows have the number and may be compared."""
     found = []
     for scenario in contest.scenarios:
         estimates = [comparable(metric, comparison.groups[row]) for row in scenario.rows]
