@@ -225,7 +225,7 @@ def test_an_answer_of_an_older_version_is_not_used(tmp_path, module):
 
 
 def test_every_source_counts_and_nothing_else(tmp_path):
-    """Writers in a subpackage count as the rest does; what Python compiled, links to folders, the place do not."""
+    """Writers in a subpackage count like the rest; compiled files, links to folders and the place do not."""
     digests = []
     for place in ("a", "b"):
         package = tmp_path / place / "package"
