@@ -104,8 +104,12 @@ class _Workers:
 
     def start(self, number: int, request: "Request") -> None:
         connection, process = self.idle.pop() if self.idle else _started()
-        self.busy[connection] = (process, number, request)
-        connection.send(request)
+        try:
+            connection.send(request)
+        except OSError:  # it was killed while idle
+            self.start(number, request)
+        else:
+            self.busy[connection] = (process, number, request)
 
     def ended(self) -> Iterator[tuple[int, "Request", Result | None]]:
         """Wait for points to end; None is the result of one whose process was killed."""
@@ -200,6 +204,7 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
     _check_installed("ray", "ray", "ray")
     init = settings["ray"]["init"]
     _check_reachable(str(init.get("address")))
+    points = list(todo)  # an error of theirs is not Ray's
     # Before it is imported: it sends statistics, and tells of plans with GPUs, unless it is asked not to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -221,7 +226,7 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
             ray.init(**init)
             here = Elsewhere()
             remote = ray.remote(**settings["ray"]["remote"])(lambda request: here(request))
-            running = {remote.remote(dumps(request)): number for number, request in todo}
+            running = {remote.remote(dumps(request)): number for number, request in points}
             while running:
                 (done,), _ = ray.wait(list(running))
                 yield running.pop(done), result(done)
@@ -275,8 +280,10 @@ def _submitted(
                 fresh, waiting = waiting[:room], waiting[room:]
                 if fresh:
                     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's alone
-                    jobs = executor.map_array(here, [dumps(request) for _, request in fresh])
-                    signal.signal(signal.SIGINT, before)
+                    try:
+                        jobs = executor.map_array(here, [dumps(request) for _, request in fresh])
+                    finally:
+                        signal.signal(signal.SIGINT, before)
                     running += [(number, job) for (number, _), job in zip(fresh, jobs, strict=True)]
                 done = [(number, job) for number, job in running if job.done()]
                 running = [each for each in running if each not in done]

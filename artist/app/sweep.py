@@ -134,9 +134,12 @@ class Composer:
         for text in overrides:
             each = self._parsed(text)
             key, value = each.key_or_group, each.value()
-            plain = text.startswith(f"{key}=") and not key.startswith("hydra") and not self._chooses(key)
-            if plain and not isinstance(value, dict) and "${" not in text:
+            chooses = not isinstance(value, dict) and self._chooses(key)
+            plain = text.startswith(f"{key}=") and not key.startswith("hydra") and not isinstance(value, dict)
+            if plain and not chooses and "${" not in text:
                 values[key] = value
+            elif not chooses and any(_touches(key, other) for other in values):
+                return tuple(overrides), {}  # what contradicts a value before it
             kind.append(key if key in values else text)
         return tuple(kind), values
 
@@ -170,6 +173,10 @@ class Composer:
         return (
             isinstance(sweep, dict) and sweep["subdir"] == _FOLDER and "${hydra" not in OmegaConf.to_yaml(job)
         )
+
+
+def _touches(key: str, other: str) -> bool:
+    return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
 
 
 def _outcome(result: "Outcome | Lost", folder: Path) -> "Outcome":

@@ -67,11 +67,17 @@ class JobColumns(Sequence[JobSpec]):
         self._shared = [[getattr(each, name) for name in _FIELDS[5:]] for each in kinds]
         self.made = Made(self._make)
 
+    def __reduce__(self) -> tuple[type["JobColumns"], tuple[Any, ...]]:
+        return type(self), (list(self.column("job_id")), *self._numbers.values(), self.kinds, self.kind)
+
     def __len__(self) -> int:
         return len(self.kind)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __add__(self, other: Iterable[JobSpec]) -> list[JobSpec]:
+        return [*self, *other]
 
     def __getitem__(self, index: Any) -> Any:
         found = range(len(self))[index]

@@ -6,8 +6,8 @@ from operator import index
 
 _NONE = (-1, 2**63)  # after all times
 
-# Kinds of entries, in their order at one instant; a tick of the policy comes last. Subjects: a job, a leaving
-# machine, a capacity event by its place in the list, a job, none.
+# Kinds of entries, in their order at one instant; a tick of the policy comes last. Their subjects: a job, a
+# leaving machine, a capacity event by its place in the list, a job, and none: the policy has one timer.
 FINISH, DEADLINE, CAPACITY, ARRIVAL, TIMER = range(5)
 
 

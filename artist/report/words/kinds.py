@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.report.words.verdicts import MOST_CLAUSES, at_scenarios
-from artist.report.words.wording import duration, few, per_cent
+from artist.report.words.wording import MOST_ROWS, duration, few, per_cent, under_each
 from artist.results.compare import Comparison, Replicates
 from artist.results.measures import is_level
 from artist.results.names import listed
 from artist.results.scenarios import Contest, Scenario
 
-_MOST_ROWS = 4  # told one by one
 _STARVED = " Starved GPUs are idle because their machine lacks the CPUs for a GPU job that waits."
 
 _USED = " Used are GPUs while they compute, in the part of that time for which their job keeps them busy."
@@ -143,13 +142,8 @@ def _waiting(case: _Case) -> str:
 
 def _shares(shares: Mapping[str, float], words: str) -> str:
     """Return a share under each row, of many rows the least and the greatest."""
-    pairs = list(shares.items())
-    ends = pairs if len(pairs) <= _MOST_ROWS else [pairs[0], pairs[-1]]
-    texts = [f"{per_cent(share)} under {name}" for name, share in ends]
-    text = listed(
-        [text.replace(" under", f" {words} under", 1) if not i else text for i, text in enumerate(texts)]
-    )
-    return text + f", the least and the most under {len(pairs)} policies" * (len(ends) < len(pairs))
+    text = listed(under_each(list(shares.items()), words))
+    return text + f", the least and the most under {len(shares)} policies" * (len(shares) > MOST_ROWS)
 
 
 def _price(case: _Case) -> str:
@@ -165,21 +159,21 @@ def _price(case: _Case) -> str:
     if not names:
         return ""
     other = case.baseline if case.baseline in names else names[-1]
-    worse = _is_more("time", mean_s, best, other) + _is_more("fraction", within, other, best)
+    worse = [_is_more("time", mean_s, best, other), _is_more("fraction", within, other, best)]
     later, loses = _is_more("time", jct_s, best, other), _is_more("fraction", lost, best, other)
-    pays = later or worse == 2
-    some = bool(worse or loses)
-    pay = "CPU jobs pay for it" if pays else ("CPU jobs do not pay for it", "some CPU jobs pay for it")[some]
-    text = (
-        f"under {best}, which keeps fewest GPU jobs waiting, {pay}: they wait {duration(mean_s[best])} on "
-        f"average ({duration(mean_s[other])} under {other}), and {per_cent(within[best])} of all CPU jobs "
-        f"wait at most 3 min ({per_cent(within[other])})"
-    )
+    pay = "some CPU jobs pay for it" if any(worse) or loses else "CPU jobs do not pay for it"
+    pay = "CPU jobs pay for it" if later or all(worse) else pay
+    told = [
+        (worse[0], f"they wait {duration(mean_s[best])} on average ({duration(mean_s[other])})"),
+        (worse[1], f"{per_cent(within[best])} of them wait at most 3 min ({per_cent(within[other])})"),
+    ]
     if best in jct_s and other in jct_s:
-        text += f"; they complete after {duration(jct_s[best])} on average ({duration(jct_s[other])})"
+        told.append((later, f"they take {duration(jct_s[best])} on average ({duration(jct_s[other])})"))
     if best in lost and other in lost and (lost[best] or lost[other]):
-        text += f", {per_cent(lost[best])} of their work being lost ({per_cent(lost[other])})"
-    return text
+        told.append((loses, f"{per_cent(lost[best])} of their work is lost ({per_cent(lost[other])})"))
+    bad, good = (listed([text for is_bad, text in told if is_bad is kind]) for kind in (True, False))
+    text = "; besides, ".join(filter(None, (bad, good))).replace(")", f" under {other})", 1)
+    return f"under {best}, which keeps fewest GPU jobs waiting, {pay}: {text}"
 
 
 def _is_more(kind: str, values: Mapping[str, float], one: str, other: str) -> bool:
@@ -191,7 +185,7 @@ def _is_more(kind: str, values: Mapping[str, float], one: str, other: str) -> bo
 def _aborted(case: _Case) -> str:
     aborted = {name: count for name, count in case.of("aborted").items() if count}
     texts = [_times(count, len(case.said[name])) + f" under {name}" for name, count in aborted.items()]
-    return f"CPU jobs were stopped {listed(texts[-_MOST_ROWS:])}" if texts else ""
+    return f"CPU jobs were stopped {listed(texts[-MOST_ROWS:])}" if texts else ""
 
 
 def _times(count: float, runs: int) -> str:
@@ -201,7 +195,7 @@ def _times(count: float, runs: int) -> str:
 def _cpus(case: _Case) -> str:
     """Return how many GPU jobs got other CPUs than they asked for."""
     more, fewer = case.of("more_cpus"), case.of("fewer_cpus")
-    names = [name for name in more if more[name] or fewer[name]][-_MOST_ROWS:]
+    names = [name for name in more if more[name] or fewer[name]][-MOST_ROWS:]
     if not names:
         return ""
     first, *others = ((name, per_cent(more[name]), per_cent(fewer[name])) for name in names)

@@ -253,6 +253,11 @@ def _capacity_changes(config: Mapping[str, Any]) -> str:
     return "machines fail, leave or join" if cluster.get("events") else "machines fail at random"
 
 
+def is_free(config: Mapping[str, Any]) -> bool:
+    """Return whether communication is set to take no time."""
+    return _word(_class(_section(config, "network", "model"), "Model")) == "zero"
+
+
 def _network(config: Mapping[str, Any]) -> str:
     name = _word(_class(_section(config, "network", "model"), "Model"))
     if name == "zero":
