@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from artist.core.events import Arrival
+from artist.engine.overheads import Overheads
 from artist.errors import PlanError
 from artist.performance.estimates import Exact
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
@@ -263,3 +264,16 @@ def test_gpus_that_waiting_jobs_ask_for_are_counted():
     script |= {4: lambda p: p.place(0, on((0, 2))), 5: finish}
     run_checked(JOBS, tiny_cluster(), Scripted({at: look_and(act) for at, act in script.items()}))
     assert seen == [(2, 2), (2, 2), (2, 2), (4, 4), (2, 2)]
+
+
+def test_time_held_counts_delays():
+    """With 2 s to start, a runs from 0 and stops at 5: it held for 2 + 3 = 5 s, not the 3 s of progress."""
+    seen = []
+
+    def act(v, p):
+        seen.append(int(v.jobs.held_ns[0]) / NS_PER_S)
+        p.place(0, on((0, 2)))
+
+    policy = Scripted({0: lambda v, p: p.place(0, on((0, 2))), 5: lambda v, p: p.stop(0), 6: act})
+    run_checked(JOBS[:1], tiny_cluster(), policy, overheads=Overheads(start_s=2))
+    assert seen == [5]
