@@ -24,6 +24,7 @@ from artist.data import data_path
         ([("performance.sensitivity='a, b'",), ("performance.sensitivity=1e-3",)], 1),
         ([("performance={scaling_loss: 1}",), ("performance={mixed_efficiency: 2}",)], 2),
         ([("cluster.racks=2", "cluster={racks: 1}"), ("cluster.racks=3", "cluster={racks: 1}")], 2),
+        ([(f"performance.sensitivity={each}", "++performance.sensitivity.own=1") for each in "ab"], 2),
         ([("cluster.racks=2", "++cluster.racks=1"), ("cluster.racks=2", "++cluster.racks=3")], 2),
         (
             [
