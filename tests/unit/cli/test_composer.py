@@ -24,7 +24,8 @@ from artist.data import data_path
         ([("performance.sensitivity='a, b'",), ("performance.sensitivity=1e-3",)], 1),
         ([("performance={scaling_loss: 1}",), ("performance={mixed_efficiency: 2}",)], 2),
         ([("+workload.own=1",), ("+workload.own=2",)], 2),
-        ([("seed=1", "hydra.sweep.subdir=${hydra.job.num}"), ("seed=2", "hydra.sweep.subdir=x")], 2),
+        ([(f"seed={each}", "hydra.sweep.subdir=${hydra.job.num}") for each in (1, 2)], 2),
+        ([(f"seed={each}", "performance.sensitivity=${hydra:job.num}") for each in (1, 2)], 2),
         ([("performance.sensitivity=a",), ("performance.sensitivity=${hydra:job.id}",)], 2),
     ],
 )
