@@ -108,7 +108,7 @@ def _raise_later(lost: Any) -> None:
 
 
 class _Stream(TextIOWrapper):
-    """stdout or stderr: what cannot be written goes nowhere, and the first reason is kept."""
+    """stdout or stderr: what cannot be written is lost, and the first reason is kept."""
 
     error: OSError | None = None
     muted = False
@@ -117,18 +117,14 @@ class _Stream(TextIOWrapper):
         try:
             return len(text) if self.muted else super().write(text)
         except OSError as error:
-            self._lose(error)
+            self.error = self.error or error
             return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
         except OSError as error:
-            self._lose(error)
-
-    def _lose(self, error: OSError) -> None:
-        self.error = self.error or error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            self.error = self.error or error
 
 
 def _open_streams() -> tuple[_Stream, _Stream]:
@@ -144,8 +140,9 @@ def _open_streams() -> tuple[_Stream, _Stream]:
 def _replaced(before: Any, number: int) -> _Stream:
     if before is None:
         before = open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    encoding, lines = before.encoding, before.line_buffering
-    return _Stream(before.detach(), encoding, "backslashreplace", line_buffering=lines)
+    how = {"line_buffering": before.line_buffering, "write_through": before.write_through}
+    encoding = before.encoding
+    return _Stream(before.detach(), encoding, "backslashreplace", **how)
 
 
 def _told_of(error: OSError | None) -> int:

@@ -102,7 +102,7 @@ class Way:
         return self.carried_ns(message) * kept + self.beside_ns(message)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def way_over(latency_ns: float, links: Sequence[tuple[float, float]], *, windows: bool = False) -> Way:
     """Return the way over some links, from the sender on.
 

@@ -85,7 +85,7 @@ class Ring:
         return self.tiers[-1:]
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def rings_of(shape: Shape, fabric: Fabric, *, windows: bool = False, whole: bool = True) -> tuple[Ring, ...]:
     """Return the ring of a placement as each of its machine types sees it.
 

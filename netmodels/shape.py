@@ -27,13 +27,19 @@ def shape_of(slices: Iterable[tuple[int, str, int]]) -> Shape:
     for rack, machine_type, gpus_here in slices:
         if gpus_here > 0:
             racks.setdefault(rack, []).append(_machine(machine_type, gpus_here))
-    return tuple(sorted(tuple(sorted(machines)) for machines in racks.values()))
+    return tuple(sorted(_rack(tuple(sorted(machines))) for machines in racks.values()))
 
 
 @lru_cache(maxsize=4096)
 def _machine(name: str, gpus_here: int) -> tuple[str, int]:
     """Return the one pair of a machine type and a number of GPUs: shapes are many, and share them."""
     return name, gpus_here
+
+
+@lru_cache(maxsize=65_536)
+def _rack(machines: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    """Return the one rack of such machines, likewise."""
+    return machines
 
 
 def gpus(shape: Shape) -> int:

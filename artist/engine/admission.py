@@ -7,6 +7,7 @@ import numpy as np
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.core.cpu_search import find_cpus
 from artist.core.job import Demand, JobSpec
+from artist.core.job_columns import JobColumns
 from artist.errors import InputError
 
 MOST_NS = 2**62  # the accounts are 64-bit
@@ -23,7 +24,7 @@ def check_jobs(
     machines = [m for i, m in enumerate(cluster.machines) if m.present or i in joining]
     seen: set[str] = set()
     reasons: dict[Demand, str] = {}
-    for spec in jobs:
+    for spec in jobs.longest(MOST_NS / 2) if isinstance(jobs, JobColumns) else jobs:  # its ids are unique
         where = f"job {spec.job_id!r}"
         if spec.job_id in seen:
             raise InputError("this id is used twice", where=where, allowed="one id per job")

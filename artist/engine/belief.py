@@ -49,7 +49,7 @@ class Belief:
         self._running = running
         self._cluster: Cluster = running.cluster
         self._performance = performance
-        self._factors: list[float] = factors.tolist()
+        self._factors = factors.data  # gives Python's floats
         self._consolidated = consolidated
         self._grid = performance.at_resources if isinstance(performance, OnGrid) else None
 

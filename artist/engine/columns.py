@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.job import JobSpec
+from artist.core.job_columns import field_of
 from artist.core.view import Totals
 from artist.engine import progress
 from artist.engine.best_cases import BestCases
@@ -56,22 +57,22 @@ class Known:
     @cached_property
     def user(self) -> npt.NDArray[np.object_]:
         """Owner of every job."""
-        return np.array([s.user for s in self._specs], dtype=np.object_)
+        return np.array(list(field_of(self._specs, "user")), dtype=np.object_)
 
     @cached_property
     def vc(self) -> npt.NDArray[np.object_]:
         """Virtual cluster of every job."""
-        return np.array([s.vc for s in self._specs], dtype=np.object_)
+        return np.array(list(field_of(self._specs, "vc")), dtype=np.object_)
 
     @cached_property
     def guaranteed(self) -> Bools:
         """Class of every job."""
-        return np.array([s.guaranteed for s in self._specs], dtype=np.bool_)
+        return np.array(list(field_of(self._specs, "guaranteed")), dtype=np.bool_)
 
     @cached_property
     def model(self) -> npt.NDArray[np.object_]:
         """Model of every job."""
-        return np.array([s.model for s in self._specs], dtype=np.object_)
+        return np.array(list(field_of(self._specs, "model")), dtype=np.object_)
 
     @cached_property
     def skew(self) -> Floats:

@@ -14,6 +14,7 @@ from artist.core.cluster import TIERS, CapacityEvent, Cluster
 from artist.core.events import Arrival, Event, Gauges, Observer, Reprice, Wake
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
+from artist.core.job_columns import JobColumns
 from artist.core.plan import Plan
 from artist.core.result import RunResult
 from artist.core.view import Policy, Signal
@@ -87,7 +88,8 @@ class Engine:
     ) -> None:
         overheads = overheads or Overheads()
         check_jobs(jobs, cluster, capacity_events)
-        specs = sorted(jobs, key=lambda spec: spec.submit_ns)
+        specs = jobs if isinstance(jobs, JobColumns) else sorted(jobs, key=lambda spec: spec.submit_ns)
+        self._specs = specs
         worth = cluster.own.worth if cluster.same_kind and cluster.own else None
         self.jobs = JobTable(specs, [overheads.checkpoint_iterations(spec) for spec in specs], worth)
         self.machines = MachineTable(cluster)
@@ -201,8 +203,8 @@ class Engine:
                 self._announce(Arrival(now, subject))
             elif kind == Due.TIMER:
                 woken = True
-                if self._wakes.many(now, self._n_events):
-                    self._wakes.check(now, self._agenda.next_time(), self.jobs.n_running)
+                if self._wakes.many(now, self._n_events) and not self._news:
+                    self._wakes.check(now, self._agenda.next_time())
                 self._announce(Wake(now))
             else:
                 capacity = self._capacity
@@ -284,7 +286,7 @@ class Engine:
         columns = self.jobs.result_columns(self.now)
         machines = self.machines
         return RunResult(
-            jobs=self.jobs.specs,
+            jobs=self._specs,
             cluster=machines.cluster,
             columns=columns,
             stopped_by=stopped_by,

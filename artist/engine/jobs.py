@@ -14,6 +14,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
+from artist.core.job_columns import JobColumns, field_of
 from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
@@ -54,20 +55,22 @@ class JobTable:
         checkpoint_iterations: Sequence[int] | None = None,
         worth: float | None = None,
     ) -> None:
-        self.specs = specs
+        self.specs = specs.made if isinstance(specs, JobColumns) else specs
         n = len(specs)
         self.n = n
 
         def column(values: Sequence[int] | int = 0) -> memoryview:
-            return np.full(n, values, dtype=np.int64).data
+            made = np.zeros(n, dtype=np.int64)  # what is never written takes no memory
+            if values != 0:
+                made[:] = values
+            return made.data
 
-        self.submit_ns = column([s.submit_ns for s in specs])
-        self.gpus = column(
-            [s.demand.gpus_at(worth) if worth and s.demand.fungible else s.demand.gpus for s in specs]
-        )
-        self.least_gpus = column([s.demand.least_gpus for s in specs])
-        self.iterations = column([s.iterations for s in specs])
-        self.compute_ns = column([s.compute_ns for s in specs])
+        demands = list(field_of(specs, "demand"))
+        self.submit_ns = column(list(field_of(specs, "submit_ns")))
+        self.gpus = column([d.gpus_at(worth) if worth and d.fungible else d.gpus for d in demands])
+        self.least_gpus = column([d.least_gpus for d in demands])
+        self.iterations = column(list(field_of(specs, "iterations")))
+        self.compute_ns = column(list(field_of(specs, "compute_ns")))
         self.status = column()
         self.done = column()
         self.open_left_ns = column()

@@ -36,15 +36,13 @@ class Wakes:
         self._all += 1
         return (self._all - self._before) % _MANY == 0
 
-    def check(self, now: int, due: int | None, running: int) -> None:
+    def check(self, now: int, due: int | None) -> None:
         """Refuse what cannot be meant, when there are many.
 
         Parameters
         ----------
         now, due
             The time, and that of the next event, in nanoseconds.
-        running
-            How many jobs run.
 
         Raises
         ------
@@ -53,7 +51,7 @@ class Wakes:
         """
         took_ns, self._since_ns = now - self._since_ns, now
         row = self._all - self._before
-        if took_ns >= _SHORT_NS and (due is not None or running or row < _PATIENCE * _MANY):
+        if took_ns >= _SHORT_NS and (due is not None or row < _PATIENCE * _MANY):
             return
         ahead = "nothing else is due" if due is None else f"the next event is due at {ns_to_seconds(due)} s"
         raise PlanError(

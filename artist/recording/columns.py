@@ -4,6 +4,7 @@ Tables come in pieces, at least one, so that writing a long run does not double 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
+from artist.core.job_columns import field_of, kinds_of
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording.kinds import Kinds
 from artist.recording.pools import Pools
@@ -20,6 +22,7 @@ from artist.recording.resources import Resources
 from artist.units import NS_PER_S
 
 PIECE_ROWS = 1 << 18
+_AT_ONCE = 1 << 13
 
 _Ints = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
@@ -39,23 +42,26 @@ def job_tables(
     lacks is null.
     """
     for part in _parts(len(result.jobs), rows):
-        table = _jobs(result.jobs[part], {name: result.columns[name][part] for name in JOB_COLUMNS})
-        for name, column in (more or {}).items():
-            table = table.append_column(name, pa.array(column[part], mask=np.isnan(column[part])))
-        yield table
+        columns = {name: result.columns[name][part] for name in JOB_COLUMNS}
+        others = {name: column[part] for name, column in (more or {}).items()}
+        yield pa.table(
+            _jobs(result.jobs, part, columns)
+            | {name: pa.array(column, mask=np.isnan(column)) for name, column in others.items()}
+        )
 
 
 def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> Iterator[Any]:
     """Yield timeline.parquet: step functions, a row per change and one more for the end of the run."""
     recorder.close_instant()
-    time_ns = np.array(recorder.gauge_ns)
-    values = np.array(recorder.gauge_values).reshape(-1, 4)
-    if time_ns[-1] < end_ns:
-        time_ns, values = np.append(time_ns, end_ns), np.vstack([values, values[-1:]])
-    for part in _parts(len(time_ns), rows):
-        columns = zip(_GAUGES, values[part].T, strict=True)
+    time_ns = np.frombuffer(recorder.gauge_ns, np.int64)
+    values = np.frombuffer(recorder.gauge_values, np.int32).reshape(-1, 4)
+    last, count = len(time_ns) - 1, len(time_ns) + int(time_ns[-1] < end_ns)
+    for part in _parts(count, rows):
+        at = np.arange(part.start, min(part.stop, count))
+        columns = zip(_GAUGES, values[np.minimum(at, last)].T, strict=True)
         gauges = {name: pa.array(column.astype(np.int64)) for name, column in columns}
-        yield pa.table({"time_s": _seconds(time_ns[part]), **gauges})
+        ends = np.where(at > last, end_ns, time_ns[np.minimum(at, last)])
+        yield pa.table({"time_s": _seconds(ends), **gauges})
 
 
 def resource_tables(resources: Resources, rows: int = PIECE_ROWS) -> Iterator[Any]:
@@ -87,9 +93,9 @@ def core_tables(kinds: Kinds, rows: int = PIECE_ROWS) -> Iterator[Any]:
 
 def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, _Ints]:
     """Return the least and the most GPUs that each job takes, shape (n_jobs,), if any job is elastic."""
-    demands = [spec.demand for spec in jobs]
-    if not any(demand.elastic for demand in demands):
+    if not any(spec.demand.elastic for spec in kinds_of(jobs)):
         return {}
+    demands = list(field_of(jobs, "demand"))
     return {
         "min_gpus": np.array([d.min_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
         "max_gpus": np.array([d.max_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
@@ -106,8 +112,11 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     if it is an `assign`.
     """
     names = _Names(recorder)
-    time_ns, kind = np.array(recorder.event_ns), np.array(recorder.event_kind)
-    subject, detail = np.array(recorder.event_subject), np.array(recorder.event_detail)
+    time_ns, detail = (np.frombuffer(each, np.int64) for each in (recorder.event_ns, recorder.event_detail))
+    kind, subject = (
+        np.frombuffer(recorder.event_kind, np.int8),
+        np.frombuffer(recorder.event_subject, np.int32),
+    )
     for part in _parts(len(kind), rows):
         yield _events(names, part.start, time_ns[part], kind[part], subject[part], detail[part])
 
@@ -135,42 +144,47 @@ class _Names:
 
     def __init__(self, recorder: Recorder) -> None:
         cluster, allocations = recorder.cluster, recorder.allocations
-        places = [allocation_text(allocation, cluster) for allocation in allocations]
         groups = [each.group if isinstance(each, Allocation) else None for each in allocations]
-        owned = [None if each is None else _gpus_text(each.gpus, cluster) for each in groups]
         slices = [each.slices if isinstance(each, Allocation) else each for each in allocations]
-        self.groups = pa.array([None if each is None else each.name for each in groups], pa.string())
-        self.group_gpus = pa.array(owned, pa.string())
+        self.groups = _texts(None if each is None else each.name for each in groups)
+        self.group_gpus = _texts(None if each is None else _gpus_text(each.gpus, cluster) for each in groups)
         self.group_depths = pa.array([None if each is None else each.depth for each in groups], pa.int64())
-        self.cpus = pa.array(["+".join([str(s.cpus) for s in each]) for each in slices], pa.string())
-        self.memory = pa.array(
-            ["+".join([str(s.memory_bytes) for s in each]) for each in slices], pa.string()
-        )
-        self.first_machine = len(places)
+        self.cpus = _texts("+".join([str(s.cpus) for s in each]) for each in slices)
+        self.memory = _texts("+".join([str(s.memory_bytes) for s in each]) for each in slices)
+        places = (allocation_text(allocation, cluster) for allocation in allocations)
+        self.places = _texts(chain(places, (machine.name for machine in cluster.machines)))
+        self.first_machine = len(allocations)
         self.first_pool = len(KINDS)
-        self.jobs = pa.array([job.job_id for job in recorder.jobs], pa.string())
+        self.jobs = _texts(field_of(recorder.jobs, "job_id"))
         self.kinds = pa.array([kind for kind, _ in KINDS], pa.string())
         self.reasons = pa.array([reason for _, reason in KINDS] + recorder.pools, pa.string())
-        self.places = pa.array(places + [machine.name for machine in cluster.machines], pa.string())
+
+
+def _texts(values: Iterable[str | None]) -> Any:
+    """Return texts as one column, few of them at a time as Python's."""
+    left, pieces = iter(values), [pa.array([], pa.string())]
+    while some := list(islice(left, _AT_ONCE)):
+        pieces.append(pa.array(some, pa.string()))
+    return pa.concat_arrays(pieces)
 
 
 def _parts(n_rows: int, rows: int) -> Iterator[slice]:
     return (slice(start, start + rows) for start in range(0, max(1, n_rows), rows))
 
 
-def _jobs(specs: Sequence[JobSpec], columns: Mapping[str, _Ints]) -> Any:
+def _jobs(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]) -> dict[str, Any]:
     texts = ("job_id", "model", "user", "vc")
-    table = {name: pa.array([getattr(spec, name) for spec in specs], pa.string()) for name in texts}
-    table["gpus"] = pa.array([spec.demand.gpus for spec in specs], pa.int64())
-    for name, column in _derived(specs, columns).items():
+    table = {name: pa.array(field_of(specs, name, part), pa.string()) for name in texts}
+    table["gpus"] = pa.array([demand.gpus for demand in field_of(specs, "demand", part)], pa.int64())
+    for name, values in _derived(specs, part, columns).items():
         if name.endswith("_ns"):
-            table[f"{name.removesuffix('_ns')}_s"] = _seconds(column, column == _UNKNOWN)
+            table[f"{name.removesuffix('_ns')}_s"] = _seconds(values, values == _UNKNOWN)
         else:
-            table[name] = pa.array(column)
-    return pa.table(table)
+            table[name] = pa.array(values)
+    return table
 
 
-def _derived(specs: Sequence[JobSpec], columns: Mapping[str, _Ints]) -> dict[str, _Ints]:
+def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]) -> dict[str, _Ints]:
     """Return the columns to write, with completion and ideal time at their places."""
     made: dict[str, _Ints] = {}
     for name in JOB_COLUMNS:
@@ -179,7 +193,8 @@ def _derived(specs: Sequence[JobSpec], columns: Mapping[str, _Ints]) -> dict[str
             finish = columns[name]
             made["jct_ns"] = np.where(finish == _UNKNOWN, _UNKNOWN, finish - columns["submit_ns"])
         elif name == "overhead_ns":
-            made["ideal_ns"] = np.array([spec.ideal_ns for spec in specs], dtype=np.int64)
+            each = (np.array(field_of(specs, one, part), np.int64) for one in ("iterations", "compute_ns"))
+            made["ideal_ns"] = next(each) * next(each)
     del made[_NOT_WRITTEN]
     return made
 

@@ -68,8 +68,10 @@ def _write_table(path: Path, pieces: Iterator[Any]) -> None:
     first = next(pieces)
     with pq.ParquetWriter(path, first.schema, **_PARQUET) as writer:
         writer.write_table(first)
+        del first  # not two pieces at a time
         for piece in pieces:
             writer.write_table(piece)
+            del piece
 
 
 _PARQUET: dict[str, Any] = {"version": "2.6", "compression": "zstd", "write_page_checksum": True}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.job_columns import field_of
 from artist.core.result import RunResult
 from artist.recording.kinds import Kinds
 from artist.recording.metrics import distribution
@@ -88,7 +89,7 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
     over = _Over(result, kinds)
     waits = over.columns["gpu_jobs_waiting"] > 0
     ever = bool(waits[:-1].any())
-    users = _user_p99_s([spec.user for spec in jobs], queueing, finished, of_gpu)
+    users = _user_p99_s(list(field_of(jobs, "user")), queueing, finished, of_gpu)
     asked = _asked(result)[window]
     more = np.array(kinds.cpus_last)[window] - asked
     told = finished & of_gpu & (asked > 0)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation, Cluster, Group, crosses_racks
 from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import JobSpec
+from artist.core.job_columns import field_of, kinds_of
 from artist.recording.starved import Starved
 
 GPU, CPU = 0, 1  # kinds of jobs
@@ -46,7 +47,7 @@ _THERE = {"fail": False, "left": False, "join": True}
 
 def has_cpu_jobs(jobs: Sequence[JobSpec]) -> bool:
     """Return whether any job asks for no GPUs."""
-    return any(not spec.demand.gpus for spec in jobs)
+    return any(not spec.demand.gpus for spec in kinds_of(jobs))
 
 
 class Kinds:
@@ -107,7 +108,7 @@ class Kinds:
         self.retunes = 0
         self.without_cpus: set[int] = set()
         self._jobs = jobs
-        self._kind = bytes(CPU if not spec.demand.gpus else GPU for spec in jobs)
+        self._kind = bytes(GPU if demand.gpus else CPU for demand in field_of(jobs, "demand"))
         self._asked_bandwidth = bandwidth
         self._machines = cluster.machines
         self._alone = Alone(cluster, jobs)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
+from artist.core.job_columns import field_of
 from artist.core.view import Signal
 from artist.recording.names import RECLAIMED
 from artist.recording.reclaims import Reclaims
@@ -59,7 +60,7 @@ class Pools:
     """
 
     def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, signals: Mapping[str, Signal]) -> None:
-        self._submit_ns = [spec.submit_ns for spec in jobs]
+        self._submit_ns = list(field_of(jobs, "submit_ns"))
         self._machines = cluster.machines
         self._home = [machine.pool for machine in cluster.machines]
         self._signals = {name: signal for name, signal in signals.items() if name in self._home}

@@ -1,6 +1,6 @@
 """From the canonical table to frozen job specs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from itertools import repeat
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from artist.core.job import Demand, JobSpec, Stages
+from artist.core.job_columns import JobColumns
 from artist.errors import InputError
 from artist.units import NS_PER_S
 from artist.workload.fields import FIELDS, MEASURED, Field, Text
@@ -20,8 +21,8 @@ _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in st
 
 def to_jobs(
     table: pd.DataFrame, profile_compute_ns: Callable[[str], int], stretch: Stretch | None = None
-) -> list[JobSpec]:
-    """Return one spec a job, sorted by arrival; jobs that arrive together keep the order of the table.
+) -> JobColumns:
+    """Return the jobs sorted by arrival; jobs that arrive together keep the order of the table.
 
     A job that gives iterations and compute time is taken as it is. With a duration only,
     iterations = max(1, round(duration x speed / profile compute)) and compute_ns = round(duration_ns /
@@ -45,19 +46,35 @@ def to_jobs(
     InputError
         If a job that uses GPUs has no model, or one without a profile.
     """
-    ordered = table.sort_values("submit_s", kind="stable")
-    iterations, compute_ns = _work(ordered, profile_compute_ns, stretch)
+    if not table["submit_s"].is_monotonic_increasing:
+        table = table.sort_values("submit_s", kind="stable")
+    iterations, compute_ns = _work(table, profile_compute_ns, stretch)
+    submit_ns = np.rint(table["submit_s"].to_numpy(float) * NS_PER_S).astype(np.int64)
+    kind, first = _kinds(table)
+    some, own = table.iloc[first], [field for field in FIELDS if field.to and "." not in field.to]
     columns: dict[str, Iterable[Any]] = {
-        "job_id": ordered["job_id"].tolist(),
-        "submit_ns": _to_ns(ordered["submit_s"]).tolist(),
-        "iterations": iterations.tolist(),
-        "compute_ns": compute_ns.tolist(),
-        "demand": _records(ordered, "demand", lambda known: Demand(**known)),
-        "stages": _records(ordered, "stages", lambda known: Stages(**known) if known else None),
-        "delays_ns": _records(ordered, "delays_ns", lambda known: known or None),
-        **{field.to: _values(ordered, field) for field in _own_fields() if field.name in ordered},
+        "job_id": some["job_id"].tolist(),
+        "submit_ns": submit_ns[first].tolist(),
+        "iterations": iterations[first].tolist(),
+        "compute_ns": compute_ns[first].tolist(),
+        "demand": _records(some, "demand", lambda known: Demand(**known)),
+        "stages": _records(some, "stages", lambda known: Stages(**known) if known else None),
+        "delays_ns": _records(some, "delays_ns", lambda known: known or None),
+        **{each.to: map(each.value, _raw(some, each)) for each in own if each.name in some},
     }
-    return list(map(JobSpec, *(columns.get(each.name, repeat(each.default)) for each in fields(JobSpec))))
+    made = map(JobSpec, *(columns.get(each.name, repeat(each.default)) for each in fields(JobSpec)))
+    return JobColumns(table["job_id"], submit_ns, iterations, compute_ns, list(made), kind)
+
+
+def _kinds(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return which jobs are alike but for name, arrival and work, (n_jobs,), and the first of each kind."""
+    kind = np.zeros(len(table), dtype=np.int64)
+    for field in (*FIELDS, *MEASURED):
+        if field.to and field.name in table:
+            codes, values = pd.factorize(table[field.name], use_na_sentinel=False)
+            if len(values) > 1:
+                kind, _ = pd.factorize(kind * len(values) + codes)
+    return kind, np.unique(kind, return_index=True)[1]
 
 
 def _work(
@@ -125,18 +142,6 @@ def _records(table: pd.DataFrame, owner: str, make: Callable[[dict[str, Any]], A
     return records
 
 
-def _own_fields() -> Iterator[Field]:
-    """Yield the columns that are a job's own field, not one of its records'."""
-    return (field for field in FIELDS if field.to and "." not in field.to)
-
-
-def _values(table: pd.DataFrame, field: Field) -> Iterable[Any]:
-    """Return one value a job; equal ones are one object, since a trace has few different ones."""
-    values = _raw(table, field)
-    made = {one: field.value(one) for one in set(values)}
-    return map(made.__getitem__, values)
-
-
 def _raw(table: pd.DataFrame, field: Field) -> list[Any]:
     """Return a column as Python's values, times in ns; None where a number is not known."""
     column = table[field.name]
@@ -145,8 +150,3 @@ def _raw(table: pd.DataFrame, field: Field) -> list[Any]:
     numbers = column.to_numpy(float, na_value=np.nan)
     numbers = np.rint(numbers * NS_PER_S) if field.unit == "time" else numbers
     return [None if one != one else one for one in numbers.tolist()]
-
-
-def _to_ns(seconds: pd.Series) -> np.ndarray:
-    whole: np.ndarray = np.rint(seconds.to_numpy(float) * NS_PER_S).astype(np.int64)
-    return whole

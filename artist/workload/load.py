@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from artist.core.gpus import Gpus
-from artist.core.job import JobSpec
+from artist.core.job_columns import JobColumns
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
@@ -38,7 +38,9 @@ def read_table(source: JobSource, gpus: Gpus) -> pd.DataFrame:
         table = source.table_at(usual_gpu(source, gpus).speed / gpus.own.speed)
     else:
         table = source.table()
-    return on_own_gpus(select(check(table, where), source.parameters), source, gpus, where)
+    table = check(table, where)  # each table takes the place of the one before: a million jobs fill them
+    table = select(table, source.parameters)
+    return on_own_gpus(table, source, gpus, where)
 
 
 def load_table(
@@ -62,11 +64,11 @@ def load_table(
     InputError
         As `read_table`.
     """
-    chosen = read_table(source, gpus)
-    named = assign_models(chosen, source.parameters.models, source.parameters.seed)
+    table = read_table(source, gpus)
     if isinstance(source.parameters, FileParameters):
-        _tell_of_models(chosen, source.parameters.models, source.parameters.seed)
-    return arrivals.apply(on_own_share(named, stretch), cluster_gpus)
+        _tell_of_models(table, source.parameters.models, source.parameters.seed)
+    table = assign_models(table, source.parameters.models, source.parameters.seed)
+    return arrivals.apply(on_own_share(table, stretch), cluster_gpus)
 
 
 def _tell_of_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> None:
@@ -92,7 +94,7 @@ def load_jobs(
     profile_compute_ns: Callable[[str], int],
     gpus: Gpus,
     stretch: Stretch | None = None,
-) -> list[JobSpec]:
+) -> JobColumns:
     """Return the jobs to simulate, sorted by arrival; jobs that arrive together keep the order of the trace.
 
     Parameters

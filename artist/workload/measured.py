@@ -9,6 +9,7 @@ import pandas as pd
 
 from artist.core.gpus import Gpu, Gpus
 from artist.core.job import JobSpec
+from artist.core.job_columns import field_of
 from artist.errors import InputError
 from artist.workload.api import SPEEDS, JobSource, is_speed
 from artist.workload.fields import MAX_S
@@ -106,7 +107,7 @@ def stretched(table: pd.DataFrame, speed: pd.Series, stretch: Stretch) -> np.nda
 
 def tell_of_requests(jobs: Sequence[JobSpec]) -> None:
     """Note how many jobs ask for no CPUs, where run times hold for the CPUs that jobs ask for."""
-    asked = [spec.demand.cpus for spec in jobs if spec.demand.gpus]
+    asked = [demand.cpus for demand in field_of(jobs, "demand") if demand.gpus]
     if 0 in asked:
         note = "%d of %d GPU jobs ask for no CPUs: their run times hold for those that go with their GPUs"
         _log.info(note, asked.count(0), len(asked), extra={"note": True})

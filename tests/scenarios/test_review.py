@@ -155,6 +155,9 @@ def test_a_policy_that_polls_for_nothing_is_stopped(monkeypatch):
     monkeypatch.setattr("artist.engine.wakes._MANY", 100)
     with pytest.raises(PlanError, match=r"1,000 times in a row, the last 100 .* nothing else is due"):
         run_checked([job("a")], tiny_cluster(), Polling(60 * NS_PER_S, places=False))
+    later = [job("a"), job("b", at=90_000)]  # due for 1500 wake-ups, and 1000 more follow: until 150,000 s
+    with pytest.raises(PlanError, match=r"1,000 times in a row, .* at 15\d{4}.0 s; nothing else is due"):
+        run_checked(later, tiny_cluster(), Polling(60 * NS_PER_S, places=False))
 
 
 def test_assigning_the_pool_that_it_has_changes_nothing():

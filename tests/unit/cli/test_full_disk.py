@@ -55,6 +55,7 @@ def test_a_file_is_written_whole_or_not_at_all() -> None:
     Path("table.csv").write_bytes(b"old")
     with room(100), pytest.raises(OSError, match="File too large"):
         write_whole(Path("table.csv"), bytes(1000))
+    assert [path.name for path in Path().iterdir()] == ["table.csv"]
     assert Path("table.csv").read_bytes() == b"old"
     write_whole(Path("table.csv"), b"new")
     write_whole(Path("/dev/null"), b"new")

@@ -1,0 +1,129 @@
+"""Jobs as columns: a million jobs are of few kinds, so their specs are made when asked for."""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.core.job import JobSpec
+
+_KEPT = 1 << 16  # specs made last, about 20 MB
+_AT_ONCE = 1 << 14
+_FIELDS = tuple(field.name for field in fields(JobSpec))
+
+Ints = npt.NDArray[np.int64]
+
+
+class Made(dict[int, JobSpec]):
+    """Specs by number, made when they are first asked for; as quick to read as a list."""
+
+    def __init__(self, make: Callable[[int], JobSpec]) -> None:
+        self._make = make
+
+    def __missing__(self, job: int) -> JobSpec:
+        if len(self) >= _KEPT:
+            self.clear()
+        spec = self[job] = self._make(job)
+        return spec
+
+
+class JobColumns(Sequence[JobSpec]):
+    """Jobs in order of arrival, about 50 bytes each; a spec is made when it is asked for.
+
+    Parameters
+    ----------
+    job_ids
+        Unique.
+    submit_ns, iterations, compute_ns
+        Shape (n_jobs,).
+    kinds
+        The first job of each kind; jobs of one kind differ in the above alone.
+    kind
+        Index into `kinds`, shape (n_jobs,).
+
+    Attributes
+    ----------
+    made
+        The specs by number.
+    """
+
+    def __init__(
+        self,
+        job_ids: Iterable[str],
+        submit_ns: Ints,
+        iterations: Ints,
+        compute_ns: Ints,
+        kinds: Sequence[JobSpec],
+        kind: npt.NDArray[np.integer[Any]],
+    ) -> None:
+        self.kinds, self.kind = kinds, kind.astype(np.int32)
+        self._numbers = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
+        self._views = [self.kind.data, submit_ns.data, iterations.data, compute_ns.data]
+        self._ids, self._starts = _joined(job_ids)
+        self._shared = [[getattr(each, name) for name in _FIELDS[5:]] for each in kinds]
+        self.made = Made(self._make)
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = range(len(self))[index]
+        return self.made[found] if isinstance(found, int) else [self._make(job) for job in found]
+
+    def __iter__(self) -> Iterator[JobSpec]:
+        for start in range(0, len(self), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            yield from map(JobSpec, *(self.column(name, part) for name in _FIELDS))
+
+    def column(self, name: str, part: slice = slice(None)) -> Iterable[Any]:
+        """Return a field of all jobs, or of a stretch of them."""
+        if name in self._numbers:
+            numbers: list[int] = self._numbers[name][part].tolist()
+            return numbers
+        if name == "job_id":
+            return map(self._id, range(len(self))[part])
+        values = [getattr(each, name) for each in self.kinds]
+        return map(values.__getitem__, self.kind[part].tolist())
+
+    def longest(self, gpu_ns: float) -> Iterator[JobSpec]:
+        """Yield the first job of each kind, and those of more GPU time, in order."""
+        gpus = np.array([max(each.demand.gpus, 1) for each in self.kinds])[self.kind]
+        chosen = self._numbers["iterations"] * self._numbers["compute_ns"].astype(float) * gpus > gpu_ns
+        chosen[np.unique(self.kind, return_index=True)[1]] = True
+        return map(self._make, np.flatnonzero(chosen).tolist())
+
+    def _id(self, job: int) -> str:
+        return self._ids[self._starts[job] : self._starts[job + 1]].decode()
+
+    def _make(self, job: int) -> JobSpec:
+        kind, submit_ns, iterations, compute_ns = (view[job] for view in self._views)
+        demand = self.kinds[kind].demand
+        return JobSpec(self._id(job), submit_ns, demand, iterations, compute_ns, *self._shared[kind])
+
+
+def field_of(jobs: Sequence[JobSpec], name: str, part: slice = slice(None)) -> Iterable[Any]:
+    """Return a field of all jobs, or of a stretch of them."""
+    if isinstance(jobs, JobColumns):
+        return jobs.column(name, part)
+    return [getattr(spec, name) for spec in jobs[part]]
+
+
+def kinds_of(jobs: Sequence[JobSpec]) -> Sequence[JobSpec]:
+    """Return jobs that stand for all, but for name, arrival and length."""
+    return jobs.kinds if isinstance(jobs, JobColumns) else jobs
+
+
+def _joined(texts: Iterable[str]) -> tuple[bytes, "array[int]"]:
+    """Return texts one behind the other, and where each begins."""
+    left, parts, starts = iter(texts), list[bytes](), array("q", [0])
+    while some := [text.encode() for text in islice(left, _AT_ONCE)]:
+        parts.append(b"".join(some))
+        starts.extend((starts[-1] + np.cumsum([len(text) for text in some])).tolist())
+    return b"".join(parts), starts
