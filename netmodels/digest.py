@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_NO_SOURCES = {"_data", "__pycache__"}  # data that a wheel carries, and what Python compiles
+_NO_SOURCES = {"_data", "__pycache__"}  # data in a wheel, and what Python compiles
 
 
 def digest_of(record: object) -> str:
@@ -40,7 +40,7 @@ def _files(folder: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for entry in os.scandir(folder):
         if entry.name not in _NO_SOURCES:
             parts = (*inside, entry.name)
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):  # a linked one may hold this one
                 yield from _files(entry.path, parts)
             elif entry.is_file():  # no link to nothing, such as an editor's lock
                 yield parts

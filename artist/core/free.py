@@ -1,4 +1,4 @@
-"""What is free, as a scratch copy that placements can be tried on."""
+"""What is free, as a scratch copy on which to try placements."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -48,10 +48,7 @@ class Free:
         self._own = own
         self.cluster = cluster
         self.accepts = accepts
-        self._gpus, self._cpus, self._memory = (
-            column if isinstance(column, array) else array("q", map(int, column))
-            for column in (gpus, cpus, memory_bytes)
-        )
+        self._gpus, self._cpus, self._memory = map(_column, (gpus, cpus, memory_bytes))
         if buckets is None:
             open_ = [True] * len(cluster) if accepts is None else accepts.tolist()
             most = max([*cluster.gpus.tolist(), *self._gpus], default=0)
@@ -61,7 +58,7 @@ class Free:
         self._sizes = sizes
 
     def keep(self) -> None:
-        """Copy what is not its own."""
+        """Copy the arrays that are still shared."""
         if not self._own:
             self._own = True
             self._gpus, self._cpus, self._memory = self._gpus[:], self._cpus[:], self._memory[:]
@@ -122,7 +119,7 @@ class Free:
         return Free(self.cluster, *columns, self.accepts, buckets=buckets, sizes=sizes)
 
     def take(self, allocation: Allocation) -> None:
-        """Use up what an allocation with GPUs of its own holds.
+        """Subtract what an allocation with GPUs of its own holds.
 
         Raises
         ------
@@ -132,7 +129,7 @@ class Free:
         self._add(allocation, -1)
 
     def give(self, allocation: Allocation) -> None:
-        """Return what an allocation with GPUs of its own holds; nothing on machines that are closed."""
+        """Add back what an allocation with GPUs of its own holds; nothing on closed machines."""
         self._add(allocation, 1)
 
     def fits(self, allocation: Allocation) -> bool:
@@ -158,6 +155,10 @@ class Free:
                 self.total_gpus += sign * gpus
             self._cpus[m] += sign * cpus
             self._memory[m] += sign * memory
+
+
+def _column(values: Sequence[int] | Ints) -> "array[int]":
+    return values if isinstance(values, array) else array("q", map(int, values))
 
 
 def _readable(column: "array[int]") -> Ints:

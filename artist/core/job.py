@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 from math import ceil
 from typing import Literal, NamedTuple
 
+from artist.core.record import record
+
 OnStop = Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"]
 _TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
@@ -30,7 +32,7 @@ class Demand:
         An elastic job may hold min_gpus, min_gpus + step, ... up to max_gpus; 0 for the two bounds
         means exactly `gpus`.
     cpus, memory_bytes
-        Asked for the whole job; 0 when the trace says nothing.
+        Asked for the whole job; 0 if the trace says nothing.
     gpu_types
         Allowed GPU types; empty for any.
     mixed_types
@@ -39,7 +41,7 @@ class Demand:
     max_machines
         Most machines that the job may span; 0 for any number.
     memory_bandwidth_bytes_per_s
-        Memory bandwidth that the whole job draws when nothing throttles it; 0 when unknown.
+        Memory bandwidth that the whole job draws when nothing throttles it; 0 if unknown.
     fungible
         On GPUs of worth w the job takes ceil(gpus x measured_worth / w) of them instead of `gpus`.
     measured_speed
@@ -47,6 +49,10 @@ class Demand:
         job has none.
     measured_worth
         Worth of the GPUs that `gpus` holds for (`artist.core.cluster.Machine`); 0 means their speed.
+    elastic
+        Whether the number of GPUs may change.
+    least_gpus
+        Fewest GPUs that could ever do; a fungible job may find GPUs that are worth more.
     """
 
     gpus: int
@@ -62,28 +68,21 @@ class Demand:
     fungible: bool = False
     measured_speed: float = 1.0
     measured_worth: float = 0.0
+    elastic: bool = field(init=False, repr=False, compare=False)
+    least_gpus: int = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.measured_worth:
             object.__setattr__(self, "measured_worth", self.measured_speed)
+        least = self.min_gpus if self.max_gpus > 0 else self.gpus
+        object.__setattr__(self, "elastic", self.max_gpus > 0)
+        object.__setattr__(self, "least_gpus", min(self.gpus, 1) if self.fungible else least)
         values = tuple(getattr(self, each.name) for each in fields(self) if each.init)
         object.__setattr__(self, "_hash", hash(values))
 
     def __hash__(self) -> int:
         return self._hash
-
-    @property
-    def elastic(self) -> bool:
-        """Whether the number of GPUs may change."""
-        return self.max_gpus > 0
-
-    @property
-    def least_gpus(self) -> int:
-        """Fewest GPUs that could ever do; a fungible job may find GPUs that are worth more."""
-        if self.fungible:
-            return min(self.gpus, 1)
-        return self.min_gpus if self.elastic else self.gpus
 
     def targets(self) -> range:
         """Allowed numbers of GPUs, in those that `gpus` holds for."""
@@ -121,9 +120,9 @@ class Stages(NamedTuple):
     network_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobSpec:
-    """One training run of a trace, as it is known before it starts.
+    """One training run of a trace, as known before it starts.
 
     Attributes
     ----------
@@ -142,13 +141,13 @@ class JobSpec:
         The job's own delays by kind of change (start, resume, restart, migrate, resize, retune), before
         the run's table and constants.
     on_stop
-        What a stop loses of this job; None for what the run says.
+        What a stop loses of this job; None for the run's setting.
     gpu_utilization
         Share of its compute time in which it keeps its GPUs busy, in (0, 1].
     stages
         Stages of an iteration on `demand.gpus` GPUs as the trace measured them; None if it did not.
     guaranteed
-        Whether it was promised its GPUs; otherwise it takes what others leave idle (AntMan).
+        Whether its GPUs are guaranteed; otherwise it takes what others leave idle (AntMan).
     """
 
     job_id: str

@@ -25,6 +25,7 @@ class PlanCheck:
         self._jobs = jobs
         self._machines = machines
         self._cluster: Cluster = machines.cluster
+        self._n_machines = len(machines.cluster)
         self._held = jobs.held
         self._now = 0
 
@@ -72,7 +73,7 @@ class PlanCheck:
     # --- rules about one job
 
     def _is_plain_start(self, job: int, after: Allocation) -> bool:
-        """Tell at a glance that a job may start on what it asked for, on one machine; most plans are that."""
+        """Return whether a job plainly may start: on what it asked for, on one machine; the usual case."""
         if type(job) is not int or type(after) is not Allocation or not 0 <= job < self._jobs.n:
             return False
         if self._jobs.status[job] != WAITING or after.group is not None or after.bandwidth_cap != 1.0:
@@ -83,7 +84,7 @@ class PlanCheck:
         m, count, cpus, memory = slices[0]
         return (
             type(m) is type(count) is type(cpus) is type(memory) is int
-            and 0 <= m < len(self._cluster)
+            and 0 <= m < self._n_machines
             and 0 < count == demand.gpus
             and cpus >= 0
             and memory >= 0
@@ -97,7 +98,7 @@ class PlanCheck:
             raise PlanError(f"job number {job!r} is unknown{self._at()}")
         if after is not None and not isinstance(after, Allocation):
             raise self._error(job, f"gets {after!r}; allowed: an Allocation")
-        if after is not None and not isinstance(after.group, Group | None):
+        if after is not None and after.group is not None and not isinstance(after.group, Group):
             raise self._error(job, f"gets group {after.group!r}; allowed: a Group, or None")
         if self._jobs.status[job] == FINISHED:
             raise self._error(job, "has finished")
@@ -116,7 +117,7 @@ class PlanCheck:
         for s in slices:
             if not isinstance(s, Slice) or not _whole_numbers(s):
                 raise self._error(job, f"gets {s!r}; allowed: a Slice of whole numbers")
-            if not 0 <= s.machine < len(self._cluster):
+            if not 0 <= s.machine < self._n_machines:
                 raise self._error(job, f"is placed on machine number {s.machine}, which does not exist")
             if s.machine <= last:
                 raise self._error(job, "gets slices that are not sorted, one a machine", s.machine)
@@ -162,7 +163,7 @@ class PlanCheck:
     # --- rules about groups, room and pools
 
     def _check_groups(self, plan: Plan, gpus: dict[int, int]) -> None:
-        """Check the groups that the plan touches in their end state; add what they take to `gpus`."""
+        """Check the groups that the plan changes in their end state; add what they take to `gpus`."""
         touched: dict[str, None] = {}
         for job, after in plan.changes.items():
             for allocation in (self._held[job], after):
@@ -233,7 +234,7 @@ class PlanCheck:
         return PlanError(text + self._at(machine)) if job is None else self._error(job, text, machine)
 
     def _check_assign(self, plan: Plan, machine: int, pool: str) -> None:
-        """Check that all that holds a machine leaves it in the plan; what comes, comes to the new pool."""
+        """Check that all jobs on a machine leave it in the plan; jobs that enter are in the new pool."""
         there = _whole_numbers([machine]) and 0 <= machine < len(self._cluster)
         if not there or not self._machines.present[machine]:
             raise PlanError(
@@ -262,7 +263,10 @@ class PlanCheck:
 
 
 def _whole_numbers(values: Iterable[object]) -> bool:
-    return all(type(value) is int or isinstance(value, Integral) for value in values)
+    for value in values:  # noqa: SIM110 - twice as fast as `all` of a generator
+        if type(value) is not int and not isinstance(value, Integral):
+            return False
+    return True
 
 
 def _holds(allocation: Allocation, machine: int) -> bool:

@@ -21,12 +21,12 @@ from artist.engine import progress
 Ints = npt.NDArray[np.int64]
 
 PENDING, WAITING, RUNNING, FINISHED = range(4)  # pending: not yet submitted
-LEGAL = ((WAITING,), (RUNNING,), (WAITING, FINISHED), ())  # what may follow each
+LEGAL = ((WAITING,), (RUNNING,), (WAITING, FINISHED), ())  # states that may follow each
 _NEVER = 2**62  # later than any time of a run
 
 
 def vector(column: memoryview) -> Ints:
-    """Return the numpy array of shape (n_jobs,) whose memory a column is."""
+    """Return the numpy array of shape (n_jobs,) that shares its memory with a column."""
     array: Ints = column.obj  # type: ignore[assignment]
     return array
 
@@ -46,7 +46,7 @@ class JobTable:
     checkpoint_iterations
         Iterations between checkpoints by job; 0 for none. By default every iteration is one.
     worth
-        Of all GPUs, which says how many a fungible job asks for; None where they differ.
+        That of all GPUs, which determines how many a fungible job asks for; None if they differ.
     """
 
     def __init__(
@@ -77,13 +77,12 @@ class JobTable:
         self.iteration_ns = column()
         self.progress_from_ns, self.settled_ns = column(_NEVER), column(_NEVER)
         self.held_gpus = column()
-        self.held_ns = column()
         self.attained_gpu_ns = column()
         self.waiting_since_ns = column()
         self.checkpoint = column(checkpoint_iterations or 1)
         self.opened_ns, self.safe_ns = column(), column()
         self.in_group = column()
-        self.held_alone_gpu_ns = column()  # GPUs x time held outside of groups
+        self.grouped_gpu_ns = column()  # GPUs x time held in groups
         self.first_start_ns, self.finish_ns = column(-1), column(-1)
         self.queueing_ns, self.running_ns = column(), column()
         self.overhead_ns, self.lost_ns = column(), column()
@@ -91,7 +90,7 @@ class JobTable:
         self.migrations, self.resizes = column(), column()
         self.tier = column()
         self.tier_ns = (column(), column(), column())
-        self.part_ns = (column(), column(), column(), column(), column(), column())
+        self.added_ns = (column(), column(), column(), column(), column())  # parts beside compute
         self.parts: list[IterationParts | None] = [None] * n
         self.held: list[Allocation | None] = [None] * n
         self.compute_gpu_ns = 0
@@ -115,11 +114,6 @@ class JobTable:
         """Return the integral of the number of unfinished jobs."""
         return self._unfinished_job_ns + self.n_unfinished * (now - self._counted_to)
 
-    def _count(self, change: int, now: int) -> None:
-        """Change the number of unfinished jobs."""
-        self._unfinished_job_ns, self._counted_to = self.unfinished_job_ns(now), now
-        self.n_unfinished += change
-
     # --- the clock of one job
 
     def arrive(self, job: int, now: int) -> None:
@@ -128,8 +122,9 @@ class JobTable:
         self._unfinished.append(job)
         self._waiting.append(job)
         self.waiting_gpus += self.gpus[job]
-        self._count(1, now)
-        self.met_ns[job] = self._unfinished_job_ns
+        self.met_ns[job] = self._unfinished_job_ns = self.unfinished_job_ns(now)
+        self._counted_to = now
+        self.n_unfinished += 1
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = WAITING
         self.waiting_since_ns[job] = now
@@ -138,7 +133,6 @@ class JobTable:
         """Let a job hold an allocation from now on; progress starts after the longest delay under way."""
         if self.status[job] == WAITING:
             self.queueing_ns[job] += now - self.waiting_since_ns[job]
-            assert RUNNING in LEGAL[self.status[job]], self.specs[job].job_id
             self.status[job] = RUNNING
             del self._waiting[bisect_left(self._waiting, job)]
             self.waiting_gpus -= self.gpus[job]
@@ -163,43 +157,38 @@ class JobTable:
             return
         self.settled_ns[job] = now
         gpus = self.held_gpus[job]
-        self.held_ns[job] += held
         self.attained_gpu_ns[job] += gpus * held
-        if not self.in_group[job]:
-            self.held_alone_gpu_ns[job] += gpus * held
+        if self.in_group[job]:
+            self.grouped_gpu_ns[job] += gpus * held
         self.tier_ns[self.tier[job]][job] += held
         elapsed = now - self.progress_from_ns[job]
         if elapsed <= 0:
             self.overhead_ns[job] += held
             return
         self.progress_from_ns[job] = now
-        self.overhead_ns[job] += held - elapsed
-        self.running_ns[job] += elapsed
-        iteration = self.iteration_ns[job]
-        self._book_parts(job, elapsed, iteration, gpus)
+        if held > elapsed:
+            self.overhead_ns[job] += held - elapsed
+        running = self.running_ns[job] = self.running_ns[job] + elapsed
+        iteration, parts = self.iteration_ns[job], self.parts[job]
+        assert parts is not None
+        compute = elapsed  # takes the rounding, so that the parts sum to the time that passed
+        if parts[0] != iteration:
+            for column, part in zip(self.added_ns, parts[1:], strict=True):
+                if part:
+                    share = elapsed * part // iteration
+                    column[job] += share
+                    compute -= share
+        busy = self.specs[job].gpu_utilization
+        self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
         was = self.done[job]
         done, remaining = progress.settle(was, self.open_left_ns[job], iteration, elapsed)
         self.open_left_ns[job] = remaining
         if done != was:
             self.done[job] = done
-            opened = self.opened_ns[job] = self.running_ns[job] - (iteration - remaining)
+            opened = self.opened_ns[job] = running - (iteration - remaining)
             every = self.checkpoint[job]
             if every and done // every != was // every:
                 self.safe_ns[job] = opened - done % every * iteration
-
-    def _book_parts(self, job: int, elapsed: int, iteration: int, gpus: int) -> None:
-        parts = self.parts[job]
-        assert parts is not None
-        compute = elapsed  # takes the rounding, so that the parts sum to the time that passed
-        if parts[0] != iteration:
-            for column, part in zip(self.part_ns[1:], parts[1:], strict=True):
-                if part:
-                    share = elapsed * part // iteration
-                    column[job] += share
-                    compute -= share
-        self.part_ns[0][job] += compute
-        busy = self.specs[job].gpu_utilization
-        self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
 
     def set_rate(self, job: int, parts: IterationParts) -> int:
         """Set the speed of a settled job, carry its open iteration, and return its finish time."""
@@ -216,7 +205,7 @@ class JobTable:
         return self.progress_from_ns[job] + progress.time_left(remaining, left, new)
 
     def cut_open_iteration(self, job: int) -> None:
-        """Throw away what a settled job has run of its open iteration."""
+        """Discard the progress of a settled job in its open iteration."""
         lost = self.running_ns[job] - self.opened_ns[job]
         self.lost_ns[job] += lost
         self.safe_ns[job] += lost  # a later cut does not lose it again
@@ -224,7 +213,7 @@ class JobTable:
         self.open_left_ns[job] = 0
 
     def cut_to_checkpoint(self, job: int) -> None:
-        """Throw away what a settled job has run since its last checkpoint."""
+        """Discard the progress of a settled job since its last checkpoint."""
         every = self.checkpoint[job]
         self.done[job] -= self.done[job] % every if every else self.done[job]
         self.lost_ns[job] += self.running_ns[job] - self.safe_ns[job]
@@ -241,16 +230,18 @@ class JobTable:
         self.waiting_since_ns[job] = now
 
     def end(self, job: int, now: int, unnoticed_ns: int = 0) -> None:
-        """Close the books of a settled job that has finished, and whose finish is noticed so much later."""
+        """Close the accounts of a settled job that has finished, with the delay until that is noticed."""
         self._let_go(job)
-        self.overhead_ns[job] += unnoticed_ns
-        self.tier_ns[self.tier[job]][job] += unnoticed_ns
+        if unnoticed_ns:
+            self.overhead_ns[job] += unnoticed_ns
+            self.tier_ns[self.tier[job]][job] += unnoticed_ns
         assert FINISHED in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = FINISHED
         self.finish_ns[job] = now + unnoticed_ns
         self.parts[job] = None
         del self._unfinished[bisect_left(self._unfinished, job)]
-        self._count(-1, now)
+        self._unfinished_job_ns, self._counted_to = self.unfinished_job_ns(now), now
+        self.n_unfinished -= 1
 
     def _let_go(self, job: int) -> None:
         self.held_gpus[job] = 0
@@ -260,16 +251,18 @@ class JobTable:
     # --- the end of the run
 
     def result_columns(self, end: int) -> dict[str, Ints]:
-        """Return the columns of JOB_COLUMNS, to read only; books what still waits or runs at `end`."""
+        """Return the columns of JOB_COLUMNS, read-only; books what still waits or runs at `end`."""
         for job in np.flatnonzero(vector(self.status) == RUNNING).tolist():
             self.settle(job, end)
         waiting = vector(self.status) == WAITING
         queueing = vector(self.queueing_ns) + np.where(waiting, end - vector(self.waiting_since_ns), 0)
-        named = dict(zip((*PART_COLUMNS, *TIER_COLUMNS), (*self.part_ns, *self.tier_ns), strict=True))
-        named |= {"gpu_held_ns": self.attained_gpu_ns, "gpu_held_alone_ns": self.held_alone_gpu_ns}
-        named["iterations"] = self.done
-        columns = {n: vector(named[n] if n in named else getattr(self, n)) for n in JOB_COLUMNS}
-        columns["queueing_ns"] = queueing
+        named = dict(zip((*PART_COLUMNS[1:], *TIER_COLUMNS), (*self.added_ns, *self.tier_ns), strict=True))
+        named |= {"gpu_held_ns": self.attained_gpu_ns, "iterations": self.done}
+        alone_gpu_ns = vector(self.attained_gpu_ns) - vector(self.grouped_gpu_ns)
+        compute_ns = vector(self.running_ns) - sum(map(vector, self.added_ns))
+        made = {"queueing_ns": queueing, "gpu_held_alone_ns": alone_gpu_ns, PART_COLUMNS[0]: compute_ns}
+        named |= {n: getattr(self, n) for n in JOB_COLUMNS if n not in named and n not in made}
+        columns = {n: made[n] if n in made else vector(named[n]) for n in JOB_COLUMNS}
         for column in columns.values():
             column.flags.writeable = False
         return columns

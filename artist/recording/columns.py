@@ -36,7 +36,7 @@ def job_tables(
     rows: int = PIECE_ROWS,
     more: Mapping[str, npt.NDArray[np.float64] | _Ints] | None = None,
 ) -> Iterator[Any]:
-    """Yield jobs.parquet: one row a job, in the order of the result.
+    """Yield jobs.parquet: one row per job, in the order of the result.
 
     Columns are those of JOB_COLUMNS, times in seconds, and some more. What an unfinished or never started job
     lacks is null.
@@ -51,7 +51,7 @@ def job_tables(
 
 
 def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> Iterator[Any]:
-    """Yield timeline.parquet: step functions, a row per change and one more for the end of the run."""
+    """Yield timeline.parquet: step functions, one row per change and one more for the end of the run."""
     recorder.close_instant()
     time_ns = np.frombuffer(recorder.gauge_ns, np.int64)
     values = np.frombuffer(recorder.gauge_values, np.int32).reshape(-1, 4)
@@ -140,7 +140,7 @@ def _gpus_text(gpus: Iterable[tuple[int, int]], cluster: Cluster) -> str:
 
 
 class _Names:
-    """Texts that the numbers of a recorder stand for."""
+    """Texts by the numbers that a recorder uses for them."""
 
     def __init__(self, recorder: Recorder) -> None:
         cluster, allocations = recorder.cluster, recorder.allocations

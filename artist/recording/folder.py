@@ -34,9 +34,9 @@ def write_run(
     """Write the tables and the summary of a run into an existing folder.
 
     Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
-    what the policy noted of itself; `resources` is what was in use, closed, if that was recorded; `inputs`
-    is what jobs need to prepare their input, if anything; `pools` is who had which machines, closed, if there
-    are several pools; `kinds` is what GPU and CPU jobs held, closed, if there are both.
+    what the policy noted of itself; `resources` is what was in use, closed, if that was recorded; `inputs` is
+    what jobs need to prepare their input, if anything; `pools` is the jobs' use of each pool, closed, if
+    there are several; `kinds` is what GPU and CPU jobs held, closed, if there are both.
     """
     from artist.recording import columns
 

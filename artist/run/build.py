@@ -212,7 +212,7 @@ def build(config: Config) -> Simulation:
 
 
 def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
-    """Make what a `_target_` names.
+    """Make the part that a `_target_` names.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSetting
 
 
 def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None]:
-    """Make how compute scales, and what CPUs and memory do, if anything.
+    """Make the scaling of compute, and the effect of CPUs and memory, if any.
 
     Raises
     ------
@@ -393,7 +393,7 @@ def build_performance(
     compute: Compute,
     input_stall: InputStall | None,
 ) -> PlacedPerformance:
-    """Make what iteration times come from.
+    """Make the source of iteration times.
 
     Raises
     ------

@@ -1,5 +1,7 @@
 """Jobs as columns: what they hold, how they read, and how little they take."""
 
+import copy
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -60,6 +62,14 @@ def test_a_spec_is_made_once_while_few_are_asked_for(monkeypatch):
     assert jobs.made.keys() == {2}
     assert jobs[0] is not first
     assert jobs[0] == first
+
+
+def test_they_are_copied_as_a_list_is():
+    """By pickle, for processes; deeply; and with a job more."""
+    jobs = built(3, gpus=[1, 2, 1])
+    assert jobs[1] == pickle.loads(pickle.dumps(jobs))[1] == copy.deepcopy(jobs.made)[1]
+    assert jobs == copy.deepcopy(jobs) == pickle.loads(pickle.dumps(jobs))
+    assert jobs + jobs[:1] == [*jobs, jobs[0]]
 
 
 def test_a_job_takes_less_than_64_bytes():
