@@ -35,7 +35,8 @@ from artist.data import data_path
         ),
         ([("cluster.racks=2", "cluster=equal"), ("cluster.racks=3", "cluster=equal")], 1),
         ([("+workload.own=1",), ("+workload.own=2",)], 2),
-        ([("seed=1", "hydra.sweep.subdir=${hydra.job.num}"), ("seed=2", "hydra.sweep.subdir=x")], 2),
+        ([(f"seed={each}", "hydra.sweep.subdir=${hydra.job.num}") for each in (1, 2)], 2),
+        ([(f"seed={each}", "performance.sensitivity=${hydra:job.num}") for each in (1, 2)], 2),
         ([("performance.sensitivity=a",), ("performance.sensitivity=${hydra:job.id}",)], 2),
     ],
 )
