@@ -1,8 +1,12 @@
-"""Find the data that ships with the program, conf/, topologies/ and traces/; write what a command makes."""
+"""What ships with the program, conf/, topologies/, traces/ and its version; write what a command makes."""
 
 import os
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
+
+from netmodels.digest import digest_of_sources
 
 Kind = Literal["conf", "topologies", "traces"]
 
@@ -25,6 +29,17 @@ def data_path(kind: Kind, name: str = "") -> Path:
     package = Path(__file__).resolve().parent
     root = package.parent if (package.parent / "pyproject.toml").is_file() else package / "_data"
     return root / kind / name if name else root / kind
+
+
+@lru_cache(maxsize=1)
+def program_version() -> str:
+    """Return the version and a digest of the program's own files; an edited checkout is another program."""
+    try:
+        number = version("artist-sim")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        number = "0"
+    package = Path(__file__).resolve().parent
+    return f"{number}+{digest_of_sources(package, package.parent / 'netmodels')[:8]}"
 
 
 def write_whole(path: Path, content: bytes) -> None:

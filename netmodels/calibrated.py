@@ -146,7 +146,7 @@ def read_calibrated(path: Path) -> CalibratedProfiles:
         file = CalibratedFile.model_validate(content)
     except ValidationError as error:
         fields = sorted({*CalibratedFile.model_fields, *CalibratedModel.model_fields})
-        raise first_problem(error.errors()[0], str(path), fields) from None
+        raise first_problem(error, str(path), fields) from None
     profiles: dict[str, Profile] = {}
     for name, model in file.models.items():
         profile = _profile(name, model, path)

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 from yaml.composer import ComposerError
 
-from netmodels.errors import InputError, regular
-from netmodels.naming import allowed_by, allowed_names
+from netmodels.errors import InputError
+from netmodels.files import read_text
+from netmodels.naming import allowed_names, in_words
 
 
 class _Loader(yaml.SafeLoader):
@@ -41,36 +42,28 @@ def read_yaml(path: Path, kind: str) -> object:
     InputError
         If it cannot be read, or is not YAML, in which no mapping has a key twice.
     """
-    try:
-        text = regular(path.expanduser()).read_text(encoding="utf-8")
-    except (OSError, RuntimeError, ValueError) as problem:  # of ValueError: not UTF-8, a NUL in its name
-        raise InputError(
-            f"cannot read the {kind} file",
-            where=str(path),
-            found=str(problem),
-            allowed="a readable YAML file",
-        ) from None
+    text = read_text(path, kind)
     try:
         content: object = yaml.load(text, _Loader)  # a safe one
     except (yaml.YAMLError, ValueError, RecursionError) as problem:  # also 2020-99-99, no date; and too deep
-        raise InputError(
-            "not YAML", where=str(path), found=str(problem), allowed=f"a {kind} in YAML"
-        ) from None
+        mark = getattr(problem, "problem_mark", None)
+        where = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(path)
+        found = getattr(problem, "problem", None) or str(problem)
+        raise InputError("not YAML", where=where, found=found, allowed=f"the {kind} file, in YAML") from None
     return content
 
 
-def first_problem(problem: ErrorDetails, where: str, fields: Iterable[str]) -> InputError:
-    """Explain what pydantic found.
+def first_problem(error: ValidationError, where: str, fields: Iterable[str]) -> InputError:
+    """Explain the most telling problem that pydantic found: a misspelt field before a missing one.
 
     Parameters
     ----------
-    problem
-        Its report.
     where
         The file.
     fields
         Names of all fields, to say which was probably meant.
     """
+    problem = min(error.errors(), key=lambda each: each["type"] == "missing")
     field = ".".join(str(part) for part in problem["loc"])
     place = f"{where}, {field}" if field else where
     if problem["type"] == "missing":
@@ -78,4 +71,5 @@ def first_problem(problem: ErrorDetails, where: str, fields: Iterable[str]) -> I
     if problem["type"] == "extra_forbidden":
         found = problem["loc"][-1]
         return InputError("unknown field", where=place, found=found, allowed=allowed_names(found, fields))
-    return InputError("wrong value", where=place, found=problem["input"], allowed=allowed_by(problem["msg"]))
+    allowed = in_words(problem["type"], problem["msg"])
+    return InputError("wrong value", where=place, found=problem["input"], allowed=allowed)

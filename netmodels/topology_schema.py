@@ -199,15 +199,14 @@ class _Topology(_Part):
 
 def read_topology(raw: Mapping[str, object] | Path) -> Topology:
     """Read and check a topology; see `netmodels.topology.load_topology`."""
-    where = raw.name if isinstance(raw, Path) else "topology"
     content = read_yaml(raw, "topology") if isinstance(raw, Path) else dict(raw)
+    name = content.get("name") if isinstance(content, dict) else None
+    where = raw.name if isinstance(raw, Path) else f"topology {name}" if isinstance(name, str) else "topology"
     try:
         parsed = _Topology.model_validate(content)
     except ValidationError as problem:
         known = sorted({name for part in _Part.__subclasses__() for name in part.model_fields})
-        raise first_problem(problem.errors()[0], where, known) from None
-    if not isinstance(raw, Path):
-        where = f"topology {parsed.name}"
+        raise first_problem(problem, where, known) from None
     try:
         system = merge_system(SystemSettings(), parsed.system)
     except InputError as problem:

@@ -14,21 +14,23 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from artist.app.arguments import words
 from artist.app.composing import register_topologies
 from artist.app.launchers import prefer_our_defaults
 from artist.app.sweep import Point, SweepWanted, run_sweep
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import Kind, data_path
+from artist.data import Kind, data_path, program_version
 from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
 from artist.run.config import NAME_RULE, checked_name
 from artist.run.folder import remove_if_empty
-from artist.run.key import program_version, run_key
+from artist.run.key import run_key
 from artist.run.user_folder import check_shadows, put_on_path, python_files
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
 
+_FEW = 5  # points that are named of those that fail alike
 _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
 
 
@@ -109,8 +111,12 @@ def _request(config: DictConfig, settings: Any, folder: Path) -> "Request | Outc
     from artist.run.point import Outcome
 
     try:
+        launcher = next((each for each in settings.overrides.hydra if each.startswith("hydra/launcher=")), "")
+        if launcher and settings.mode != hydra.types.RunMode.MULTIRUN:
+            what = "one run is not launched elsewhere"
+            raise InputError(what, where="hydra/launcher", found=launcher, allowed="-m, for a sweep")
         return request_of(config, settings, folder)
-    except OmegaConfBaseException as error:
+    except (InputError, OmegaConfBaseException) as error:
         return Outcome("bad_input", folder, message=two_lines(from_library(error)))
 
 
@@ -119,7 +125,10 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
     from artist.run.point import Request
 
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
-    return Request(_resolved(config), _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
+    resolved = _resolved(config)
+    if isinstance(resolved.get("topology"), dict):  # one without a name is called as its file
+        resolved["topology"].setdefault("name", str(settings.runtime.choices.get("topology")))
+    return Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
 
 
 # --- what is said at the end
@@ -172,7 +181,9 @@ def _report_points(points: Sequence[Point], outcomes: Sequence["Outcome"]) -> in
         log = f"; traceback in {_short(point.outcome.log)}" if point.outcome.log else ""
         told.setdefault(point.outcome.message, []).append(" ".join(point.overrides) + log)
     for message, labels in told.items():
-        print("\n".join(f"failed: {label}" for label in labels), message, sep="\n", file=sys.stderr)
+        more = [f"... and {len(labels) - _FEW} more"] * (len(labels) > _FEW)
+        shown = [*(f"failed: {label}" for label in labels[:_FEW]), *more, message]
+        print("\n".join(shown), file=sys.stderr)
     if all(each.status == "bad_input" for each in outcomes):
         return BAD_INPUT
     return SOME_FAILED if failed else SUCCESS
@@ -197,6 +208,7 @@ def _checked_arguments(arguments: Sequence[str]) -> list[str]:
     if "--version" in arguments:
         print(f"artist-sim {program_version()}")
         raise SystemExit(SUCCESS)
+    arguments = words(arguments)
     options = parser.parse_intermixed_args(arguments)
     overrides: list[str] = options.overrides
     others = list(arguments)

@@ -1,18 +1,19 @@
 """What artist-network, artist-trace and artist-calibrate share: overrides in Hydra's words, errors, files."""
 
 import argparse
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
+from artist.app.arguments import words
 from artist.app.composing import composed
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import data_path, write_whole
+from artist.data import data_path, program_version, write_whole
 from artist.entry import BAD_INPUT, SUCCESS
 from artist.errors import InputError
-from artist.run.key import program_version
 from artist.run.user_folder import check_shadows, put_on_path
 
 
@@ -20,6 +21,7 @@ def run_command(
     argv: Sequence[str] | None,
     parser: argparse.ArgumentParser,
     run: Callable[[Sequence[str], Path | None], None],
+    level: int = logging.WARNING,
 ) -> int:
     """Run a command; return 0, or 2 for bad input, told in two lines.
 
@@ -31,14 +33,34 @@ def run_command(
         From `overrides_parser`.
     run
         Takes the overrides and the user's folder.
+    level
+        What of the log is shown on stderr, each message once.
     """
     try:
-        arguments = parser.parse_args(argv)
-        run(arguments.overrides, arguments.config_dir)
+        arguments = parser.parse_intermixed_args(words(sys.argv[1:] if argv is None else argv))
+        with _notes(level):
+            run(arguments.overrides, arguments.config_dir)
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
     return SUCCESS
+
+
+@contextmanager
+def _notes(level: int) -> Iterator[None]:
+    seen: dict[str, logging.LogRecord] = {}
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.addFilter(lambda record: seen.setdefault(record.getMessage(), record) is record)
+    logger = logging.getLogger("artist")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
 
 
 def overrides_parser(program: str, description: str, config: str) -> argparse.ArgumentParser:
@@ -89,7 +111,15 @@ def composer(config: str, config_dir: Path | None) -> Iterator[Callable[[Sequenc
         If the folder does not exist, or has a file of a shipped one's name.
     """
     searchpath = _searchpath(config_dir)
-    yield lambda overrides: composed([*overrides, *searchpath], config)
+
+    def named(overrides: Sequence[str]) -> Mapping[str, Any]:
+        raw = composed([*overrides, *searchpath], config)
+        names = [each.partition("=")[2] for each in overrides if each.startswith("topology=")]
+        if names and isinstance(raw.get("topology"), dict):  # one without a name is called as its file
+            raw["topology"].setdefault("name", names[-1])
+        return raw
+
+    yield named
 
 
 def _searchpath(config_dir: Path | None) -> list[str]:
@@ -103,17 +133,10 @@ def _searchpath(config_dir: Path | None) -> list[str]:
     return [f"hydra.searchpath=[file://{folder}]"]
 
 
-def check_figure(path: Path | None, field: str) -> None:
-    """Refuse a file for a figure whose name says no kind that can be drawn."""
-    if path is not None and path.suffix not in (".png", ".svg"):
-        raise InputError("unknown kind of figure", where=field, found=str(path), allowed=".png or .svg")
-
-
 def save_figure(figure: Any, path: Path, field: str) -> None:
     """Write a figure of the kind that its file's name asks for, and say so."""
     from artist.report.figures.render import rendered
 
-    check_figure(path, field)
     save(rendered(figure, cast(Literal["png", "svg"], path.suffix.removeprefix("."))), path, field)
 
 
@@ -126,6 +149,7 @@ def save(content: bytes, path: Path, field: str) -> None:
         If it cannot be written.
     """
     try:
+        new = not path.parent.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
     except OSError as error:
@@ -133,4 +157,4 @@ def save(content: bytes, path: Path, field: str) -> None:
         raise InputError(
             "cannot be written", where=field, found=found, allowed="a file in a folder"
         ) from None
-    print(f"written to {path}", file=sys.stderr)
+    print(f"written to {path}{', in a new folder' * new}", file=sys.stderr)

@@ -133,21 +133,25 @@ class _Workers:
 
 def run_in_processes(settings: dict[str, Any], todo: Todo) -> Results:
     """Run `n_jobs` points at a time in processes of this machine."""
-    workers, alone = _Workers(_at_once(settings["n_jobs"], "n_jobs")), list[tuple[int, "Request"]]()
+    workers, again = _Workers(_at_once(settings["n_jobs"], "n_jobs")), list[tuple[int, "Request"]]()
+    alone: set[int] = set()  # points beside which no other ran
     try:
         point = next(todo, None)
-        while point or alone or workers.busy:
+        while point or again or workers.busy:
             if point and len(workers.busy) < workers.limit:
+                first = set() if workers.busy else {point[0]}
                 workers.start(*point)
                 point = next(todo, None)  # composed while the others run
+                alone |= first if point is None else set()
                 continue
             if not workers.busy:
-                workers.start(*alone.pop(0))
+                alone.add(again[0][0])
+                workers.start(*again.pop(0))
             for number, request, result in workers.ended():
                 if result is not None:
                     yield number, result
-                elif workers.busy or point:
-                    alone.append((number, request))
+                elif number not in alone:
+                    again.append((number, request))
                 else:
                     yield number, (Lost("its process was killed while it ran alone (out of memory?)"), 0.0)
     finally:

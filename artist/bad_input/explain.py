@@ -2,33 +2,18 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
+from traceback import walk_tb
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ArgsKwargs, ErrorDetails
+from pydantic_core import ArgsKwargs
 
 from artist.errors import InputError
-from netmodels.naming import allowed_by, allowed_names
+from netmodels.naming import allowed_names, in_words
 
 Checked = TypeVar("Checked", bound=BaseModel)
 
-_IN_WORDS = {  # what pydantic's types of errors mean to somebody who writes YAML
-    "tuple_type": "a list such as [0, 10] or [a, b]",
-    "list_type": "a list such as [a, b]",
-    "dict_type": "a mapping such as {name: value}",
-    "model_type": "a mapping such as {name: value}",
-    "dataclass_type": "a mapping such as {name: value}",
-    "path_type": "a path",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "int_type": "an integer",
-    "int_parsing": "an integer",
-    "int_from_float": "an integer",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "none_required": "null",
-}
 _TAGS = re.compile(r"[-\[(]|^(int|float|str|bool|none|dict|list|tuple)$")  # branches of a union, not fields
 
 
@@ -106,7 +91,7 @@ def from_validation(
     same = [
         d for d in details if d["loc"][: len(path)] == chosen["loc"][: len(path)] and len(d["loc"]) == deepest
     ]
-    allowed = " or ".join(dict.fromkeys(_allowed(detail) for detail in same))
+    allowed = " or ".join(dict.fromkeys(in_words(detail["type"], detail["msg"]) for detail in same))
     return InputError("wrong value", where=field, found=_plain(chosen["input"]), allowed=allowed)
 
 
@@ -126,7 +111,13 @@ def from_library(error: BaseException) -> InputError:
     for link in chain(error):
         if isinstance(link, InputError):
             return link
-    for explain in (_from_omegaconf, _from_hydra, _from_yaml, _from_system):  # the most telling first
+    for explain in (
+        _from_omegaconf,
+        _from_hydra,
+        _from_yaml,
+        _from_system,
+        _from_reading,
+    ):  # the most telling first
         for link in chain(error):
             explained = explain(link)
             if explained is not None:
@@ -149,9 +140,7 @@ def _from_hydra(error: BaseException) -> InputError | None:
         return InputError("no such choice", where=group, found=option, allowed=allowed)
     if isinstance(error, OverrideParseException):
         allowed = "key=value; quote a value with special characters: 'key=\"a, b\"'"
-        return InputError(
-            _one_line(error.message), where="command line", found=error.override, allowed=allowed
-        )
+        return InputError("cannot be read", where="command line", found=error.override, allowed=allowed)
     if isinstance(error, SearchPathException):
         return InputError(
             "no such folder", where="--config-dir", found=text.split("'")[1], allowed="a folder"
@@ -166,13 +155,25 @@ def _from_hydra(error: BaseException) -> InputError | None:
         return InputError(
             "not a group of the configuration", where=match.group(1), allowed=f"+{match.group(1)}=..."
         )
+    if match := re.match(r"Could not delete (?:from config\. )?'([^']*)'", text):
+        return InputError(
+            "nothing to delete", where="command line", found=f"~{match.group(1)}", allowed="~FIELD"
+        )
+    if match := re.match(r"Invalid defaults list in '([^']+)'", text):
+        allowed = "defaults: [base, _self_]"
+        return InputError("its defaults are no list", where=f"{match.group(1)}.yaml", allowed=allowed)
+    if text.startswith("range() arg"):
+        return InputError("an empty range", where="command line", allowed="such as range(0,3)")
     if re.match(r"Config group override.* must be a string", text):
         line = re.search(r"input_line='([^']*)'", text)
         found = line.group(1) if line else text.rpartition(" ")[2]
         return InputError("a group takes the name of a choice", where="command line", found=found)
     if match := re.match(r"(?:In '([^']+)': )?Could not (?:find|load) '([^']+)'", text):
         where = f"{match.group(1)}.yaml" if match.group(1) else "configuration"
-        return InputError("no such file of the configuration", where=where, found=match.group(2))
+        allowed = "a file beside it, without .yaml, as in defaults: [base, _self_]"
+        return InputError(
+            "no such file of the configuration", where=where, found=match.group(2), allowed=allowed
+        )
     if isinstance(error, AssertionError) and "GroupDefault" in text:  # `+=x`, an option without a name
         return InputError("no name before `=`", where="command line", allowed="key=value")
     if isinstance(error, HydraException):
@@ -198,12 +199,18 @@ def _from_omegaconf(error: BaseException) -> InputError | None:
         if error.key in (network.get("system") or {}):
             allowed = f"did you mean 'network.system.{error.key}'?"
             return InputError("unknown option", where=where, found=error.key, allowed=allowed)
-        return InputError(
-            "unknown option", where=where, found=error.key, allowed=allowed_names(error.key, names)
-        )
+        allowed = allowed_names(error.key, names) or "none: this choice of the group has no options"
+        return InputError("unknown option", where=where, found=error.key, allowed=allowed)
     if isinstance(error, MissingMandatoryValue):
         return InputError("a value must be given", where=where, found="???", allowed=f"{where}=VALUE")
-    return InputError(_one_line(str(error.msg or error).partition("\n")[0]), where=where)
+    text = str(error.msg or error)
+    if match := re.match(r"Interpolation key '([^']*)' not found", text):
+        allowed = "the name of a field, such as ${seed}"
+        return InputError("no field of that name", where=where, found=match.group(1), allowed=allowed)
+    if match := re.match(r"Cannot merge (Dict|List)Config with (Dict|List)Config", text):
+        wanted = in_words(f"{match.group(2)}_type".lower(), "")
+        return InputError("wrong value", where=where, found=match.group(1).lower(), allowed=wanted)
+    return InputError(_one_line(text.partition("\n")[0]), where=where)
 
 
 def _from_yaml(error: BaseException) -> InputError | None:
@@ -228,6 +235,21 @@ def _from_system(error: BaseException) -> InputError | None:
     )
 
 
+def _from_reading(error: BaseException) -> InputError | None:
+    """Explain a file of the configuration that is not UTF-8, or inherits itself; Hydra's frames name it."""
+    seen = [frame.f_locals for frame, _ in walk_tb(error.__traceback__)]
+    if isinstance(error, UnicodeDecodeError):
+        opened = [each.name for names in seen for each in names.values() if isinstance(each, TextIOWrapper)]
+        found = error.object[error.start : error.start + 8]
+        where = opened[-1] if opened else "configuration"
+        return InputError("not a text file", where=where, found=found, allowed="UTF-8")
+    if isinstance(error, RecursionError):
+        paths = [names["path"] for names in seen if "path" in names and "repo" in names]  # a defaults list
+        where = f"{paths[-1]}.yaml" if paths else "configuration"
+        return InputError("inherits itself", where=where, allowed="defaults that name other files")
+    return None
+
+
 def _fields(model: type[BaseModel] | None, path: list[int | str]) -> tuple[str, ...]:
     """Return the field names of the record at a path inside a model; none if it is no plain record."""
     at: object = model
@@ -236,13 +258,6 @@ def _fields(model: type[BaseModel] | None, path: list[int | str]) -> tuple[str, 
             return ()
         at = at.model_fields[str(part)].annotation
     return tuple(at.model_fields) if isinstance(at, type) and issubclass(at, BaseModel) else ()
-
-
-def _allowed(detail: ErrorDetails) -> str:
-    if detail["type"] in _IN_WORDS:
-        return _IN_WORDS[detail["type"]]
-    text = allowed_by(detail["msg"]).removeprefix("Input should be ")
-    return text.replace("String should match pattern", "text that matches")
 
 
 def _plain(value: object) -> object:

@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import Field
 
-from artist.app.commands import check_figure, composer, overrides_parser, run_command, save, save_figure
+from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
+from artist.app.outputs import check_outputs
 from artist.bad_input.explain import checked
 from artist.bad_input.records import Strict
 from artist.calibrating.fabric import Named, check_machine, doubts, fitted, topology_text, weak_points
 from artist.calibrating.fabric_views import fabric_figure, fabric_table
 from artist.calibrating.layers import layers_table, measured_model, read_gradients, read_layers, sent_bytes
 from artist.calibrating.measured import Measured, measured_file, read_measured
-from artist.calibrating.outputs import check_outputs
 from artist.calibrating.table import fit_table
 from artist.calibrating.trace import layer_names, read_trace
 from artist.errors import InputError
@@ -138,7 +138,6 @@ def _check_one_source(overrides: Sequence[str], logs: Sequence[str]) -> None:
 
 def _fit_fabric(config: CalibrateConfig, topology: Topology, named: bool) -> None:
     """Fit a fabric to runs of nccl-tests, and write a topology."""
-    check_figure(config.plot, "plot")
     out = config.out or Path("fitted.yaml")
     check_outputs((("out", out), ("plot", config.plot)), chain(*files_of(config.nccl or (), "nccl")))
     given = Given(config.collective, config.machines, config.gpus_per_machine)

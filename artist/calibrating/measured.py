@@ -70,7 +70,7 @@ def read_measured(path: Path, topology: Topology) -> list[Measured]:
     InputError
         With file and line, the value found and what is allowed.
     """
-    table = read_csv(path)
+    table = read_csv(path, "measurement")
     for name in table.columns:
         if name not in COLUMNS:
             allowed = allowed_names(name, COLUMNS)

@@ -98,7 +98,7 @@ def layer_names(path: Path) -> tuple[str, ...]:
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
-    text = read_text(path, "trace of torch.profiler")
+    text = read_text(path, "profiler trace")
     allowed = "a trace of torch.profiler: {'traceEvents': [...]}, as export_chrome_trace writes it"
     try:
         content = json.loads(text)

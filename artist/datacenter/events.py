@@ -69,7 +69,7 @@ def read_events(path: Path) -> list[Row]:
     """Read the table; the checks of a column are one vector expression each."""
     import pandas as pd
 
-    table = read_csv(path)
+    table = read_csv(path, "capacity")
     for name in _NEEDED:
         if name not in table:
             allowed = f"columns {', '.join(_NEEDED)}, and {', '.join(_OPTIONAL)} if you like"

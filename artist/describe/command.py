@@ -3,8 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,7 +13,8 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from pydantic import Field
 
-from artist.app.commands import check_figure, composer, overrides_parser, run_command, save, save_figure
+from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
+from artist.app.outputs import check_outputs
 from artist.bad_input.explain import checked
 from artist.bad_input.records import Strict
 from artist.datacenter.build import build_cluster
@@ -83,28 +83,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         Arguments without the program's name; those of the process if None.
     """
     description = f"Describes workloads before anything is simulated.\n\n{_EXAMPLES}"
-    return run_command(argv, overrides_parser("artist-trace", description, "describe"), _run)
-
-
-@contextmanager
-def _notes() -> Iterator[None]:
-    """Show on stderr what readers leave out or change."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    logger = logging.getLogger("artist")
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
+    return run_command(argv, overrides_parser("artist-trace", description, "describe"), _run, logging.INFO)
 
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
-    with _notes():
-        _describe_all(_points(overrides, config_dir))
+    _describe_all(_points(overrides, config_dir))
 
 
 def _describe_all(points: Sequence[Point]) -> None:
@@ -112,7 +95,7 @@ def _describe_all(points: Sequence[Point]) -> None:
     from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
 
     first = points[0].config
-    check_figure(first.plot, "plot")
+    check_outputs((("csv", first.csv), ("plot", first.plot)), ())
     if first.demand.path is not None:
         demands = [point.config.demand for point in points]
         series = [read_demand(cast(Path, each.path), each.step_s) for each in demands]
@@ -168,6 +151,9 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
     """Return all combinations; lists of workloads and of their files go in pairs."""
     parsed = OverridesParser.create().parse_overrides(list(overrides))
     swept = {each.get_key_element(): each for each in parsed if each.is_sweep_override()}
+    if several := next((each for name, each in swept.items() if name in ("csv", "plot")), None):
+        where, found = several.get_key_element(), several.input_line
+        raise InputError("not several values", where=where, found=found, allowed="one value")
     pairs = None
     if all(key in swept for key in _PAIRED):
         lists = [[f"{key}={value}" for value in swept[key].sweep_string_iterator()] for key in _PAIRED]

@@ -84,7 +84,7 @@ def read_demand(path: Path, step_s: float) -> DemandSeries:
     InputError
         If the file is invalid, or shorter than a step.
     """
-    raw = read_csv(path)
+    raw = read_csv(path, "demand")
     if raw.empty:
         raise InputError("no rows", where=str(path), found="0 rows", allowed="one row an instance or request")
     readers = ((_DLRM, _instances), (_GENAI, _requests), (_OWN, _levels))

@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from artist.core.cluster import Allocation
 from artist.core.events import ChangeKind
 from artist.core.job import JobSpec, OnStop
-from artist.errors import InputError, regular
+from artist.errors import InputError
 from artist.units import seconds_to_ns
+from netmodels.files import read_text
 
 _KINDS = ("start", "resume", "restart", "migrate", "resize", "retune")
 _MOST_S = 4e9  # 126 years, within 64 bits of nanoseconds
@@ -114,14 +115,11 @@ def same_machines(before: Allocation | None, after: Allocation) -> bool:
 
 def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], dict[str, int]]:
     try:
-        with regular(path).open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            fields = set(reader.fieldnames or ())
-            rows = list(reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            "the table of overheads cannot be read", where=str(path), found=str(error)
-        ) from error
+        reader = csv.DictReader(read_text(path, "delay").splitlines())
+        fields = set(reader.fieldnames or ())
+        rows = list(reader)
+    except csv.Error as error:
+        raise InputError("not a table", where=str(path), found=str(error), allowed="CSV") from error
     allowed = f"model, gpus and any of {', '.join(_KIND_COLUMN.values())}"
     if not {"model", "gpus"} <= fields or not fields <= {"model", "gpus", *_KIND_COLUMN.values()}:
         raise InputError("wrong columns", where=str(path), found=sorted(fields), allowed=allowed)
@@ -135,9 +133,14 @@ def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], 
                     if not 0 <= value <= _MOST_S:
                         raise ValueError(value)
                     delays[kind] = seconds_to_ns(value)
-            table[row["model"], int(row["gpus"])] = delays
+            key = row["model"], int(row["gpus"])
+            if key[1] < 0:
+                raise ValueError(key)
         except (TypeError, ValueError) as error:
-            raise InputError(
-                "not a number", where=f"{path}:{line}", found=row, allowed="GPUs, and seconds from 0 to 4e9"
-            ) from error
+            where, allowed = f"{path}, line {line}", "GPUs, and seconds from 0 to 4e9"
+            raise InputError("not a number", where=where, found=row, allowed=allowed) from error
+        if key in table:
+            where = f"{path}, line {line}"
+            raise InputError("the same model and GPUs twice", where=where, found=key, allowed="each once")
+        table[key] = delays
     return table

@@ -1,36 +1,35 @@
-"""AntMan: jobs that were promised GPUs get them first come, first served; others use what those leave idle.
+"""AntMan: jobs with promised GPUs get them first come, first served; other jobs use what those leave idle.
 
 In plain words: a GPU has room for one guaranteed and one opportunistic job. No job is ever stopped or moved.
 
-- Guaranteed jobs start in order of arrival, on GPUs that no guaranteed job has: empty ones, else those on
-  which opportunistic jobs run. The first that does not fit blocks those behind it, unless `backfill`.
-- Opportunistic jobs start in order of arrival, overtaking what does not fit, on GPUs that no opportunistic
-  job has and whose guaranteed job is measured to keep them busy for at most `utilization` of the time: the
-  least busy ones, in steps of a tenth, empty ones first of all.
+- Guaranteed jobs start in order of arrival, on GPUs without a guaranteed job: empty ones, else those that run
+  opportunistic jobs. The first that does not fit blocks those behind it, unless `backfill`.
+- Opportunistic jobs start in order of arrival, overtaking jobs that do not fit, on GPUs that have no
+  opportunistic job and whose guaranteed job keeps them busy, as measured, for at most `utilization` of the
+  time: the least busy GPUs first, in steps of a tenth, empty ones before all others.
 - With `waiting_join`, guaranteed jobs that must wait start as opportunistic ones. They keep their place in
-  the order: when it is their turn and no guaranteed job is on their GPUs, those are guaranteed to them.
+  the order: when their turn comes and their GPUs run no guaranteed job, they are guaranteed these GPUs.
 
-A guaranteed job runs as if it were alone; opportunistic ones get the time in which it leaves its GPUs idle
-(`artist.performance.formulas.opportunistic`), so they are slowed down first, and only they. What they cost
-each other on CPUs and storage is a matter of performance (`performance.packing_interference`), not known to
-the policy; it is 0.33 in the experiments of the Muri paper that run AntMan, the measured slowdown of groups
-of two.
+A guaranteed job runs as if it were alone; opportunistic jobs get the time in which it leaves its GPUs idle
+(`artist.performance.formulas.opportunistic`), so they alone are slowed down. What jobs cost each other on
+CPUs and storage belongs to performance (`performance.packing_interference`) and is unknown to the policy; it
+is 0.33, the measured slowdown of groups of two, in the Muri experiments that run AntMan.
 
 Paper: Xiao et al., AntMan: Dynamic Scaling on GPU Clusters for Deep Learning, OSDI 2020, sections 3
 (opportunistic computation) and 4 (scheduling). Baseline of Muri, section 6.1.
 
 Differs from the paper:
 
-- No quotas of tenants: a job is guaranteed or not by the trace (column `guaranteed`; all are by default).
-- GPU memory is taken to suffice; there it is scaled, and swapped out to the host.
+- No tenant quotas: the trace says whether a job is guaranteed (column `guaranteed`; by default all are).
+- GPU memory is assumed to suffice; the paper scales it and swaps it out to the host.
 - At most one opportunistic job on a GPU, as in the Muri authors' program.
-- All GPUs of a job are found at once; there a guaranteed job may hold some while it waits for others.
+- All GPUs of a job are found at once; in the paper a guaranteed job may hold some while it waits for more.
 - This is not the AntMan of Muri's authors (Rivendile/Muri @4e69a78, simulator/run_sim.py), which its header
-  calls not finished. There a guest's stage takes whole iterations of its host, which its own comment calls
-  inaccurate, and a guest beside a guest twice its time, wherever it is the busier; a guaranteed job never
-  starts as a guest, and holds GPUs, idle, while it waits for the rest of its demand; a restart is charged to
-  all that run at each event. Ours is the paper's rule, so its figures differ from theirs.
-- Where opportunistic jobs share GPUs with several others, all of them fail with a machine of any.
+  calls not finished. There a guest's stage takes whole iterations of its host (inaccurate, says a comment
+  there), and a guest beside a guest takes twice its time wherever it is the busier one; a guaranteed job
+  never starts as a guest, and holds idle GPUs while it waits for the rest of its demand; each event charges a
+  restart to all running jobs. The rule here is the paper's, so the figures differ from theirs.
+- Opportunistic jobs that share GPUs with several others all fail when a machine of any of them fails.
 """
 
 from bisect import bisect_left
@@ -165,7 +164,7 @@ class AntMan:
                 loads[sharers.visited] = _FULL
 
     def _loads(self, view: ClusterView, sharers: Sharers, unmeasured: Collection[int]) -> Ints:
-        """Return the load of each GPU in steps, 0 if empty, `_FULL` if closed; shape of `Sharers.owner`."""
+        """Return the load of each GPU in steps: 0 if empty, `_FULL` if closed; shape of `Sharers.owner`."""
         owners = sorted(sharers.owners())
         busy = view.columns(owners).observed_gpu_utilization
         may = (busy <= self.utilization) & ~np.isin(owners, list(unmeasured))
@@ -178,14 +177,14 @@ class AntMan:
 
 
 class _Room:
-    """What a plan may still take: CPUs and memory as they are free, GPUs as each kind of job counts them."""
+    """What a plan may still take: free CPUs and memory, and GPUs as each kind of job counts them."""
 
     def __init__(self, free: Free, placer: Placer) -> None:
         self._free, self._placer = free, placer
         self._cpus, self._memory = free.cpus.copy(), free.memory_bytes.copy()
 
     def find(self, demand: Demand, places: Bools) -> Allocation | None:
-        """Take CPUs and memory, and as many GPUs of each machine as it has places; None if they do not do."""
+        """Take CPUs and memory, and as many GPUs of each machine as it has places; None if too few."""
         gpus, accepts = places.sum(axis=1), self._free.accepts
         if accepts is not None:
             gpus *= accepts
@@ -199,7 +198,7 @@ class _Room:
         return allocation
 
     def refilled(self, held: Allocation) -> Allocation:
-        """Return what a job holds that others left alone, with the CPUs and memory that it may have now."""
+        """Return what others left of what a job holds, with the CPUs and memory that it may have now."""
         none = np.zeros(len(self._cpus), dtype=np.int64)
         free = Free(self._free.cluster, none, self._cpus, self._memory, self._free.accepts)
         refilled = self._placer.fill.refilled(free, held)

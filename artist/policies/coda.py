@@ -1,17 +1,16 @@
-"""CODA: CPUs of GPU jobs tuned by what they gain, beside CPU-only jobs in an array of their own.
+"""CODA: GPU jobs get as many CPUs as they gain from, beside CPU-only jobs in an array of their own.
 
-In plain words: GPU jobs and CPU-only jobs wait apart. Each waits in the queue of its user; next is the first
-job of the user who holds the fewest GPUs, or CPUs; one that does not fit lets other users go on.
+In plain words: GPU jobs and CPU-only jobs wait apart, each in the queue of its user. Next is the first job of
+the user that holds the fewest GPUs, or CPUs; if it does not fit, other users go on.
 
-1. Arrays: on each machine CPUs are reserved for GPU jobs, and machines are divided into a sub-array for jobs
-   of `large_gpus` or more and one for the others, as history says (`artist.policies.parts.arrays`). A GPU
+1. Arrays: each machine reserves CPUs for GPU jobs, and machines are divided into a sub-array for jobs of
+   `large_gpus` or more and one for the others, according to history (`artist.policies.parts.arrays`). A GPU
    job starts in its own sub-array, else in the other; a large one takes its own back by moving small jobs
-   (`artist.policies.parts.gpu_array`). A CPU-only job takes CPUs that are not reserved, on one machine. If
-   there are too few, it borrows reserved ones, while GPU jobs wait only on machines without a free GPU; when
-   a GPU job needs them it is aborted, and waits before later jobs of its user
-   (`artist.policies.parts.borrowed`).
-2. Cores: a GPU job starts with as many CPUs as `allocator` says, or with those that there are, at least one a
-   GPU. Every `step_s` it tries fewer, or more, and keeps what its GPUs are busiest with.
+   (`artist.policies.parts.gpu_array`). A CPU-only job takes unreserved CPUs on one machine. If there are too
+   few, it borrows reserved ones while GPU jobs wait only on machines without a free GPU; when a GPU job needs
+   them, the borrower is aborted and waits before later jobs of its user (`artist.policies.parts.borrowed`).
+2. Cores: a GPU job starts with as many CPUs as `allocator` says, or as there are, at least one a GPU. Every
+   `step_s` it tries fewer, or more, and keeps the number at which its GPUs are busiest.
 3. Contention: `eliminator` throttles CPU-only jobs of machines that are short of memory bandwidth.
 
 Without `arrays` GPU jobs of all sizes share all machines, nothing is reserved and no job is aborted.
@@ -19,16 +18,16 @@ Without `arrays` GPU jobs of all sizes share all machines, nothing is reserved a
 Paper: Zhao et al., CODA: Improving Resource Utilization by Slimming and Co-locating DNN and CPU Jobs, ICDCS
 2020, section V.
 
-Differs from the paper, or is not said there:
+Differs from the paper, or is not stated there:
 
-- History is that of this run: the first day has no 4-GPU sub-array, and a reserve of four CPUs a GPU.
-- Starts and steps are per GPU, also those of an elastic job that has fewer GPUs than it asks for. CPUs that a
-  job gives up for a try stay its own until the step is over; a walk begins again only if the job is moved.
-- GPU jobs take any free CPU, also those of the CPU array, which are not taken back.
-- CPU-only jobs borrow although GPU jobs wait where these would find no GPU: else those that ask for more CPUs
-  than a machine has beyond its reserve would wait for as long as the cluster is overloaded.
-- Which jobs are aborted or moved: the fewest, of these those that started last. Memory is not taken back.
-  Of several aborted jobs of a user the first to arrive is the first in its queue.
+- History is that of this run: the first day has no 4-GPU sub-array and reserves four CPUs a GPU.
+- Starts and steps are per GPU, also for an elastic job with fewer GPUs than it asks for. CPUs that a job
+  gives up for a try stay its own until the step is over; a walk begins again only if the job is moved.
+- GPU jobs take any free CPU, also in the CPU array, and these are not taken back.
+- CPU-only jobs borrow even while GPU jobs wait, where these would find no GPU: otherwise a job that asks for
+  more CPUs than a machine has beyond its reserve would wait for as long as the cluster is overloaded.
+- As few jobs as possible are aborted or moved, those that started last first. Memory is not taken back.
+  Aborted jobs of one user queue in order of arrival.
 - A job spans more machines than it needs only if neither sub-array has a place on fewer.
 - What an aborted job loses: `overheads`.
 """
@@ -86,7 +85,7 @@ class Coda:
         self.series: list[tuple[int, str, float]] = []
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> Sequence[str]:
-        """Return which of its parts change nothing, for these jobs on this cluster."""
+        """Return which of its parts change nothing for these jobs on this cluster."""
         notes = notes_on_users(jobs)
         if (self.arrays or self.eliminator != "off") and all(spec.demand.gpus for spec in jobs):
             notes.append("no job is CPU-only, so reserved CPUs and the eliminator change nothing")
@@ -127,7 +126,7 @@ class Coda:
     # --- what happened
 
     def _look(self, view: ClusterView) -> None:
-        """Track arrivals, jobs that came to an end, and machines."""
+        """Track arrivals, finishes, evictions and machines."""
         arrived: list[int] = []
         machines = False
         for event in view.news:
@@ -165,7 +164,7 @@ class Coda:
             self._gpu_queue.push(job, user, demand)
 
     def _end(self, job: int, *, finished: bool) -> None:
-        """Track a job that finished, or was evicted and waits again, before later ones of its user."""
+        """Track a job that finished, or was evicted and waits again before later ones of its user."""
         held = self._cpus.jobs.get(job)
         if held is not None:
             gives = not held.borrows or held.demand.memory_bytes > 0  # GPU jobs have a borrower's CPUs anyway
@@ -187,9 +186,9 @@ class Coda:
             self._gpu_queue.push(job, info.user, gone.wish.demand)
 
     def _make_room(self, machines: Iterable[int] | None) -> None:
-        """Consider refused jobs again, since machines have more room; None: anything may have changed.
+        """Consider refused jobs again because machines have more room; None: anything may have changed.
 
-        GPU jobs only if room on these machines may be of use to one.
+        Includes GPU jobs only if the room on these machines may be of use to one.
         """
         self._cpu_queue.look_again()
         if machines is None or any(map(self._gpus.may_use, machines)):
@@ -208,7 +207,7 @@ class Coda:
             self._gpus.released = []
 
     def _start_gpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Start GPU jobs by what their users hold, as far as there is room."""
+        """Start GPU jobs, those of the user that holds least first, as far as there is room."""
         while (first := self._gpu_queue.next()) is not None:
             if self._start_gpu_job(view, plan, first):
                 self._gpu_queue.take(first.user)
@@ -235,7 +234,7 @@ class Coda:
         return bool(changed)
 
     def _abort(self, plan: PlanBuilder, allocation: Allocation) -> None:
-        """Stop the borrowers that a GPU job makes no room for."""
+        """Stop the borrowers that stand in the way of a GPU job."""
         for job, held in self._cpus.abort(allocation.machines):
             plan.stop(job)
             self._aborted[job] = held
@@ -244,14 +243,14 @@ class Coda:
                 self._make_room(held.allocation.machines)
 
     def _start_cpu_jobs(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Start CPU-only jobs by what their users hold, in their array, or as borrowers."""
+        """Start CPU-only jobs, those of the user that holds least first, in their array or as borrowers."""
         self._cpus.stop_borrowing()
         if self._aborted:
             for job, held in self._aborted.items():
                 self._cpu_queue.push(job, held.user, held.demand)
             self._aborted.clear()
             self._cpu_queue.look_again()
-            plan.wake_at(view.now_ns)  # in this plan one that starts elsewhere would be a migration
+            plan.wake_at(view.now_ns)  # in this plan, a start elsewhere would be a migration
             return
         if self._cpu_queue.next() is None:
             return
@@ -270,7 +269,7 @@ class Coda:
             plan.place(first.job, allocation)
 
     def _throttle(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Throttle CPU-only jobs; track those that hold other CPUs, or another cap, by it."""
+        """Throttle CPU-only jobs; track those whose CPUs or cap this changes."""
         self._eliminator.throttle(view, plan)
         for job, after in plan.changes.items():
             held = self._cpus.jobs.get(job)

@@ -1,19 +1,19 @@
 """Dally: delay scheduling with self-tuning timers, and priority for jobs that the network slows down.
 
-In plain words: free GPUs are offered to waiting jobs, those first that the network has slowed down most:
-network sensitivity is iterations done x compute time / time held, 0 for a job that has not run. A job
-takes GPUs of one machine at once; GPUs of one rack only after it has waited as long as its machine timer
-says, any GPUs after its rack timer. Both count from the start of the present wait: arrival, or the last
-loss of its GPUs. A demand larger than a machine (a rack) has no such timer. The timers tune themselves by
-the waits of jobs that accepted (`artist.policies.parts.timers`).
+In plain words: free GPUs are offered to waiting jobs, most slowed down by the network first: network
+sensitivity is iterations done x compute time / time held, 0 for a job that has not run. A job accepts GPUs of
+one machine at once; GPUs of one rack only after it has waited as long as its machine timer says, and any GPUs
+after its rack timer. Both count from the start of the present wait: arrival, or the last loss of its GPUs. A
+demand larger than a machine (a rack) has no such timer. The timers tune themselves to the waits of jobs that
+accepted (`artist.policies.parts.timers`).
 
-A running job's GPUs are offered again at the end of each lease. `renewal` says what the job itself may do:
+A running job's GPUs are offered again at the end of each lease. `renewal` says what the job itself does:
 
-- literal: it is offered GPUs in its turn as if it had just begun to wait, whether or not other jobs wait.
-  It keeps its own at no cost unless it can get nearer ones (fewer racks, then fewer machines); but a job that
-  fits a machine refuses GPUs of several, unless its machine timer is 0, and one that fits a rack refuses
-  those of several, unless its rack timer is 0: it moves to one machine, or one rack, or waits.
-- keep: it keeps them, unless a waiting job with lower sensitivity accepts them; then it is preempted, and
+- literal: it is offered GPUs in its turn as if it had just begun to wait, whether or not other jobs wait. It
+  keeps its own at no cost unless it can get nearer ones (fewer racks, then fewer machines); but a job that
+  fits a machine refuses GPUs of several unless its machine timer is 0, and one that fits a rack refuses GPUs
+  of several racks unless its rack timer is 0: it moves to one machine, or one rack, or waits.
+- keep: it keeps them unless a waiting job with lower sensitivity accepts them; then it is preempted, and
   waits, or moves if it accepts other GPUs at once.
 - nearer: as keep, but it moves to idle GPUs of a nearer tier.
 
@@ -21,11 +21,11 @@ Switches for ablations: `auto_tune`, `delay`, `preemptive`, and another `order` 
 
 Paper: Chaudhary et al., Dally, sections 4.1.3 and 4.3, Algorithms 1 and 2.
 
-Differs from the paper, where it leaves room: in each tier idle GPUs are offered before those whose lease
-has ended, and a job's own before others that are as near. A renewal is no wait, so it does not tune the
-timers; a literal one counts as the last assignment, so that among jobs of equal sensitivity those that wait
-go first. Waits are discarded by age, not by length. The timers of a job are asked when it is offered GPUs,
-and it is also offered some when a timer runs out.
+Differs from the paper where that leaves room: in each tier idle GPUs are offered before those whose lease has
+ended, and a job's own before others as near. A renewal is not a wait, so it does not tune the timers; a
+literal one counts as the last assignment, so that among jobs of equal sensitivity those that wait go first.
+Waits are discarded by age, not by length. A job's timers are read when it is offered GPUs, and it is also
+offered GPUs when a timer runs out.
 """
 
 from collections.abc import Sequence
@@ -93,10 +93,10 @@ class Dally:
         self.series = self._timers.series
         self._assigned: dict[int, int] = {}  # when each job last got GPUs
         self._leases = Leases(lease_ns)
-        self._apart = Leases(lease_ns)  # those of them whose GPUs could be nearer to each other
+        self._apart = Leases(lease_ns)  # of jobs whose GPUs could be nearer to each other
 
     def decide(self, view: ClusterView) -> Plan:
-        """Offer what is idle, and what has come to the end of its lease."""
+        """Offer idle GPUs and those whose lease has ended."""
         view = self._adapt(view)
         for event in view.news:
             if isinstance(event, Stop | Finish):
@@ -110,7 +110,7 @@ class Dally:
         return plan.done()
 
     def _offer_round(self, view: ClusterView, plan: PlanBuilder) -> list[tuple[int, int]]:
-        """Offer GPUs to jobs in turn; return those that wait on, and since when."""
+        """Offer GPUs to jobs in turn; return those that still wait, and since when."""
         waiting = view.waiting
         since = dict(zip(waiting.job.tolist(), waiting.waiting_since_ns.tolist(), strict=True))
         ended = self._ended(view)
@@ -145,17 +145,17 @@ class Dally:
         return ended
 
     def _count_renewals(self, job: int, now: int) -> None:
-        """Count literal renewals before now as assignments, those that the policy was not called for."""
+        """Count as assignments the literal renewals before now for which the policy was not called."""
         if self.renewal == "literal" and job in self._leases:
             began, lease = self._assigned[job], self._leases.length_ns
             self._assigned[job] = began + max(now - 1 - began, 0) // lease * lease
 
     def _keys(self, jobs: JobColumns) -> dict[int, float]:
-        """Return what each job is offered GPUs by, lowest first."""
+        """Return the key by which each job is offered GPUs, lowest first."""
         return dict(zip(jobs.job.tolist(), self._order.key(jobs).tolist(), strict=True))
 
     def _offer(self, offers: Offers, job: int, since: int) -> bool:
-        """Offer GPUs to one job, which has waited since then; record and return its answer."""
+        """Offer GPUs to one job, waiting since that time; record and return its answer."""
         view = offers.view
         now, demand = view.now_ns, view.demand(job)
         allocation = offers.place(job, demand, self._widest(view, demand.gpus, now - since))
@@ -196,7 +196,8 @@ class Dally:
     def _wake(self, view: ClusterView, plan: PlanBuilder, waiting: Sequence[tuple[int, int]]) -> None:
         """Ask to be called when a timer of a waiting job (number, since when) runs out, or a lease ends.
 
-        While no job waits, a job whose GPUs are as near as can be keeps them: its leases end unnoticed.
+        While no job waits, a job whose GPUs are as near as possible keeps them, so its lease ends cause no
+        call.
         """
         began: dict[int, set[int]] = {}
         for job, since in waiting:

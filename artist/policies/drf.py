@@ -1,18 +1,18 @@
-"""DRF: the user who holds least is served first.
+"""DRF: the user that holds least is served first.
 
-In plain words: jobs wait in a queue for each user and kind (GPU jobs, CPU-only jobs), where none overtakes
-another. Next is the first job of the user who holds least: the fewest GPUs and, of equals, the fewest CPUs
-(`resource` of gpu), or the smallest dominant share, the larger of a user's shares of the cluster's GPUs and
-CPUs (`dominant`); ties by the number of the job. If it finds no room, its user is passed over, for jobs of
-that kind, until something becomes free or a machine changes. No job is stopped. With one user that is first
-come, first served, with a queue for each kind.
+In plain words: jobs wait in a queue for each user and kind (GPU jobs, CPU-only jobs), in which none overtakes
+another. Next is the first job of the user that holds least: the fewest GPUs, then the fewest CPUs (`resource`
+gpu), or the smallest dominant share, the larger of a user's shares of the cluster's GPUs and CPUs
+(`dominant`); ties by the number of the job. If it finds no room, its user is passed over for jobs of that
+kind until something becomes free or a machine changes. No job is stopped. With one user this is first come,
+first served, with a queue for each kind.
 
 Paper: Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4.1. As the baseline of Zhao et al.,
 CODA, ICDCS 2020, section VI-A: GPUs are the dominant resource, and jobs get the CPUs that they ask for.
 
 Differs from the paper: users have equal weights, and memory does not count. CODA's tenants are the users of
-jobs here; jobs without one are of one user. It says neither what breaks ties nor whether a user whose job
-does not fit holds up the others. CPUs count as they were at the start of a job.
+jobs here; jobs without one belong to one user. CODA says neither what breaks ties nor whether a user whose
+job does not fit holds up the others. CPUs count as at the start of a job.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ from artist.policies.parts.user_queues import First, Holdings, Rank, UserQueues,
 
 @dataclass(config=STRICT)
 class Drf:
-    """Serves the user who holds least."""
+    """Serves the user that holds least."""
 
     resource: Literal["gpu", "dominant"] = "gpu"
     placement: AnyChooser = "consolidate"
@@ -55,7 +55,7 @@ class Drf:
         return notes_on_users(jobs)
 
     def decide(self, view: ClusterView) -> Plan:
-        """Start jobs, the user who holds least first, as far as there is room."""
+        """Start jobs as far as there is room, those of the user that holds least first."""
         view = self._adapt(view)
         made_room = self._look(view)
         plan = view.plan()
@@ -86,7 +86,7 @@ class Drf:
         self._queues[demand.gpus > 0].push(job, user, demand)
 
     def _try_again(self, view: ClusterView) -> Free:
-        """Consider users again whose jobs found no room, but may find some in what is free; return that."""
+        """Consider users again whose jobs found no room but may find some in what is free; return that."""
         free = view.free()
         for queue in self._queues.values():
             queue.look_again(lambda demand: self._freed.may_fit(free, demand))

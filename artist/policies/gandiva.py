@@ -1,34 +1,34 @@
 """Gandiva: affinity by demand, migration, time slices, packing, grow-shrink; it places blind to the network.
 
-In plain words: a machine is labelled with the demand that it hosts first, until it is empty again. A job goes
-to a machine of its own label, else to one without a label, else to the one with most free GPUs; among equals
-at random, wherever they are. Where no machine has room for all of it, it is spread over machines in that
-order. Waiting jobs are looked at in order of arrival; they overtake one that does not fit.
+In plain words: a machine is labelled with the first demand that it hosts, until it is empty again. A job goes
+to a machine of its own label, else to one without a label, else to the one with the most free GPUs; among
+equals at random, wherever they are. If no machine has room for all of it, it is spread over machines in that
+order. Waiting jobs are tried in order of arrival; they overtake one that does not fit.
 
-- `migration`: when GPUs come free that no waiting job takes, running jobs on several machines move in order
-  of arrival: to fewer racks if they can, else to fewer machines of as many racks; so from the network into a
-  rack, from a rack into a machine. Labels do not count. As many GPUs are free after a move as before it.
-- `slicing`: while jobs wait, a running job's turn ends after `quantum_s`: those that have waited longest go
-  before it, and it runs again when its turn comes. A pair has one turn.
-- `packing`: while jobs still wait, they join running jobs that leave their GPUs idle for much of the time;
-  pairs that do no better than by taking turns are parted (`artist.policies.parts.pairs`).
+- `migration`: when GPUs come free that no waiting job takes, running jobs on several machines move, in order
+  of arrival: to fewer racks if they can, else to fewer machines in as many racks; thus from the network into
+  a rack, and from a rack into a machine. Labels do not count. A move leaves as many GPUs free as before.
+- `slicing`: while jobs wait, a running job's turn ends after `quantum_s`: the jobs that have waited longest
+  go before it, and it runs again when its turn comes. A pair has one turn.
+- `packing`: jobs that still wait join running jobs that leave their GPUs idle for much of the time; pairs
+  that do no better than by taking turns are parted (`artist.policies.parts.pairs`).
 - `grow_shrink`: when no job waits, elastic jobs take idle GPUs of their machines, and give them back as soon
   as another job needs room (`artist.policies.parts.growth`).
 
 Paper: Xiao et al., Gandiva: Introspective Cluster Scheduling for Deep Learning, OSDI 2018, sections 3 (the
 mechanisms) and 4 (the policy). As a baseline of Dally (sections 3.4 and 5.1.3 there, "to more favorable GPU
-consolidation whenever resources become available") it places and migrates;
-`gandiva_slicing` takes turns, too; `gandiva_full` does all of it.
+consolidation whenever resources become available") it places and migrates; `gandiva_slicing` takes turns,
+too; `gandiva_full` does all of it.
 
 Differs from the paper:
 
-- Packing: there all jobs run alone first, in time slices, and the job with the lowest utilization joins the
-  GPUs with the lowest. Here waiting jobs join in order of arrival, measured or not, two jobs at a time, and
-  only if both ask for as many GPUs. There the GPU's memory must hold both; here nothing is known of it.
-- A pair whose host is slowed down parts when GPUs come free that no job waits for; pairs do not migrate.
-- Grow-shrink: there jobs get idle GPUs of a single server by their measured progress; here in order of
-  arrival, on all the machines that they are on.
-- Time slices are of the whole cluster, not of each machine.
+- Packing: in the paper all jobs run alone first, in time slices, and the job with the lowest utilization
+  joins the GPUs with the lowest. Here waiting jobs join in order of arrival, measured or not, two jobs at a
+  time, and only if both ask for as many GPUs. There both must fit the GPU's memory, which is not known here.
+- A pair whose host is slowed down is parted when GPUs come free that no job waits for; pairs do not migrate.
+- Grow-shrink: there jobs get idle GPUs of a single server according to their measured progress; here in order
+  of arrival, on all their machines.
+- Time slices apply to the whole cluster, not to each machine.
 """
 
 from collections.abc import Callable, Iterable
@@ -171,7 +171,7 @@ class Gandiva:
                 held, moved = found, True
             free.take(held)
         if moved:
-            plan.wake_at(view.now_ns)  # others may move to what these had
+            plan.wake_at(view.now_ns)  # others may move to the GPUs left
         return moved
 
     def _take_note(self, view: ClusterView, plan: PlanBuilder) -> None:
@@ -204,12 +204,12 @@ def _free_after(view: ClusterView, plan: PlanBuilder) -> Free:
 
 
 class Affinity(MachineChooser):
-    """Machines of the same label, then those without, then those with most free GPUs; among equals at random.
+    """Machines of the same label, then unlabelled ones, then those with most free GPUs; ties at random.
 
     Attributes
     ----------
     labels
-        Demand in GPUs that a machine hosted first, by machine.
+        Demand in GPUs of the first job hosted, by machine.
     """
 
     def __init__(self, seed: int) -> None:
@@ -234,7 +234,7 @@ class Affinity(MachineChooser):
         return gpus
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
-        """Return GPUs by machine, first of machines with the label of the demand."""
+        """Return GPUs by machine, machines with the label of the demand first."""
         with_free = [m for count in free.buckets.sets[1:] for m in members_of(count & usable)]
         gpus = free.gpus
         rank = {m: self._rank(m, need, int(gpus[m])) for m in with_free}

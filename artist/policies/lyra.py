@@ -1,19 +1,20 @@
-"""Lyra: idle inference machines on loan, elastic jobs, and as few preemptions as can be.
+"""Lyra: idle inference machines on loan, elastic jobs, and as few preemptions as possible.
 
-In plain words: every `interval_s` an orchestrator loans whole machines of the inference pool that inference
-does not need, and returns those that it does (`artist.policies.parts.loans`). Jobs start in two phases, at
+In plain words: every `interval_s` an orchestrator borrows whole machines that the inference pool does not
+need, and returns those that it needs again (`artist.policies.parts.loans`). Jobs start in two phases, at
 every event:
 
-1. Waiting jobs in order, elastic ones by their time at base demand. A job takes idle GPUs, else those of
-   flexible workers too; one that does not fit is set aside and the next is tried (`skip`), or blocks the
-   others. Heterogeneous jobs come last. No base worker makes room for another job.
+1. Waiting jobs in order, elastic ones by their time at base demand. A job takes idle GPUs, else also those of
+   flexible workers; one that does not fit is set aside and the next is tried (`skip`), or it blocks the
+   others. Heterogeneous jobs come last. Base workers never make room for another job.
 2. What is left, idle GPUs and those of flexible workers, is divided among elastic jobs by a rule: `knapsack`
-   shortens the rest of all jobs together as much as can be (`artist.policies.parts.extra_workers`).
+   shortens the remaining time of all jobs together as much as possible
+   (`artist.policies.parts.extra_workers`).
 
-Where workers go: `artist.policies.parts.grounds`. A job that is preempted because its machine goes back waits
-again, and may start elsewhere at the same instant. CPU-only jobs run in the training pool, or on loaned
-machines with GPUs of its types. Where no pool is named `training`, all machines but those of `inference` and
-`on_loan` are for training.
+Where workers go: `artist.policies.parts.grounds`. A job preempted because its machine goes back waits again,
+and may start elsewhere at the same instant. CPU-only jobs run in the training pool, or on loaned machines
+with GPUs of their types. If no pool is named `training`, all machines but those of `inference` and `on_loan`
+are for training.
 
 Paper: Li et al., Lyra: Elastic Scheduling for Deep Learning Clusters, EuroSys 2023, sections 4 to 6.
 
@@ -23,9 +24,9 @@ Differs from the paper:
 - `fungible_on: loan` is its Opportunistic scheduling: fungible jobs wait for machines that inference leaves
   idle, and for no others, also after a preemption; elastic ones start in the training pool, fungible or not.
   A job that needs more of these machines for longer than they are ever idle cannot finish, and the run ends
-  with `StuckError` after the series does.
-- `base: requested` starts elastic jobs with all GPUs that they ask for (Gandiva, as the paper has it); with
-  `scaling: none` they are as others are.
+  with `StuckError` after the end of the series.
+- `base: requested` starts elastic jobs with all GPUs that they ask for (the paper's reading of Gandiva); with
+  `scaling: none` they are treated as other jobs.
 """
 
 from collections.abc import Sequence
@@ -83,10 +84,10 @@ class Lyra:
         self._orchestrator = Orchestrator(*parts, self.headroom, self.interval_s) if self.loaning else None
         self._queues = {kind: Waiting(skip=self.skip) for kind in ("any", "loan", "heterogeneous")}
         self._bases: dict[Demand, Demand] = {}
-        self._room_made = False  # by what was planned last
+        self._room_made = False  # by the last plan
 
     def follows(self, cluster: Cluster) -> Sequence[str]:
-        """Return the names of the series that are needed on a cluster."""
+        """Return the names of the series needed on a cluster."""
         return self._orchestrator.follows(cluster) if self._orchestrator else ()
 
     def notes(self, cluster: Cluster, jobs: Sequence[JobSpec]) -> Sequence[str]:
@@ -113,7 +114,7 @@ class Lyra:
     # --- what happened
 
     def _look(self, view: ClusterView) -> None:
-        """Track arrivals, jobs that came to an end, and machines."""
+        """Track arrivals, finishes, evictions and machines."""
         if not hasattr(self, "_workers"):
             self._begin(view)
         machines = any(isinstance(event, MachineEvent) for event in view.news)
@@ -150,7 +151,7 @@ class Lyra:
             self._extra.leave(job)
 
     def _rank_again(self, view: ClusterView) -> None:
-        """Queue all that wait by their present keys: one look at those that start with what they ask for."""
+        """Queue all waiting jobs by their present keys; look once at those that start as asked."""
         for queue in self._queues.values():
             queue.clear()
         if not view.n_waiting:

@@ -1,11 +1,10 @@
 """Muri: jobs that use different resources share GPUs, stage by stage, while the cluster is short of them.
 
 In plain words: jobs are ranked by remaining service (Muri-S, which knows durations) or by attained service
-(Muri-L, which does not). If they all fit the cluster, each runs alone. Otherwise the first ones are taken
-that fill it in groups of `most_jobs`: for each place of a number of GPUs as many jobs of that demand. They
+(Muri-L, which does not). If all of them fit the cluster, each runs alone. Otherwise the first jobs that fill
+it in groups of `most_jobs` are taken: for each place of a number of GPUs, as many jobs of that demand. They
 are grouped (`artist.policies.parts.grouping`) as far as their demand exceeds the cluster, and placed by
-descending demand on the fewest machines (`artist.policies.parts.seating`). A job that is not among them is
-stopped.
+descending demand on the fewest machines (`artist.policies.parts.seating`). Other running jobs are stopped.
 
 Members of a group share its GPUs and one clock: all their iterations take the same time
 (`artist.performance.formulas.interleaving`). Profiles are known: the time on each resource, and alone.
@@ -17,12 +16,12 @@ Members of a group share its GPUs and one clock: all their iterations take the s
 Paper: Zhao et al., Multi-Resource Interleaving for Deep Learning Training, SIGCOMM 2022, sections 4.2 and 5.
 
 Differs from the paper: it makes all placements again each time; here a group stays where it is unless another
-would not fit. Groups are judged by what they really take: with the measured `group_slowdown`, of which the
-paper's formula has none, and with `loading` whole, as its authors' program has it; split is the formula.
-Profiles that agree to three digits count as one, the first, so that a burst of similar jobs is matched by
-kinds: stages are within 1 % of their own, efficiencies within 2 %. The paper says nothing of it.
-Jobs that may change or choose their number of GPUs share with no other; CPU-only jobs start where CPUs are
-free, and are never stopped. Jobs on a machine that is about to leave stay as they are.
+would not fit. Groups are judged by the time that they really take: with the measured `group_slowdown`, absent
+from the paper's formula, and with `loading` whole, as in its authors' program; split is the formula. Profiles
+that agree to three digits count as one, the first, so that a burst of similar jobs is matched by kinds:
+stages are within 1 % of their own, efficiencies within 2 %; the paper is silent on this. Jobs that may change
+or choose their number of GPUs share with no other; CPU-only jobs start where CPUs are free, and are never
+stopped. Jobs on a machine that is about to leave stay as they are.
 """
 
 from collections.abc import Hashable, Sequence
@@ -88,8 +87,8 @@ class Muri:
         self._kind: dict[int, int] = {}  # by job
         self._bucket: dict[int, Hashable] = {}
         self._ranked: Ints | None = None  # jobs by priority; None once anything else has changed
-        self._last: list[int] = []  # jobs that were taken, by priority
-        self._all_ran = False  # all of them were given GPUs
+        self._last: list[int] = []  # jobs taken last, by priority
+        self._all_ran = False  # all of them got GPUs
         self._shared = False  # some share GPUs
 
     def decide(self, view: ClusterView) -> Plan:
@@ -158,7 +157,7 @@ class Muri:
         return seat(view, plan, units, chosen, chain(too_many, rest), self._placer, self.ordering)
 
     def _hear(self, view: ClusterView) -> bool:
-        """Learn the profiles of new jobs; return whether anything but the ranking can call for a new plan."""
+        """Read the profiles of new jobs; return whether anything but the ranking may call for a new plan."""
         arrived = [event.job for event in view.news if isinstance(event, Arrival)]
         may_start = False
         if arrived:
@@ -218,7 +217,7 @@ def _bucket(job: int, demand: Demand) -> Hashable:
 
 
 def _gpus(jobs: JobColumns, capacity: int) -> Ints:
-    """Return the GPUs to count for each job, shape (n,): those it holds, asks for, or can do with."""
+    """Return the GPUs to count for each job, shape (n,): those it holds, asks for, or can use at most."""
     asked = np.where(jobs.gpus > capacity, jobs.least_gpus, jobs.gpus)
     return np.where(jobs.running, jobs.held_gpus, asked)
 

@@ -1,18 +1,18 @@
 """Base schedulers: one order, one placement, with or without preemption.
 
 In plain words: waiting jobs are ranked by an order (`artist.policies.parts.orders`). Without preemption the
-first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may
-overtake one that does not fit, without it they wait behind it; with `queues` of kinds GPU jobs and CPU-only
-jobs wait in a queue each, and behind jobs of their own kind only. With preemption the first jobs that
-together fit the cluster run, and running jobs beyond them are stopped; one of these that finds other GPUs
-at once moves there. CPU-only jobs start where CPUs are free and are never stopped. With `pool` only machines
-that are in it serve, without preemption; all do in a cluster without that pool.
+first one starts as soon as the placement chooser has room for it; with `backfill` later jobs may overtake one
+that does not fit, without it they wait behind it; with `queues` of kinds, GPU jobs and CPU-only jobs have a
+queue each and wait only behind jobs of their own kind. With preemption the first jobs that together fit the
+cluster run, and running jobs beyond them are stopped; one of these that finds other GPUs at once moves there.
+CPU-only jobs start where CPUs are free and are never stopped. With `pool`, without preemption, only the
+machines of that pool serve; in a cluster without it, all do.
 
 Sources: FIFO, SJF, SRTF: any textbook. SRSF and LAS, 2D-LAS: Gu et al., Tiresias, NSDI 2019, section 3.
 
-Differs from the paper: continuous LAS and 2D-LAS change places at every instant; here they are looked at
-on events (unless `on_events` is false) and every `interval_s`; an interval shorter than an iteration and its
-delays lets no job progress.
+Differs from the paper: continuous LAS and 2D-LAS change ranks at every instant; here they are ranked on
+events (unless `on_events` is false) and every `interval_s`; with an interval shorter than an iteration and
+its delays no job progresses.
 """
 
 from typing import Literal
@@ -91,7 +91,7 @@ class Ordered:
         return ranking(self._order.key(jobs))
 
     def _take_in(self, view: ClusterView) -> None:
-        """Queue new and evicted jobs; all that wait if their keys change with time."""
+        """Queue new and evicted jobs; all waiting ones if their keys change with time."""
         if getattr(self._order, "ages", False):
             self._queue.clear()
             for job, key in zip(view.waiting.job.tolist(), self._order.key(view.waiting), strict=True):
@@ -104,7 +104,7 @@ class Ordered:
                 self._queue.push(job, float(key), view.demand(job))
 
     def _try_again(self, view: ClusterView) -> None:
-        """Consider jobs again that found no room, but may find some: with one queue, in every call."""
+        """Consider jobs again that found no room but may find some: with one queue, in every call."""
         if self.queues == "one":
             self._passed_over.clear()
         elif self._passed_over:

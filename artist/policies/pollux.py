@@ -2,28 +2,29 @@
 
 In plain words: every `interval_s`, if jobs or machines have come or gone, a genetic algorithm looks for the
 workers of each job that make the power mean of all jobs' speed-ups largest. A job's speed-up is its believed
-speed with so many workers, relative to that with its fair share of the GPUs; with `power` below zero the slow
-jobs count most, above all those that wait. A job that is not elastic gets all of its workers or none.
-Running jobs are never stopped, and keep their base demand. The search begins with the workers that jobs hold,
-the best solution of the last round. Then jobs shrink, waiting jobs start in order of arrival, and jobs grow,
-each as far as there is room. CPU-only jobs start where CPUs are free.
+speed with that many workers, relative to that with its fair share of the GPUs; with `power` below zero slow
+jobs count most, above all those that wait. A job that is not elastic gets all of its workers or none. Running
+jobs are never stopped, and keep their base demand. The search begins with the workers that jobs hold, the
+best solution of the last round. Then jobs shrink, waiting jobs start in order of arrival, and jobs grow, each
+as far as there is room. CPU-only jobs start where CPUs are free.
 
 With `performance.tuned_jobs=true` believed speeds are goodputs (`artist.performance.formulas.goodput`), as in
 the paper; else they are throughputs.
 
 Source: Qiao et al., Pollux, OSDI 2021, section 4.2, and its authors' program (petuum/adaptdl, branch
 osdi21-artifact @c793c70): power -1, a population of 100, speed-ups relative to the fair share, and 0.001
-added to each, which is all that a waiting job has. As a baseline: Lyra, section 7.1, with 250 generations.
+added to each, which is the whole speed-up of a waiting job. As a baseline: Lyra, section 7.1, with 250
+generations.
 
 Differs from the paper:
 
-- Numbers of workers are searched for, and then placed, worker by worker; there workers by machine, so that no
-  two jobs that span machines meet on one.
+- The search is for numbers of workers, which are then placed worker by worker; the paper searches for workers
+  by machine, such that no two jobs that span machines meet on one.
 - Nothing is preempted, as in Lyra's evaluation (section 7.1); there every job may go down to nothing.
 - The goodput at the fair share is that at base demand, in proportion to GPUs.
 - A change costs no speed-up; there a job that was restarted often counts as slower.
-- The search ends once nothing has improved for `patience` generations (ASSUMPTION), and is left out where
-  every job can have what is best for it. One solution is carried over; there all are.
+- The search ends once nothing has improved for `patience` generations (ASSUMPTION), and is skipped if every
+  job can have its best number of workers. One solution is carried over; there all are.
 """
 
 from collections.abc import Iterator, Mapping
@@ -56,7 +57,7 @@ _OFFSET = 1e-3  # added to every speed-up
 
 
 class Round(NamedTuple):
-    """What one decision works on: `free` is what its plan leaves so far of the machines `among`."""
+    """What one decision works on: `free` is what its plan so far leaves of the machines `among`."""
 
     view: ClusterView
     plan: PlanBuilder
@@ -72,7 +73,7 @@ class Candidate(NamedTuple):
     held
         What it holds, None if it waits.
     speedups
-        What it may hold, and how fast it would be, on GPUs of the type that it is on, or is expected on.
+        What it may hold, and its speed then, on GPUs of the type that it is on, or is expected on.
     """
 
     job: int
@@ -87,11 +88,11 @@ class Candidate(NamedTuple):
 
     @property
     def options(self) -> Ints:
-        """GPUs that it may be given; a job that waits may go on waiting."""
+        """GPUs that it may be given; none, for a waiting job, means to wait on."""
         return self.speedups.gpus if self.held else np.concatenate([[0], self.speedups.gpus])
 
     def values(self, power: float, fair_gpus: float) -> Floats:
-        """Return what each of its options adds to the power mean, up to a factor that is the same for all."""
+        """Return what each of its options adds to the power mean, up to a factor common to all jobs."""
         relative = self.speedups.speedup * (self.speedups.gpus[0] / fair_gpus) + _OFFSET
         if self.held is None:
             relative = np.concatenate([[_OFFSET], relative])
@@ -134,7 +135,7 @@ class Pollux:
         return plan.done()
 
     def _candidates(self, now: Round) -> Iterator[Candidate]:
-        """Yield elastic jobs that run and GPU jobs that wait, in order of arrival."""
+        """Yield running elastic jobs and waiting GPU jobs, in order of arrival."""
         view, among = now.view, now.among
         jobs, accepts, kinds = view.jobs, view.accepts, view.cluster.machines
         for job, model in zip(jobs.job.tolist(), jobs.model.tolist(), strict=True):
@@ -188,7 +189,7 @@ class Pollux:
                 now.plan.place(job, allocation)
 
     def _carry_out(self, now: Round, candidates: list[Candidate], wanted: list[int]) -> None:
-        """Shrink jobs, start jobs with their base demand, let jobs grow; as far as there is room."""
+        """Shrink jobs, start jobs at their base demand and grow jobs, as far as there is room."""
         held: list[Allocation | None] = []
         for each, gpus in zip(candidates, wanted, strict=True):
             held.append(self._shrunk(now, each, each.held, gpus) if each.held else None)
@@ -221,7 +222,7 @@ class Pollux:
         return self._moved(now, each, held, {m: count for m, count in left.items() if count})
 
     def _grown(self, now: Round, each: Candidate, held: Allocation, gpus: int) -> Allocation:
-        """Return what a job holds with the most GPUs, up to a number, that find room beside it."""
+        """Return what a job holds plus as many GPUs, up to a number, as find room beside it."""
         demand, cluster = now.view.demand(each.job), now.view.cluster
         if not demand.elastic or held.gpus >= gpus:
             return held

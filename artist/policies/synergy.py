@@ -1,26 +1,26 @@
 """Synergy: CPUs and memory go to the jobs that gain from them, and no job is slower for it.
 
-In plain words: in rounds, jobs are ranked by an order, and the first whose GPUs fit the cluster together are
-to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism says where each
-goes, and with how many CPUs and how much memory (`artist.policies.parts.mechanisms`): proportional to its
-GPUs, greedy (its best case, or it is skipped), tune, opt, or one of the user's own. A job that gets what it
-holds continues (its lease is renewed); with only other CPUs or memory it is retuned; the others move, start
-or stop.
+In plain words: in each round jobs are ranked by an order, and the first ones whose GPUs together fit the
+cluster are to run; one whose GPUs do not fit is passed over. All of them are packed again: a mechanism says
+where each goes, and with how many CPUs and how much memory (`artist.policies.parts.mechanisms`): proportional
+to its GPUs, greedy (its best case, or it is skipped), tune, opt, or one of the user's own. A job that gets
+what it holds continues (its lease is renewed); one that gets only other CPUs or memory is retuned; the others
+move, start or stop.
 
-The best case of a job is the least CPUs and memory with which it is as fast as it gets
-(`artist.policies.parts.best_case`), by the performance that the policy believes.
+The best case of a job is the least CPUs and memory with which it reaches its highest speed
+(`artist.policies.parts.best_case`), according to the performance that the policy believes.
 
 Paper: Mohan et al., Looking Beyond GPUs for DNN Scheduling on Multi-Tenant Clusters (Synergy), OSDI 2022,
 sections 3.2, 3.3, 4 and 5.3.2.
 
-Differs from the paper: it sorts jobs by descending demand before it packs them (`pack_order` descending);
-its authors' program packs in the order of the policy, which is faster by far, and the default here.
-`least_free`, `lowered` and `hand_out`: see tune; `weighted`: see opt. `split` lets tune split a job for more
-CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
+Differs from the paper: it sorts jobs by descending demand before it packs them (`pack_order` descending); its
+authors' program packs in the order of the policy, which is faster by far, and the default here. For
+`least_free`, `lowered` and `hand_out` see tune; for `weighted` see opt. `split` allows tune to split a job
+for more CPUs and memory, which section 6 leaves to future work. An elastic job takes what it asks for, or the
 most that fits. CPU-only jobs start where CPUs are free, and are never stopped; jobs on a machine that is
 about to leave stay as they are. A GPU job runs with what CPU-only jobs leave, even if that is no CPU (not
-under greedy), and is packed again in the round after one of them ends. With several types of machines a job
-goes to the GPUs of one type, the first of those it allows that has enough (greedy: that has its best case).
+under greedy), and is packed again in the round after one of them ends. With several machine types a job goes
+to GPUs of one type, the first of its allowed types with enough (greedy: with its best case).
 """
 
 import logging
@@ -90,11 +90,11 @@ class Synergy:
         self._unbounded = BestCases(tried, server_gpus=server, bounded=False)
         self._needs: dict[int, dict[tuple[int, int], Need]] = {}  # by job, GPUs and machines
         self._simple = True  # no job is elastic or fungible
-        self._last: list[Choice] | None = None  # the jobs packed last; None once that is no matter
+        self._last: list[Choice] | None = None  # the jobs packed last; None once that packing is obsolete
         self._whole: Free | None = None  # the cluster when nothing runs
 
     def _say_unread(self) -> None:
-        """Note parameters that are set, but have no effect with the mechanism."""
+        """Note parameters that are set but have no effect with the mechanism."""
         names = unread(self.mechanism, ("least_free", "lowered", "hand_out", "split", "weighted"))
         names += ["pack_order"] * self._mechanism.takes_all
         default = {field.name: field.default for field in fields(self)}
@@ -129,7 +129,7 @@ class Synergy:
         return plan.done()
 
     def _hear(self, view: ClusterView) -> None:
-        """Track arrivals and finishes; notice what makes the last packing worthless."""
+        """Track arrivals and finishes; notice what makes the last packing obsolete."""
         for event in view.news:
             if isinstance(event, Arrival):
                 demand = view.demand(event.job)
@@ -143,7 +143,7 @@ class Synergy:
                 self._last = None
 
     def _room(self, view: ClusterView, jobs: JobColumns, rows: Ints) -> Free:
-        """Return what is there for the jobs of some rows, as if none of them ran."""
+        """Return what would be free if none of the jobs of some rows ran."""
         if jobs.gpus.all() and view.accepts.all():
             if self._whole is None:
                 there = view.cluster
@@ -166,7 +166,7 @@ class Synergy:
         return [*zip(jobs.job[rows].tolist(), jobs.gpus[rows].tolist(), repeat(ALL))]
 
     def _need(self, view: ClusterView, job: int, gpus: int, among: int = ALL) -> Need:
-        """Return what a job needs; the same record as long as it does not change."""
+        """Return what a job needs; the same record as long as that does not change."""
         needs = self._needs.setdefault(job, {})
         need = needs.get((gpus, among))
         if need is None:
@@ -180,7 +180,7 @@ class Synergy:
         return need
 
     def _pack(self, view: ClusterView, plan: PlanBuilder, free: Free, running: Sequence[int]) -> None:
-        """Plan what the mechanism says; what is left is `free` then, unless the cluster is whole."""
+        """Plan what the mechanism says; `free` is what is left then, unless the cluster is whole."""
         needs = [self._need(view, *choice) for choice in self._last or ()]
         if self.pack_order != "policy" and not self._mechanism.takes_all:
             needs.sort(key=_descending if self.pack_order == "descending" else _ascending)
@@ -196,9 +196,10 @@ class Synergy:
 
 
 def _by_type(view: ClusterView, jobs: Sequence[int], free: Free, *, takes_all: bool) -> list[Choice]:
-    """Return the jobs to pack where machines or jobs differ in the GPUs that are worth a GPU.
+    """Return the jobs to pack if machines or jobs differ in which GPUs they allow.
 
-    A job once, on the first type that has enough; if the mechanism takes all, on each type that it may try.
+    Each job once, on the first type that has enough; if the mechanism takes all, on each type that it may
+    try.
     """
     cluster, chosen = view.cluster, []
     left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}

@@ -6,23 +6,22 @@ over the time it would take alone on a fair share of it:
     rho = (time since arrival + rest of the work) / (whole work x max(1, GPUs asked x N / GPUs there))
 
 with N the number of unfinished jobs, averaged over the job's stay. A job whose demand exceeds its share 1/N
-would have to run in turns. GPUs are leased to the next multiple of `lease_s`; then all go up for auction,
-and those that come free in between at once. Among the jobs without a lease, the share 1 - `fairness_knob`
-with the highest rho may bid. A job bids for all that it asks for: winning is worth 1 / rho to it, losing 1
-/ (rho if it waits for another lease). The winners are those for which the product of all valuations is
-largest (`artist.policies.parts.auction`). What is left goes to the others, worst off first. A job that
-loses the auction is stopped; one that wins it again stays where it is.
+would have to run in turns. GPUs are leased up to the next multiple of `lease_s`; then all are auctioned, and
+those that come free in between are auctioned at once. Among the jobs without a lease, the share 1 -
+`fairness_knob` with the highest rho may bid. A job bids for all that it asks for: winning is worth 1 / rho to
+it, losing 1 / (rho if it waits for another lease). The winners maximise the product of all valuations
+(`artist.policies.parts.auction`). What is left goes to the others, worst off first. A job that loses the
+auction is stopped; one that wins it again stays where it is.
 
-A job that never ran need not wait for the end of a lease: once it is worse off than all that run, it gets
-its GPUs, and the jobs that are best off lose the leases on as many as it lacks. Without that, the worst rho
-is that of jobs shorter than a lease, which wait for its end whatever the auction does: on Muri's 400
+A job that never ran need not wait for the end of a lease: once it is worse off than all running jobs, it gets
+its GPUs, and the jobs that are best off lose the leases on as many as it lacks. Without this rule the worst
+rho is that of jobs shorter than a lease, which wait for its end whatever the auction does: on Muri's 400
 testbed jobs 36 with leases of 600 s (3.3 with 60 s), and just as much under SRTF if it decides every 600 s
-(60 s). With it, it is 2.0 for both leases; SRTF has 3.0 and `themis_gavel` 2.0 if they decide at every
-event.
+(60 s). With it, it is 2.0 for both leases; SRTF has 3.0 and `themis_gavel` 2.0 if they decide at every event.
 
 The mean completion time is near SRTF's (10 % above it on these jobs) because rho is a response ratio: the
-same wait counts more for a short job. It is not for the gains in the auction, which are larger for short
-jobs: if all gains are equal, or only the worst off may bid, the mean is within 1 % of that.
+same wait counts more for a short job. The larger gains of short jobs in the auction are not the cause: if all
+gains are equal, or only the worst off may bid, the mean is within 1 % of that.
 
 The rest of the work counts at the measured iteration time where a job runs, so that a bad placement makes
 it worse off; where it waits, and for the time alone, at that of its GPUs close together.
@@ -30,27 +29,27 @@ it worse off; where it waits, and for the time alone, at that of its GPUs close 
 Paper: Mahajan et al., Themis: Fair and Efficient GPU Cluster Scheduling, NSDI 2020, sections 3 (finish-time
 fairness), 4 and 5 (partial allocation auctions). Its terms, and what stands for them here:
 
-- T_SH, the time to finish in the shared cluster: that since arrival, and the rest as if it ran on.
-- T_ID, the finish time in an independent cluster of 1/N of the GPUs. There the running time on the whole
-  cluster x N, as apps of many jobs can use all of it; a job that asks for g GPUs uses no more, so here its
-  running time on g x max(1, g N / GPUs there). N is averaged over the stay in both.
-- Win gain: there an app bids a table, for each subset of the GPUs on offer the rho that it would have, and
-  the allocation maximises the product of the valuations 1 / rho (proportional fairness). Here a table has
-  two rows, all that the job asks for or nothing, so the product is that of the winners' gains
-  (rho if it waits for another lease) / rho: a knapsack.
+- T_SH, the time to finish in the shared cluster: the time since arrival, and the rest as if it ran on.
+- T_ID, the finish time in an independent cluster of 1/N of the GPUs. In the paper the running time on the
+  whole cluster x N, as apps of many jobs can use all of it; a job that asks for g GPUs uses no more, so here
+  its running time on g x max(1, g N / GPUs there). N is averaged over the stay in both.
+- Win gain: there an app bids a table, its rho for each subset of the GPUs on offer, and the allocation
+  maximises the product of the valuations 1 / rho (proportional fairness). Here a table has two rows, all that
+  the job asks for or nothing, so the product is that of the winners' gains (rho if it waits for another
+  lease) / rho: a knapsack.
 - Hidden payments: there winner i gets only the share c_i of its proportionally fair allocation, with c_i the
-  product of the others' valuations with i in the auction / without it. That makes honesty pay. Here there are
-  none (c_i = 1): valuations are computed by the scheduler, and a part of its GPUs is of no use to a job.
-- Leftovers: there what hidden payments and unfulfilled bids leave goes at random to apps that were not in the
-  auction, near their GPUs if possible; here to the worst off.
+  product of the others' valuations with i in the auction / without it, which makes honesty pay. Here there
+  are none (c_i = 1): the scheduler computes valuations, and part of its GPUs is of no use to a job.
+- Leftovers: there what hidden payments and unfulfilled bids leave goes at random to apps outside the auction,
+  near their GPUs if possible; here to the worst off.
 
 Differs from the paper:
 
 - An app is one job and gets what it asks for or nothing.
-- A job that gets nothing is not worth 0 to itself, or no product would tell outcomes apart: it can bid again.
+- Getting nothing is not worth 0 to a job, or every product would be 0: it can bid again.
 - Leases end together, or a job of many GPUs would never find enough of them on offer at once; and they can be
-  broken, as said above, once for each job, because its jobs here last from seconds to weeks.
-- What is left of the work is known; there each app estimates it from its training curves.
+  broken as said above, once for each job, because jobs here last from seconds to weeks.
+- The remaining work is known; there each app estimates it from its training curves.
 """
 
 from typing import NamedTuple
@@ -75,7 +74,7 @@ from artist.units import seconds_to_ns
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-_LOOKS = 100  # at most so many times a lease at how newcomers fare
+_LOOKS = 100  # most looks, in a lease, at how newcomers fare
 
 
 @dataclass(config=STRICT)
@@ -138,7 +137,7 @@ class Themis:
         return _Standing(stay_ns, share_ns, rho, newcomers, rho[jobs.running].max(initial=0.0))
 
     def _leased(self, view: ClusterView, jobs: JobColumns) -> Bools:
-        """Return which jobs have a lease, shape (n,): none when leases end, else those that run."""
+        """Return which jobs have a lease, shape (n,): none when leases end, else the running ones."""
         now = view.now_ns
         if now % self._lease_ns == 0 and now != self._auctioned_ns:
             self._auctioned_ns = now
@@ -146,7 +145,7 @@ class Themis:
         return jobs.running
 
     def _patience_ns(self, standing: "_Standing") -> int:
-        """Return the time until the next newcomer is worse off than all that run, a lease at most."""
+        """Return the time until the next newcomer is worse off than all running jobs, a lease at most."""
         wait_ns = standing.worst * standing.share_ns - standing.stay_ns
         soonest = wait_ns[standing.newcomers & (wait_ns > 0)].min(initial=float(self._lease_ns))
         return max(int(soonest) + 1, self._lease_ns // _LOOKS)
@@ -167,7 +166,7 @@ class Themis:
         return (now - jobs.submit_ns) + jobs.iterations_left.astype(np.float64) * iteration
 
     def _share_ns(self, jobs: JobColumns) -> Floats:
-        """Return the time of the whole of each job alone on a fair share of the GPUs, shape (n,)."""
+        """Return the whole running time of each job alone on a fair share of the GPUs, shape (n,)."""
         return jobs.iterations.astype(np.float64) * self._alone.iteration_ns(jobs) * in_turns(jobs)
 
 
@@ -181,7 +180,7 @@ class _Standing(NamedTuple):
     newcomers
         Jobs that never ran.
     worst
-        The largest rho of those that run.
+        The largest rho of running jobs.
     """
 
     stay_ns: Floats
@@ -192,7 +191,7 @@ class _Standing(NamedTuple):
 
 
 def _best_off(view: ClusterView, jobs: JobColumns, leased: Bools, rho: Floats, lacking: int) -> Bools:
-    """Return which leases are broken so that as many GPUs are free as newcomers lack, shape (n,)."""
+    """Return which leases to break to free as many GPUs as newcomers lack, shape (n,)."""
     best_first = np.flatnonzero(leased)[np.argsort(rho[leased], kind="stable")]
     held = jobs.held_gpus[best_first]
     broken = np.zeros(len(jobs), dtype=np.bool_)

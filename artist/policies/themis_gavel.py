@@ -1,19 +1,19 @@
-"""Themis as in Gavel: shares of the time that make the worst finish-time fairness smallest, in rounds.
+"""Themis as in Gavel: shares of time that minimise the worst finish-time fairness, in rounds.
 
-In plain words: the finish-time fairness rho of a job is its time from arrival to finish in the shared
-cluster over that in its isolated share, 1/N of the GPUs with N the number of unfinished jobs. Whenever a
-job arrives or finishes, each job is given a share of the time, such that the largest rho is as small as
-possible (`artist.policies.parts.fair_shares`); with a share x
+In plain words: the finish-time fairness rho of a job is its time from arrival to finish in the shared cluster
+over that in its isolated share, 1/N of the GPUs with N the number of unfinished jobs. Whenever a job arrives
+or finishes, each job is given the share of the time that makes the largest rho as small as possible
+(`artist.policies.parts.fair_shares`); with a share x
 
     rho = (time since arrival + rest of the work / x) / (isolated time so far + rest of the work in isolation)
 
 where a job is isolated for iterations done x iteration time / (part of the time that 1/N of the GPUs is for
-it), with the N of then; iterations that a failure undoes no longer count. Every `interval_s` those run that
-have received least of their share: jobs are ranked by share / rounds received, first those that received
-none, and the first that together fit the cluster run. With `on_events` decisions are no rounds of equal
+it), with N at that time; iterations that a failure undoes no longer count. Every `interval_s` the jobs run
+that have received least of their share: jobs are ranked by share / rounds received, those that received none
+first, and the first that together fit the cluster run. With `on_events` decisions are not rounds of equal
 length, so the time held stands for the rounds.
 
-`compat` takes the units as the program did that ran on the testbed of Muri's authors: the isolated speed of a
+`compat` takes the units of the program that ran on the testbed of Muri's authors: the isolated speed of a
 job, in iterations a second, is its isolated part of the time, a number without unit, with 1/N of the GPUs
 rounded up. So rho is multiplied by the iteration time: jobs with long iterations look worse off.
 
@@ -23,12 +23,12 @@ Muri, section 6.1: Rivendile/Muri @4e69a78, cluster_exp/run.py (rounds) and simu
 
 Differs from Gavel:
 
-- GPUs of one kind: shares are of the time on any GPUs, and no program has to be solved.
-- Rounds received count from a job's arrival; there from the last change of the shares.
-- Among equal priorities the job that arrived first comes first. In that of Muri's authors it is the one
-  that rounding in the solver puts first, another one at each decision: with all jobs at once, where many are
-  equal, that alone moves the mean completion time (its trace 1: 8.3 million s here, 4.0 with noise of 1e-7 on
-  the shares, 3.4 there).
+- GPUs of one kind: shares are of the time on any GPUs, so no program has to be solved.
+- Rounds received count from a job's arrival; in Gavel from the last change of the shares.
+- Among equal priorities the job that arrived first comes first. In the program of Muri's authors it is the
+  one that rounding in the solver puts first, another one at each decision: with all jobs at once, where many
+  are equal, this alone moves the mean completion time (its trace 1: 8.3 million s here, 4.0 with noise of
+  1e-7 on the shares, 3.4 there).
 - Running jobs stay where they are; the program of Muri's authors places all of them again.
 """
 
@@ -72,7 +72,7 @@ class ThemisGavel:
         self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         self._alone = Alone()
-        self._shares: dict[int, float] = {}  # by job, as are those below
+        self._shares: dict[int, float] = {}  # by job, like the dictionaries below
         self._rounds: dict[int, int] = {}
         self._isolated = Isolated()
 
@@ -108,7 +108,7 @@ class ThemisGavel:
         return changed
 
     def _share(self, view: ClusterView, jobs: JobColumns) -> None:
-        """Give each of some jobs, all that ask for GPUs, its share of the time."""
+        """Set the share of time of each of some jobs, all of which ask for GPUs."""
         there = jobs.there.gpus
         gpus = np.minimum(jobs.gpus, there).astype(np.float64)
         iteration_s = self._alone.iteration_ns(jobs) / NS_PER_S
@@ -123,7 +123,7 @@ class ThemisGavel:
         self._shares = dict(zip(jobs.job.tolist(), shares.tolist(), strict=True))
 
     def _ranked(self, jobs: JobColumns) -> list[int]:
-        """Return the jobs, first those that received least of their share."""
+        """Return the jobs, those that received least of their share first."""
         numbers = jobs.job.tolist()
         received = jobs.held_ns / NS_PER_S if self.on_events else np.array([self._rounds[j] for j in numbers])
         shares = np.array([self._shares.get(job, 1.0) for job in numbers])
@@ -134,7 +134,7 @@ class ThemisGavel:
 class Isolated:
     """How long each job would have taken so far in its isolated share, which changes with their number.
 
-    Only iterations that still count: where some of them are lost, the time is cut in the same proportion.
+    Only iterations that still count: if some are lost, the time is cut in the same proportion.
     """
 
     def __init__(self) -> None:

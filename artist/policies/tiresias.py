@@ -1,26 +1,26 @@
 """Tiresias: discretised two-dimensional least-attained-service with placement by skew.
 
-In plain words: a job's attained service is the GPUs it held times how long. Thresholds cut it into
-queues; the queue with the least service goes first. Inside a queue jobs run in order of their start: running
-ones first, so none is preempted by others of its own queue, then waiting ones as they came to it; one that is
-demoted while it runs goes behind those that wait. The first jobs that fit the cluster together run, the
-others are preempted. A job that crosses a threshold is looked at that very instant; with `on_events` false
-all wait for the next multiple of `interval_s`. Jobs of a model with high skew (largest tensor / model size)
-are placed on as few machines as they can do with and wait for those without limit; the others go anywhere,
-with `placement_low_skew: consolidate` as near to each other as they can.
+In plain words: a job's attained service is the number of GPUs it held times how long. Thresholds cut it into
+queues; the queue with the least service goes first. In a queue jobs run in order of their start: running ones
+first, so none is preempted by others of its own queue, then waiting ones in the order in which they entered
+it; one demoted while it runs goes behind those that wait. The first jobs that together fit the cluster run,
+the others are preempted. A job that crosses a threshold is ranked again at that very instant; with
+`on_events` false all wait for the next multiple of `interval_s`. Jobs of a model with high skew (largest
+tensor / model size) are placed on as few machines as possible and wait for them without limit; the others go
+anywhere, with `placement_low_skew: consolidate` as near to each other as they can.
 
-With `promote_knob` n, a preempted job that has waited n times as long as it ran goes back to the first
-queue. With `gittins`, jobs of one queue go by the Gittins index over the services of the jobs finished so
-far, once there are `gittins_sample` of them; it is looked at on events. `continuous` replaces the queues by
-plain 2D-LAS, looked at on events and every `interval_s`.
+With `promote_knob` n, a preempted job that has waited n times as long as it ran returns to the first queue.
+With `gittins`, jobs of one queue are ordered by the Gittins index over the services of the jobs finished so
+far, once there are `gittins_sample` of them; it is evaluated on events. `continuous` replaces the queues by
+plain 2D-LAS, evaluated on events and every `interval_s`.
 
 Paper: Gu et al., Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, sections 3.1
 to 3.3; as a baseline: Dally, sections 3.2 and 5.1.3.
 
-Differs from the paper: the thresholds are not printed there; 3250 GPU-seconds (`tiresias`, two queues)
-and 3250 and 7200 (`tiresias_open`, three queues) are those of the authors' open program, in whose simulator
-placement does not look at skew and demotion may come late. Where a demoted job comes is that program's rule,
-too. Consolidation is blind to racks among equals, but prefers the machines of one rack.
+Differs from the paper: the thresholds are not printed there; 3250 GPU-seconds (`tiresias`, two queues) and
+3250 and 7200 (`tiresias_open`, three queues) are those of the authors' open program, whose simulator places
+without looking at skew and may demote late. Where a demoted job enters its queue is that program's rule, too.
+Consolidation is blind to racks among equals, but prefers the machines of one rack.
 """
 
 from bisect import insort
@@ -77,7 +77,7 @@ class Tiresias:
         self._low = placer_of(self.placement_low_skew, self.fill, self.seed)
         self._placers: dict[int, Placer] = {}
         self._finished: list[float] = []  # services of finished jobs, GPU-ns, sorted
-        self._sample = np.array(self._finished)  # of them, as last looked at
+        self._sample = np.array(self._finished)  # services of finished jobs when last looked at
         self._forgiven: dict[int, int] = {}  # service that a promotion no longer counts, by job
         self._turns = Turns()
 
@@ -111,7 +111,7 @@ class Tiresias:
         return self._turns.ranking(jobs, queue, self._key_inside(service))
 
     def _hear(self, view: ClusterView) -> None:
-        """Choose the placement of new jobs by skew; learn the services of finished ones."""
+        """Choose the placement of new jobs by skew; record the services of finished ones."""
         for event in view.news:
             if isinstance(event, Arrival):
                 high = view.columns([event.job]).skew[0] >= self.skew_threshold
@@ -140,10 +140,10 @@ class Tiresias:
         return service - np.array([self._forgiven.get(job, 0) for job in jobs.job.tolist()], dtype=np.int64)
 
     def _key_inside(self, service: Ints) -> npt.NDArray[np.float64] | None:
-        """Return what jobs of one queue go by, shape (n,): the Gittins index; or None, if by start."""
+        """Return the key of jobs within a queue, shape (n,): the Gittins index; None: by start."""
         if not self.gittins or len(self._finished) < self.gittins_sample:
             return None
-        if len(self._finished) > 1.01 * len(self._sample):  # a hundredth more changes the index little
+        if len(self._finished) > 1.01 * len(self._sample):  # one more in a hundred changes the index little
             self._sample = np.array(self._finished)
         return -gittins_index(
             service.astype(np.float64), self._sample, seconds_to_ns(self.gittins_quantum_gpu_s)

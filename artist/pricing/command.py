@@ -14,6 +14,7 @@ from hydra.core.override_parser.types import ValueType
 from pydantic import Field, StrictFloat, StrictInt
 
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
+from artist.app.outputs import check_outputs
 from artist.bad_input.explain import checked
 from artist.bad_input.records import Strict
 from artist.errors import InputError
@@ -83,6 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     swept, points = _points(overrides, config_dir)
     first = points[0].config
+    check_outputs((("csv", first.csv), ("plot", first.plot), ("draw", first.draw)), ())
     if first.draw is not None:
         from artist.pricing.drawing import draw_fabric
 
@@ -91,6 +93,11 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         figure = draw_fabric(points[0].topology, first.racks, machine_type=first.machine_type)
         save_figure(figure, first.draw, "draw")
         return
+    if first.machine_type is not None:
+        allowed = "draw=FILE beside it"
+        raise InputError(
+            "only a picture shows it", where="machine_type", found=first.machine_type, allowed=allowed
+        )
     if first.collective is not None:
         if first.plot is not None:
             raise InputError(

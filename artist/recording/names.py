@@ -3,6 +3,7 @@
 SUMMARY = "summary.json"  # a folder that has one is complete
 ERROR = "error.json"  # of a point that failed
 CONFIG = "config.yaml"
+JOBS = "jobs.parquet"
 LOG = "artist.log"
 SERIES = "policy.parquet"
 RESOURCES_FILE = "resources.parquet"

@@ -2,14 +2,15 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from artist.data import write_whole
+from artist.data import program_version, write_whole
 from artist.errors import InputError
-from artist.recording.names import ERROR
+from artist.recording.names import CONFIG, ERROR, SUMMARY
 from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
@@ -18,7 +19,8 @@ from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
 from artist.results.compare import CODE, compare
 from artist.results.folder import find_runs, read_run
-from artist.results.scenarios import contest
+from artist.results.run import AGAIN
+from artist.results.scenarios import contest, matching
 from artist.results.tables import comparison_grid
 
 SUCCESS, BAD_INPUT = 0, 2
@@ -34,9 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         Arguments without the program's name; those of the process if None.
     """
     try:
-        arguments = _parser().parse_args(argv)
-        folders = [Path(folder) for folder in arguments.folders]
-        output = Path(arguments.output) if arguments.output else folders[0] / "report"
+        arguments = _parser().parse_intermixed_args(argv)
+        folders = [Path(os.path.expanduser(folder)) for folder in arguments.folders]
+        output = Path(os.path.expanduser(arguments.output)) if arguments.output else folders[0] / "report"
         report(folders, output, baseline=arguments.baseline, trace=arguments.trace, claims=arguments.claims)
     except InputError as error:
         print(error, file=sys.stderr)
@@ -71,6 +73,8 @@ def report(
     """
     claimed = None if claims is None else read_claims(claims)
     found = find_runs(folders)
+    if bare := next((folder for folder in found.runs if not (folder / CONFIG).exists()), None):
+        raise InputError(f"a run without its {CONFIG}", where=str(bare), allowed=AGAIN)
     comparison = compare([read_run(folder) for folder in found.runs])
     competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]
@@ -86,9 +90,13 @@ def report(
         print(f"failed: {failure}", file=sys.stderr)
     for run in comparison.older:
         print(f"left out, older run of the same configuration: {run.folder}", file=sys.stderr)
+    if baseline is not None and any(len(rows) > 1 for rows in matching(comparison, competing, baseline)):
+        first = "of several rows that fit in one scenario, the likest or the first is the baseline"
+        print(f"--baseline {baseline}: {first}", file=sys.stderr)
     if CODE in comparison.keys:
         print(CODE_ALONE, file=sys.stderr)
     try:
+        new = not output.parent.exists()
         output.mkdir(parents=True, exist_ok=True)
         timelines = traces(comparison) if trace else {}
         files = report_files(comparison, competing, judged, failures, output, list(timelines))
@@ -98,12 +106,16 @@ def report(
             write_whole(output / name, content)
     except OSError as error:
         allowed = "a folder that can be written to; choose one with --output"
-        raise InputError("cannot be written", where=str(output), found=str(error), allowed=allowed) from error
-    print(f"written to {output}", file=sys.stderr)
+        raise InputError(
+            "cannot be written", where=str(output), found=error.strerror, allowed=allowed
+        ) from error
+    print(f"written to {output}{', in a new folder' * new}", file=sys.stderr)
 
 
 def _failure(path: Path) -> str:
     """Return the message of a failed point, in one line."""
+    if not path.exists():
+        return f"it has no {SUMMARY}, so it is not a finished run"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         message = str(record["message"])
@@ -133,6 +145,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="hold runs against a paper's claims: coda, dally, lyra, muri, synergy, or a file like theirs",
     )
+    parser.add_argument("--version", action="version", version=f"artist-sim {program_version()}")
     parser.add_argument(
         "--trace",
         action="store_true",

@@ -64,7 +64,7 @@ def report_files(
     if judged is not None:
         files[CLAIMS] = claims_csv(judged).encode()
     figures = []
-    for figure, images in all_drawn(drawings(digests, comparison, competing), note, len(groups)):
+    for figure, images in all_drawn(drawings(digests, comparison, competing), note):
         figures.append(figure)
         files |= images
     pairs = zip(traces, comparison.groups, strict=False)

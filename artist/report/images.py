@@ -1,21 +1,23 @@
 """Figures drawn for a desk and a phone, for the page and as files of their own."""
 
+import gc
 from collections.abc import Sequence
 
 from artist.report.figures.drawing import Drawing
 from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.report.page.page import PageFigure, slim
 
-_FEW = 12  # rows whose figures are drawn before other processes have started
+_RARELY = 200_000  # new objects between two searches for cycles, of which figures are full
 
 
-def all_drawn(drawings: Sequence[Drawing], note: str, rows: int) -> list[tuple[PageFigure, dict[str, bytes]]]:
-    """Draw figures; those of many rows on all cores, for that takes half a minute on one."""
-    if rows <= _FEW:
+def all_drawn(drawings: Sequence[Drawing], note: str) -> list[tuple[PageFigure, dict[str, bytes]]]:
+    """Draw figures, one after the other."""
+    often = gc.get_threshold()
+    gc.set_threshold(_RARELY)
+    try:
         return [drawn(drawing, note) for drawing in drawings]
-    from joblib import Parallel, delayed
-
-    return list(Parallel(n_jobs=-1)(delayed(drawn)(drawing, note) for drawing in drawings))
+    finally:
+        gc.set_threshold(*often)
 
 
 def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:
@@ -29,9 +31,9 @@ def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:
     from artist.report.figures.render import rendered
 
     figure = drawing.draw(WIDTH_IN)
-    wide = slim(rendered(figure, "svg", outlines=False))
+    wide = slim(rendered(figure, "svg"))
     figure.set_layout_engine("none")  # everything has its place, and looking for it again takes as long
     png = rendered(figure, "png")
-    narrow = slim(rendered(drawing.draw(NARROW_IN), "svg", outlines=False))
+    narrow = slim(rendered(drawing.draw(NARROW_IN), "svg"))
     page_figure = PageFigure(drawing.name, drawing.title, drawing.caption + note, wide, narrow)
     return page_figure, {f"{drawing.name}.svg": wide, f"{drawing.name}.png": png}

@@ -71,6 +71,8 @@ class Comparison:
 def compare(runs: Sequence[Run]) -> Comparison:
     """Sort runs into groups of replicates, in natural order of what tells them apart.
 
+    Policies stand in the order in which their sweep was given them.
+
     Of runs equal in config and seed the newest counts. Runs of different code (the program, a user's
     modules, the contents of input files) are never replicates of each other.
     """
@@ -86,7 +88,8 @@ def compare(runs: Sequence[Run]) -> Comparison:
         facts = [fact | {CODE: code} for fact, (_, code) in zip(facts, groups, strict=True)]
     values = [tuple(fact.get(key, "") for key in keys) for fact in facts]
     members = [tuple(group) for group in groups.values()]
-    order = sorted(range(len(members)), key=lambda i: _place(keys, values[i], members[i]))
+    given = list(dict.fromkeys(name for run in runs for name in run.policies))
+    order = sorted(range(len(members)), key=lambda i: _place(keys, values[i], members[i], given))
     return Comparison(
         tuple(keys), _named(keys, [values[i] for i in order], [members[i] for i in order]), older
     )
@@ -111,10 +114,14 @@ def _code(run: Run) -> str:
     return str(made_by.get("code") or made_by.get("version", ""))
 
 
-def _place(keys: Sequence[str], values: Sequence[str], runs: Sequence[Run]) -> tuple[object, int]:
+def _place(
+    keys: Sequence[str], values: Sequence[str], runs: Sequence[Run], given: Sequence[str]
+) -> tuple[object, ...]:
     """Order groups by what differs; of the same made by different code, the newest comes first."""
+    policy = runs[0].summary["policy"]
+    rank = given.index(policy) if policy in given else len(given)
     config = [natural(value) for key, value in zip(keys, values, strict=True) if key != CODE]
-    return config, -max(run.written_ns for run in runs)
+    return rank, config, -max(run.written_ns for run in runs)
 
 
 def _named(

@@ -2,15 +2,19 @@
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from artist.errors import InputError, regular
-from artist.recording.names import CONFIG, ERROR, SUMMARY
+from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
 from artist.results.run import AGAIN, Run, damaged
+
+_SWEEP = "multirun.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +37,11 @@ def find_runs(folders: Sequence[Path]) -> Found:
             raise InputError("no such folder", where=str(folder), allowed="a run folder, or a folder of runs")
         for at, below, files in os.walk(folder):
             path = Path(at)
+            run_here = not {SUMMARY, ERROR, JOBS}.isdisjoint(files)
             if SUMMARY in files:
                 finished.setdefault(path.resolve(), path)
-            elif ERROR in files:
+            elif run_here:
                 failed.setdefault(path.resolve(), path)
-            run_here = SUMMARY in files or ERROR in files
             below[:] = [] if run_here else sorted(name for name in below if not name.startswith("."))
     if not finished:
         what = f"no finished run, {len(failed)} failed" if failed else "no finished run"
@@ -50,23 +54,42 @@ def read_run(folder: str | PathLike[str]) -> Run:
     """Read a run folder; raise InputError if its summary or config is damaged."""
     folder = Path(folder)
     summary = _read_summary(folder / SUMMARY)
-    return Run(folder, summary, _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns)
+    config, written_ns = _read_config(folder / CONFIG), (folder / SUMMARY).stat().st_mtime_ns
+    return Run(folder, summary, config, written_ns, _policies(folder.parent / _SWEEP))
+
+
+@lru_cache(maxsize=16)
+def _policies(path: Path) -> tuple[str, ...]:
+    """Return the policies of a sweep in the order of its command, or else of its experiment; none if unknown.
+
+    Parameters
+    ----------
+    path
+        What Hydra wrote of the sweep: for the order alone, so that a damaged one is no error.
+    """
+    try:
+        hydra = _read_config(path)["hydra"]
+        overrides = [text.partition("=") for text in hydra["overrides"]["task"]]
+        said = {name.lstrip("+"): value for name, _, value in overrides}
+        text = said.get("policy") or hydra["sweeper"]["params"]["policy"]
+    except (InputError, LookupError, TypeError, AttributeError):
+        return ()
+    return tuple(re.findall(r"[^\s,'\"()]+", str(text)))
 
 
 def _read_summary(path: Path) -> dict[str, Any]:
     from pydantic import ValidationError
 
     from artist.results.schema import SummaryFile
+    from netmodels.schema import first_problem
 
     try:
         summary = json.loads(regular(path).read_text(encoding="utf-8"))
         SummaryFile.model_validate(summary)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the whole file"
-        raise InputError(
-            f"{field}: {first['msg']}", where=str(path), found=first["input"], allowed=AGAIN
-        ) from error
+        first = first_problem(error, str(path), SummaryFile.model_fields)
+        allowed = f"{first.allowed}; {AGAIN}"
+        raise InputError(first.what, where=first.where, found=first.found, allowed=allowed) from error
     except (OSError, ValueError) as error:
         raise damaged(path, error) from error
     return dict(summary)

@@ -53,12 +53,15 @@ class Run(Frames):
         The resolved config; empty if the folder holds none.
     written_ns
         When the summary was written, in ns since 1970; 0 if unknown.
+    policies
+        Those of its sweep, in the order given; empty if it is of none.
     """
 
     folder: Path
     summary: dict[str, Any]
     config: dict[str, Any]
     written_ns: int = 0
+    policies: tuple[str, ...] = ()
 
     @property
     def covered(self) -> Covered:
@@ -116,4 +119,6 @@ class Run(Frames):
 
 def damaged(path: Path, error: Exception) -> InputError:
     """Return the error of a file that cannot be read."""
-    return InputError("cannot be read", where=str(path), found=str(error), allowed=AGAIN)
+    return InputError(
+        "cannot be read", where=str(path), found=getattr(error, "strerror", None) or str(error), allowed=AGAIN
+    )

@@ -112,6 +112,12 @@ def scenario_rows(n_rows: int, contest: Contest) -> tuple[tuple[str, tuple[int, 
     return tuple((name, rows) for name, rows in sets if rows)
 
 
+def matching(comparison: Comparison, contest: Contest, wanted: str) -> list[list[int]]:
+    """Return the rows of each scenario that are as `--baseline` names them."""
+    rows = _matching(comparison, wanted)
+    return [[row for row in scenario.rows if row in rows] for scenario in contest.scenarios]
+
+
 def of_policy(key: str) -> bool:
     """Return whether a key is the policy, a setting of it, or the code that ran."""
     return key in (POLICY, CODE) or key.startswith(f"{POLICY}.")

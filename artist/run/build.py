@@ -46,7 +46,7 @@ from artist.run.followed import check_signals
 from artist.run.idle_settings import tell_of_idle
 from artist.run.lost_time import tell_of_pace, watched
 from artist.run.policy_notes import tell_notes
-from artist.run.pools import check_pools
+from artist.run.pools import check_fits, check_pools
 from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
 from netmodels.analytical import AnalyticalModel
@@ -60,6 +60,21 @@ if TYPE_CHECKING:
     from artist.workload.measured import Stretch
 
 log = logging.getLogger("artist")
+
+_TAKES: dict[str, tuple[str, ...]] = {  # arguments of the methods of parts
+    "decide": ("view",),
+    "table": (),
+    "apply": ("table", "cluster_gpus"),
+    "series": (),
+    "delay_ns": ("kind", "spec"),
+    "factors": ("jobs",),
+    "performance": ("truth",),
+    "first_delays_ns": ("jobs", "believed", "cluster"),
+    "iteration": ("profile", "shape", "fabric", "system"),
+    "ns": ("spec", "allocation", "cluster", "compute_ns"),
+    "touched": ("changed", "running"),
+    "coupled": ("prices", "running", "alone"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +144,10 @@ def check_config(raw: Mapping[str, Any]) -> Config:
     InputError
         For the first bad field.
     """
+    if "experiment" in raw:
+        what = "an experiment file without `# @package _global_`"
+        allowed = "`# @package _global_` as its first line"
+        raise InputError(what, where="experiment", found=raw["experiment"], allowed=allowed)
     return checked(Config, raw)
 
 
@@ -162,6 +181,7 @@ def build(config: Config) -> Simulation:
     )
     if config.performance.measured_with == "request":
         tell_of_requests(jobs)
+    check_fits(policy, cluster, jobs, capacity_events)
     tell_notes(policy, cluster, jobs)
     tell_of_pace(config.policy, overheads, jobs)
     series = part(config.signals, "signals", ("series",))
@@ -217,7 +237,24 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
         what = f"not a part of the group {field.split('.')[0]}: it has no method `{lacking[0]}`"
         allowed = f"a class with {', '.join(methods)}"
         raise InputError(what, where=f"{field}._target_", found=node["_target_"], allowed=allowed)
+    for name in methods:
+        _check_arguments(made, name, node, field)
     return made
+
+
+def _check_arguments(made: Any, name: str, node: Mapping[str, Any], field: str) -> None:
+    """Refuse a method that cannot be called as the program does."""
+    try:
+        signature = inspect.signature(getattr(made, name))
+    except ValueError:  # written in C
+        return
+    try:
+        signature.bind(*_TAKES[name])
+    except TypeError:
+        allowed = f"{name}({', '.join(('self', *_TAKES[name]))})"
+        found = f"{node['_target_']}.{name}{signature}"
+        what = f"`{name}` takes other arguments"
+        raise InputError(what, where=field, found=found, allowed=allowed) from None
 
 
 def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:

@@ -149,7 +149,7 @@ class StopConfig(Strict):
     @model_validator(mode="after")
     def _window(self) -> Self:
         if self.jobs is not None and not 0 <= self.jobs[0] < self.jobs[1]:
-            raise ValueError("stop.jobs is [first, last] with 0 <= first < last, in order of arrival")
+            raise ValueError("not a window; [first, last] with 0 <= first < last, in order of arrival")
         return self
 
 

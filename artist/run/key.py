@@ -4,28 +4,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from artist.data import program_version
 from artist.errors import regular
-from netmodels.digest import digest_of_sources
 
 _LEFT_OUT = ("hydra", "output")  # what does not change results
 _LEFT_OUT_OF_NETWORK = ("cache", "ahead")
 _LEFT_OUT_OF_MODEL = ("timeout_s", "scratch", "keep")
 _DIGITS = 12
-
-
-@lru_cache(maxsize=1)
-def program_version() -> str:
-    """Return the version and a digest of the program's own files; an edited checkout is another program."""
-    try:
-        number = version("artist-sim")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        number = "0"
-    package = Path(__file__).resolve().parents[1]
-    return f"{number}+{digest_of_sources(package, package.parent / 'netmodels')[:8]}"
 
 
 def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path] = ()) -> str:

@@ -4,6 +4,7 @@ import errno
 import io
 import logging
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ import yaml
 from artist.bad_input.blame import own_lines, targets_of
 from artist.bad_input.explain import from_library, two_lines
 from artist.core.events import Observer
+from artist.data import program_version
 from artist.errors import InputError, PlanError, StuckError
 from artist.performance.input_use import InputUse
 from artist.recording.folder import write_run
@@ -33,7 +35,7 @@ from artist.recording.resources import Resources
 from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
-from artist.run.key import code_digest, program_version
+from artist.run.key import code_digest, run_key
 from artist.run.lock import LOCKS
 from artist.run.lost_time import tell_of_losses
 from artist.run.policy_notes import tell_of_lack
@@ -124,7 +126,9 @@ def run_point(request: Request) -> Outcome:
 
 def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
     kept = folder.summary()
-    if kept is None:
+    if kept is not None:
+        _check_kept(request)
+    else:
         for own in request.user_folders:
             put_on_path(own)
             check_targets(request.config, own)
@@ -138,6 +142,16 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
                 return Outcome("finished", request.folder, summary)
         kept = folder.summary()
     return Outcome("kept", request.folder, kept)
+
+
+def _check_kept(request: Request) -> None:
+    """Refuse a folder that was named by hand (hydra.run.dir) and holds the run of another configuration."""
+    if re.search(r"[0-9a-f]{12}$", request.folder.name):  # a run key
+        return
+    config = yaml.safe_load((request.folder / CONFIG).read_text(encoding="utf-8"))
+    if run_key(config) != run_key(request.config):
+        allowed = "another hydra.run.dir, or none"
+        raise InputError("holds the run of another configuration", where=str(request.folder), allowed=allowed)
 
 
 def _code(request: Request, simulation: Simulation) -> str:

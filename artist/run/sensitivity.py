@@ -165,7 +165,7 @@ def _read(path: Path) -> SensitivityFile:
         problem = min(error.errors(), key=lambda each: each["type"] == "missing")  # a slip in a name first
         if problem["loc"][2:3] == ("throughput",) and problem["loc"][-1] == "[key]":
             raise _wrong_cpus(problem, path) from None
-        raise first_problem(problem, str(path), sorted(fields)) from None
+        raise first_problem(error, str(path), sorted(fields)) from None
 
 
 def _wrong_cpus(problem: ErrorDetails, path: Path) -> InputError:

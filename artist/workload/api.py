@@ -23,7 +23,7 @@ def _measured_on(given: object) -> str | float:
         return given
     if isinstance(given, int | float) and not isinstance(given, bool) and is_speed(given):
         return float(given)
-    raise ValueError(f"measured_on is cluster, trace, a GPU type such as V100, or {SPEEDS}")
+    raise ValueError(f"no GPUs; measured_on is cluster, trace, a GPU type such as V100, or {SPEEDS}")
 
 
 class SourceParameters(Selection):

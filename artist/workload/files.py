@@ -1,67 +1,20 @@
 """Read files of the user: plain or gzipped, CSV or JSON; every fault is an InputError."""
 
 import csv
-import gzip
 import io
 import json
 import re
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from artist.errors import InputError, regular
+from artist.errors import InputError
+from netmodels.files import read_text as read_text
 
 if TYPE_CHECKING:  # not every command reads a table, and pandas takes a quarter of a second
     import pandas as pd
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
-
-
-def read_text(path: Path, kind: str = "trace") -> str:
-    """Return the text of a UTF-8 file, unzipped if it is gzipped (told by its content); lines end in LF.
-
-    Parameters
-    ----------
-    kind
-        What the file is, for messages.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it cannot be read, or it is not text.
-    """
-    where = str(path)
-    try:
-        raw = regular(path.expanduser()).read_bytes()
-    except FileNotFoundError:
-        raise InputError("no such file", where=where, allowed=f"the path of a {kind} file") from None
-    except IsADirectoryError:
-        raise InputError("is a folder", where=where, allowed=f"the path of a {kind} file") from None
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}", where=where, allowed="a readable file"
-        ) from None
-    except (RuntimeError, ValueError) as error:  # a home that nobody has; a path with a NUL in it
-        raise InputError("not a path", where=where, found=str(error), allowed="a readable file") from None
-    if raw.startswith(_GZIP_MAGIC):
-        try:
-            raw = gzip.decompress(raw)
-        except (EOFError, OSError, zlib.error) as error:
-            raise InputError(
-                "broken gzip file", where=where, found=str(error), allowed="a whole file"
-            ) from None
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        found = raw[error.start : error.start + 8]
-        raise InputError(
-            "not a text file", where=where, found=found, allowed="UTF-8, plain or gzip"
-        ) from None
-    if "\0" in text:
-        raise InputError("not a text file", where=where, found="\0", allowed="UTF-8, plain or gzip")
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def read_csv(path: Path, kind: str = "trace") -> "pd.DataFrame":
@@ -81,7 +34,8 @@ def read_csv(path: Path, kind: str = "trace") -> "pd.DataFrame":
 
     text = read_text(path, kind)
     if not text.strip():
-        raise InputError("empty file", where=str(path), found="", allowed="a header and one row a job")
+        allowed = f"a header, and the rows of a {kind} file"
+        raise InputError("empty file", where=str(path), found="", allowed=allowed)
     header = text.partition("\n")[0]
     _check_commas(header, header_of(header, f"{path}, line 1"), f"{path}, line 1")
     table = parse(text, path)

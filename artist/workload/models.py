@@ -48,7 +48,9 @@ class ModelRule(Strict):
     def _has_its_field(self) -> Self:
         field = {"uniform": "names", "weighted": "weights", "by_gpus": "by_gpus", "fixed": "name"}[self.rule]
         if not getattr(self, field):
-            raise ValueError(f"models.rule={self.rule} needs models.{field}")
+            raise ValueError(
+                f"models.rule={self.rule} needs models.{field}; workload.models.{field}=..., or another rule"
+            )
         bounds = [r.max_gpus or np.inf for r in self.by_gpus or ()]
         if bounds != sorted(set(bounds)):
             raise ValueError("models.by_gpus: max_gpus must rise from range to range")

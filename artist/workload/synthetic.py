@@ -20,7 +20,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-import yaml
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from artist.bad_input.records import Strict, validated
@@ -29,9 +28,9 @@ from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.fields import MAX_S
-from artist.workload.files import read_text
 from artist.workload.series import Series, alone, levels, offsets_s, repeated, series_of
 from artist.workload.table import check
+from netmodels.schema import read_yaml
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
 _GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # what the other traces ran on is not published
@@ -180,10 +179,7 @@ def read_generator_table(path: Path) -> GeneratorTable:
     InputError
         If the file cannot be read or is not such a table.
     """
-    try:
-        values = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise InputError("malformed YAML", where=str(path), found=str(error), allowed="a table") from None
+    values = read_yaml(path, "distributions")
     if not isinstance(values, dict):
         raise InputError("not a table of distributions", where=str(path), found=values, allowed="a mapping")
     return validated(GeneratorTable, values, str(path))

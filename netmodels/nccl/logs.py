@@ -6,8 +6,6 @@ log does not say is asked for. Nothing is dropped silently: what is no run of on
 equal machines is named in `Logs.notes`.
 """
 
-import gzip
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from netmodels.errors import InputError, regular
+from netmodels.errors import InputError
+from netmodels.files import read_text
 from netmodels.naming import allowed_names
 from netmodels.nccl.log_lines import plain
 from netmodels.nccl.log_tests import Row, Test, tests_of
@@ -330,18 +329,8 @@ def _gpus_by_machine(test: Test) -> list[int]:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file, unzipped if it is gzipped; bytes that are no UTF-8 stand in no table."""
-    try:
-        raw = regular(path.expanduser()).read_bytes()
-        if raw.startswith(b"\x1f\x8b"):
-            raw = gzip.decompress(raw)
-    except FileNotFoundError:
-        raise InputError("no such file", where=str(path), allowed="logs of nccl-tests") from None
-    except (OSError, EOFError, RuntimeError, ValueError, zlib.error) as error:
-        raise InputError(
-            "cannot be read", where=str(path), found=str(error), allowed="a log of nccl-tests, plain or gzip"
-        ) from None
-    return raw.decode("utf-8", errors="replace")
+    """Return the text of a file; bytes that are not UTF-8 stand in no table."""
+    return read_text(path, "nccl-tests log", lenient=True)
 
 
 def _no_table(path: Path) -> InputError:

@@ -15,13 +15,19 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for name in ("artist", "netmodels") for path in (ROOT / name).rglob("*.py"))
 
 # What a module of a part may import of ours: modules and packages, its own part included.
-BASIC = ("artist.errors", "artist.units", "artist.randomness", "artist.data")
+BASIC = (
+    *("artist.errors", "artist.units", "artist.randomness", "artist.data"),
+    "netmodels.files",
+)
 ALLOWED = {
     "artist.core": ("artist.core", "artist.errors", "artist.units"),
     "artist.bad_input": ("artist.bad_input", "artist.errors", "netmodels.naming"),
     "artist.performance": ("artist.core", "artist.performance", "netmodels.api", *BASIC),
     "artist.engine": ("artist.core", "artist.engine", "artist.performance", "netmodels.api", *BASIC),
-    "artist.workload": ("artist.core", "artist.workload", "artist.bad_input", "netmodels.naming", *BASIC),
+    "artist.workload": (
+        *("artist.core", "artist.workload", "artist.bad_input"),
+        *("netmodels.naming", "netmodels.schema", *BASIC),
+    ),
     "artist.datacenter": (
         *("artist.core", "artist.datacenter", "artist.bad_input"),
         *(
@@ -33,16 +39,15 @@ ALLOWED = {
         ),
     ),
     "artist.recording": ("artist.core", "artist.recording", *BASIC),
-    "artist.results": ("artist.results", "artist.recording.names", "artist.errors"),
+    "artist.results": ("artist.results", "artist.recording.names", "artist.errors", "netmodels.schema"),
     "artist.report.words": ("artist.report.words", "artist.results"),
     "artist.report.page": ("artist.report.page", "artist.results"),
-    "artist.report.claims": ("artist.report.claims", "artist.report.page", "artist.results", "artist.errors"),
+    "artist.report.claims": (
+        *("artist.report.claims", "artist.report.page", "artist.results", "artist.errors"),
+        *("netmodels.naming", "netmodels.schema"),
+    ),
     "artist.report": (
-        "artist.report",
-        "artist.results",
-        "artist.recording.names",
-        "artist.errors",
-        "artist.data",
+        *("artist.report", "artist.results", "artist.recording.names", "artist.errors", "artist.data"),
     ),
     "artist.run": (
         *("artist.core", "artist.engine", "artist.performance", "artist.workload", "artist.datacenter"),

@@ -51,6 +51,11 @@ def test_the_wheel_carries_what_lies_beside_modules(site: Path) -> None:
     assert all((site / path).read_bytes() == (ROOT / path).read_bytes() for path in beside)
 
 
+def test_the_wheel_says_that_it_is_typed(site: Path) -> None:
+    """Without py.typed a type checker takes everything of ours for Any."""
+    assert all((site / package / "py.typed").is_file() for package in ("artist", "netmodels"))
+
+
 def test_the_unpacked_wheel_runs_outside_the_checkout(site: Path, tmp_path: Path) -> None:
     """It takes its own data: the demo, with nothing of the checkout on the path."""
     code = (

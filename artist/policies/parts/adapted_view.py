@@ -1,4 +1,4 @@
-"""Views that answer some questions in another way than the engine's. For fills."""
+"""Views that answer some questions differently from the engine's. For fills."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ Adapter = Callable[[ClusterView], ClusterView]
 
 
 class AdaptedView:
-    """A view; what a subclass does not define is answered by the view that it is made of."""
+    """A view; what a subclass does not define is answered by the view that it wraps."""
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view

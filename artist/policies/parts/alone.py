@@ -12,19 +12,20 @@ Floats = npt.NDArray[np.float64]
 def in_turns(jobs: JobColumns) -> Floats:
     """Return how many times longer each job would take on its share of the GPUs, shape (n,): at least 1.
 
-    A job whose demand exceeds the share 1/N, with N the jobs that it met on average, would run in turns.
+    A job whose demand exceeds the share 1/N, with N the average number of jobs that it met, would run in
+    turns.
     """
     return np.maximum(1.0, jobs.gpus * jobs.sharers / jobs.there.gpus)
 
 
 class Alone:
-    """Believed iteration times, asked for once a job."""
+    """Believed iteration times, asked for once per job."""
 
     def __init__(self) -> None:
         self._iteration_ns: dict[int, int] = {}
 
     def enter(self, view: ClusterView, job: int) -> None:
-        """Learn the time of a job on the GPUs it asks for, as far as there are; of a CPU job, its own."""
+        """Record the time of a job on the GPUs it asks for, as far as they exist; of a CPU job, its own."""
         column = view.columns([job])
         gpus = min(int(column.gpus[0]), int(view.cluster.gpus.sum()))
         by_gpus = view.performance.at_gpus(job, [gpus]) if gpus else column.compute_ns

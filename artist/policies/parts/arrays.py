@@ -2,8 +2,8 @@
 
 The 4-GPU sub-array is for jobs of `large_gpus` or more: as many machines with GPUs, those with the lowest
 numbers, as have the most GPUs that such jobs held at one time. The others are the 1-GPU sub-array. On each
-machine CPUs are reserved for GPU jobs: its GPUs x the mean CPUs a GPU that GPU jobs held over time (before
-any: 4), rounded up, at most its CPUs. What is left is its part of the CPU array.
+machine CPUs are reserved for GPU jobs: its GPUs x the mean CPUs per GPU that GPU jobs held over time (4
+before any), rounded up, at most its CPUs. The rest is its part of the CPU array.
 
 Source: Zhao et al., CODA, ICDCS 2020, section V-C.
 """
@@ -48,7 +48,7 @@ class History:
         self._upto = now
 
     def hold(self, gpus: int, cpus: int, *, large: bool) -> None:
-        """Track that GPU jobs hold more GPUs and CPUs from now on, or fewer."""
+        """Record that GPU jobs hold more GPUs and CPUs from now on, or fewer."""
         self._gpus += gpus
         self._cpus += cpus
         if large:
@@ -57,7 +57,7 @@ class History:
 
     @property
     def cpus_per_gpu(self) -> float:
-        """Mean CPUs a GPU that GPU jobs held over time."""
+        """Mean CPUs per GPU that GPU jobs held over time."""
         return self._cpu_ns / self._gpu_ns if self._gpu_ns else BEFORE_ANY
 
 
@@ -68,11 +68,11 @@ class Arrays:
     Parameters
     ----------
     large_machines
-        Machines of the 4-GPU sub-array; None for what history says.
+        Machines of the 4-GPU sub-array; None to follow history.
     reserve_per_gpu
-        CPUs reserved for each GPU; None for what history says.
+        CPUs reserved for each GPU; None to follow history.
     review_ns
-        History is looked at again this often.
+        How often history is evaluated again.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Arrays:
     reserve : ndarray of int64, shape (n_machines,)
         CPUs reserved for GPU jobs.
     series
-        (time in ns, name, value) when history was looked at.
+        (time in ns, name, value) whenever history was evaluated.
     """
 
     cluster: Cluster
@@ -100,7 +100,7 @@ class Arrays:
         self.reserve = np.zeros(len(self.cluster), dtype=np.int64)
 
     def review(self, now: int) -> bool:
-        """Divide the cluster by what is known now, if that is due; return whether anything changed."""
+        """Divide the cluster according to history, if that is due; return whether anything changed."""
         if not self.divided or now < self._due:
             return False
         self._due = (now // self.review_ns + 1) * self.review_ns
@@ -118,7 +118,7 @@ class Arrays:
         return True
 
     def preferred(self, *, large: bool) -> list[int]:
-        """Return the sub-arrays that may serve a job, its own first; none that is empty."""
+        """Return the sub-arrays that may serve a job, its own first; empty ones are left out."""
         both = (self.large, self.small) if large else (self.small, self.large)
         return [machines for machines in both if machines]
 

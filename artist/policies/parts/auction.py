@@ -1,7 +1,7 @@
 """An auction of GPUs among jobs that take all that they ask for or nothing. Pure; for Themis.
 
-A winner has the valuation V(win), a loser V(lose). The product of all valuations is largest where
-the sum of the winners' gains log(V(win) / V(lose)) is: a knapsack of GPUs.
+A winner has the valuation V(win), a loser V(lose). The product of all valuations is largest where the sum of
+the winners' gains log(V(win) / V(lose)) is: a knapsack of GPUs.
 """
 
 import numpy as np
@@ -11,11 +11,11 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-_MOST_CELLS = 20_000_000  # bidders x GPUs up to which the best answer is found; about 0.1 s
+_MOST_CELLS = 20_000_000  # bidders x GPUs up to which the answer is exact; about 0.1 s
 
 
 def winners(gains: Floats, gpus: Ints, capacity: int, most_cells: int = _MOST_CELLS) -> Bools:
-    """Return which bidders win, shape (n,): the bidders that fit together and gain most in sum.
+    """Return which bidders win, shape (n,): those that fit together and have the largest sum of gains.
 
     Exact, by dynamic programming, up to `most_cells` = bidders x GPUs; beyond that by gain per GPU, as far
     as there is room, which loses less than the largest gain of one bidder. Among equals the first win.
@@ -41,7 +41,7 @@ def winners(gains: Floats, gpus: Ints, capacity: int, most_cells: int = _MOST_CE
 
 
 def _best(gains: list[float], gpus: list[int], capacity: int) -> Bools:
-    best = np.zeros(capacity + 1)  # largest sum of gains by GPUs on offer, of the bidders from the last on
+    best = np.zeros(capacity + 1)  # largest sum of gains by GPUs on offer, from the last bidder on
     takes = np.zeros((len(gpus), capacity + 1), dtype=np.bool_)
     for row in range(len(gpus) - 1, -1, -1):
         need = gpus[row]

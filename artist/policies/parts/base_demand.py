@@ -13,13 +13,13 @@ Ints = npt.NDArray[np.int64]
 
 
 def counts_from(demand: Demand, *, requested: bool) -> range:
-    """Return the GPUs of an elastic job from its base demand up, in those that `Demand.gpus` holds for.
+    """Return the GPUs of an elastic job from its base demand up, in the GPUs that `Demand.gpus` counts.
 
     Parameters
     ----------
     requested
-        Whether the base demand is what the job asks for, the next lower count that it may have; else the
-        least that it may have.
+        Whether the base demand is what the job asks for, rounded down to a count that it may have; else its
+        minimum.
     """
     counts = demand.targets()
     if not requested:
@@ -28,12 +28,12 @@ def counts_from(demand: Demand, *, requested: bool) -> range:
 
 
 def steps_on(demand: Demand, counts: range, base_worth: float, worth: float) -> tuple[int, ...]:
-    """Return the GPUs of a worth that 0, 1, 2, ... extra workers of an elastic job take.
+    """Return the GPUs of a given worth that 0, 1, 2, ... extra workers of an elastic job take.
 
     Parameters
     ----------
     counts
-        GPUs from the base demand up, in those that the demand is given for.
+        GPUs from the base demand up, in the GPUs that the demand is given for.
     base_worth
         Worth of the GPUs that the base workers hold, together.
     """
@@ -49,7 +49,7 @@ def base_of(demand: Demand, *, requested: bool = False) -> Demand:
     Parameters
     ----------
     requested
-        Whether an elastic job cannot do without what it asks for; else the least that it may have.
+        Whether an elastic job cannot do without what it asks for; else its minimum.
     """
     if not demand.elastic:
         return demand
@@ -78,7 +78,7 @@ class AtBase:
 
     @property
     def remaining_ns(self) -> Ints:
-        """Believed time of the rest of the job on its base demand."""
+        """Believed time of the remaining work of the job on its base demand."""
         remaining_ns: Ints = np.rint(self._columns.remaining_ns * self._longer).astype(np.int64)
         return remaining_ns
 

@@ -1,4 +1,4 @@
-"""Best-case demands: the least CPUs and memory with which a job is as fast as it gets (Synergy, 3.2).
+"""Best-case demands: the least CPUs and memory at which a job reaches its highest speed (Synergy, 3.2).
 
 The rule is `artist.performance.formulas.best_case`.
 """
@@ -15,7 +15,7 @@ from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, Grid, best_
 
 
 class BestCase(NamedTuple):
-    """What a job gains from at most, on some GPUs; for the whole job."""
+    """The most that a job gains from, on some GPUs; for the whole job."""
 
     gpus: int
     cpus: int
@@ -26,21 +26,22 @@ ByKind = Mapping[tuple[str, str], tuple[int, int]]  # CPUs and bytes by kind of 
 
 
 class BestCases:
-    """Best-case demands of jobs, each worked out once for jobs alike; needs `knows_performance`.
+    """Best-case demands of jobs, computed once for identical jobs; needs `knows_performance`.
 
     On machines of one kind. A job whose GPUs fit one such machine gets no more than that machine's CPUs and
-    memory (section 6), a larger one no more than those of as many machines as it needs. Jobs are alike that
-    have one model, demand and compute time: a policy that asks declares `knows_models`, `knows_iterations`.
+    memory (section 6), a larger one no more than those of as many machines as it needs. Jobs with the same
+    model, demand and compute time are identical: a policy that asks declares `knows_models`,
+    `knows_iterations`.
 
     Parameters
     ----------
     memory_points_gib
-        Amounts of memory that are tried, per GPU, ascending; CPUs are tried one by one.
+        Amounts of memory to try, per GPU, ascending; CPUs are tried one by one.
     server_gpus
-        GPUs of a server, where one machine stands for several: its part of the machine is what bounds jobs.
-        None for the machine's own.
+        GPUs of a server, if one machine stands for several: its part of the machine bounds jobs. None for the
+        machine's own GPUs.
     bounded
-        False for what a job would gain from on a machine for each of its GPUs.
+        False for what a job would gain from with a machine for each of its GPUs.
     """
 
     def __init__(
@@ -80,11 +81,11 @@ class BestCases:
         return cases[0], {m.kind: case[1:] for m, case in zip(machines, cases, strict=True)}
 
     def forget(self, job: int) -> None:
-        """Drop what is known of a finished job."""
+        """Forget a finished job."""
         self._by_job.pop(job, None)
 
     def grid(self, machine: Machine, gpus: int) -> tuple[list[int], list[int]]:
-        """Return the CPUs and the bytes of memory that are tried for a job on some GPUs, ascending."""
+        """Return the CPUs and the bytes of memory to try for a job on some GPUs, ascending."""
         gpus_there = self._server_gpus or machine.gpus
         cpus, memory = machine.share(gpus_there)
         server = replace(machine, gpus=gpus_there if self._bounded else 1, cpus=cpus, memory_bytes=memory)
@@ -109,7 +110,7 @@ def times_on(view: ClusterView, job: int, gpus: int, machine: Machine) -> Grid:
 
 
 def kinds_among(cluster: Cluster, among: int) -> list[Machine]:
-    """Return a machine of each kind with GPUs among some; the cluster's own if all are of one."""
+    """Return a machine of each kind with GPUs among some; the cluster's own if there is one kind."""
     if cluster.same_kind:
         return [own_machine(cluster)]
     found = [some & among for some in cluster.kind_sets.values()]
@@ -117,6 +118,6 @@ def kinds_among(cluster: Cluster, among: int) -> list[Machine]:
 
 
 def own_machine(cluster: Cluster) -> Machine:
-    """Return a machine with the cluster's own GPUs; a job with GPUs was let in, so there is one."""
+    """Return a machine with the cluster's own GPUs; one exists because a job with GPUs was admitted."""
     assert cluster.own is not None
     return cluster.own

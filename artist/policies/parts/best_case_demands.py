@@ -13,11 +13,11 @@ from artist.policies.parts.best_case import BestCases, kinds_among
 
 
 class BestCaseDemands:
-    """What the jobs of one run ask for in the eyes of the policy.
+    """What the jobs of one run ask for, as the policy sees it.
 
-    Elastic and CPU-only jobs ask for what they ask for, others for the most of their best cases on the kinds
-    of machines that they allow. No job asks for more than an empty machine of each kind has, one larger than
-    a machine for no more than what goes with its GPUs there.
+    Elastic and CPU-only jobs keep their demands; others ask for the most of their best cases on the kinds of
+    machines that they allow. No job asks for more than an empty machine of each kind has; a job larger than a
+    machine asks for no more than what goes with its GPUs there.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class BestCaseDemands:
         self._demands: dict[int, Demand] = {}
 
     def __call__(self, view: ClusterView) -> ClusterView:
-        """Return what the policy plans on."""
+        """Return the view on which the policy plans."""
         for event in view.news:
             if isinstance(event, Finish):
                 self._demands.pop(event.job, None)

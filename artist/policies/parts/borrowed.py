@@ -1,11 +1,11 @@
 """CPU-only jobs by machine, and which of them borrow CPUs that are reserved for GPU jobs. For Coda.
 
-A machine's part of the CPU array is what it has beyond the reserve. A job starts there on the machine with
-the most room, which is that part, less what other such jobs hold of it, and never more than is free. Where
-none has room it may borrow: it takes free CPUs of the reserve, on the machine with the most. While GPU jobs
-wait the reserve is lent only where no GPU is free: elsewhere one of them may need it. A borrower counts as a
-job of the array as soon as that has room for it. When a GPU job needs CPUs that borrowers hold, the fewest of
-these are aborted that are enough, of equally many those that started last.
+A machine's part of the CPU array is what it has beyond the reserve. A job starts on the machine with the most
+room, which is that part less what other such jobs hold of it, and never more than is free. If none has room
+it may borrow: it takes free CPUs of the reserve, on the machine with the most. While GPU jobs wait the
+reserve is lent only where no GPU is free, because elsewhere one of them may need it. A borrower counts as a
+job of the array as soon as the array has room for it. When a GPU job needs CPUs that borrowers hold, as few
+of these as possible are aborted, those that started last first.
 
 Source: Zhao et al., CODA, ICDCS 2020, section V-C.
 """
@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class CpuHeld:
-    """What a CPU-only job holds, whose it is, and whether it borrows; `started` counts starts."""
+    """What a CPU-only job holds, its user, and whether it borrows; `started` counts starts."""
 
     user: str
     demand: Demand
@@ -53,7 +53,7 @@ class CpuArray:
     Attributes
     ----------
     avail
-        What a GPU job may take: what is free, and the CPUs of borrowers.
+        What a GPU job may take: free CPUs, and those of borrowers.
     jobs
         What is held, by job.
     """
@@ -71,13 +71,13 @@ class CpuArray:
         self._largest = int(self._cpus.max(initial=0))
 
     def reserved(self, reserve: Ints) -> None:
-        """Reserve other numbers of CPUs; no job becomes a borrower by it."""
+        """Reserve other numbers of CPUs; this turns no job into a borrower."""
         self._left += self._reserve - reserve
         self._reserve = reserve
         self._more_left.update(dict.fromkeys(self._borrowers))
 
     def recount(self, free: Free) -> None:
-        """Start again from what is free now: machines came, went, or take new work or no more."""
+        """Count again from what is free now: machines came, left, opened or closed."""
         self.avail = free
         for held in self.jobs.values():
             if held.borrows:
@@ -102,7 +102,7 @@ class CpuArray:
         return held
 
     def change(self, job: int, allocation: Allocation) -> int:
-        """Track that a job holds other CPUs, or another cap; return how many CPUs fewer."""
+        """Record that a job holds other CPUs, or another cap; return how many CPUs fewer."""
         held = self.jobs[job]
         before = held.cpus
         if allocation.slices == held.allocation.slices:
@@ -130,7 +130,7 @@ class CpuArray:
     # --- GPU jobs take what they need
 
     def abort(self, machines: Iterable[int]) -> list[tuple[int, CpuHeld]]:
-        """Return the borrowers that must go, so that no machine has given away more than it has."""
+        """Return the borrowers to abort so that no machine has given away more than it has."""
         aborted = []
         for machine in machines:
             if machine not in self._borrowers:
@@ -185,7 +185,7 @@ class Room:
     Parameters
     ----------
     left, cpus : ndarray of int64, shape (n_machines,)
-        CPUs of the array that are left, and those that are free.
+        CPUs of the array that are left, and free CPUs.
     kept : ndarray of bool, shape (n_machines,)
         Where the reserve is not lent.
     free
@@ -202,12 +202,12 @@ class Room:
         self._count()
 
     def find(self, demand: Demand, *, borrow: bool) -> Allocation | None:
-        """Return where a job goes: one machine, and several only if none is large enough, free or not.
+        """Return where a job goes: one machine; several only if none is large enough, free or not.
 
         Parameters
         ----------
         borrow
-            Whether it may have CPUs that are reserved.
+            Whether it may take reserved CPUs.
         """
         if demand.cpus <= self._largest and demand.cpus > self._most[borrow]:
             return None

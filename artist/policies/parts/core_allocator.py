@@ -1,11 +1,11 @@
-"""CPU allocators: how many CPUs a GPU job starts with, and which numbers it tries then. For CODA.
+"""CPU allocators: how many CPUs a GPU job starts with, and which numbers it tries next. For CODA.
 
 A policy takes the name of a shipped allocator, or an allocator of the user's own, which inherits
-`CoreAllocator`. None of them knows what a model needs: they see what the owner tells, what the owner's
+`CoreAllocator`. None of them knows what a model needs: they see what the owner declares, what the owner's
 finished jobs held, and how busy the GPUs are.
 
 Source: Zhao et al., CODA, ICDCS 2020, section V-B; starts and steps per GPU, and what the owners of a model
-tell, are ours, such that the steps are those of Table II.
+declare, are chosen here such that the steps are those of Table II.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ from artist.policies.parts.fill import divided
 from artist.policies.parts.parameters import check_part, class_name
 
 Category = Literal["cv", "nlp", "speech"]
-UNKNOWN = 4.0  # CPUs a GPU to start with where nothing is known; ASSUMPTION: the mean of the paper's starts
+UNKNOWN = 4.0  # CPUs per GPU to start with if nothing is known; ASSUMPTION: the mean of the paper's starts
 
 
 class GpuJob(NamedTuple):
@@ -35,7 +35,7 @@ class GpuJob(NamedTuple):
     user, model
         Its owner, and its model.
     gpus, cpus
-        GPUs and CPUs asked for the whole job; 0 CPUs where it says nothing.
+        GPUs and CPUs asked for by the whole job; 0 CPUs if it does not say.
     """
 
     job: int
@@ -46,7 +46,7 @@ class GpuJob(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """What the owners of jobs of a model tell."""
+    """What the owners of jobs of a model declare."""
 
     category: Category
     pipelined: bool = False
@@ -64,15 +64,15 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(  # ASSUMPTION: those not in the
         **dict.fromkeys(("Transformer", "Transformer-XL", "BERT-large", "GPT-2", "GNMT", "LSTM"), _PREPARED),
         **dict.fromkeys(("Llama-2-7B", "Llama-2-70B"), _PREPARED),
         **dict.fromkeys(("WaveNet", "DeepSpeech", "M5"), _SOUND),
-    }  # of A2C and DQN the owners tell nothing
+    }  # of A2C and DQN the owners declare nothing
 )
 STARTS: Mapping[str, int] = MappingProxyType({"cv": 3, "nlp": 5, "speech": 5})  # section V-B
 
 
 class Walk:
-    """Tries numbers of CPUs, one step each: fewer, and if fewer is not better, more, as long as it helps.
+    """Tries numbers of CPUs, one each step: fewer, then, if that is no better, more, while it helps.
 
-    On one machine numbers are CPUs a GPU; of a job on several machines they are CPUs on each machine.
+    On one machine numbers are CPUs per GPU; for a job on several machines they are CPUs on each machine.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Walk:
         utilization
             Of the job's GPUs at the end of the step, 0 to 1.
         may_grow
-            Whether the job can have so many CPUs now; asked of more than it holds only.
+            Whether the job can have so many CPUs now; asked only about more than it holds.
         """
         self.steps += 1
         better = self.steps == 1 or utilization > self._most_seen + self._tolerance
@@ -127,7 +127,7 @@ class Walk:
         return self._most is None or cpus <= self._most
 
     def _end(self, may_grow: Callable[[int], bool]) -> None:
-        """Go to the best, or to what others have left of it."""
+        """Go to the best number, or to what others have left of it."""
         if self.best > self.cpus:
             self.cpus = next((n for n in range(self.best, self.cpus, -1) if may_grow(n)), self.cpus)
         else:
@@ -139,13 +139,13 @@ class CoreAllocator(ABC):
 
     @abstractmethod
     def start(self, job: GpuJob) -> float:
-        """Return the CPUs a GPU that a job starts with; more than any machine has count as all of its CPUs.
+        """Return the CPUs per GPU that a job starts with; more than any machine has means all of its CPUs.
 
-        A job that has no walk waits for just these; if the cluster could never give them, the run ends.
+        A job without a walk waits for exactly these; if the cluster could never give them, the run ends.
         """
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
-        """Return the CPUs on each machine, for what `start` or a walk says and the GPUs on each machine."""
+        """Return the CPUs on each machine, given what `start` or a walk says and the GPUs on each machine."""
         total = round(cpus * sum(gpus))
         return [total] if len(gpus) == 1 else divided(total, gpus)
 
@@ -154,27 +154,27 @@ class CoreAllocator(ABC):
         return None
 
     def finished(self, job: GpuJob, cpus: float, machines: int) -> None:
-        """Learn what was best for a job that has finished."""
+        """Record what was best for a job that has finished."""
         return
 
 
 class Requested(CoreAllocator):
-    """What the job asks for, as long as it runs; 4 a GPU if it says nothing."""
+    """What the job asks for, as long as it runs; 4 per GPU if it does not say."""
 
     def start(self, job: GpuJob) -> float:
-        """Return the CPUs a GPU that a job asks for."""
+        """Return the CPUs per GPU that a job asks for."""
         return job.cpus / job.gpus if job.cpus else UNKNOWN
 
 
 class TunedCores(CoreAllocator):
     """A start from the owner's history or the category of the model; then a walk.
 
-    The start is the most CPUs a GPU of the owner's finished jobs of the same category. Without them it is
-    that of the category, one less if input is pipelined, one less with many weights, one more if input is
-    complex to prepare. Where the category is not known, the owner's history in any category counts.
+    The start is the most CPUs per GPU of the owner's finished jobs of the same category. Without such jobs it
+    is that of the category, one less if input is pipelined, one less with many weights, one more if input is
+    complex to prepare. If the category is not known, the owner's history in any category counts.
 
-    A job on several machines has at most `most_across` CPUs on each, however many GPUs it has there
-    (section IV-B), and is no history: what it holds there is not by GPU.
+    A job on several machines has at most `most_across` CPUs on each, however many GPUs it has there (section
+    IV-B), and does not enter history: what it holds there is not per GPU.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class TunedCores(CoreAllocator):
         self._history: dict[tuple[str, str | None], float] = {}  # by owner and category, None for any
 
     def start(self, job: GpuJob) -> float:
-        """Return the CPUs a GPU that a job starts with."""
+        """Return the CPUs per GPU that a job starts with."""
         traits = self._traits.get(job.model)
         known = self._history.get((job.user, traits.category if traits else None))
         if known is not None or traits is None:
@@ -198,7 +198,7 @@ class TunedCores(CoreAllocator):
         return max(1, self._starts[traits.category] - less)
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
-        """Return the CPUs on each machine, for what `start` or a walk says and the GPUs on each machine."""
+        """Return the CPUs on each machine, given what `start` or a walk says and the GPUs on each machine."""
         if len(gpus) > 1:
             return [min(round(cpus), self._most_across)] * len(gpus)
         return super().on_machines(cpus, gpus)
@@ -210,7 +210,7 @@ class TunedCores(CoreAllocator):
         return Walk(max(1, start), tolerance=self._tolerance, most=most)
 
     def finished(self, job: GpuJob, cpus: float, machines: int) -> None:
-        """Learn what was best for a job that has finished."""
+        """Record what was best for a job that has finished."""
         if machines > 1:
             return
         traits = self._traits.get(job.model)
@@ -227,7 +227,7 @@ class OwnAllocator(CoreAllocator):
         self.finished = allocator.finished  # type: ignore[method-assign]
 
     def start(self, job: GpuJob) -> float:
-        """Return the CPUs a GPU that a job starts with.
+        """Return the CPUs per GPU that a job starts with.
 
         Raises
         ------
@@ -253,7 +253,7 @@ class OwnAllocator(CoreAllocator):
         return cast("Walk | None", found)
 
     def on_machines(self, cpus: float, gpus: Sequence[int]) -> list[int]:
-        """Return the CPUs on each machine, for what `start` or a walk says and the GPUs on each machine.
+        """Return the CPUs on each machine, given what `start` or a walk says and the GPUs on each machine.
 
         Raises
         ------

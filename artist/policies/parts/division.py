@@ -1,15 +1,15 @@
-"""Division: who gets which CPUs and memory, once a policy has said which job runs where. For fills.
+"""Division: which job gets which CPUs and memory, once a policy has said which job runs where. For fills.
 
-The policy plans as if each job held its share in proportion to GPUs: that is what its view says is held and
-free, so it decides as it does with the proportional fill. When its plan is done, CPUs and memory of the
-machines whose jobs changed, by the plan, a finish or an eviction, are divided again among the jobs there.
-Each has at least the lesser of its best case and its share; what is left is given by the fill's own rule.
-The division depends on nothing but which jobs hold which GPUs, so it changes with them only. A job that gets
-other CPUs or memory, and nothing else, is retuned; a policy that is called now and then does it then.
+The policy plans as if each job held its share in proportion to GPUs: its view says that this is held and
+free, so it decides as with the proportional fill. When its plan is done, CPUs and memory of the machines
+whose jobs changed (planned, finished or evicted) are divided again among the jobs there. Each has at least
+the lesser of its best case and its share; the fill's own rule gives what is left. The division depends only
+on which jobs hold which GPUs, so it changes only with them. A job that gets other CPUs or memory, and nothing
+else, is retuned; under a policy that is called at intervals this happens at its next call.
 
 Jobs on several machines tie these together: all machines that are linked to one that changed are divided with
-it. CPU-only jobs and jobs that share GPUs keep what the plan gives them. On machines that take no new work
-jobs keep what they hold; those that are on other machines, too, have the least from then on.
+it. CPU-only jobs and jobs that share GPUs keep what the plan gives them. On closed machines jobs keep what
+they hold; those that are also on other machines have the least from then on.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Tenant(NamedTuple):
-    """A job on GPUs that are given.
+    """A job on given GPUs.
 
     Attributes
     ----------
@@ -41,8 +41,8 @@ class Tenant(NamedTuple):
         With its best case, for the whole job.
     least
         What it has at least: in each of CPUs and memory the lesser of its best case and its share in
-        proportion to GPUs, machine by machine. Its share, where it would be slower with that: best cases are
-        those of as few machines as can be.
+        proportion to GPUs, machine by machine. Its share, if it would be slower with that: best cases hold
+        for as few machines as possible.
     """
 
     need: Need
@@ -60,7 +60,7 @@ Rule = Callable[[Sequence[Tenant], Mapping[int, Left], ClusterView], Mapping[int
 
 
 class Division:
-    """What the jobs of one run hold, in the eyes of the policy and really.
+    """What the jobs of one run hold, as the policy sees it and in fact.
 
     Parameters
     ----------
@@ -74,15 +74,15 @@ class Division:
     def __init__(self, rule: Rule, cases: BestCases) -> None:
         self._rule = rule
         self._cases = cases
-        self._planned: dict[int, Allocation] = {}  # what running jobs hold in the eyes of the policy
-        self._tenants: dict[int, Tenant] = {}  # of the jobs that were divided
+        self._planned: dict[int, Allocation] = {}  # what running jobs hold, as the policy sees it
+        self._tenants: dict[int, Tenant] = {}  # of the divided jobs
         self._on: dict[int, dict[int, None]] = {}  # jobs by machine
         self._apart: dict[int, dict[int, None]] = {}  # those of them that are not divided, by machine
         self._changed: dict[int, None] = {}  # machines whose jobs changed since they were last divided
-        self._free: tuple[Ints, Ints] | None = None  # CPUs and memory in the eyes of the policy
+        self._free: tuple[Ints, Ints] | None = None  # CPUs and memory, as the policy sees it
 
     def __call__(self, view: ClusterView) -> ClusterView:
-        """Return what the policy plans on."""
+        """Return the view on which the policy plans."""
         if self._free is None:
             self._free = view.cluster.cpus.copy(), view.cluster.memory_bytes.copy()
         for event in view.news:
@@ -95,18 +95,18 @@ class Division:
         return cast(ClusterView, _Planned(view, self))
 
     def planned(self, job: int) -> Allocation | None:
-        """Return what a job holds in the eyes of the policy."""
+        """Return what a job holds, as the policy sees it."""
         return self._planned.get(job)
 
     def free(self, free: Free) -> Free:
-        """Return what is free in the eyes of the policy."""
+        """Return what is free, as the policy sees it."""
         assert self._free is not None
         return free.with_resources(*self._free)
 
     def settle(
         self, view: ClusterView, changes: Mapping[int, Allocation | None]
     ) -> dict[int, Allocation | None]:
-        """Apply the changes of a plan; return those that it really makes, with those of other jobs."""
+        """Apply the changes of a plan; return the real ones, with those of other jobs."""
         planned = self._planned
         new = {job: after for job, after in changes.items() if after is None or after != planned.get(job)}
         for job, after in new.items():
@@ -120,7 +120,7 @@ class Division:
         return new
 
     def _put(self, job: int, after: Allocation | None) -> None:
-        """Change what a job holds in the eyes of the policy."""
+        """Change what a job holds, as the policy sees it."""
         self._tenants.pop(job, None)
         before = self._planned.pop(job, None)
         if after is not None:
@@ -139,7 +139,7 @@ class Division:
                         self._tenants.pop(other, None)
 
     def _enlist(self, jobs_on: dict[int, dict[int, None]], machine: int, job: int, sign: int) -> None:
-        """Put a job on a list of a machine, or strike it out."""
+        """Add a job to the list of a machine, or remove it."""
         jobs = jobs_on.setdefault(machine, {})
         if sign < 0:
             jobs[job] = None
@@ -149,7 +149,7 @@ class Division:
     # --- the division
 
     def _divided(self, view: ClusterView) -> dict[int, Allocation]:
-        """Return what the jobs hold that the changes concern."""
+        """Return what the jobs hold that the changes affect."""
         jobs, machines = self._linked(self._changed)
         self._changed.clear()
         open_ = {
@@ -171,7 +171,7 @@ class Division:
         return divided
 
     def _linked(self, machines: Iterable[int]) -> tuple[dict[int, None], dict[int, None]]:
-        """Return all jobs that the division of some machines concerns, and all machines."""
+        """Return all jobs that the division of some machines affects, and all their machines."""
         linked = dict.fromkeys(machines)
         jobs: dict[int, None] = {}
         queue = list(linked)
@@ -203,7 +203,8 @@ class Division:
     def _share(self, view: ClusterView, planned: Slice) -> Slice:
         """Return the share of a job on one machine.
 
-        Where jobs are that are not divided it is what the policy sees: they may have taken of it.
+        On machines with jobs that are not divided it is what the policy sees: those may have taken part of
+        it.
         """
         m, gpus, _, _ = planned
         return planned if self._apart.get(m) else Slice(m, gpus, *view.cluster.machines[m].share(gpus))
@@ -211,7 +212,7 @@ class Division:
     def _as_fast(self, view: ClusterView, job: int, least: Allocation, share: Allocation) -> bool:
         """Return whether a job is as fast with the least as with its share.
 
-        Best cases hold on as few machines as can be: on one it is.
+        Best cases hold for as few machines as possible: on one machine it is as fast.
         """
         if len(share.slices) == 1:
             return True
@@ -219,7 +220,7 @@ class Division:
         return bool(least_ns <= share_ns)
 
     def _left(self, view: ClusterView, machine: int, least: Mapping[int, Allocation]) -> Left:
-        """Return what is left of a machine when each job there has the least, or what the plan gives it."""
+        """Return what is left of a machine when each job there has its least, or what the plan gives it."""
         facts = view.cluster.machines[machine]
         cpus, memory = facts.cpus, facts.memory_bytes
         for job in self._on.get(machine, ()):
@@ -242,7 +243,7 @@ def _lesser(one: Slice, other: Slice) -> Slice:
 
 
 def _within(least: Allocation, held: Allocation | None, open_: Container[int]) -> Allocation:
-    """Return the least of a job, no more than it holds on machines that take no new work."""
+    """Return the least of a job, no more than it holds on closed machines."""
     has = {s.machine: s for s in held.slices} if held is not None else {}
     slices = (s if s.machine in open_ else _lesser(s, has.get(s.machine, s)) for s in least.slices)
     return replace(least, slices=tuple(slices))

@@ -16,7 +16,7 @@ Amounts = Mapping[int, tuple[int, int]]  # CPUs and bytes of memory by machine
 
 
 class HandedOut:
-    """Each in turn gets more than the least, as far as it gains; what jobs gain is remembered."""
+    """Gives each job in turn more than its least, as far as it gains; what jobs gain is remembered."""
 
     def __init__(self) -> None:
         self._hand_out = HandOut()
@@ -34,20 +34,20 @@ class HandedOut:
 
 
 def handed_out(tenants: Sequence[Tenant], left: Amounts, view: ClusterView) -> dict[int, Allocation]:
-    """Return what jobs hold, by job, when each in turn gets more than the least, as far as it gains."""
+    """Return what jobs hold, by job, when each in turn gets more than its least, as far as it gains."""
     return HandedOut()(tenants, left, view)
 
 
 class Optimum:
-    """What is worth most in all, and what that leaves in turn; programs solved before are remembered.
+    """Holds what is worth most in all, then hands out the rest in turn; solved programs are remembered.
 
-    Jobs that have less than their share because of others, or need more than a best case for GPUs that are
-    near to each other, are not part of the program: they have the least, and what it leaves.
+    Jobs that have less than their share because of others, or whose GPUs are not as close together as their
+    best case assumes, are not part of the program: they have their least, and what the program leaves.
 
     Parameters
     ----------
     cases
-        Says what CPUs and memory are tried.
+        Says which CPUs and memory are tried.
     """
 
     def __init__(self, cases: BestCases) -> None:
@@ -68,12 +68,12 @@ class Optimum:
 
 
 def _with(allocation: Allocation, slices: tuple[Slice, ...]) -> Allocation:
-    """Return an allocation with some slices; the same if it has them."""
+    """Return an allocation with some slices; the same object if it has them."""
     return allocation if slices is allocation.slices else replace(allocation, slices=slices)
 
 
 def _holding(tenant: Tenant, given: Mapping[int, Allocation]) -> Tenant:
-    """Return a tenant with what the program gives it as the least."""
+    """Return a tenant whose least is what the program gives it."""
     found = given.get(tenant.need.job)
     return tenant if found is None else Tenant(tenant.need, _with(tenant.least, found.slices))
 

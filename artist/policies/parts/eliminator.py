@@ -1,9 +1,9 @@
 """Keeps CPU-only jobs from using up the memory bandwidth of machines that train (CODA, section V-D).
 
-A machine is crowded if GPU jobs hold something there and what all its jobs draw passes a share of its memory
-bandwidth. Then its CPU-only jobs are throttled, in one of two ways; GPU jobs never are. The draws are those
-that the view observes, of each machine and of each job (Intel's Memory Bandwidth Monitoring). A policy of any
-kind calls `throttle` last in `decide`.
+A machine is crowded if GPU jobs hold something there and its jobs together draw more than a share of its
+memory bandwidth. Then its CPU-only jobs are throttled, in one of two ways; GPU jobs never are. The draws are
+those that the view observes, of each machine and each job (Intel's Memory Bandwidth Monitoring). A policy of
+any kind calls `throttle` last in `decide`.
 
 Differs from the paper, which also waits until a GPU job's utilisation drops: the machine's total decides.
 Intel's Memory Bandwidth Allocation knows caps in steps of a tenth; here they are finer.
@@ -24,16 +24,16 @@ from artist.core.view import ClusterView
 from artist.policies.parts.parameters import check_part
 
 THRESHOLD = 0.75
-"""Share of a machine's memory bandwidth from which on GPU jobs notice (section IV-C)."""
+"""Share of a machine's memory bandwidth from which GPU jobs are affected (section IV-C)."""
 LEAST_CAP = 0.05  # ASSUMPTION
 _CAPS_PER_UNIT = 1000  # caps are rounded down to these steps, so that the total stays below
-_SLACK = 1e-6  # of a step: a cap that is computed again is the same
+_SLACK = 1e-6  # of a step, so that a cap computed again stays the same
 
 _Seen = tuple[float, Sequence[int]]  # what is drawn on a machine, and the jobs there
 
 
 class _Found(NamedTuple):
-    """The cap of the CPU-only jobs of a machine, and what it was found for."""
+    """The cap of the CPU-only jobs of a machine, and the state for which it was found."""
 
     seen: _Seen
     cap: float
@@ -48,16 +48,17 @@ class Eliminator(Protocol):
     def throttle(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Add to a plan, as it is at the end of `decide`, what has to change on crowded machines.
 
-        It may ask to be called again at this instant (`plan.wake_at`), to see what a job draws that the plan
-        starts, or for cores that it freed. A policy with a timer of its own says it in every plan.
+        May ask to be called again at this instant (`plan.wake_at`), to see what a job draws that the plan
+        starts, or for cores that it freed. A policy with a timer of its own repeats its request in every
+        plan.
         """
 
 
 class Capping:
-    """Caps the memory bandwidth of the CPU-only jobs of a crowded machine: its total falls to the threshold.
+    """Caps memory bandwidth of the CPU-only jobs of a crowded machine: its total falls to the threshold.
 
-    All of them that draw any have the same cap, 0.05 or more; one on several machines the lowest of those.
-    A cap is lifted, or raised, as soon as it may be.
+    All of them that draw any have the same cap, 0.05 or more; a job on several machines has the lowest of
+    theirs. A cap is lifted, or raised, as soon as possible.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ class Capping:
 class Halving:
     """Halves the cores of the CPU-only job that draws most on a crowded machine, until it is not crowded.
 
-    A job keeps one core at least, and is not given back what it lost. Draws are taken to go by cores.
+    A job keeps at least one core, and gets back nothing it lost. Draws are assumed proportional to cores.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ class Halving:
             ):
                 here = drawn_on(view, plan, machine)
                 if view.n_waiting:
-                    plan.wake_at(view.now_ns)  # the cores that it frees are for jobs that wait
+                    plan.wake_at(view.now_ns)  # the freed cores are for waiting jobs
         look_again(view, plan)
 
 
@@ -208,7 +209,7 @@ def drawn_on(view: ClusterView, plan: PlanBuilder, machine: int) -> Drawn:
 
 
 def halve(plan: PlanBuilder, cpu_jobs: Iterable[CpuJob], machine: int) -> bool:
-    """Halve the cores that the job that draws most has on a machine; return whether one has two or more."""
+    """Halve the cores, on a machine, of the job that draws most; return whether one has two or more."""
     may = [each for each in cpu_jobs if _held(each.allocation, machine) > 1]
     if not may:
         return False
@@ -219,10 +220,10 @@ def halve(plan: PlanBuilder, cpu_jobs: Iterable[CpuJob], machine: int) -> bool:
 
 
 def look_again(view: ClusterView, plan: PlanBuilder) -> None:
-    """Ask to be called again at this instant, if the plan starts jobs that crowd a machine, or mind it.
+    """Ask to be called again at this instant if the plan starts jobs that crowd a machine or suffer from it.
 
-    These are CPU-only jobs that say that they draw memory bandwidth, and GPU jobs beside any that do. What
-    they draw is observed once they run.
+    These are CPU-only jobs declared to draw memory bandwidth, and GPU jobs beside any that do. What they draw
+    is observed once they run.
     """
     for job, after in plan.changes.items():
         before = view.allocation(job)
@@ -245,7 +246,7 @@ def planned(view: ClusterView, plan: PlanBuilder, job: int) -> Allocation | None
 
 
 class _Limits:
-    """The memory bandwidth in bytes/s from which on each machine is crowded; infinite where not known."""
+    """The memory bandwidth in bytes/s from which each machine is crowded; infinite if not known."""
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold

@@ -1,14 +1,14 @@
-"""Extra workers: elastic jobs grow and shrink as a scaling rule says. For Lyra.
+"""Extra workers: elastic jobs grow and shrink according to a scaling rule. For Lyra.
 
-In plain words: idle GPUs and those of flexible workers are divided among elastic jobs by a rule
-(`artist.policies.parts.scaling`), for each type of GPU by itself, since a job grows on the type that it is
-on. Flexible workers of a job that keeps as many stay where they are. Where there is no room for workers that
-a job should have, in pieces that are too small, the rule is asked once more about the others. It is asked
-again only when the GPUs to divide, or the jobs, have changed.
+In plain words: a rule (`artist.policies.parts.scaling`) divides idle GPUs and those of flexible workers among
+elastic jobs, separately for each GPU type, because a job grows on the type that it is on. Flexible workers of
+a job that keeps as many stay where they are. If workers that a job should have find no room, because what is
+left is fragmented, the rule is asked once more about the others. It is asked again only when the GPUs to
+divide, or the jobs, have changed.
 
 A heterogeneous job grows on loaned GPUs if all the workers that it may have fit into what is idle or flexible
-there, beside those of others that grow there; else on the type of its base workers if they fit there. Where
-they do not either, one worker suffices. It stays with its type as long as it has flexible workers.
+there, beside those of others that grow there; else on the type of its base workers if they fit there. If
+neither holds, one worker suffices. It stays with its type as long as it has flexible workers.
 
 Source: Lyra, sections 5.2 (phase two), 5.3 and 6.
 """
@@ -27,12 +27,12 @@ from artist.policies.parts.workers import Held, Workers
 
 
 class ExtraWorkers:
-    """Divides among elastic jobs what base demands leave.
+    """Divides what base demands leave among elastic jobs.
 
     Parameters
     ----------
     requested
-        Whether base demands are what jobs ask for; else the least that they may have.
+        Whether base demands are what jobs ask for; else their minimum.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class ExtraWorkers:
         self._heterogeneous: list[int] = []
         self._bases: dict[int, GpusByType] = {}  # of base workers, by job
         self._grows_on: dict[int, str] = {}  # the type of the flexible workers of heterogeneous jobs
-        self._seen: dict[str, object] = {}  # what the rule was asked about last, by type
-        self._left = 0  # how many elastic jobs have gone
+        self._seen: dict[str, object] = {}  # the last question to the rule, by type
+        self._left = 0  # number of elastic jobs that have left
         self._content: dict[str, int] = {}  # version of the workers when all jobs of a type had all they want
         self._steps: dict[tuple[Demand, float, float], tuple[int, ...]] = {}
 
@@ -89,7 +89,7 @@ class ExtraWorkers:
                 self._seen[kind] = (capacity, self._workers.version, self._left, heeded)
 
     def _ask(self, view: ClusterView, kind: str, jobs: list[int], capacity: int, *, pending: bool) -> None:
-        """Ask the rule about the jobs of a type, and do as it says."""
+        """Ask the rule about the jobs of a type, and apply its answer."""
         held = self._workers.jobs
         bases = [self._bases[job] for job in jobs] if self._heterogeneous else None
         growing = self._reductions.growing(view, kind, jobs, [held[job].extra for job in jobs], bases)
@@ -110,12 +110,12 @@ class ExtraWorkers:
         self._change(jobs, [max(job.held, count) for job, count in zip(jobs, extra, strict=True)], machines)
 
     def _change(self, jobs: list[Growing], extra: list[int], machines: int) -> set[int]:
-        """Shrink jobs, then let others grow: those of the largest workers first.
+        """Shrink jobs, then grow others: those of the largest workers first.
 
         Returns
         -------
         set of int
-            Jobs for whose workers there was no room.
+            Jobs whose workers found no room.
         """
         wanted = [(job.job, count) for job, count in zip(jobs, extra, strict=True) if count != job.held]
         held = self._workers.jobs
@@ -170,7 +170,7 @@ class ExtraWorkers:
         self._grows_on[job], held.steps = kind, steps[kind]
 
     def _own(self, job: int) -> str:
-        """Return the type of the base workers of a job, of several that which is worth least."""
+        """Return the type of the base workers of a job; of several the one worth least."""
         return min((kind for kind, _ in self._bases[job]), key=self._cluster.worth_of.__getitem__)
 
     def _by_type_of(self, base: Mapping[int, int]) -> GpusByType:

@@ -1,4 +1,4 @@
-"""Shares of the time that make the worst finish-time fairness smallest. Pure; for Themis as in Gavel.
+"""Shares of time that minimise the worst finish-time fairness. Pure; for Themis as in Gavel.
 
 Job i has stayed e_i, needs c_i more if it runs all the time, and takes s_i from arrival to finish in its
 isolated share. With a share x_i of the time, on all of its g_i GPUs of G,
@@ -6,14 +6,14 @@ isolated share. With a share x_i of the time, on all of its g_i GPUs of G,
     rho_i = (e_i + c_i / x_i) / s_i,    0 <= x_i <= 1,    sum of g_i x_i <= G.
 
 A worst case of R needs x_i >= a_i(R) = c_i / (R s_i - e_i). For each R that is a linear program, which is
-feasible if no a_i exceeds 1 and the sum of the g_i a_i does not exceed G. With GPUs of one kind that can be
-seen without solving it, so the smallest R is either the largest (e_i + c_i) / s_i, if that leaves room for
-all jobs, or else the R at which the sum is G, found by bisection.
+feasible if no a_i exceeds 1 and the sum of the g_i a_i does not exceed G. With GPUs of one kind this can be
+checked without solving it, so the smallest R is either the largest (e_i + c_i) / s_i, if that leaves room for
+all jobs, or the R at which the sum is G, found by bisection.
 
-In the first case the other jobs may have more than their a_i, and how the rest is split does not matter to
-the worst. A simplex solver would return any corner; an interior-point solver (ECOS, in Gavel and in the
-program of Muri's authors) ends in the middle, where the product of the distances to all bounds is largest.
-With 1 / x as the second-order cone that cvxpy makes of it, the middle is the maximum of
+In the first case the other jobs may have more than their a_i, and how the rest is split does not affect the
+worst. A simplex solver would return any corner; an interior-point solver (ECOS, in Gavel and in the program
+of Muri's authors) ends in the middle, where the product of the distances to all bounds is largest. With 1 / x
+as the second-order cone that cvxpy makes of it, the middle is the maximum of
 
     sum of 2 log(x_i - a_i) + log(1 - x_i)    plus    log(G - sum of g_i x_i).
 
@@ -49,7 +49,7 @@ def fair_shares(stayed: Floats, needed: Floats, isolated: Floats, gpus: Floats, 
     Raises
     ------
     ValueError
-        If a number is not finite or out of its range: no finite rho would do.
+        If a number is not finite or out of its range: then no finite rho would exist.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Fills: the CPUs and the memory that come with the GPUs of a job. Shared by the policies.
+"""Fills: the CPUs and memory that come with a job's GPUs. Shared by the policies.
 
 A placement chooser says which GPUs a job gets; a fill turns them into an allocation. A policy takes the name
 of a shipped fill, or a fill of the user's own. A fill may also say what the policy sees: the mechanisms of
-Synergy let it plan with shares in proportion to GPUs and then divide CPUs and memory (tune, opt), or let jobs
-ask for their best case (greedy).
+Synergy make it plan with shares in proportion to GPUs and then divide CPUs and memory (tune, opt), or make
+jobs ask for their best case (greedy).
 """
 
 from abc import ABC, abstractmethod
@@ -45,7 +45,7 @@ class Shares(NamedTuple):
 class Fill(ABC):
     """Decides on CPUs and memory; `fill` is all that one of the user's own must define.
 
-    Attributes such as `knows_performance` say what it looks at, as those of a policy do.
+    Attributes such as `knows_performance` say what it looks at, like those of a policy.
     """
 
     @abstractmethod
@@ -66,15 +66,15 @@ class Fill(ABC):
         return free
 
     def refilled(self, free: Free, held: Allocation) -> Allocation:
-        """Return what a job holds that has its GPUs for itself again; take from `free` what is more."""
+        """Return what a job holds whose GPUs are its own again; take the additional part from `free`."""
         return held
 
     def adapter(self) -> Adapter:
-        """Return what makes the engine's view the one that a policy plans on, for one run."""
+        """Return what turns the engine's view into the one that a policy plans on, for one run."""
         return as_it_is
 
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
-        """Return what jobs hold that share GPUs, each of them all of these; None if they do not fit."""
+        """Return what jobs that share GPUs hold, each of them all these GPUs; None if they do not fit."""
         left = Free(free.cluster, free.gpus, free.cpus, free.memory_bytes, free.accepts)
         parts: list[Allocation] = []
         for demand in demands:
@@ -120,9 +120,9 @@ class Proportional(Fill):
 
 
 class AsAsked(Fill):
-    """Just the CPUs and the memory that the job asks for, divided among its machines by GPUs.
+    """Exactly the CPUs and memory that the job asks for, divided among its machines by GPUs.
 
-    A job that says nothing of CPUs, or of memory, has them in proportion to its GPUs.
+    A job that asks for no particular CPUs, or memory, has them in proportion to its GPUs.
     """
 
     def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
@@ -138,7 +138,7 @@ class AsAsked(Fill):
         return allocation if free.fits(_without_gpus(allocation)) else None
 
     def room(self, free: Free, demand: Demand) -> Free | None:
-        """Return what is free with as many GPUs of each machine as CPUs and memory are left for."""
+        """Return what is free with as many GPUs of each machine as there are CPUs and memory for."""
         if demand.least_gpus > free.total_gpus:
             return None
         if not demand.cpus and not demand.memory_bytes:
@@ -163,12 +163,12 @@ class AsAsked(Fill):
 
 
 class _KnowsBestCases:
-    """What a fill looks at that needs the best cases of jobs, and how it finds them.
+    """What a fill that needs the best cases of jobs looks at, and how it finds them.
 
     Parameters
     ----------
     memory_points_gib
-        Amounts of memory that are tried, GiB per GPU, ascending.
+        Amounts of memory to try, GiB per GPU, ascending.
     """
 
     knows_iterations = True
@@ -185,17 +185,17 @@ class _KnowsBestCases:
 class Greedy(_KnowsBestCases, AsAsked):
     """The best case of the job, or it waits; it keeps that as long as it runs (Synergy, 3.3).
 
-    That of as few machines as can be: on more, or where machines of some kind have less, it may be slower
-    than with its share.
+    The best case holds for as few machines as possible: on more, or where machines of some kind have less,
+    the job may be slower than with its share.
     """
 
     def adapter(self) -> Adapter:
-        """Return what lets jobs ask for their best case."""
+        """Return what makes jobs ask for their best case."""
         return BestCaseDemands(self._cases())
 
 
 class Dividing(_KnowsBestCases, Proportional):
-    """A share in proportion to GPUs while the policy plans; then CPUs and memory are divided by a rule.
+    """A share in proportion to GPUs while the policy plans; then a rule divides CPUs and memory.
 
     A fill of the user's own defines `divide`.
     """
@@ -217,7 +217,7 @@ class Dividing(_KnowsBestCases, Proportional):
         """
 
     def adapter(self) -> Adapter:
-        """Return what divides CPUs and memory by the rule."""
+        """Return what divides CPUs and memory according to the rule."""
         return Division(self._checked, self._cases())
 
     def _checked(
@@ -234,9 +234,9 @@ class Dividing(_KnowsBestCases, Proportional):
 
 
 class Tune(Dividing):
-    """At least the lesser of best case and share; what is left goes to jobs that gain, in order of arrival.
+    """At least the lesser of best case and share; the rest goes to jobs that gain, in order of arrival.
 
-    Synergy-Tune (4.2) where the GPUs of jobs are given.
+    Synergy-Tune (4.2) with the GPUs of jobs given.
     """
 
     def divide(
@@ -246,14 +246,14 @@ class Tune(Dividing):
         return handed_out(tenants, left, view)
 
     def adapter(self) -> Adapter:
-        """Return what divides by the rule, and remembers what jobs gain."""
+        """Return what divides according to the rule, and remembers what jobs gain."""
         return Division(HandedOut(), self._cases())
 
 
 class Opt(Dividing):
     """What is worth most: the sum of the jobs' throughputs relative to their shares, weighted by GPUs.
 
-    The integer program of Synergy-Opt (4.1), where the GPUs of jobs are given.
+    The integer program of Synergy-Opt (4.1), with the GPUs of jobs given.
     """
 
     def divide(
@@ -263,7 +263,7 @@ class Opt(Dividing):
         return Optimum(self._cases())(tenants, left, view)
 
     def adapter(self) -> Adapter:
-        """Return what divides by the program, and remembers what it solved."""
+        """Return what divides according to the program, and remembers what it solved."""
         return Division(Optimum(self._cases()), self._cases())
 
 
@@ -302,7 +302,7 @@ AnyFill = Annotated[str | Fill, PlainValidator(lambda value: check_part(value, F
 
 
 def fill_of(fill: str | Fill) -> Fill:
-    """Return a shipped fill by name, one of the user's own that is given the machines in order."""
+    """Return a shipped fill by name; one of the user's own wrapped to get the machines in order."""
     return FILLS[fill] if isinstance(fill, str) else OwnFill(fill)
 
 
@@ -335,13 +335,13 @@ def _most_on(gpus: Ints, machines: int) -> int:
 
 
 def _covers(allocation: Allocation, least: Allocation) -> bool:
-    """Return whether an allocation has on each machine at least what another has there."""
+    """Return whether an allocation has at least as much on each machine as another has there."""
     given = {s.machine: s for s in allocation.slices}
     return all(s.machine in given and all(map(ge, given[s.machine], s)) for s in least.slices)
 
 
 def _sum(slices: Sequence[Slice]) -> Slice:
-    """Return what jobs hold on one machine together, the GPUs once."""
+    """Return what jobs on one machine hold together, the GPUs once."""
     cpus, memory = sum(s.cpus for s in slices), sum(s.memory_bytes for s in slices)
     return slices[0]._replace(cpus=cpus, memory_bytes=memory)
 

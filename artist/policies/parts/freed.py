@@ -1,4 +1,4 @@
-"""Which refused jobs may fit since others ended: most are seen to wait on without a search. Shared."""
+"""Which refused jobs may fit after others ended: most can be ruled out without a search. Shared."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ class Freed:
     Parameters
     ----------
     placement, fill
-        Those of the policy. Only of shipped choosers, with the fill `as_asked`, is it known when they refuse.
+        Those of the policy. Only for shipped choosers with the fill `as_asked` is it known when they refuse.
     """
 
     def __init__(self, placement: str | Chooser, fill: str | Fill) -> None:

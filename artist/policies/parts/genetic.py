@@ -1,11 +1,11 @@
 """A genetic algorithm that gives each of many jobs one of its options within a capacity. For Pollux.
 
-In plain words: a solution is an option a job. Solutions that are drawn at random or given are parents; two
-tournaments of two choose a pair, whose child takes each job's option from one of them; some options of the
-child are then drawn again. A child that needs more than there is keeps its options in a random order of jobs
-as long as they fit; the job that no longer fits gets the largest option that does, those after it none. The
-best of parents and children are the next parents. It ends after so many generations, or once the best has not
-become better for some.
+In plain words: a solution is an option per job. Parents are drawn at random or given; two tournaments of two
+choose a pair, whose child takes each job's option from one of them; some options of the child are then drawn
+again. A child that exceeds the capacity keeps its options in a random order of jobs as long as they fit; the
+job that no longer fits gets the largest option that does, those after it none. The best of parents and
+children are the next parents. It ends after a number of generations, or once the best has not improved for
+some of them.
 
 Source: the operators of Qiao et al., Pollux, OSDI 2021, section 4.2, with jobs' numbers of workers instead of
 workers by job and machine.
@@ -26,16 +26,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(config=STRICT, frozen=True)
 class Genetic:
-    """Searches for the options of the greatest sum of values.
+    """Searches for the options with the greatest sum of values.
 
     Parameters
     ----------
     population
-        Solutions that are kept.
+        Number of solutions kept.
     generations
         Most rounds of children.
     patience
-        Rounds without a better solution after which it ends.
+        Rounds without a better solution after which the search ends.
     """
 
     population: int = Field(default=100, ge=2, le=10_000)
@@ -57,15 +57,13 @@ class Genetic:
         capacity
             What the options may weigh together.
         weights, values
-            By job, of its options. The first option of each job weighs 0, and none less than the one before.
+            By job, for its options. The first option of each job weighs 0, and none less than the one before.
         given
             Solutions to begin with, those that fit best first; repaired if they weigh too much.
         rng
-            All chance comes from it.
+            The source of all randomness.
 
-        Notes
-        -----
-        Of equally good solutions the one that was known first is returned, so a given one stays.
+        Notes ----- Of equally good solutions the one known first is returned, so a given one stays.
         """
         problem = _Problem(capacity, weights, values)
         parents = problem.repaired(problem.population(self.population, given, rng), rng)
@@ -86,7 +84,7 @@ class Genetic:
 
 
 class _Problem:
-    """Options of jobs as tables, those that a job does not have as its last."""
+    """Options of jobs as tables; options that a job lacks repeat its last."""
 
     def __init__(self, capacity: int, weights: Sequence[Ints], values: Sequence[Floats]) -> None:
         self._capacity = capacity
@@ -99,7 +97,7 @@ class _Problem:
         self._values = np.concatenate(values)[starts + last]
 
     def population(self, size: int, given: Sequence[Ints], rng: np.random.Generator) -> Ints:
-        """Return the given solutions, and random ones up to a number."""
+        """Return the given solutions, filled up to a number with random ones."""
         drawn = rng.integers(self._options, size=(max(0, size - len(given)), len(self._jobs)))
         known = np.array(given, dtype=np.int64).reshape(-1, len(self._jobs))
         return np.concatenate([known, drawn])[:size]
@@ -121,7 +119,7 @@ class _Problem:
         return made
 
     def repaired(self, solutions: Ints, rng: np.random.Generator) -> Ints:
-        """Return solutions that fit the capacity."""
+        """Return solutions repaired to fit the capacity."""
         order = rng.permutation(len(self._jobs))
         chosen = solutions[:, order]
         upto = self._weights[order, chosen].cumsum(axis=1)

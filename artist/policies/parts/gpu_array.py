@@ -1,9 +1,9 @@
-"""GPU jobs that run, where they start, and which move to make room for a large one. For Coda.
+"""Running GPU jobs, where they start, and which move to make room for a large one. For Coda.
 
 A job starts in its own sub-array, else in the other (`artist.policies.parts.gpu_places`). A large job that
-finds no machine, although small ones are in its sub-array, takes back what they borrow: the fewest of them
-move to the 1-GPU sub-array, if there is a place for each. Only then is a job spread over more machines than
-it needs.
+finds no machine although small ones are in its sub-array takes back what they borrow: the fewest of them move
+to the 1-GPU sub-array, if there is a place for each. Only then is a job spread over more machines than it
+needs.
 
 CPUs that a job gives up for a try stay its own until it continues with fewer, so that it can go back.
 
@@ -32,9 +32,9 @@ class GpuHeld:
     allocation
         With the CPUs that it uses.
     owned
-        CPUs by slice that are its own: more than it uses while it tries fewer.
+        Its own CPUs by slice: more than it uses while it tries fewer.
     cpus
-        CPUs a GPU (or on each of several machines) that it is to have.
+        CPUs per GPU (or on each of several machines) that it is to have.
     started
         Counts starts.
     walk
@@ -68,18 +68,18 @@ class GpuArray:
         self._places = places
         self._arrays = arrays
         self._cpus = cpus
-        self._small_on: dict[int, dict[int, None]] = {}  # small jobs that are on one machine only, by it
+        self._small_on: dict[int, dict[int, None]] = {}  # small jobs on a single machine, by machine
         self._starts = 0
 
     def recount(self) -> None:
-        """Take what jobs own beyond what they use from what is free now."""
+        """Subtract what jobs own beyond what they use from what is free now."""
         for held in self.jobs.values():
             if held.allocation.cpus != sum(held.owned):
                 more = (owned - s.cpus for owned, s in zip(held.owned, held.allocation.slices, strict=True))
                 self._cpus.avail.take(cpus_on(held.allocation, list(more)))
 
     def may_use(self, machine: int) -> bool:
-        """Return whether more CPUs or memory on a machine may let a GPU job start: whether GPUs are there.
+        """Return whether more CPUs or memory on a machine may help a GPU job start: whether it has GPUs.
 
         GPUs of small jobs in the 4-GPU sub-array count, since these may move.
         """
@@ -90,7 +90,7 @@ class GpuArray:
     # --- jobs come and go
 
     def start(self, job: int, wish: Wish, *, large: bool) -> list[int]:
-        """Start a job if it finds a place; return it, after jobs that move for it, or nothing."""
+        """Start a job if it finds a place; return it after jobs that move for it, or nothing."""
         preferred = self._arrays.preferred(large=large)
         free = self._cpus.avail
         found = self._places.near(free, wish, preferred)
@@ -139,7 +139,7 @@ class GpuArray:
         return all(map(le, self._wanted(held, cpus), self._left(held)))
 
     def give(self, held: GpuHeld, cpus: float, *, keep: float) -> None:
-        """Set how many CPUs a job uses, as far as they are there, and how many of its own it keeps."""
+        """Set how many CPUs a job uses, as far as there are any, and how many of its own it keeps."""
         before, used = held.allocation.cpus, list(map(min, self._wanted(held, cpus), self._left(held)))
         kept = map(min, self._wanted(held, keep), held.owned)
         owned = list(map(max, used, kept))
@@ -182,10 +182,10 @@ class GpuArray:
         return []
 
     def _candidates(self, wish: Wish) -> Iterator[tuple[list[int], list[int]]]:
-        """Yield machines of the 4-GPU sub-array for a job, and the fewest small jobs there that must go."""
+        """Yield machines of the 4-GPU sub-array for a job, and the fewest small jobs that must leave them."""
         free, need = self._cpus.avail, wish.demand.gpus
         least = bisect_left(self._cluster.gpus_of_largest, need) + 1
-        there: list[tuple[int, int, int]] = []  # GPUs that could be free, those that are, machine
+        there: list[tuple[int, int, int]] = []  # GPUs that could be free, free GPUs, machine
         for count, machines in enumerate(free.buckets.sets):
             for m in members_of(machines & self._arrays.large):
                 small = self._small_on.get(m, ())
@@ -215,7 +215,7 @@ class GpuArray:
         return [*jobs[:count], jobs[first]]
 
     def _moved(self, wish: Wish, machines: Sequence[int], moving: Sequence[GpuHeld]) -> list[Found] | None:
-        """Return places for a large job and for those that move for it, None if one finds none."""
+        """Return places for a large job and for the jobs that move for it; None if one finds none."""
         free, places = self._cpus.avail, self._places
         taken: list[Found] = []
         most, largest = free.buckets.most(self._arrays.small), self._cluster.gpus_of_largest[0]

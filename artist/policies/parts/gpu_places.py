@@ -1,7 +1,7 @@
-"""Where a GPU job finds GPUs, and as many CPUs as can be of those that it is to start with. For Coda.
+"""Where a GPU job finds GPUs, with as many as possible of the CPUs that it is to start with. For Coda.
 
-First with all its CPUs on as few machines as it can do with, in the sub-array that it prefers, then in the
-other; then with one CPU a GPU fewer, and so on, down to one a GPU (or its machine's share, if that is less).
+First with all its CPUs on as few machines as possible, in the sub-array that it prefers, then in the other;
+then with one CPU per GPU fewer, and so on, down to one per GPU (or its machine's share, if that is less).
 Wider placements come after that. A job whose allocator never changes its CPUs waits for all of them.
 """
 
@@ -31,9 +31,9 @@ class Wish(NamedTuple):
     Attributes
     ----------
     cpus
-        CPUs a GPU that will do, the best first.
+        Acceptable CPUs per GPU, the best first.
     fixed
-        Whether it waits for just these.
+        Whether it waits for exactly these.
     """
 
     info: GpuJob
@@ -43,7 +43,7 @@ class Wish(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A place for a GPU job, and the CPUs a GPU that it has there."""
+    """A place for a GPU job, and the CPUs per GPU that it has there."""
 
     allocation: Allocation
     cpus: float
@@ -63,12 +63,12 @@ class GpuPlaces:
         self._most_cpus = int(self.cluster.cpus.max(initial=0))
 
     def wish(self, info: GpuJob, demand: Demand, cpus: float | None = None) -> Wish:
-        """Return what a job is to start with: so many CPUs a GPU, or what the allocator says.
+        """Return what a job is to start with: so many CPUs per GPU, or what the allocator says.
 
         Raises
         ------
         PlanError
-            If the job waits for just these CPUs, and has no room in the empty cluster.
+            If the job waits for exactly these CPUs, and has no room in the empty cluster.
         """
         start = self.allocator.start(info) if cpus is None else cpus
         if info.cpus and self.allocator.walk(info, start, 1) is None:
@@ -81,7 +81,7 @@ class GpuPlaces:
         return Wish(info, demand, (start, *range(ceil(start) - 1, 0, -1)), fixed=False)
 
     def _check(self, wish: Wish) -> None:
-        """Refuse what a job would wait for in vain."""
+        """Raise PlanError for what a job would wait for in vain."""
         cluster, cpus = self.cluster, wish.cpus[0]
         empty = Free(cluster, cluster.gpus, cluster.cpus, cluster.memory_bytes)
         if self._room(empty, wish, cpus, across=True) is None:
@@ -91,7 +91,7 @@ class GpuPlaces:
             raise PlanError(f"{given}; the empty cluster has no room for that")
 
     def near(self, free: Free, wish: Wish, preferred: Sequence[int]) -> Found | None:
-        """Return a place on as few machines as can be; `free` is left as it is.
+        """Return a place on as few machines as possible; `free` is unchanged.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class GpuPlaces:
         return None
 
     def _fits(self, free: Free, wish: Wish) -> bool:
-        """Return whether the job could start anywhere, with the fewest CPUs that will do."""
+        """Return whether the job could start anywhere, with the fewest acceptable CPUs."""
         room = self._room(free, wish, wish.cpus[-1], across=True)
         return self._find(free, room, wish, wish.cpus[-1], ALL) is not None
 
@@ -139,7 +139,7 @@ class GpuPlaces:
         return None if allocation is None else Found(allocation, cpus)
 
     def _room(self, free: Free, wish: Wish, cpus: float, *, across: bool) -> Free | None:
-        """Return what is free with as many GPUs of each machine as CPUs and memory are there for.
+        """Return what is free with as many GPUs of each machine as there are CPUs and memory for.
 
         None if that is too little for the job.
         """
@@ -166,7 +166,7 @@ class GpuPlaces:
     def _may(self, wish: Wish, cpus: float, left: int, count: int, m: int, pair: int | None) -> int:
         """Return how many of `count` GPUs of a machine a job may have with so many CPUs left there.
 
-        `pair`: the CPUs that will do for these GPUs if the job has other machines, too.
+        `pair`: the acceptable CPUs for these GPUs if the job has other machines, too.
         """
         if left >= cpus * count or not self.cluster.machines[m].cpus:
             return count

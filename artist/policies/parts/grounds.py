@@ -4,12 +4,12 @@ In plain words:
 
 - An inelastic job prefers the training pool, an elastic one loaned machines. A job that is not fungible goes
   to loaned machines only if it names their GPU type, or training has GPUs of that type.
-- On loaned machines base and flexible workers keep apart if they can: base workers prefer machines without
+- On loaned machines base and flexible workers stay apart if possible: base workers prefer machines without
   flexible ones, flexible workers machines without base ones.
 - A heterogeneous job (fungible, types may be mixed) prefers GPUs of one type, of the training pool first. Its
-  base workers are mixed where neither pool has room for all of them.
+  base workers are mixed if neither pool has room for all of them.
 - Workers take idle GPUs first; base workers then those of flexible workers, whose jobs shrink.
-- Each worker goes, among the machines that it prefers, to the one in use that fits best.
+- Each worker goes to the machine in use that fits best, of those that it prefers.
 
 Source: Lyra, sections 5.2, 5.3 and 6.
 """
@@ -32,7 +32,7 @@ from artist.policies.parts.workers import Workers
 
 
 class Grounds:
-    """The machines of one call, what is free there, and who goes where.
+    """The machines of one call, what is free there, and which workers go where.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class Grounds:
     Parameters
     ----------
     grouped
-        Whether elastic jobs prefer loaned machines, where workers keep apart; else they go where inelastic
-        jobs go.
+        Whether elastic jobs prefer loaned machines, where workers stay apart; else they are placed like
+        inelastic ones.
     """
 
     def __init__(self, cluster: Cluster, workers: Workers, *, grouped: bool) -> None:
@@ -108,7 +108,7 @@ class Grounds:
         return allocation
 
     def may_fit(self, demand: Demand, preferred: Sequence[int]) -> bool:
-        """Return whether there could be room, at a glance: False is certain."""
+        """Return whether there could be room, from a quick check: False is certain."""
         if not demand.gpus or (demand.fungible and demand.mixed_types):
             return True
         loose, sizes = self._workers.loose, self._cluster.size_sets
@@ -150,7 +150,7 @@ class Grounds:
         return fewest if fewest and len(fewest) <= span else None
 
     def _fit(self, usable: int, need: int, step: int) -> tuple[dict[int, int], int]:
-        """Place workers on idle GPUs, and those for which these are too few on loose ones."""
+        """Place workers on idle GPUs, then the rest on loose ones."""
         sizes, loose = self._cluster.size_sets, self._workers.loose_gpus
         taken, left = fit_workers(self.free.buckets.sets[:], sizes, usable, need, step)
         if left:
@@ -179,7 +179,7 @@ class Grounds:
         return taken if fits else None
 
     def _clear(self, gpus: Mapping[int, int]) -> None:
-        """Make so many GPUs idle on each machine: the flexible workers that came last go."""
+        """Make so many GPUs idle on each machine: the newest flexible workers leave."""
         for machine, count in gpus.items():
             while (short := count - int(self.free.gpus[machine])) > 0:
                 there = self._workers.flexible_on(machine)

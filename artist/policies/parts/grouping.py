@@ -1,16 +1,16 @@
 """Which jobs share GPUs: rounds of matching by interleaving efficiency. For Muri.
 
-In plain words: only jobs with the same demand share. Of each demand the jobs are paired so that the sum of
-the pairs' efficiencies is as large as can be; in a second round pairs are paired with pairs. Of a matching,
-the most efficient pairs are merged first, and only as long as the jobs together ask for more GPUs than there
-are. A group whose iteration takes no less than those of its members one after another is taken apart.
+In plain words: only jobs with the same demand share. The jobs of each demand are paired such that the sum of
+the pairs' efficiencies is as large as possible; in a second round pairs are paired with pairs. Of a matching
+the most efficient pairs are merged first, only as long as the jobs together ask for more GPUs than there are.
+A group is taken apart if its iteration takes no less than those of its members one after another.
 
 Paper: Zhao et al., Muri, SIGCOMM 2022, section 4.2, Algorithm 1. What it leaves open:
 
 - Groups of at most three: the first round makes pairs of two thirds of the jobs, the second adds singles.
 - A job that finds no partner stays alone; more pairs come before heavier ones.
-- Of more jobs than can be matched at once (`MOST_JOBS`, or any number of `MOST_KINDS` kinds) the first ones
-  by priority are matched, then the next. So the time of a plan grows in proportion to the jobs.
+- If there are more jobs than can be matched at once (`MOST_JOBS`, or any number of `MOST_KINDS` kinds), the
+  first ones by priority are matched, then the next, so the time of a plan is proportional to the jobs.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -114,7 +114,7 @@ class Grouping:
     Parameters
     ----------
     rule
-        How.
+        How jobs are grouped.
     """
 
     def __init__(self, rule: GroupingRule) -> None:
@@ -138,7 +138,7 @@ class Grouping:
         jobs
             By priority.
         capacity
-            GPUs that there are.
+            GPUs in the cluster.
         """
         nodes = [Shared((job,)) for job in jobs]
         for round_ in range((0, 0, 1, 2, 2)[self._rule.most_jobs]):
@@ -201,7 +201,7 @@ class Grouping:
     # --- what a group is worth
 
     def _weights(self, kinds: Sequence[Kinds]) -> Floats:
-        """Return the efficiency of two groups merged, shape (n_kinds, n_kinds); NaN if they are too many."""
+        """Return the efficiency of two groups merged, shape (n_kinds, n_kinds); NaN if they are too large."""
         sizes = np.array([len(kind) for kind in kinds])  # 1 or 2: there are two rounds
         stages = np.array([[self._stages[job] for job in (kind[0], kind[-1])] for kind in kinds])
         first, second = np.triu_indices(len(kinds))
@@ -215,7 +215,7 @@ class Grouping:
         return weights
 
     def _taken_apart(self, node: Shared) -> list[Shared]:
-        """Return a group as it is, or its members if they are no slower one after another."""
+        """Return a group unchanged, or its members if they are no slower one after another."""
         if len(node.members) == 1 or self._gains(node.kinds):
             return [node]
         return [Shared((member,)) for member in node.members]

@@ -1,8 +1,8 @@
 """Growth: elastic jobs on GPUs that no other job wants. For Gandiva.
 
 In plain words: when no job has arrived or waited for a while, running jobs that may have more GPUs take those
-that are free on their own machines, in order of arrival, as many as they may. Once a waiting job does not
-fit beside them, all go back to what they had.
+that are free on their own machines, in order of arrival, as many as they may. Once a waiting job does not fit
+beside them, all go back to what they had.
 """
 
 from artist.core.cluster import Allocation
@@ -42,7 +42,7 @@ class Growth:
             del self._grown[job]
 
     def shrink(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Give back all that was grown, if a waiting job does not fit without it."""
+        """Shrink all grown jobs if a waiting job does not fit otherwise."""
         if not self._grown or self._all_fit(view):
             return
         for job, (before, _) in self._grown.items():
@@ -50,7 +50,7 @@ class Growth:
         self._grown.clear()
 
     def grow(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Grow jobs if it has been quiet; ask to be woken if it has not, but some could grow."""
+        """Grow jobs if it has been quiet; if not, and some could grow, ask to be woken."""
         if view.n_waiting or not view.free_gpus:
             return
         free, accepts = view.free(), view.accepts
@@ -76,13 +76,13 @@ class Growth:
             self._grown[job] = (before, after)
 
     def _all_fit(self, view: ClusterView) -> bool:
-        """Return whether all jobs that wait fit on what is free."""
+        """Return whether all waiting jobs fit on what is free."""
         packing, waiting = Packing(view.free()), view.waiting.job.tolist()
         return all(packing.place(view.demand(job), self._placer) is not None for job in waiting)
 
 
 def _most_gpus(free: Free, demand: Demand, held: Allocation) -> dict[int, int] | None:
-    """Return the most GPUs by machine that a job may have on its machines; None if no more than it holds."""
+    """Return the most GPUs by machine that a job may have on its machines; None if it holds as many."""
     own, idle = held.gpu_map(), free.gpus
     for more in range(sum(int(idle[m]) for m in own), 0, -1):
         gpus, left = {}, more

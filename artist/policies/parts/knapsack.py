@@ -6,10 +6,10 @@ European Journal of Operational Research 83, 1995:
 1. If the best items of all groups fit together, they are the answer.
 2. Find the price of a unit of weight at which the items worth most beyond their price nearly fill the
    knapsack. It bounds the value of every answer (Lagrangian relaxation). Those items, with what else fits
-   beside them, are an answer already.
+   beside them, are already an answer.
 3. Drop the items that no answer as good as that one can hold. Most groups keep a single one.
-4. Choose among the items of the other groups by a dynamic program over the weight that is left. It keeps
-   values only; the items are found by going back through its rows, since each repeats the sum that made it.
+4. Choose among the items of the other groups by a dynamic program over the remaining weight. It keeps values
+   only; the items are found by going back through its rows, since each repeats the sum that made it.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _MOST_GAINS = 16  # more would hardly tighten the bounds
 
 
 class _Items(NamedTuple):
-    """Items of all groups in one list, those of a group led by one that stands for none of them.
+    """Items of all groups in one list; each group is led by one that stands for taking none.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ def multiple_choice(capacity: int, groups: Sequence[Group]) -> list[int]:
     Parameters
     ----------
     capacity
-        What the items taken may weigh together, 0 or more.
+        Total weight of the items taken at most, 0 or more.
     groups
         Weights, ascending, and values of the items of each group, both of shape (n_items,). Items of value
         0 or less are never taken.
@@ -115,7 +115,7 @@ def _items(capacity: int, groups: Sequence[Group]) -> _Items:
 
 
 def _best_that_fits(capacity: int, items: _Items, heavy: Ints) -> Ints:
-    """Return the item of each group, where the best of each are too heavy together."""
+    """Return the item of each group, if the best of each are too heavy together."""
     price, light = _price(capacity, items, heavy)
     beyond = items.value - price * items.weight
     most = np.maximum.reduceat(beyond, items.first)
@@ -146,7 +146,7 @@ def _price(capacity: int, items: _Items, heavy: Ints) -> tuple[float, Ints]:
 
 
 def _filled(capacity: int, items: _Items, taken: Ints) -> Ints:
-    """Return items that fit and are worth more: those given, with the greatest gains that fit beside them."""
+    """Return the given items, with the greatest gains that fit beside them."""
     taken = taken.copy()
     for _ in range(_MOST_GAINS):
         left = capacity - int(items.weight[taken].sum())
@@ -180,7 +180,7 @@ def _options(room: int, choices: Sequence[Options]) -> list[int]:
     Parameters
     ----------
     room
-        What the options may weigh together, at least 0.
+        Total weight of the options at most, at least 0.
     choices
         (weight, value) of each option, ascending by weight; the first weighs 0.
     """

@@ -1,4 +1,4 @@
-"""Leases of one length, found by when they end. For Dally."""
+"""Leases of equal length, found by their end. For Dally."""
 
 from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ class Leases:
     """The leases of running jobs, each renewed at its end.
 
     Leases that end together are kept together, so that those ending now, and the next to end, are found
-    without a look at the others.
+    without looking at the others.
 
     Attributes
     ----------
@@ -18,7 +18,7 @@ class Leases:
     """
 
     length_ns: int
-    _jobs: dict[int, dict[int, None]] = field(default_factory=dict)  # by when they end, modulo the length
+    _jobs: dict[int, dict[int, None]] = field(default_factory=dict)  # by end, modulo the length
     _phases: list[int] = field(default_factory=list)  # the keys of `_jobs`, sorted
     _phase: dict[int, int] = field(default_factory=dict)  # by job
 
@@ -27,7 +27,7 @@ class Leases:
         return job in self._phase
 
     def begin(self, job: int, now: int) -> None:
-        """Begin a lease of a job, in place of the one that it has."""
+        """Begin a lease of a job, replacing the one that it has."""
         self.drop(job)
         phase = now % self.length_ns
         if phase not in self._jobs:

@@ -5,21 +5,21 @@ now or will use in the next step, whichever is more, and a headroom; the others 
 
     loanable = floor(N x (1 - max(use now, predicted use) - headroom))
 
-When more can be loaned than is, the machines with the lowest numbers are. When less, exactly so many go
+When more can be loaned than is, the machines with the lowest numbers are. When less, exactly the excess goes
 back:
 
 1. machines without jobs;
 2. machines with flexible workers only, those with the fewest such GPUs first: their jobs shrink;
-3. machines that `artist.policies.parts.reclaiming` chooses of the others: the jobs that have base workers
-   there are preempted.
+3. machines that `artist.policies.parts.reclaiming` chooses of the others: jobs with base workers there are
+   preempted.
 
-Loaned machines that are not there, or take no new work, stay where they are. Until the last sample
-the policy is called at each step, even when nothing runs and no job is there.
+Loaned machines that are absent or take no new work stay where they are. Until the last sample the policy is
+called at each step, even when there is no job.
 
-With the oracle inference is never short, as far as machines do not fail: from one sample to the next it uses
-no more than the larger of the two, and at each sample the policy is called, so that the times of samples
-must be multiples of `interval_s` (`artist.run.followed` refuses others). An interval longer than the time
-between samples would need more than the one sample that `inference.next` tells ahead.
+With the oracle inference is never short unless machines fail: from one sample to the next it uses no more
+than the larger of the two, and the policy is called at each sample, so the times of samples must be multiples
+of `interval_s` (`artist.run.followed` refuses others). An interval longer than the time between samples would
+need more than the one sample that `inference.next` looks ahead.
 
 Source: Li et al., Lyra, EuroSys 2023, sections 4, 5.3 and 7.1.
 """
@@ -71,7 +71,7 @@ class Orchestrator:
         return (USE, *getattr(self._predictor, "follows", ())) if lends else ()
 
     def act(self, view: ClusterView, plan: PlanBuilder, workers: Workers) -> None:
-        """Plan loans or returns; `workers` then knows the jobs that are preempted for it as stopped."""
+        """Plan loans or returns; `workers` then counts the jobs preempted for it as stopped."""
         if view.now_ns % self._step_ns:
             return
         inference, on_loan = view.in_pool(INFERENCE), view.in_pool(ON_LOAN)
@@ -93,12 +93,12 @@ class Orchestrator:
             plan.wake_at(view.now_ns + self._step_ns)
 
     def kept(self, view: ClusterView, machines: int) -> int:
-        """Return how many machines inference keeps, of all that are its own."""
+        """Return how many of all its machines inference keeps."""
         use = max(share_now(view, USE), self._predictor.next_use(view))
         return machines - max(0, floor(machines * (1 - use - self._headroom) + _ROUNDING))
 
     def _take_back(self, n: int, loaned: int, plan: PlanBuilder, workers: Workers) -> None:
-        """Return `n` of the loaned machines, and preempt jobs for it where these must be cleared."""
+        """Return `n` of the loaned machines, preempting jobs where these must be cleared."""
         without = list(_without_base(n, loaned, workers))
         _assign(plan, without, INFERENCE)
         if len(without) == n:
@@ -113,7 +113,7 @@ class Orchestrator:
 
 
 def described(loaned: int, workers: Workers) -> Loaned:
-    """Return those of a set of machines that have base workers, and the jobs that these belong to."""
+    """Return those of a set of machines that have base workers, and the jobs of these workers."""
     machines = members_of(loaned & workers.with_base)
     jobs = sorted({job for machine in machines for job in workers.base_on(machine)})
     return Loaned(machines, {job: workers.jobs[job].base for job in jobs})
@@ -133,7 +133,7 @@ def _without_base(n: int, loaned: int, workers: Workers) -> Iterator[int]:
 
 
 def _accepting(view: ClusterView) -> int:
-    """Return the machines that are there and take new work, as a set of `artist.core.buckets`."""
+    """Return the machines that are present and take new work, as a set of `artist.core.buckets`."""
     return int.from_bytes(np.packbits(view.accepts, bitorder="little").tobytes(), "little")
 
 

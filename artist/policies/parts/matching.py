@@ -1,15 +1,15 @@
 """Matching of greatest weight among jobs of a few kinds: which kinds pair, how often. Shared by policies.
 
-Jobs of one kind are alike, so a matching is a table: how many pairs there are of kinds a and b. Up to
+Jobs of one kind are identical, so a matching is a table: how many pairs there are of kinds a and b. Up to
 `MOST_JOBS` jobs are matched one by one by the Blossom algorithm (rustworkx), exactly: the heaviest of the
-matchings with as many pairs as possible, weights being rounded to 2^-30. Of more jobs, the linear relaxation
+matchings with as many pairs as possible, weights being rounded to 2^-30. For more jobs, the linear relaxation
 over pairs of kinds (HiGHS) says how many pairs of each two kinds there are in the best matching that may
-halve pairs. They are kept but for the last few of each two kinds; the jobs of those, up to `MOST_JOBS`, and
-those left single are matched one by one.
+halve pairs. All but the last few of each two kinds are kept; the jobs of those, up to `MOST_JOBS`, and single
+ones are matched one by one.
 
-A pair is halved at most once for each two kinds, so no more than the weight of kinds / 2 pairs can be lost.
-Of 240 drawn instances of 129 to 320 jobs of 2 to 64 kinds, 237 lost nothing against Blossom over all jobs,
-the others, of 64 kinds, at most 0.2 %. scripts/benchmark_grouping.py has the times.
+A pair is halved at most once for each two kinds, so the loss is at most the weight of kinds / 2 pairs. Of 240
+drawn instances of 129 to 320 jobs of 2 to 64 kinds, 237 lost nothing against Blossom over all jobs, the
+others, of 64 kinds, at most 0.2 %. For the times see scripts/benchmark_grouping.py.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ import rustworkx as rx
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MOST_JOBS = 128  # that are matched one by one; it takes 10 ms
+MOST_JOBS = 128  # to match one by one; takes 10 ms
 MOST_KINDS = 64  # of more jobs; the relaxation then has two thousand unknowns and takes 10 ms
 _WHOLE = 2.0**30
-_NEARLY = 1e-6  # a number of the relaxation that is whole but for this is whole
+_NEARLY = 1e-6  # a number of the relaxation this close to a whole number is whole
 
 
 class Pairs(NamedTuple):
@@ -108,8 +108,8 @@ def _one_by_one(counts: Ints, weights: Floats, most: int | None) -> list[tuple[i
 def _whole(weights: Floats) -> list[list[int | None]]:
     """Return the weights as whole multiples of 2^-30, and beside each one less than 2^-10 of that.
 
-    What is beside decides between matchings of equal weight. Else it would hang on the order in which the
-    algorithm looks at the pairs.
+    The number beside decides between matchings of equal weight, which would otherwise depend on the order in
+    which the algorithm looks at the pairs.
     """
     return [
         [

@@ -42,7 +42,7 @@ class Offers:
         self._no: set[tuple[Demand, Tier]] = set()
 
     def renew(self, key: Mapping[int, float], turn: float) -> list[tuple[int, Allocation]]:
-        """Renew the leases of those whose key is not above that of the job whose turn it is; return them."""
+        """Renew leases of jobs whose key is at most that of the job whose turn it is; return these jobs."""
         renewed: list[tuple[int, Allocation]] = []
         while self.ended and key[job := next(iter(self.ended))] <= turn:
             renewed.append((job, self.ended.pop(job)))
@@ -50,7 +50,7 @@ class Offers:
         return renewed
 
     def move_nearer(self, job: int, held: Allocation) -> Allocation | None:
-        """Move a job whose lease was renewed to idle GPUs, or its own, of a nearer tier; None if it stays."""
+        """Move a job whose lease was renewed to idle or own GPUs of a nearer tier; None if it stays."""
         demand, cluster = self.view.demand(job), self.view.cluster
         narrowest = int(demand.gpus > cluster.largest_machine)
         self._idle.give(held)
@@ -73,9 +73,9 @@ class Offers:
         self._plan.stop(job)
 
     def place(self, job: int, demand: Demand, widest: Tier) -> Allocation | None:
-        """Place a job as near as can be, idle GPUs first in each tier; return where, None if it waits.
+        """Place a job as near as possible, idle GPUs first in each tier; return where, None if it waits.
 
-        A job that was preempted keeps what it had unless it can get nearer GPUs.
+        A preempted job keeps what it had unless it can get nearer GPUs.
         """
         own = self.stopped.get(job)
         if own is not None and not self._idle.fits(own):

@@ -1,8 +1,8 @@
 """Orders: which job comes first. Shared by the policies.
 
-An order gives each job a key; the smaller key comes first, and jobs with equal keys come in order of
-arrival. The durations that keys are made of are what the policy believes (`estimates`). A policy takes the
-name of a shipped order, or an order of the user's own.
+An order gives each job a key; the smaller key comes first, and jobs with equal keys come in order of arrival.
+Keys are made of the durations that the policy believes (`estimates`). A policy takes the name of a shipped
+order, or an order of the user's own.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,13 +24,13 @@ Keys = Ints | Floats
 
 
 class Order(Protocol):
-    """Ranks jobs. Attributes such as `knows_durations` say what it looks at, as those of a policy do.
+    """Ranks jobs. Attributes such as `knows_durations` say what it looks at, like those of a policy.
 
-    One whose keys change while jobs wait says so by `ages = True`.
+    If keys change while jobs wait, it declares `ages = True`.
     """
 
     def key(self, jobs: JobColumns) -> Keys:
-        """Return keys of shape (n,) for n jobs, the smallest of the first."""
+        """Return keys of shape (n,) for n jobs, the smallest for the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ _ROUNDING_NS = 2
 def sensitivity(jobs: JobColumns) -> Floats:
     """Return iterations done x compute time / time held, shape (n,): 1 without overhead, 0 before a start.
 
-    Up to 2 ns an iteration are no overhead but what the parts of an iteration, and what a policy knows of
-    them, are rounded to; so jobs that the network does not slow down tie.
+    Up to 2 ns an iteration are not overhead but the rounding of an iteration's parts and of what a policy
+    knows of them; so jobs that the network does not slow down tie.
     """
     done = jobs.iterations_done * jobs.compute_ns.astype(np.float64)
     kept = np.divide(done, jobs.held_ns, out=np.zeros(len(done)), where=jobs.held_ns > 0)
@@ -162,7 +162,7 @@ class OwnOrder:
 
 
 def order_of(order: str | Order) -> Order:
-    """Return a shipped order by name, one of the user's own with its keys checked."""
+    """Return a shipped order by name; one of the user's own with its keys checked."""
     return ORDERS[order] if isinstance(order, str) else OwnOrder(order)
 
 
@@ -174,5 +174,5 @@ def adopt_knowledge(policy: object, part: object) -> None:
 
 
 def ranking(keys: Keys) -> Ints:
-    """Return the positions of n jobs from first to last, shape (n,); equal keys keep their order."""
+    """Return the indices of n jobs from first to last, shape (n,); equal keys keep their order."""
     return np.argsort(keys, kind="stable")

@@ -1,16 +1,16 @@
 """Pairs: two jobs packed on the same GPUs, tried and measured, kept or parted. For Gandiva.
 
 In plain words: while jobs wait, a waiting job (the guest) joins a running one (the host) that asked for as
-many GPUs, has run for `profile_s`, and is measured to keep them busy for at most `utilization` of the time;
+many GPUs, has run for `profile_s`, and keeps them busy, as measured, for at most `utilization` of the time;
 hosts by lowest utilization, guests in order of arrival. After another `profile_s` the pair is judged, and
 from then on whenever the policy is called: it stays while both together do more than by taking turns:
 
     host's speed packed / alone + guest's speed packed / alone > 1
 
 A guest that has not run alone for `profile_s` counts with the measured share in which it keeps the GPUs busy:
-alone it could do no more than all of the time, so this is the least that it can be. A pair that fails is
-parted and never tried again; the guest goes to GPUs of its own if they are free, else back to the queue. A
-guest whose host is slowed down goes to GPUs of its own, too, when they are free and no job waits.
+alone it would use at most all of the time, so this is the least that its speed can be. A pair that fails is
+parted and never tried again; the guest goes to free GPUs of its own, else back to the queue. A guest whose host
+is slowed down also goes to GPUs of its own when they are free and no job waits.
 """
 
 from collections.abc import Iterable
@@ -37,12 +37,12 @@ class Pair:
 
 
 class Pairs:
-    """The pairs that run, and what was learnt of jobs and pairs.
+    """The pairs that run, and what is known of jobs and pairs.
 
     Parameters
     ----------
     utilization
-        Up to which share of busy time a running job becomes a host.
+        Share of busy time up to which a running job may become a host.
     profile_ns
         How long a job, and a pair, is measured.
     fill
@@ -54,9 +54,9 @@ class Pairs:
         self._utilization = utilization
         self._profile_ns = profile_ns
         self._pairs: dict[int, Pair] = {}  # by host
-        self._left: list[int] = []  # jobs whose partner is gone, still in their group
+        self._left: list[int] = []  # jobs whose partner has left, still in their group
         self._alone_ns: dict[int, int] = {}  # iteration time of jobs when they last ran alone
-        self._parted: dict[int, set[int]] = {}  # with whom a job did badly
+        self._parted: dict[int, set[int]] = {}  # partners with which a job did badly
 
     @property
     def guests(self) -> list[int]:
@@ -76,7 +76,7 @@ class Pairs:
                 self._parted[other].discard(job)
 
     def go_with_hosts(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Stop the guests of hosts that lose their GPUs; remember how fast jobs were that ran alone."""
+        """Stop the guests of hosts that lose their GPUs; remember the speed of jobs that ran alone."""
         changed = list(plan.changes)
         for job in changed:
             if job in self._pairs:
@@ -90,7 +90,7 @@ class Pairs:
             self._alone_ns.update(zip(jobs.job[measured].tolist(), times, strict=True))
 
     def part(self, view: ClusterView, plan: PlanBuilder, placer: Placer) -> None:
-        """Part pairs that do badly, or need not be; give jobs that were left their GPUs for themselves."""
+        """Part pairs that do badly or are no longer needed; give jobs left behind GPUs of their own."""
         left, self._left = self._left, []
         if not left and not self._pairs:
             return

@@ -10,14 +10,14 @@ _PLAIN = (str, int, float, list, dict, type(None))
 
 
 def class_name(part: object) -> str:
-    """Return the name by which a YAML calls the class of a part of the user's own."""
+    """Return the name by which a YAML refers to the class of a part of the user's own."""
     return f"{type(part).__module__}.{type(part).__qualname__}"
 
 
 def check_part(
     value: object, shipped: Iterable[str], method: str, base: type[object] | None = None
 ) -> object:
-    """Return the name of a shipped part, or any object that has the method of such parts, as it is.
+    """Return the name of a shipped part, or any object with the method of such parts, unchanged.
 
     Parameters
     ----------

@@ -1,9 +1,8 @@
 """Placement choosers: which GPUs a job gets. Shared by the policies.
 
-A chooser looks at a scratch copy of what is free and returns GPUs by machine, or None if the job should
-wait; which CPUs and how much memory come with them is another step (`artist.policies.parts.fill`). A job
-gets GPUs of one type unless it allows a mix. A policy takes the name of a shipped chooser, or a chooser of
-the user's own.
+A chooser looks at a scratch copy of what is free and returns GPUs by machine, or None if the job should wait;
+a fill adds CPUs and memory (`artist.policies.parts.fill`). A job gets GPUs of one type unless it allows a
+mix. A policy takes the name of a shipped chooser, or a chooser of the user's own.
 """
 
 from abc import ABC, abstractmethod
@@ -34,7 +33,7 @@ class Chooser(Protocol):
     """Chooses GPUs for a job that asks for some."""
 
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
-        """Return GPUs by machine, or None to wait; `free` is left as it is.
+        """Return GPUs by machine, or None to wait; `free` is unchanged.
 
         Parameters
         ----------
@@ -50,7 +49,7 @@ class MachineChooser(ABC):
     """
 
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
-        """Return GPUs by machine, or None to wait; `free` is left as it is."""
+        """Return GPUs by machine, or None to wait; `free` is unchanged."""
         asked = gpus_to_place(free, demand, among)
         if demand.least_gpus > free.total_gpus:
             return None
@@ -71,7 +70,7 @@ class MachineChooser(ABC):
         return taken
 
     def _fewest(self, free: Free, usable: int, need: int, span: int) -> dict[int, int] | None:
-        """Return GPUs on as few machines as can be, for a job that may span so many; None to wait."""
+        """Return GPUs on as few machines as possible, for a job that may span so many; None to wait."""
         return free.buckets.fewest(need, usable)
 
     @abstractmethod
@@ -91,7 +90,7 @@ class FirstFit(MachineChooser):
 
 
 class BestFit(MachineChooser):
-    """The machine that is left with the fewest GPUs, else the emptiest machines, wherever they are."""
+    """The machine left with the fewest GPUs, else the emptiest machines, wherever they are."""
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
@@ -102,7 +101,7 @@ class BestFit(MachineChooser):
 class Consolidate(MachineChooser):
     """The fewest machines, near to each other; waits rather than spread beyond `widest`.
 
-    - machine: as few machines as the demand can do with at all, wherever they are;
+    - machine: as few machines as the demand can use at all, wherever they are;
     - rack: else the fewest machines of one rack (a demand larger than any rack: the fewest racks);
     - network: else the fewest racks, then the fewest machines.
     """
@@ -172,7 +171,7 @@ class Consolidate(MachineChooser):
 class BestFitWorkers(MachineChooser):
     """Worker by worker (`step` GPUs), each on the machine in use that fits best, else on an empty one.
 
-    A demand says its step even if it is not elastic: by default one GPU.
+    A demand has a step even if it is not elastic: by default one GPU.
     """
 
     def _on(self, free: Free, usable: int, need: int, demand: Demand) -> dict[int, int] | None:
@@ -185,12 +184,12 @@ class BestFitWorkers(MachineChooser):
         return taken
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
-        """Return GPUs on as few machines as can be, for a job that may not span as many as its workers do."""
+        """Return GPUs on as few machines as possible, for a job with a limit below its number of workers."""
         return free.buckets.fewest(need, usable)
 
 
 class Spread(MachineChooser):
-    """GPU after GPU on the machine that has most free then: the load is even, jobs are torn apart."""
+    """GPU after GPU on the machine with most free GPUs: the load is even, jobs are scattered."""
 
     def machines(self, free: Free, usable: int, need: int) -> dict[int, int] | None:
         """Return GPUs by machine, or None to wait."""
@@ -283,7 +282,7 @@ def gpus_to_place(free: Free, demand: Demand, among: int = ALL) -> int:
 
 @lru_cache(maxsize=64)
 def _members(machines: int) -> Ints:
-    """Return the machines of a set, lowest first; pools and types are asked about again and again."""
+    """Return the machines of a set, lowest first; cached, as pools and types are looked up often."""
     return np.array(members_of(machines), dtype=np.int64)
 
 

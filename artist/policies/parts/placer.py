@@ -21,9 +21,10 @@ class Placer:
     fill: Fill
 
     def place(self, free: Free, demand: Demand, among: int = ALL) -> Allocation | None:
-        """Return an allocation that fits, or None to wait; `free` is left as it is.
+        """Return an allocation that fits, or None to wait; `free` is unchanged.
 
-        GPUs beside which all CPUs are taken, as by CPU-only jobs, are of no use to a job that asks for CPUs.
+        GPUs on machines whose CPUs are all taken, as by CPU-only jobs, are useless to a job that asks for
+        CPUs.
 
         Parameters
         ----------
@@ -48,7 +49,7 @@ class Placer:
 
 
 def _lacks_cpus(free: Free, allocation: Allocation) -> bool:
-    """Return whether a job would have no CPU on a machine since none is free there."""
+    """Return whether a job would have no CPU on a machine because none is free there."""
     machines = free.cluster.machines
     return any(
         not s.cpus and machines[s.machine].cpus > 0 and not free.cpus_and_memory(s.machine)[0]
@@ -57,7 +58,7 @@ def _lacks_cpus(free: Free, allocation: Allocation) -> bool:
 
 
 def _with_cpus(free: Free) -> int:
-    """Return the machines that have a CPU left, or none at all, as a set of `artist.core.buckets`."""
+    """Return the machines with a free CPU, or without any CPUs, as a set of `artist.core.buckets`."""
     return set_of(np.flatnonzero((free.cpus > 0) | (free.cluster.cpus == 0)).tolist())
 
 
@@ -67,7 +68,7 @@ def placer_of(placement: str | Chooser, fill: str | Fill, seed: int = 0) -> Plac
 
 
 class Packing:
-    """Places job after job on what is free, and remembers what was refused.
+    """Places one job after another on what is free, and remembers what was refused.
 
     What is free only shrinks between calls of `place`, so a refused demand stays refused.
 
@@ -79,7 +80,7 @@ class Packing:
 
     def __init__(self, free: Free, among: int = ALL) -> None:
         self._free = free
-        self._last: Allocation | None = None  # placed, not yet taken: often nothing comes after it
+        self._last: Allocation | None = None  # placed, not yet taken: often it is the last
         self._among = among
         self._refused: set[tuple[Demand, int]] = set()
 

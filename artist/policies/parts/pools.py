@@ -1,4 +1,4 @@
-"""Pools: the machines of an owner. Shared by the policies."""
+"""Pools: named sets of machines. Shared by the policies."""
 
 from collections.abc import Collection
 
@@ -10,18 +10,18 @@ from artist.core.view import ClusterView
 def machines_in(view: ClusterView, pool: str) -> int:
     """Return the machines that are in a pool now, as a set of `artist.core.buckets`.
 
-    All, where no pool is named or the cluster has none of that name.
+    All machines if no pool is named or the cluster has none of that name.
     """
     return view.in_pool(pool) if pool and pool in view.cluster.pools else ALL
 
 
 def notes_on_others(cluster: Cluster, own: str, known: Collection[str]) -> list[str]:
-    """Return what becomes of machines in pools that a policy does not know, for the user.
+    """Return notes, for the user, on machines in pools that a policy does not know.
 
     Parameters
     ----------
     own
-        The pool of the machines for training; where no machine is in it, unknown ones are for training too.
+        The pool of the machines for training; if it is empty, unknown ones are for training too.
     known
         The pools that the policy knows.
     """

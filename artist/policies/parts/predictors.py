@@ -1,7 +1,7 @@
 """Predictors: how much of its machines inference will use in the next step. For Lyra.
 
 A policy takes the name of a shipped predictor, or a predictor of the user's own. Both shipped ones read named
-series (`view.signals`) that are sampled in even steps, as shares of the machines from 0 to 1.
+series (`view.signals`), sampled in even steps, as shares of the machines from 0 to 1.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ NEXT_USE = "inference.next"  # the same, one step ahead
 class Predictor(Protocol):
     """Predicts the use of the inference machines.
 
-    One that reads more than `inference` may have `follows`, a tuple of the names of these series.
+    One that reads more than `inference` may list these series by name in a tuple `follows`.
     """
 
     def next_use(self, view: ClusterView) -> float:
@@ -34,7 +34,7 @@ class Predictor(Protocol):
 
 
 def share_now(view: ClusterView, name: str) -> float:
-    """Return the last sample of a series of shares; 1, that is all machines, before the first one.
+    """Return the last sample of a series of shares; before the first one 1, all machines.
 
     Raises
     ------
@@ -71,10 +71,10 @@ class Oracle:
 
 
 class Autoregressive:
-    """A linear function of the last `window` samples, fitted by least squares on what lies behind them.
+    """A linear function of the last `window` samples, fitted by least squares to the past.
 
-    It is fitted again after `refit` samples, on the last `past` of them. Until there are three times as many
-    as the window has, the next sample is taken to be as the last one.
+    Fitted again after every `refit` samples, on the last `past` of them. Until there are three times as many
+    as the window holds, the prediction is the last sample.
 
     Differs from the paper, section 6: there an LSTM of two layers looks at the same window.
     """
@@ -101,7 +101,7 @@ class Autoregressive:
     def _fit(self, values: Floats) -> Floats:
         """Return a constant and the weights of the samples in a window, the oldest first.
 
-        Normal equations, summed without BLAS: several threads would slow it down, and round otherwise.
+        Normal equations, summed without BLAS: its threads would slow this down, and round differently.
         """
         windows = np.lib.stride_tricks.sliding_window_view(values, self._window + 1)
         rows = np.hstack([np.ones((len(windows), 1)), windows])

@@ -21,8 +21,8 @@ Bools = npt.NDArray[np.bool_]
 def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
     """Return which jobs of a ranked list run if only the number of GPUs counts, shape (n,).
 
-    The first jobs that fit together; with `skip`, a job that does not fit is passed over, without it
-    no job comes after it.
+    The first jobs that fit together; with `skip`, a job that does not fit is passed over, without it no later
+    job runs.
 
     >>> take_first(np.array([2, 4, 1, 1]), 4, skip=True)
     array([ True, False,  True,  True])
@@ -51,7 +51,7 @@ def waiting_after(view: ClusterView, plan: PlanBuilder) -> int:
 
 
 def in_order(jobs: Sequence[int]) -> Callable[[JobColumns], Ints]:
-    """Return the ranking, for `run_first`, of jobs that are in order already."""
+    """Return the ranking, for `run_first`, of jobs already in order."""
     place = {job: place for place, job in enumerate(jobs)}
     return lambda some: np.argsort([place[job] for job in some.job.tolist()])
 
@@ -64,20 +64,20 @@ def run_first(
     *,
     skip: bool,
 ) -> None:
-    """Plan to run the first jobs of a ranking; those among them that run stay where they are.
+    """Plan to run the first jobs of a ranking; those of them that already run stay where they are.
 
-    Running jobs that are no longer among the first make room, then the others are placed in order.
-    Where the placement leaves GPUs over, the rest of the ranking is offered them: a job that was to
-    make room stays if its GPUs are still free or moves to others, and with `skip` waiting jobs start.
-    Room is made by the number of GPUs (of each type) only: a job that its placement refuses for lack of
-    GPUs close together, or of CPUs, waits. CPU-only jobs are placed last, in order, where CPUs are
-    free; they are never stopped.
+    Running jobs that are no longer among the first make room, then the others are placed in order. If the
+    placement leaves GPUs over, the rest of the ranking is offered them: a job that was to make room stays if
+    its GPUs are still free or moves to others, and with `skip` waiting jobs start. Room is made only by the
+    number of GPUs (of each type): a job that its placement refuses because GPUs are not close together, or
+    for lack of CPUs, waits. CPU-only jobs are placed last, in order, where CPUs are free; they are never
+    stopped.
 
     Parameters
     ----------
     rank
-        Returns the rows of the columns it is given, first to last; the order of two jobs must not
-        depend on the others.
+        Returns the rows of the columns it is given, first to last; the order of two jobs must not depend on
+        the others.
     placer
         Returns the placer of a job number.
     skip
@@ -86,7 +86,7 @@ def run_first(
     if not view.n_waiting:
         return
     room_for_all = view.cluster.same_kind and view.waiting_gpus <= view.free_gpus
-    columns = view.waiting if room_for_all else view.jobs  # with room for all it does not matter which runs
+    columns = view.waiting if room_for_all else view.jobs  # with room for all, running jobs do not matter
     ranked = _without_pinned(view, columns, rank(columns))
     cpu_jobs: list[int] = []
     if np.count_nonzero(columns.gpus) < len(columns):
@@ -124,7 +124,7 @@ def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools
         held = columns.held_gpus[ranked]
         capacity = view.free_gpus + int(held.sum())
         gpus = np.where(running, held, columns.gpus[ranked])
-        if gpus.max(initial=0) > capacity:  # elastic jobs may do with less
+        if gpus.max(initial=0) > capacity:  # elastic jobs may run with fewer
             too_large = np.flatnonzero(gpus > capacity).tolist()
             free = view.free()
             demands = [view.demand(job) for job in columns.job[ranked[too_large]].tolist()]
@@ -135,9 +135,9 @@ def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools
 
 
 def _take_first_by_type(view: ClusterView, jobs: Sequence[int], *, skip: bool) -> Bools:
-    """`take_first` where machines differ: each job takes GPUs of a type that it allows.
+    """`take_first` if machines differ: each job takes GPUs of a type that it allows.
 
-    A running job takes those that it holds, so that it is not stopped for others of another type.
+    A running job takes those that it holds, so it is not stopped for others of another type.
     """
     free, cluster = view.free(), view.cluster
     left = {kind: int(free.gpus[usable].sum()) for kind, usable in cluster.of_type.items()}
@@ -186,7 +186,7 @@ def _place(
     *,
     skip: bool,
 ) -> None:
-    """Place waiting jobs in order; without `skip` none comes after one that is refused."""
+    """Place waiting jobs in order; without `skip`, stop at the first that is refused."""
     for job in jobs:
         placed = packing.place(view.demand(job), placer(job))
         if placed is not None:
@@ -203,7 +203,7 @@ def _use_leftovers(
     jobs: Sequence[int],
     placer: Callable[[int], Placer],
 ) -> None:
-    """Offer the GPUs that the placement left over to jobs in order; victims want those they have first."""
+    """Offer the GPUs that the placement left over to jobs in order; victims prefer those they have."""
     for job in jobs:
         if job in victims and packing.free.fits(victims[job]):
             packing.free.take(victims[job])
@@ -217,13 +217,13 @@ def _use_leftovers(
 
 
 def _without_pinned(view: ClusterView, columns: JobColumns, ranked: Ints) -> Ints:
-    """Leave out jobs on machines that take no new work: to stop them would help no job."""
+    """Leave out jobs on closed machines: to stop them would help no job."""
     pinned = pinned_jobs(view)
     return ranked[~np.isin(columns.job[ranked], pinned)] if pinned else ranked
 
 
 def pinned_jobs(view: ClusterView) -> list[int]:
-    """Return the jobs on machines that take no new work."""
+    """Return the jobs on closed machines."""
     accepts = view.accepts
     if np.count_nonzero(accepts) == len(accepts):
         return []

@@ -1,4 +1,4 @@
-"""Waiting jobs of a policy that never preempts: each is ranked once, on arrival, or all again. Shared."""
+"""Waiting jobs of a policy that never preempts: ranked once, on arrival, or all again. Shared."""
 
 from collections.abc import Callable, Container
 from heapq import heappop, heappush

@@ -1,7 +1,7 @@
-"""Reclaiming: which loaned machines go back, when jobs must be stopped for it. For Lyra.
+"""Reclaiming: which loaned machines go back if jobs must be stopped for it. For Lyra.
 
 A machine that goes back loses all its jobs, and a job that loses one machine stops everywhere. So the cost of
-a machine depends on which others go back. A policy takes the name of a shipped way to choose, or a way of the
+a machine depends on which others go back. A policy takes the name of a shipped way to choose, or one of the
 user's own. Flexible workers do not count: their jobs shrink.
 
 Source: Li et al., Lyra, EuroSys 2023, section 4; the alternatives: 7.1 and 7.3. scripts/reclaiming.py
@@ -28,8 +28,8 @@ class Loaned(NamedTuple):
     machines
         Numbers of the loaned machines, in order.
     gpus
-        How many GPUs each job with workers on these that it cannot do without has there, by job and
-        machine, jobs in order of number; all machines of the job count, those that are not on loan, too.
+        GPUs of each job's indispensable workers on these machines, by job and machine, jobs in order of
+        number; all machines of the job count, also those that are not on loan.
     """
 
     machines: Sequence[int]
@@ -60,7 +60,7 @@ def stopped(loaned: Loaned, picked: Sequence[int]) -> list[int]:
 
 
 def collateral(loaned: Loaned, picked: Sequence[int]) -> int:
-    """Return the GPUs that are vacated on machines that do not go back."""
+    """Return the GPUs vacated on machines that do not go back."""
     back = frozenset(picked)
     jobs = stopped(loaned, picked)
     return sum(gpus for job in jobs for machine, gpus in loaned.gpus[job].items() if machine not in back)
@@ -70,8 +70,8 @@ class ServerFraction:
     """One machine after another, each time the one with the least cost; costs follow each choice.
 
     The cost of a machine is the sum, over its jobs, of 1 / machines of the job. Of equal machines the one
-    that vacates the fewest GPUs on machines that do not go back; machines that it empties by the way count
-    as going back, as far as more are wanted. Then the lowest number.
+    that vacates the fewest GPUs on machines that do not go back; other machines that it empties count as
+    going back, as far as more are wanted. Then the lowest number.
     """
 
     def pick(self, n: int, loaned: Loaned) -> list[int]:
@@ -81,7 +81,7 @@ class ServerFraction:
 
 
 class _Costs:
-    """What the machines that are not chosen yet cost, in units of 1 / `_whole`: sums of these are exact."""
+    """The costs of the machines not chosen yet, in units of 1 / `_whole`: sums of these are exact."""
 
     def __init__(self, loaned: Loaned) -> None:
         self._gpus = loaned.gpus
@@ -149,12 +149,13 @@ class Random:
 
 
 class Optimum:
-    """The machines that stop the fewest jobs, and of those that vacate the fewest GPUs elsewhere.
+    """The machines that stop the fewest jobs, then those that vacate the fewest GPUs elsewhere.
 
     An integer program, solved exactly by HiGHS: x_m says whether machine m goes back, y_j whether job j,
     which is on several of these machines, stops. Minimize the stopped jobs, at a price above all GPUs, plus
     the GPUs vacated elsewhere, such that as many machines go back as are wanted and y_j >= x_m for each m of
-    job j. Of solutions that stop the same jobs y, the lowest numbers; which y of equal ones is up to HiGHS.
+    job j. Of solutions that stop the same jobs y, the lowest numbers; the choice among equal y is up to
+    HiGHS.
     """
 
     def pick(self, n: int, loaned: Loaned) -> list[int]:
@@ -164,7 +165,7 @@ class Optimum:
         here = frozenset(loaned.machines)
         price = 1 + sum(sum(held.values()) for held in loaned.gpus.values())
         spread: list[int] = []  # jobs on several of the machines
-        cost = dict.fromkeys(loaned.machines, 0)  # of each machine, but for the stops of these jobs
+        cost = dict.fromkeys(loaned.machines, 0)  # of each machine, without the stops of these jobs
         for job, held in loaned.gpus.items():
             on = [machine for machine in held if machine in here]
             if len(on) > 1:
@@ -182,7 +183,7 @@ class Optimum:
 def _kept_jobs(
     n: int, loaned: Loaned, spread: Sequence[int], cost: Mapping[int, int], price: int
 ) -> list[int]:
-    """Return the jobs on several machines that go on in the optimum."""
+    """Return the jobs on several machines that continue in the optimum."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # half a second, and few runs need it
     from scipy.sparse import csr_array
 
@@ -230,7 +231,7 @@ class OwnReclaim:
         self._reclaim = reclaim
 
     def pick(self, n: int, loaned: Loaned) -> list[int]:
-        """Return what it picks.
+        """Return the choice of the user's way.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What workers beyond the base demand are worth to elastic jobs, as far as a policy believes. For Lyra."""
+"""What workers beyond the base demand are worth to elastic jobs, as a policy believes. For Lyra."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -46,7 +46,7 @@ class _Jobs(NamedTuple):
     slices
         Where what they save is in `saved`.
     saved, owner
-        What all of them save, and whose it is as the place among `jobs`.
+        What all of them save, and the owner of each as an index into `jobs`.
     """
 
     jobs: list[int]
@@ -61,16 +61,15 @@ class _Jobs(NamedTuple):
 class Reductions:
     """What workers beyond the base demand are worth to jobs.
 
-    The value of workers is the reduction of the believed time of the rest of the job's work against that at
-    base demand (Lyra, section 5.2, where it is that of the whole job). How the time of an iteration depends
-    on the GPUs, with what scaling loses, what mixed types do and the network costs, is asked for once for
-    each demand, model and types of GPU. A policy that uses it must declare to know durations, iterations,
-    models and performance.
+    The value of workers is the reduction of the believed time of the job's remaining work relative to base
+    demand (Lyra, section 5.2, where it is that of the whole job). How the time of an iteration depends on the
+    GPUs, including scaling losses, mixed types and the network, is asked for once for each demand, model and
+    GPU types. A policy that uses it must declare to know durations, iterations, models and performance.
 
     Parameters
     ----------
     requested
-        Whether the base demand is what the job asks for; else the least that it may have.
+        Whether the base demand is what the job asks for; else its minimum.
     """
 
     def __init__(self, *, requested: bool = False) -> None:
@@ -93,7 +92,7 @@ class Reductions:
         jobs, held
             Jobs, and the workers beyond base demand that they hold now.
         bases
-            GPUs that their base workers hold; None where all of these are of the type that they grow on.
+            GPUs that their base workers hold; None if all of these are of the type that they grow on.
         """
         if not jobs:
             return []
@@ -143,7 +142,7 @@ class Reductions:
 
 
 def _times(view: ClusterView, job: int, held: Mapping[str, int], gpu_type: str, more: list[int]) -> Ints:
-    """Return the iteration times of a job on what it holds by type, and on so many more of one type."""
+    """Return the iteration times of a job on what it holds by type plus so many more of one type."""
     cluster, performance = view.cluster, view.performance
     if list(held) == [gpu_type]:
         counts = [held[gpu_type] + gpus for gpus in [0, *more]]

@@ -1,7 +1,7 @@
 """Scaling: how many workers beyond their base demand elastic jobs get. For Lyra and the schemes beside it.
 
 A policy takes the name of a shipped rule, or a rule of the user's own. Workers are counted in steps of the
-demand: on GPUs that are worth half, one of a fungible job takes twice the GPUs.
+demand: on GPUs that are worth half, one worker of a fungible job takes twice the GPUs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +31,11 @@ class Growing(NamedTuple):
     held
         Workers, not GPUs, that it holds now beyond its base demand.
     base_ns
-        Believed time of the rest of its work at base demand, in ns.
+        Believed time of its remaining work at base demand, in ns.
     gpus
-        GPUs that 1, 2, ... workers beyond its base demand take together, up to the most it may have, shape
-        (most,).
+        GPUs that 1, 2, ... workers beyond its base demand take together, up to its maximum, shape (most,).
     reduction_ns
-        By how much these shorten `base_ns`, in ns, shape (most,).
+        How much these shorten `base_ns`, in ns, shape (most,).
     """
 
     job: int
@@ -50,7 +49,7 @@ class Scaling(Protocol):
     """A rule that says how many workers beyond base demand jobs get."""
 
     def extra(self, capacity: int, jobs: Sequence[Growing], *, pending: bool) -> list[int]:
-        """Return the workers, not GPUs, of each job beyond its base demand, those that it holds included.
+        """Return the workers, not GPUs, of each job beyond its base demand, including those that it holds.
 
         A number for each of `jobs`, in their order; job j with k of them takes `j.gpus[k - 1]` GPUs.
 
@@ -85,7 +84,7 @@ class ShippedScaling:
 
 
 def _knapsack(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
-    """Shorten the rest of all jobs together as much as can be; ties as in `multiple_choice`.
+    """Shorten the remaining time of all jobs together as much as possible; ties as in `multiple_choice`.
 
     Source: Lyra, section 5.2, phase two.
     """
@@ -95,10 +94,10 @@ def _knapsack(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int
 def _marginal_gain(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
     """Give one worker at a time to the job that gains most throughput per GPU; ties to the earlier job.
 
-    Throughput is relative to that of the job at base demand, since iterations of several models have no
+    Throughput is relative to that of the job at base demand because iterations of several models have no
     common unit. A job whose next worker does not fit, or would slow it down, gets no more.
 
-    Source: Hwang et al., AFS, NSDI 2021, as Lyra, section 7.1, has it: base demands are given first.
+    Source: Hwang et al., AFS, NSDI 2021, as described in Lyra, section 7.1: base demands are given first.
     """
     extra = [0] * len(jobs)
     gains = [_gains_per_gpu(job) for job in jobs]
@@ -130,7 +129,7 @@ def _gains_per_gpu(job: Growing) -> list[float]:
 def _idle(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
     """Give jobs all they may have, in order of arrival; nothing while a job waits.
 
-    Source: Gandiva, as Lyra, section 7.1, has it.
+    Source: Gandiva, as described in Lyra, section 7.1.
     """
     extra = []
     for job in jobs:
@@ -166,7 +165,7 @@ class OwnScaling:
         Raises
         ------
         PlanError
-            If there are not as many as jobs, a job gets more than it may have, or all more than there is.
+            If the numbers are not one per job, a job gets more than it may have, or all more than there is.
         """
         found = list(self._scaling.extra(capacity, jobs, pending=pending))
         if len(found) != len(jobs):
@@ -184,5 +183,5 @@ class OwnScaling:
 
 
 def scaling_of(scaling: str | Scaling) -> Scaling:
-    """Return a shipped rule by name, one of the user's own with its answers checked."""
+    """Return a shipped rule by name; one of the user's own with its answers checked."""
     return SCALINGS[scaling] if isinstance(scaling, str) else OwnScaling(scaling)

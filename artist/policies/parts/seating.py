@@ -1,9 +1,9 @@
 """Where groups of jobs run: where they are, else by descending demand on the fewest machines. For Muri.
 
-In plain words: a group that runs as it is stays. Another takes the GPUs of its best member that has some, if
+In plain words: a group that already runs stays. Another takes the GPUs of its best member that has some, if
 no other job stays there; else those that the placement chooser says, groups with the largest demand first. If
 that leaves a group without GPUs, all are placed again by descending demand, which packs powers of two without
-a gap, and if that does not help either, by priority. What is free then is offered to those that were to wait.
+a gap; if that does not help, by priority. What is then free is offered to those that were to wait.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,9 +48,9 @@ def seat(
     placer: Placer,
     ordering: Ordering = "best",
 ) -> Free:
-    """Plan to run groups of jobs, and to stop all other jobs of the units; return what is free then.
+    """Plan to run groups of jobs and to stop all other jobs of the units; return what is then free.
 
-    The members of a group that do not fit together, for want of CPUs or memory, are seated one by one.
+    Members of a group that lack CPUs or memory to fit together are seated one by one.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class _Seating:
             self.free.give(unit.held)
 
     def keep(self, groups: Iterable[Shared]) -> None:
-        """Keep groups that run as they are in their places."""
+        """Keep groups that already run in their places."""
         for group in groups:
             unit = self._same(group)
             if unit is not None:
@@ -139,7 +139,7 @@ class _Seating:
         return unit if same else None
 
     def _stays(self, group: Shared, demands: Sequence[Demand]) -> bool:
-        """Seat a group on the GPUs of the best member that has some which no other took, if it can."""
+        """Seat a group on the GPUs of the best member that has some which no other took, if possible."""
         same = self._same(group)
         if same is not None and self.free.fits(same.held):
             self._take(group, same.held)
@@ -154,7 +154,7 @@ class _Seating:
         return False
 
     def _goes(self, group: Shared, demands: Sequence[Demand]) -> None:
-        """Seat a group where the chooser says; what was refused stays refused: free GPUs only shrink."""
+        """Seat a group where the chooser says; free GPUs only shrink, so what was refused stays refused."""
         cpus, memory = sum(d.cpus for d in demands), sum(d.memory_bytes for d in demands)
         demand = replace(demands[0], cpus=cpus, memory_bytes=memory)
         if demand in self._refused:
@@ -166,7 +166,7 @@ class _Seating:
             self._fill(group, demands, gpus)
 
     def _fill(self, group: Shared, demands: Sequence[Demand], gpus: Mapping[int, int]) -> bool:
-        """Seat a group on some GPUs, if there are CPUs and memory for all members."""
+        """Seat a group on some GPUs if there are CPUs and memory for all members."""
         shares = self._placer.fill.shares(self.free, demands, gpus)
         if shares is None:
             return False

@@ -1,8 +1,8 @@
-"""Who is on which GPU, where a GPU has room for one guaranteed and one opportunistic job. For AntMan.
+"""Which job is on which GPU if a GPU has room for a guaranteed and an opportunistic job. For AntMan.
 
 Jobs that share GPUs, directly or through others, are one group of the engine. To the engine the GPUs of a
-machine are interchangeable, and so they are here within a group: what its members leave idle on a machine
-is shared by all of its opportunistic members there.
+machine are interchangeable, and so they are here within a group: what its members leave idle on a machine is
+shared by all of its opportunistic members there.
 """
 
 from collections.abc import Iterable
@@ -63,12 +63,12 @@ class Sharers:
         return list(self._owners)
 
     def put(self, job: int, allocation: Allocation, rank: Ints, *, guaranteed: bool) -> None:
-        """Start a job on the machines of an allocation, on the GPUs of each that have the least rank.
+        """Start a job on the machines of an allocation, on the GPUs of each with the lowest rank.
 
         Parameters
         ----------
         rank
-            Shape of `owner`; larger for what is no place for the job than for what is.
+            Shape of `owner`; larger where the job has no place than where it has one.
         """
         places = self.owner if guaranteed else self.guest
         on: dict[int, Ints] = {}
@@ -81,7 +81,7 @@ class Sharers:
         self._touch(job)
 
     def promote(self, job: int) -> bool:
-        """Guarantee a guest its GPUs if they have no owner; tell whether they had none."""
+        """Guarantee a guest its GPUs if they have no owner; return whether they had none."""
         if job not in self._ownerless:
             return False
         for m, gpus in self._on[job].items():
@@ -91,7 +91,7 @@ class Sharers:
         return True
 
     def holds(self, job: int, allocation: Allocation) -> Allocation:
-        """Note what a running job holds from now on, on the same GPUs; return it."""
+        """Record what a running job holds from now on, on the same GPUs; return it."""
         self._held[job] = allocation
         return allocation
 

@@ -1,4 +1,4 @@
-"""How much faster elastic jobs would be with more workers, as far as a policy believes. For Pollux."""
+"""How much faster elastic jobs would be with more workers, as a policy believes. For Pollux."""
 
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ class Speedups(NamedTuple):
 
 
 class SpeedupTable:
-    """Speed-ups of jobs alone on consolidated GPUs, asked for once for each demand, model and type of GPU.
+    """Speed-ups of jobs alone on consolidated GPUs, asked for once for each demand, model and GPU type.
 
     A policy that uses it must declare to know models and performance.
     """
@@ -37,7 +37,7 @@ class SpeedupTable:
         self._known: dict[tuple[Demand, str, str], Speedups] = {}
 
     def of(self, view: ClusterView, job: int, model: str, gpu_type: str) -> Speedups:
-        """Return what a job may hold on GPUs of a type, and how fast it would be.
+        """Return what a job may hold on GPUs of a type, and its speed with it.
 
         Parameters
         ----------

@@ -1,9 +1,8 @@
 """Delay timers of delay scheduling: fixed, or tuned by how long others had to wait. For Dally.
 
-A timer says how long a job of a demand waits for a tier before it takes a wider one. Tuned, it is the
-mean of the waits of jobs that accepted that tier with that demand, plus two sample standard deviations;
-waits accepted longer ago than the history reaches are forgotten. With fewer than two of them it is the
-default.
+A timer says how long a job of a demand waits for a tier before it takes a wider one. A tuned timer is the
+mean of the waits of jobs that accepted that tier with that demand, plus two sample standard deviations; waits
+accepted longer ago than the history reaches are forgotten. With fewer than two of them it is the default.
 """
 
 from collections import deque
@@ -28,7 +27,7 @@ class Timers:
     history_ns
         How long an accepted wait counts; None for timers that are never tuned.
     series
-        (time in ns, "machine timer, 8 GPUs (h)", hours) whenever a tuned timer got another value.
+        (time in ns, "machine timer, 8 GPUs (h)", hours) whenever the value of a tuned timer changed.
     """
 
     default_ns: dict[WaitTier, int]
@@ -58,7 +57,7 @@ class Timers:
 
 
 class _Waits:
-    """Accepted waits with their exact sums, so that a timer costs the same however many they are."""
+    """Accepted waits with their exact sums, so that a timer costs the same for any number of waits."""
 
     def __init__(self) -> None:
         self._each: deque[tuple[int, int]] = deque()  # when accepted, wait

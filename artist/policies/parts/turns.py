@@ -13,12 +13,12 @@ _LAST = np.iinfo(np.int64).max
 class Turns:
     """Remembers the order of the jobs of each queue from one decision to the next.
 
-    A job comes to the end of the first queue, and when it falls, to the end of the next one. A job that runs
-    goes before those that wait; else the order stays. So running jobs are in order of their start.
+    A job enters at the end of the first queue, and when demoted, at the end of the next one. A job that runs
+    goes before those that wait; otherwise the order stays. So running jobs are in order of their start.
     """
 
     def __init__(self) -> None:
-        self._turn: Ints = np.zeros(0, dtype=np.int64)  # by job; 0 of one never seen
+        self._turn: Ints = np.zeros(0, dtype=np.int64)  # by job; 0 for one never seen
         self._queue: Ints = np.zeros(0, dtype=np.int64)  # by job, as last seen
         self._next = 1
 

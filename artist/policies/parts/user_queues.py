@@ -1,8 +1,8 @@
-"""Waiting jobs by user, where next is the first job of the user who holds least. For DRF; shared.
+"""Waiting jobs by user, where next is the first job of the user that holds least. For DRF; shared.
 
 A user's jobs are in order of arrival and none overtakes another. Users rank by what they hold; equal ones by
 the number of their first job. A user whose first job does not fit is passed over until the caller says that
-something changed. With one user that is strict FIFO.
+something changed. With one user this is strict FIFO.
 
 Source: Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4.1 (the user with the least dominant
 share picks the next job); the share is the policy's to define.
@@ -22,7 +22,7 @@ Rank = tuple[int, ...]
 
 
 class First(NamedTuple):
-    """The first job of a user; one that is less comes before another, of this queue or a second one."""
+    """The first job of a user; the lesser one comes first, in this queue or across two."""
 
     rank: Rank
     job: int
@@ -31,7 +31,7 @@ class First(NamedTuple):
 
 
 def notes_on_users(jobs: Sequence[JobSpec]) -> list[str]:
-    """Return what a user should know where all jobs are in the queue of one user."""
+    """Return notes for the user if all jobs are in the queue of one user."""
     users = {spec.user for spec in jobs}
     if len(users) > 1:
         return []
@@ -84,7 +84,7 @@ class _Alike:
     passed_over
         Whether none of them fits.
     head
-        The least, where all queues compare it.
+        The least, if all queues compare it.
     """
 
     heap: list[First] = field(default_factory=list)
@@ -96,13 +96,13 @@ class UserQueues:
     """A queue of jobs for each user; users come in the order of their holdings.
 
     Two levels of heaps, by what first jobs ask for and over the heads of these, so that one call passes over
-    all users whose jobs ask for the same, and that what a change costs hardly depends on the number of users.
+    all users whose jobs ask for the same, and a change costs hardly more with many users.
     """
 
     def __init__(self, holdings: Holdings) -> None:
         self._holdings = holdings
         self._queues: dict[str, deque[tuple[int, Demand]]] = {}
-        self._firsts: dict[str, First] = {}  # of users not passed over alone; anything else in a heap is old
+        self._firsts: dict[str, First] = {}  # of users not passed over alone; other heap entries are old
         self._alike: dict[Demand, _Alike] = {}
         self._heads: list[First] = []
         self._passed_over: dict[str, None] = {}  # alone
@@ -125,7 +125,7 @@ class UserQueues:
             queue.insert(bisect(queue, job, key=itemgetter(0)), (job, demand))
 
     def push_front(self, job: int, user: str, demand: Demand) -> None:
-        """Add a job at the head of the queue of its user, who is no longer passed over."""
+        """Add a job at the head of the queue of its user, which is no longer passed over."""
         self._jobs += 1
         self._queues.setdefault(user, deque()).appendleft((job, demand))
         self._passed_over.pop(user, None)
@@ -134,7 +134,7 @@ class UserQueues:
         self._reopen(demand)
 
     def next(self) -> First | None:
-        """Return the first job of the user who holds least, of those not passed over; it stays queued."""
+        """Return the first job of the user that holds least, of those not passed over; it stays queued."""
         while self._heads:
             first = self._heads[0]
             if self._firsts.get(first.user) is first and not self._alike[first.demand].passed_over:
@@ -156,12 +156,12 @@ class UserQueues:
             self._reopen(queue[0][1])
 
     def pass_over(self, user: str) -> None:
-        """Leave a user out, whose first job does not fit, until `look_again`."""
+        """Pass over a user, whose first job does not fit, until `look_again`."""
         self._passed_over[user] = None
         self._leave(user)
 
     def pass_over_alike(self, demand: Demand) -> None:
-        """Leave out all users whose first jobs ask for this, which does not fit.
+        """Pass over all users whose first jobs ask for this, which does not fit.
 
         Until `look_again`, or until a job that asks for the same becomes the first of its user.
         """
@@ -169,7 +169,7 @@ class UserQueues:
         alike.passed_over, alike.head = True, None
 
     def look_again(self, may_fit: Callable[[Demand], bool] = lambda demand: True) -> None:
-        """Consider users again whose first job may fit: something became free."""
+        """Consider users again whose first job may fit because something became free."""
         if not self._jobs:
             return
         for demand in [d for d, alike in self._alike.items() if alike.passed_over and may_fit(d)]:
@@ -199,13 +199,13 @@ class UserQueues:
         self._show(demand)
 
     def _leave(self, user: str) -> None:
-        """Rank a user no longer."""
+        """Remove a user from the ranking."""
         first = self._firsts.pop(user, None)
         if first is not None:
             self._show(first.demand)
 
     def _show(self, demand: Demand) -> None:
-        """Put the least first job that asks for this where all queues compare it."""
+        """Enter the least first job that asks for this where all queues compare it."""
         alike = self._alike[demand]
         heap = alike.heap
         while heap and self._firsts.get(heap[0].user) is not heap[0]:
@@ -217,7 +217,7 @@ class UserQueues:
             self._add(self._heads, heap[0])
 
     def _add(self, heap: list[First], first: First) -> None:
-        """Add to a heap, without what is old once that may be most of it."""
+        """Add to a heap, removing old entries once they may be most of it."""
         if len(heap) > 2 * len(self._firsts) + 64:
             heap[:] = dict.fromkeys(each for each in heap if self._firsts.get(each.user) is each)
             heapify(heap)

@@ -1,4 +1,4 @@
-"""Jobs that wait, ranked once; what found no room is not tried again until some was made. For Lyra."""
+"""Waiting jobs, ranked once; a job that found no room is not tried again until some is made. For Lyra."""
 
 from collections.abc import Callable
 
@@ -40,6 +40,6 @@ class Waiting:
         self._refused[demand] = None
 
     def make_room(self, may_fit: Callable[[Demand], bool]) -> None:
-        """Try those again that may fit now."""
+        """Try those jobs again that may fit now."""
         for demand in [demand for demand in self._refused if may_fit(demand)]:
             del self._refused[demand]

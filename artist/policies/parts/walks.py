@@ -1,6 +1,6 @@
 """Walks of running GPU jobs: a step of some seconds each, after which a job may get other CPUs. For Coda.
 
-A job that is to try more takes free CPUs, else those of borrowers, else its walk ends.
+A job that is to try more takes free CPUs, else those of borrowers; if there are none, its walk ends.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Walks:
     def __init__(self, gpus: GpuArray, step_ns: int) -> None:
         self.series: list[tuple[int, str, float]] = []
         self._gpus, self._step_ns = gpus, step_ns
-        self._heap: list[tuple[int, int, int, Walk]] = []  # when due, a count, job, walk
+        self._heap: list[tuple[int, int, int, Walk]] = []  # due time, a count, job, walk
         self._count = 0
 
     def begin(self, job: int, now: int) -> None:
@@ -39,7 +39,7 @@ class Walks:
             heappush(self._heap, (now + self._step_ns, self._count, job, walk))
 
     def next_time(self) -> int | None:
-        """Return when a step is over next, None if there is none."""
+        """Return when the next step ends, None if there is none."""
         while self._heap:
             time, _, job, walk = self._heap[0]
             held = self._gpus.jobs.get(job)
@@ -49,7 +49,7 @@ class Walks:
         return None
 
     def step(self, view: ClusterView) -> Iterator[tuple[int, GpuHeld]]:
-        """Yield jobs whose step is over and that use other CPUs now, and what they hold."""
+        """Yield jobs whose step is over and that now use other CPUs, and what they hold."""
         due = []
         while (time := self.next_time()) is not None and time <= view.now_ns:
             due.append(heappop(self._heap)[2])

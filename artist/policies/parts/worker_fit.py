@@ -1,6 +1,6 @@
 """Best fit, worker by worker: each goes to the machine in use that fits it best, else to an empty one.
 
-Source: Lyra, section 5.3 (best-fit decreasing; the jobs come in an order of the policy's).
+Source: Lyra, section 5.3 (best-fit decreasing; the policy determines the order of the jobs).
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ def largest_of(sizes: Sequence[int], usable: int) -> int:
 def fit_workers(
     sets: list[int], sizes: Sequence[int], usable: int, need: int, worker: int
 ) -> tuple[dict[int, int], int]:
-    """Place workers one by one; return their GPUs by machine, and the GPUs for which there was no room.
+    """Place workers one by one; return their GPUs by machine, and the GPUs that found no room.
 
-    The last worker may be smaller than the others, and none is larger than the largest machine. Where one
+    The last worker may be smaller than the others, and none is larger than the largest machine. Once one
     finds no room, no other is tried.
 
     Parameters
@@ -57,7 +57,7 @@ def fit_workers(
 
 
 def _best(sets: Sequence[int], sizes: Sequence[int], usable: int, size: int) -> tuple[int, int] | None:
-    """Return the machine in use with the fewest free GPUs that are enough, else such an empty one."""
+    """Return the machine in use with the fewest free GPUs that suffice, else such an empty one."""
     empty: tuple[int, int] | None = None
     for free in range(size, len(sets)):
         there = sets[free] & usable

@@ -1,7 +1,7 @@
 """The workers of running jobs: base workers, which stay, and flexible ones, which come and go. For Lyra.
 
-All workers of an inelastic job, and as many of an elastic one as it cannot do without, are base workers; what
-an elastic job holds beyond them are flexible workers, in steps of its demand, on GPUs of one type.
+All workers of an inelastic job, and the indispensable ones of an elastic job, are base workers; what an
+elastic job holds beyond them are flexible workers, in steps of its demand, on GPUs of one type.
 """
 
 from bisect import bisect_right
@@ -26,8 +26,8 @@ class Held:
     slices
         What it holds by machine, with CPUs and memory.
     steps
-        Flexible GPUs with 0, 1, 2, ... extra workers on the type that they are on; (0,) of a job that has
-        the most that it may have.
+        Flexible GPUs with 0, 1, 2, ... extra workers on the type that they are on; (0,) for a job at its
+        maximum.
     extra
         Extra workers, so that there are `steps[extra]` flexible GPUs.
     """
@@ -63,8 +63,8 @@ class Workers:
     stopped
         Jobs that were preempted since this was last emptied, and what they held.
     version
-        Changes whenever an elastic job grows or shrinks, starts, or is to grow on another type of GPU (those
-        who track them see to the last two).
+        Changes whenever an elastic job grows or shrinks, starts, or is to grow on another GPU type (the
+        callers that track these report the last two).
     """
 
     def __init__(self, cluster: Cluster, free: Free) -> None:
@@ -79,7 +79,7 @@ class Workers:
         self.recount(free)
 
     def recount(self, free: Free) -> None:
-        """Count loose GPUs from what is idle now: machines came, went, or take new work or no more."""
+        """Count loose GPUs from what is idle now: machines came, left, opened or closed."""
         self.loose, self.loose_gpus = free.buckets.copy(), free.gpus.tolist()
         self._open = sum(free.buckets.sets)  # no machine is in two of them
         for machine, there in self._flexible_on.items():
@@ -94,7 +94,7 @@ class Workers:
     # --- what is where
 
     def base_on(self, machine: int) -> Mapping[int, int]:
-        """Return the GPUs of base workers on a machine by job, those of inelastic jobs too; do not change it.
+        """Return the GPUs of base workers on a machine by job, also of inelastic jobs; do not change it.
 
         A CPU-only job is listed with 0 GPUs.
         """
@@ -116,7 +116,7 @@ class Workers:
             self._loosen(machine, -gpus)
 
     def end(self, job: int) -> Held:
-        """Track a job that has finished or was evicted; all its workers go. Return what it held."""
+        """Track a job that has finished or was evicted; all its workers leave. Return what it held."""
         held = self.jobs.pop(job)
         self.changed.pop(job, None)
         for machine, gpus in held.base.items():
@@ -128,7 +128,7 @@ class Workers:
         return held
 
     def preempt(self, job: int) -> None:
-        """Stop a job: all its workers go, wherever they are."""
+        """Stop a job: all its workers leave, wherever they are."""
         self.stopped[job] = self.end(job)
 
     # --- flexible workers come and go
@@ -151,15 +151,15 @@ class Workers:
         self._count(job)
 
     def vacate(self, machine: int) -> None:
-        """Take all flexible workers off a machine: their jobs shrink."""
+        """Remove all flexible workers from a machine: their jobs shrink."""
         for job, gpus in list(self.flexible_on(machine).items()):
             self.shrink(job, {machine: gpus})
 
     def shrink(self, job: int, gpus: Mapping[int, int], free: Free | None = None) -> None:
-        """Take at least so many GPUs by machine of the flexible workers of a job; give them to what is free.
+        """Take at least so many GPUs by machine from a job's flexible workers; return them to `free`.
 
-        Where they are a part of a worker, the rest of it goes as well: first what is on the same machines,
-        then on the machines where the job has fewest.
+        If they are a part of a worker, the rest of it goes as well: first from the same machines, then from
+        the machines where the job has fewest.
         """
         held = self.jobs[job]
         left = sum(held.flexible.values()) - sum(gpus.values())
@@ -174,7 +174,7 @@ class Workers:
         self._count(job)
 
     def shrink_to(self, job: int, extra: int, free: Free) -> None:
-        """Take flexible workers until so many extra ones are left: first where the job has fewest."""
+        """Remove flexible workers until so many extra ones are left: first where the job has fewest."""
         held = self.jobs[job]
         over, gpus = held.steps[held.extra] - held.steps[extra], {}
         for machine in sorted(held.flexible, key=lambda m: (held.flexible[m], m)):

@@ -1,11 +1,11 @@
 """The file of a paper's claims, as it is read."""
 
+import os
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -16,8 +16,10 @@ from pydantic import (
     model_validator,
 )
 
-from artist.errors import InputError, regular
+from artist.errors import InputError
 from artist.results.measures import ALL_METRICS, BY_NAME
+from netmodels.naming import allowed_names
+from netmodels.schema import first_problem, read_yaml
 
 # What claims may be about besides the columns of table.csv.
 OVERHEAD, THROUGHPUT, STEPS = "overhead", "normalised_throughput", "allocator_steps"  # numbers
@@ -280,23 +282,14 @@ def read_claims(name: str) -> ClaimFile:
     """
     here = files(__package__)
     shipped = sorted(Path(each.name).stem for each in here.iterdir() if each.name.endswith(".yaml"))
-    try:
-        source = here.joinpath(f"{name}.yaml") if name in shipped else regular(Path(name))
-        content: Any = yaml.safe_load(source.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        found = " ".join(str(error).split())
-        raise InputError("malformed YAML", where=name, found=found, allowed="a file of claims") from None
-    except (OSError, ValueError) as error:
-        allowed = f"{', '.join(shipped)}, or a file of claims"
-        raise InputError(
-            "no claims can be read", where="--claims", found=str(error), allowed=allowed
-        ) from error
+    path = Path(str(here.joinpath(f"{name}.yaml"))) if name in shipped else Path(name)
+    if name not in shipped and not path.suffix and not os.path.exists(path):
+        listed, _, near = allowed_names(name, shipped).partition("; ")
+        allowed = "; ".join([f"{listed}, or a file like theirs", *([near] if near else [])])
+        raise InputError("no such claims", where="--claims", found=name, allowed=allowed)
+    content = read_yaml(path, "claims")
     try:
         return ClaimFile.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the whole file"
-        allowed = "a file like artist/report/claims/dally.yaml"
-        twice = not first["loc"] and isinstance(content, Mapping)
-        found = "the same twice" if twice else first["input"]
-        raise InputError(f"{field}: {first['msg']}", where=name, found=found, allowed=allowed) from None
+        fields = sorted({*ClaimFile.model_fields, *Claim.model_fields})
+        raise first_problem(error, name, fields) from None

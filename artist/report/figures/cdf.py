@@ -111,10 +111,7 @@ def draw_cdf(
             else:
                 axes.text(0.5, 0.5, nothing, ha="center", transform=axes.transAxes)
                 axes.set_xticks([])
-        if only:
-            places[0].set_ylabel("fraction of jobs")
-        else:
-            label_rows(figure, "fraction of jobs", layout.texts)
+        label_rows(figure, "fraction of jobs", layout.texts)
         legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
         return figure
 

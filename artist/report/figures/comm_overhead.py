@@ -10,6 +10,7 @@ from artist.report.figures.drawing import TIER_NAMES, Drawing, pooled
 from artist.report.figures.facets import facets
 from artist.report.figures.looks import example_lines, style
 from artist.report.figures.panels import WIDTH_IN, columns, legend, panels
+from artist.report.figures.time_axis import log_axis
 from artist.results.digest import Digest
 from artist.results.jobcolumns import TIERS
 from artist.results.names import clip
@@ -71,10 +72,9 @@ def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: flo
 
 def _overhead_axes(axes: "Axes", models: Sequence[str], values: Sequence[float], *, last: bool) -> None:
     axes.set_yticks(range(len(models)), [clip(model, 14) for model in models], fontsize=8)
-    axes.set(xscale="log", ylim=(len(models) - 0.5, -0.5), xlim=(0.7 * min(values), 1.5 * max(values)))
+    axes.set_ylim(len(models) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.xaxis.set_minor_formatter(lambda value, _: "")
+    log_axis(axes, min(values), max(values))
     if last:
         axes.set_xlabel("communication / compute (%)")
 

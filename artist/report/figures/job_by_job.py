@@ -1,6 +1,5 @@
 """The figures of single jobs: what each got against its best case, and its speed-up over the baseline."""
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from artist.report.figures.panels import (
     legend,
     panels,
 )
+from artist.report.figures.time_axis import log_axis
 from artist.results.digest import BINS, Digest
 from artist.results.job_by_job import AgainstBest, against_best, have_best, speedups
 from artist.results.scenarios import Contest
@@ -39,7 +39,6 @@ _SPEEDUP = (
     "jobs complete sooner."
 )
 _BEST_TITLES = ("throughput", "CPUs held", "memory held")
-_MANY_POWERS = 4  # of ten, on an axis
 _ALIKE = 1e-6  # parts of a number that rounding makes
 _LEAST, _MOST = 1e-3, 4.0  # of the best case: what lies beyond is not told apart
 
@@ -99,7 +98,7 @@ def got_of_best(
             for row, found in got.items():
                 _draw_cdf(axes, np.clip(found[number], _LEAST, _MOST), layout.looks[row])
             axes.axvline(1.0, color="#777777", linewidth=1.0, linestyle=(0, (4, 3)))
-            axes.set(xlim=(0, None), ylim=(0, 1.01), xlabel="relative to the best case")
+            axes.set(xlim=(0, None), ylim=(0, 1.01), xlabel="of the best case (times)")
             axes.set_title(_BEST_TITLES[number], fontsize=9, loc="left")
         label_rows(figure, "fraction of jobs", texts)
         legend(figure, texts, example_lines([layout.looks[row] for row in got]))
@@ -131,32 +130,22 @@ def jct_speedups(
         for text, row in zip(layout.texts, layout.examples, strict=True)
         if layout.looks[row] in drawn
     ]
-    texts, ticks = [text for text, _ in named], _ticks(list(ratios.values()))
+    texts = [text for text, _ in named]
+    low, high = (float(end([end(each) for each in ratios.values()])) for end in (np.min, np.max))
     with style():
         figure, places = panels(len(layout.sets), 2.6, texts, same_y=True, width_in=width_in)
         for axes, (name, rows) in zip(places, layout.sets, strict=True):
             for row in rows:
                 _draw_cdf(axes, ratios[row], layout.looks[row])
             axes.axvline(1.0, color="#777777", linewidth=1.0, linestyle=(0, (4, 3)))
-            axes.set(xscale="log", ylim=(0, 1.01))
-            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-            axes.set_xticks([], minor=True)
+            axes.set_ylim(0, 1.01)
+            log_axis(axes, low, high)
             head(axes, name, places, width_in)
             if axes in places[-columns(places) :]:
-                axes.set_xlabel("completion time under the baseline / own")
+                axes.set_xlabel("completion time under the baseline / own (times)")
         label_rows(figure, "fraction of jobs", texts)
         legend(figure, texts, example_lines([layout.looks[row] for _, row in named]))
         return figure
-
-
-def _ticks(ratios: Sequence[Floats]) -> list[float]:
-    """Return 1, 2 and 5 times powers of ten among the ratios, or powers alone; around them if few are."""
-    low, high = (float(end([end(each) for each in ratios])) for end in (np.min, np.max))
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if len(powers) <= _MANY_POWERS else (1,)
-    ticks = [step * 10.0**power for power in powers for step in steps]
-    inside = [tick for tick in ticks if low <= tick <= high]
-    return inside if len(inside) > 1 else [tick for tick in ticks if low / 2 <= tick <= high * 2]
 
 
 def _draw_cdf(axes: "Axes", values: Floats, line_look: dict[str, Any]) -> None:

@@ -14,15 +14,26 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.
 _MARKERS = ("", "o", "^", "s", "D", "v")
 _FILLS = ("full", "none", "left", "top", "right")  # of points, as many as dashes
 AREAS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000")  # filled, beside each other
+# What becomes of paper, ink, lines and dark areas where the reader prefers dark pages.
+DARK = {
+    "#ffffff": "#16181c", "#000000": "#e6e6e6", "#e4e4e4": "#33373d", "#dddddd": "#33373d",
+    "#333333": "#101215", "#555555": "#a8adb3", "#666666": "#a8adb3", "#777777": "#a8adb3",
+    "#08306b": "#8fbdf0", "#8c2d04": "#dd6b33",
+}  # fmt: skip
 NEED, SHORT = "#b4b4b4", "#a50f15"
 _POINTS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 _STYLE: Any = {
     "font.size": 9,
+    "font.sans-serif": ["DejaVu Sans"],  # it comes with matplotlib; a search through others takes a while
+    "svg.fonttype": "none",
+    "axes.titley": 1.0,  # else it is looked for, which takes a while
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.6,
+    "xtick.bottom": False,  # the grid shows where they are
+    "ytick.left": False,
     "legend.frameon": False,
     "svg.hashsalt": "artist",
     "text.parse_math": False,  # a $ in a name is a $

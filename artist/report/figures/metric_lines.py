@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artist.report.figures.looks import marked_look
+from artist.report.figures.time_axis import log_axis
 from artist.results.compare import Replicates
 from artist.results.measures import Estimate, Metric, change, column_unit, estimate
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDE = 20.0  # numbers further apart stand on a logarithmic axis
+_ROOM = 2.5  # of the greatest mean: whiskers may leave an axis, so that the means can be seen
 _ASIDE = 0.05  # how far apart whiskers of neighbours are, in steps between values
 
 
@@ -35,12 +37,10 @@ def draw_metric(
     unit, scale = column_unit(metric.kind, [max(means, default=0.0)])
     _lines(axes, estimates, scale, numbers)
     positive = [mean for mean in means if mean > 0]
-    if positive and len(positive) == len(means) and max(positive) > _WIDE * min(positive):
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.yaxis.set_minor_formatter(lambda value, _: "")
+    if positive and max(positive) > _WIDE * min(positive):
+        log_axis(axes, scale * min(positive), scale * max(positive), "y", zero=len(positive) < len(means))
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, min(axes.get_ylim()[1], _ROOM * scale * max(positive, default=1.0)))
     axes.set_ylabel(unit, fontsize=8)
 
 

@@ -38,7 +38,7 @@ _RELATIVE = (
     "far as it is. Below 0 is better than the baseline."
 )
 _SEEDS = " Differences are taken seed by seed; whiskers are their 95 % intervals (Student's t)."
-_MEANS = " Means over replicates; whiskers are their 95 % intervals (Student's t)."
+_MEANS = " Means over replicates; whiskers are their 95 % intervals (Student's t), which may leave a panel."
 
 
 def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest) -> list[Drawing]:

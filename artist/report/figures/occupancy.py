@@ -62,7 +62,7 @@ def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> "Figur
                 aspect="auto",
                 interpolation="nearest",
             )
-            axes.set(xlim=(0, end_s / scale), ylabel="machine")
+            axes.set(xlim=(0, end_s / scale), ylabel="machine number")
             axes.set_title(title(each.group), fontsize=9, loc="left")
             axes.grid(visible=False)
             _name_pools(axes, each)

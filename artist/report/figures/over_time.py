@@ -8,7 +8,7 @@ from artist.recording.names import BLOCKING
 from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, without_panel
 from artist.report.figures.facets import MOST_PANELS, Facets, facets, only, without_idle
 from artist.report.figures.gauge_lines import draw_capacity, draw_gauge, gauge_of, top_of
-from artist.report.figures.looks import example_lines, look, points, style
+from artist.report.figures.looks import example_lines, look, style
 from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, label_rows, legend, panels, title
 from artist.report.figures.time_axis import time_unit
 from artist.results.compare import Replicates
@@ -22,19 +22,13 @@ if TYPE_CHECKING:
 _BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
 _OVERLAID = 6  # queues of more rows get a panel each
 _TALL = 8  # more panels stand in two columns on a phone too
-_FAR = 20.0  # blocking indices above it need a logarithmic scale
+_FAR = 20.0  # blocking indices above it, and rows of a panel farther apart, need a logarithmic scale
 _ALIKE = 3.0  # spans of time, and greatest numbers, that differ by more do not share an axis
 _LABELS = {
     "busy_gpus": "busy GPUs",
     "queue_length": "waiting jobs",
     "unfinished_jobs": "unfinished jobs",
-    BLOCKING: "blocking index",
-}
-_TITLES = {
-    "busy_gpus": "Busy GPUs",
-    "queue_length": "Waiting jobs",
-    "unfinished_jobs": "Unfinished jobs",
-    BLOCKING: "Blocking index",
+    BLOCKING: "blocking index (times)",
 }
 _CAPTIONS = {
     "busy_gpus": "GPUs that jobs hold, over time. Dashed grey: GPUs that there are.",
@@ -55,7 +49,8 @@ def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
     """Return the figure of a gauge."""
     own = gauge == "busy_gpus" and any(have_pools(each.group.runs[0]) for each in digests)
     caption = _CAPTIONS[gauge] + _ALL_POOLS * own + _of_gauge(digests, gauge, contest) + first(digests)
-    return Drawing(gauge, _TITLES[gauge], caption, partial(over_time, digests, gauge, contest))
+    heading = _LABELS[gauge][0].upper() + _LABELS[gauge][1:].removesuffix(" (times)")
+    return Drawing(gauge, heading, caption, partial(over_time, digests, gauge, contest))
 
 
 def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
@@ -64,7 +59,7 @@ def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
     gauges = [gauge for each in digests if (gauge := each.gauge(name)) is not None]
     text = UNRECORDED * (len(gauges) < len(digests)) + without_panel(idle, "nobody waited")
     tops = gauge_tops(digests, name, layout)
-    text += _LOG_ABOVE_1 * on_a_far_scale(name, tops) + _AXES_DIFFER * (len(set(tops)) > 1)
+    text += _LOG_ABOVE_1 * on_a_far_scale(digests, name, layout) + _AXES_DIFFER * (len(set(tops)) > 1)
     if any(each.thinned for each in gauges):
         text += AVERAGED + _BAND * have_band(digests, name, contest) + "."
     return text
@@ -89,7 +84,7 @@ def over_time(
         spans_s = [max(spans_s)] * len(spans_s)
     only = len(layout.sets) == 1
     tops = gauge_tops(digests, gauge, layout)
-    far = on_a_far_scale(gauge, tops)
+    far = on_a_far_scale(digests, gauge, layout)
     with style():
         figure, places = panels(
             len(layout.sets), 3.6 if only else 1.6 if shared else 1.9, layout.texts,
@@ -112,10 +107,7 @@ def over_time(
             head(axes, name, places, width_in)
             if not shared or axes in places[-columns(places) :]:
                 axes.set_xlabel(f"time ({unit})")
-        if only:
-            places[0].set_ylabel(_LABELS[gauge])
-        else:
-            label_rows(figure, _LABELS[gauge], layout.texts)
+        label_rows(figure, _LABELS[gauge], layout.texts)
         legend(
             figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples], linewidth=1.1)
         )
@@ -135,11 +127,11 @@ def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tup
     falls = gauge == "unfinished_jobs"  # to nothing: a short line is seen beside a long one
     apart = max(ends_s) > _ALIKE * min(ends_s) and not falls and len(groups) <= MOST_PANELS
     if apart or max(len(rows) for _, rows in layout.sets) > lines_at_most:
-        layout = _one_each(groups)
+        layout = _one_each(groups, contest)
     if busy and any(
         len({top_of(digests[row], "capacity_gpus") for row in rows}) > 1 for _, rows in layout.sets
     ):
-        layout = _one_each(groups)
+        layout = _one_each(groups, contest)
     if gauge not in ("queue_length", BLOCKING):
         return layout, ()
     recorded = [each.gauge(gauge) is not None for each in digests]
@@ -154,14 +146,21 @@ def gauge_tops(digests: Sequence[Digest], gauge: str, layout: Facets) -> list[fl
     They are the same, for one axis, if they are of one size, or the scale shows all sizes.
     """
     shown = [gauge, *["capacity_gpus"] * (gauge == "busy_gpus")]
+    far = on_a_far_scale(digests, gauge, layout)
     tops = [max(top_of(digests[row], name) for row in rows for name in shown) for _, rows in layout.sets]
-    alike = max(tops) <= _ALIKE * min(tops) or on_a_far_scale(gauge, tops)
+    alike = max(tops) <= _ALIKE * min(tops) or far
     return [max(tops)] * len(tops) if alike else tops
 
 
-def on_a_far_scale(gauge: str, tops: Sequence[float]) -> bool:
-    """Return whether the scale is logarithmic above 1: ratios of times differ by orders of magnitude."""
-    return gauge == BLOCKING and max(tops) > _FAR
+def on_a_far_scale(digests: Sequence[Digest], gauge: str, layout: Facets) -> bool:
+    """Return whether the scale is logarithmic above 1.
+
+    So it is if ratios of times, or the greatest numbers of a panel's rows, differ by orders of magnitude.
+    """
+    tops = [[top_of(digests[row], gauge) for row in rows] for _, rows in layout.sets]
+    if gauge == BLOCKING:
+        return max(map(max, tops)) > _FAR
+    return gauge != "busy_gpus" and any(max(each) > _FAR * max(min(each), 1.0) for each in tops)
 
 
 def have_band(digests: Sequence[Digest], gauge: str, contest: Contest) -> bool:
@@ -170,7 +169,11 @@ def have_band(digests: Sequence[Digest], gauge: str, contest: Contest) -> bool:
     return any(len(rows) == 1 and gauge_of(digests[rows[0]], gauge).thinned for _, rows in layout.sets)
 
 
-def _one_each(groups: Sequence[Replicates]) -> Facets:
+def _one_each(groups: Sequence[Replicates], contest: Contest) -> Facets:
+    """Return a panel a row; lines that need not be told apart by dash and marker keep their colour."""
+    names = list(dict.fromkeys(contest.contenders))
+    alone = {"linestyle": "-", "marker": ""}
+    looks = tuple(look(names.index(contest.contenders[row])) | alone for row in range(len(groups)))
     sets = tuple((title(group), (row,)) for row, group in enumerate(groups))
     texts = tuple(key_texts(groups))
-    return Facets(sets, (look(0),) * len(groups), (points(0),) * len(groups), texts, ())
+    return Facets(sets, looks, looks, texts, ())

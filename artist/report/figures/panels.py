@@ -107,11 +107,13 @@ def legend(figure: "Figure", texts: Sequence[str], lines: Sequence[Any]) -> None
     width_in = figure.get_figwidth()
     wrapped = _wrapped(texts, width_in)
     handles = list(lines) or [Line2D([], [], linestyle="none") for _ in texts]
+    ncols = _legend_columns(wrapped, width_in)
+    order = [i for column in range(ncols) for i in range(column, len(texts), ncols)]  # it fills columns first
     figure.legend(
-        handles,
-        [f" {text}" if text.startswith("_") else text for text in wrapped],  # matplotlib hides those
+        [handles[i] for i in order],
+        [" " * wrapped[i].startswith("_") + wrapped[i] for i in order],  # matplotlib hides those
         loc="outside lower center" if lines else "outside lower left",
-        ncols=_legend_columns(wrapped, width_in),
+        ncols=ncols,
         handlelength=4 if lines else 0,
         fontsize=8.5,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from artist.report.figures.drawing import Drawing, first
-from artist.report.figures.looks import style
+from artist.report.figures.looks import look, style
 from artist.report.figures.panels import WIDTH_IN, key_texts, panels, title
 from artist.report.figures.time_axis import time_unit
 from artist.results.compare import Replicates
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_LINES = 8  # of a panel; beyond, those that changed most often
-_STYLES = ("-", "--", "-.", ":")
 _CAPTION = (
     "Values that a policy kept of itself over time, such as the timers of delay scheduling; each "
     "holds until the next one."
@@ -42,27 +41,29 @@ def with_series(groups: Sequence[Replicates]) -> list[Replicates]:
 def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> "Figure":
     """Draw what each row's first run noted, a panel a row, as steps that last until the next value."""
     frames = [frame for group in groups if (frame := other_series(group.runs[0])) is not None]
-    ends_s = [float(group.runs[0].timeline["time_s"].iloc[-1]) for group in groups]
+    end_s = max(float(group.runs[0].numbers("timeline", ["time_s"])[0][-1]) for group in groups)
+    scale, unit = time_unit(end_s)
     with style():
-        figure, places = panels(
-            len(groups), 2.8, key_texts(groups), shared=False, width_in=width_in, most_columns=1
-        )
-        for axes, group, frame, end_s in zip(places, groups, frames, ends_s, strict=True):
-            scale, unit = time_unit(end_s)
-            for number, (name, lines) in enumerate(_lines(frame)):
+        figure, places = panels(len(groups), 2.8, key_texts(groups), width_in=width_in, most_columns=1)
+        for axes, group, frame in zip(places, groups, frames, strict=True):
+            lines_of = _lines(frame)
+            for number, (name, lines) in enumerate(lines_of):
                 times = np.append(lines["time_s"], end_s) / scale
                 values = np.append(lines["value"], lines["value"].iloc[-1])
-                shade = str(0.65 * (number // len(_STYLES)) / max(1, _MOST_LINES // len(_STYLES)))
-                dashes = _STYLES[number % len(_STYLES)]
-                axes.step(
-                    times, values, where="post", label=name, linestyle=dashes, color=shade, linewidth=1.2
-                )
-            axes.set(xlim=(0, end_s / scale), ylim=(0, None), xlabel=f"time ({unit})", ylabel="value")
+                axes.plot(times, values, drawstyle="steps-post", label=name, **look(number))
+            units = {_unit(name) for name, _ in lines_of}
+            axes.set(xlim=(0, end_s / scale), ylim=(0, None), ylabel=f"value ({' or '.join(sorted(units))})")
             axes.set_title(title(group), fontsize=9, loc="left")
             axes.legend(
                 fontsize=7.5, loc="upper left", bbox_to_anchor=(1, 1) if width_in == WIDTH_IN else None
             )
+        axes.set_xlabel(f"time ({unit})")
         return figure
+
+
+def _unit(name: str) -> str:
+    """Return the unit that a name ends with, in brackets; what has none is a number."""
+    return name.rpartition("(")[2].rstrip(")") if name.endswith(")") else "number"
 
 
 def _lines(frame: "pd.DataFrame") -> list[tuple[str, "pd.DataFrame"]]:

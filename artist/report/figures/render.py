@@ -2,30 +2,40 @@
 
 import io
 import warnings
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from artist.report.figures.looks import style
+from artist.report.figures.looks import DARK, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_QUICK = {"compress_level": 2}  # a fifth larger than the smallest, in a third of the time
+_STYLES = b'<style type="text/css">'
 
-def rendered(figure: "Figure", kind: Literal["png", "svg"], *, outlines: bool = True) -> bytes:
+
+def rendered(figure: "Figure", kind: Literal["png", "svg"]) -> bytes:
     """Return a figure as the bytes of a file; equal figures give equal bytes.
 
-    Parameters
-    ----------
-    outlines
-        Whether letters of an SVG are drawn; otherwise they are text in the reader's font, which is smaller.
+    Letters of an SVG are text in the reader's font. Canvases print without the dry run of `savefig`, which
+    takes as long again.
     """
-    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     data = io.BytesIO()
-    letters: Any = {"svg.fonttype": "path" if outlines else "none"}
-    with style(), mpl.rc_context(letters), warnings.catch_warnings():
+    with style(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box; no need to warn
         if kind == "svg":
-            figure.savefig(data, format="svg", metadata={"Date": None})
-        else:
-            figure.savefig(data, format="png", dpi=160)
+            FigureCanvasSVG(figure).print_svg(data, metadata={"Date": None})  # type: ignore[no-untyped-call]
+            return data.getvalue().replace(_STYLES, _STYLES + _dark(), 1)
+        figure.set_dpi(160)
+        FigureCanvasAgg(figure).print_png(data, pil_kwargs=_QUICK)  # type: ignore[no-untyped-call]
     return data.getvalue()
+
+
+def _dark() -> bytes:
+    """Return the rules that repaint an SVG where its reader prefers dark pages; print stays light."""
+    rules = [f"svg{{fill:{DARK['#000000']}}}"]  # what is black has no colour of its own
+    for light, dark in DARK.items():
+        rules += [f"[style*='{what}: {light}']{{{what}:{dark}!important}}" for what in ("fill", "stroke")]
+    return f"@media screen and (prefers-color-scheme: dark){{{''.join(rules)}}}".encode()

@@ -1,6 +1,8 @@
-"""Axes of time, with ticks and units as people count it."""
+"""Axes of time, with ticks and units as people count it, and other logarithmic axes."""
 
 import math
+from bisect import bisect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from artist.report.figures.panels import width_of
@@ -9,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TICKS_PER_IN = 1.2
+_FEW_TICKS = 3
 _FINE_TICKS = tuple(
     (count * scale, f"{count:g} {unit}")
     for scale, unit, counts in (
@@ -43,14 +46,52 @@ def log_time_axis(axes: "Axes", low: float, high: float, along: str = "x", *, ro
         inside = [tick for tick in _COARSE_TICKS if left <= tick[0] <= right]
     inside = inside[:: math.ceil(len(inside) / most)]
     at, texts = [tick for tick, _ in inside], [text for _, text in inside]
-    if along == "x":
-        axes.set(xscale="log", xlim=(left, right))
-        axes.set_xticks(at, texts)
-        axes.set_xticks([], minor=True)
+    _set_log(axes, along, (left, right), at, texts)
+
+
+def log_axis(axes: "Axes", low: float, high: float, along: str = "x", *, zero: bool = False) -> None:
+    """Give an axis of numbers a logarithmic scale with at least two ticks, from about `low` to `high`.
+
+    Parameters
+    ----------
+    zero
+        Whether it begins at 0 and is linear up to `low`.
+    """
+    at = log_ticks(low, high)
+    limits = (min(low / 1.2, at[0]), max(1.2 * high, at[-1]))
+    if zero:
+        at, limits = [0.0, *at], (-low / 10, limits[1])
+    _set_log(axes, along, limits, at, [f"{tick:g}" for tick in at], low if zero else None)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return powers of ten from `low` to `high`, with multiples between them if they are few."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1,), (1, 2, 5), range(1, 10)):
+        ticks = [float(f"{step}e{power}") for power in powers for step in steps]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) >= _FEW_TICKS:
+            return inside
+    return inside if len(inside) > 1 else [ticks[max(0, bisect(ticks, low) - 1)], ticks[bisect(ticks, high)]]
+
+
+def _set_log(
+    axes: "Axes",
+    along: str,
+    limits: tuple[float, float],
+    at: Sequence[float],
+    texts: Sequence[str],
+    linear_to: float | None = None,
+) -> None:
+    """Set scale, limits and ticks of an axis; if it holds 0, it is linear below a number."""
+    scale, axis = (axes.set_xscale, axes.xaxis) if along == "x" else (axes.set_yscale, axes.yaxis)
+    if linear_to is None:
+        scale("log")
     else:
-        axes.set(yscale="log", ylim=(left, right))
-        axes.set_yticks(at, texts)
-        axes.set_yticks([], minor=True)
+        scale("symlog", linthresh=linear_to)
+    axes.set(**{f"{along}lim": limits})
+    axis.set_ticks(at, texts)
+    axis.set_ticks([], minor=True)
 
 
 def time_unit(end_s: float) -> tuple[float, str]:

@@ -1,5 +1,6 @@
 """Reader of the job files of Gavel, Narayanan et al., OSDI'20 (stanford-futuredata/gavel)."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
 from artist.workload.table import check, refuse, typed
 
+_log = logging.getLogger(__name__)
 _COLUMNS = (
     *("job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir"),
     *("total_steps", "scale_factor", "priority_weight", "SLO", "arrival_time"),
+)
+_MSR_COLUMNS = (
+    *("job_type", "command", "num_steps_arg", "needs_data_dir", "total_steps", "arrival_time"),
+    "scale_factor",
 )
 _FIELDS = {
     "job_id": "job_type",
@@ -42,14 +48,16 @@ class GavelTrace:
 
     A line is one job, without a header, tab-separated: job_type ("Model (batch size B)"), command,
     working_directory, num_steps_arg, needs_data_dir, total_steps, scale_factor (GPUs), priority_weight,
-    SLO, arrival_time (s). `throughputs` is the JSON file beside it: worker type, then
+    SLO, arrival_time (s). Files in traces/msr have seven: job_type, command, num_steps_arg, needs_data_dir,
+    total_steps, arrival_time, scale_factor. `throughputs` is the JSON file beside it: worker type, then
     "('job_type', GPUs)", then {"null": steps/s alone}.
 
     Rules:
 
     - A job does total_steps iterations, each of 1 / throughput seconds: that of its job_type and number
       of GPUs, alone, on the worker type `worker`. Measured on one machine, with its communication in it;
-      communication comes on top. Jobs that do not run there (throughput 0) are left out.
+      communication comes on top. Jobs that do not run there (throughput 0) are left out, and so are those
+      whose number of GPUs was not measured (in traces/msr: of models that Gavel does not distribute).
     - Jobs have no names: they are called gavel-<line of the file>.
     - Models are the job_type without its batch size, renamed by `model_names`; CycleGAN and
       Recommendation have no profile, so theirs are drawn by `models`. A3C gets A2C, LM our LSTM.
@@ -71,13 +79,14 @@ class GavelTrace:
     def table(self) -> pd.DataFrame:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
-        _check_fields(path)
-        raw = read_delimited(path, separator="\t", header=_COLUMNS)
+        raw = read_delimited(path, separator="\t", header=_columns(path))
         width = len(str(raw.index[-1]))
         named = raw.assign(throughput="1").pipe(rules.renamed, _FIELDS)
         named = named.assign(job_id=[f"gavel-{line:0{width}d}" for line in raw.index])
         table = typed(named, str(path), _FIELDS)
         steps_per_s = self._steps_per_s(raw, table["gpus"])
+        table = table[~np.isnan(steps_per_s)]
+        steps_per_s = steps_per_s[~np.isnan(steps_per_s)]
         table = rules.drop(table, steps_per_s == 0, path, f"does not run on {chosen.worker}")
         table = table.assign(compute_s=1.0 / steps_per_s[steps_per_s > 0])
         rules.note_order(table, path)
@@ -91,21 +100,28 @@ class GavelTrace:
         known = _throughputs(chosen.throughputs, chosen.worker)
         keys = [f"('{kind}', {count:g})" for kind, count in zip(raw["job_type"], gpus, strict=True)]
         found = np.array([known.get(key, np.nan) for key in keys])
-        asked = raw.assign(key=keys)
-        allowed = f"a job_type and number of GPUs of {chosen.worker} in {chosen.throughputs.name}"
-        refuse(
-            asked, np.isnan(found), str(chosen.path), "job_type", "has no throughput", allowed, found="key"
-        )
+        unknown = np.isnan(found)
+        if unknown.all():
+            allowed = f"a job_type and number of GPUs of {chosen.worker} in {chosen.throughputs.name}"
+            asked = raw.assign(key=keys)
+            refuse(asked, unknown, str(chosen.path), "job_type", "has no throughput", allowed, found="key")
+        if unknown.any():
+            note = "%s: left out %d of %d jobs: no throughput in %s, such as that of %s"
+            counts, which = (int(unknown.sum()), len(raw)), keys[int(np.argmax(unknown))]
+            _log.warning(note, chosen.path, *counts, chosen.throughputs.name, which, extra={"note": True})
         return found
 
 
-def _check_fields(path: Path) -> None:
-    """Refuse a file that is no such table, before its columns are given names."""
+def _columns(path: Path) -> tuple[str, ...]:
+    """Return the names of a file's columns, told by their number; refuse a file that is no such table."""
     first = read_text(path).partition("\n")[0]
-    if first.strip() and first.count("\t") != len(_COLUMNS) - 1:
-        found = f"{first.count(chr(9)) + 1} fields"
-        allowed = f"{len(_COLUMNS)} fields between tabs: {', '.join(_COLUMNS)}"
+    known = {len(columns): columns for columns in (_COLUMNS, _MSR_COLUMNS)}
+    fields = first.count("\t") + 1
+    if first.strip() and fields not in known:
+        found = f"{fields} fields"
+        allowed = "; or ".join(f"{n} fields between tabs: {', '.join(names)}" for n, names in known.items())
         raise InputError("not a file of Gavel", where=f"{path}, line 1", found=found, allowed=allowed)
+    return known.get(fields, _COLUMNS)
 
 
 def _throughputs(path: Path, worker: str) -> dict[str, float]:
@@ -115,9 +131,13 @@ def _throughputs(path: Path, worker: str) -> dict[str, float]:
         allowed = ", ".join(content) if isinstance(content, dict) else "an object by worker type"
         raise InputError(f"not in {path}", where="workload.worker", found=worker, allowed=allowed)
     try:
-        return {job: float(others["null"]) for job, others in content[worker].items()}
+        known = {job: float(others["null"]) for job, others in content[worker].items()}
+        if wrong := [job for job, speed in known.items() if not 0 <= speed < np.inf]:
+            raise ValueError(f"{known[wrong[0]]} steps/s of {wrong[0]}")
+        return known
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         allowed = '{"(\'job_type\', GPUs)": {"null": steps/s}}'
+        found = str(error) if isinstance(error, ValueError) else content[worker]
         raise InputError(
-            "malformed throughputs", where=f"{path}, {worker}", found=str(error), allowed=allowed
+            "malformed throughputs", where=f"{path}, {worker}", found=found, allowed=allowed
         ) from None

@@ -66,7 +66,7 @@ class HeliosTrace:
         ----------
         origin
             Date of arrival_s = 0 in the recovered file, for windows by date; the default is that of the
-            recovered Venus files. None: the file has no dates.
+            recovered Venus files, and holds for jobs called as there (363167#0). None: the file has no dates.
         """
 
         states: tuple[str, ...] | None = None
@@ -102,5 +102,7 @@ class HeliosTrace:
         chosen, path = self.parameters, self.parameters.path
         rules.refuse_states(chosen.states)
         table = typed(rules.renamed(raw, _RECOVERED_FIELDS), str(path), _RECOVERED_FIELDS)
+        venus = bool(table["job_id"].str.fullmatch(r"\d+(#\d+)?").all())  # Alibaba's has these columns, too
+        origin = chosen.origin if venus or chosen.origin != VENUS_ORIGIN else None
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
-        return rules.dated(check(table, str(path), _RECOVERED_FIELDS), chosen.origin)
+        return rules.dated(check(table, str(path), _RECOVERED_FIELDS), origin)

@@ -273,7 +273,7 @@ def test_a_bad_file_of_profiles_is_refused(called, command, tmp_path, monkeypatc
     """Before the clock starts, in two lines."""
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text("models: {VGG11: {compute_scale: -1}}\n")
-    for name, told in (("mine.yaml", "models.VGG11.compute_scale"), ("none.yaml", "cannot read")):
+    for name, told in (("mine.yaml", "models.VGG11.compute_scale"), ("none.yaml", "none.yaml: no such file")):
         code, out, err = called(command, f"network.profiles={name}")
         assert (code, out) == (2, "")
         assert len(err.splitlines()) == 2

@@ -3,7 +3,7 @@
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,37 @@ def test_a_killed_worker_of_joblib_takes_no_other_point_down(artist: Artist, mor
     assert "Traceback" not in result.err
     assert len(list(Path("runs").rglob("summary.json"))) == 2
     assert "mortal" in result.out
+
+
+def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points 0 and 1 run beside each other and die at once; alone, 0 finishes and 1 dies again."""
+    started: list[int] = []
+
+    class Dying:
+        limit = 2
+
+        def __init__(self, at_once: int) -> None:
+            self.busy: dict[int, object] = {}
+
+        def start(self, number: int, request: object) -> None:
+            started.append(number)
+            self.busy[number] = request
+
+        def ended(self) -> Iterator[tuple[int, object, object]]:
+            ends = [
+                (n, self.busy.pop(n), "done" if (n, len(started)) == (0, 3) else None) for n in [*self.busy]
+            ]
+            yield from ends
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr(launchers, "_Workers", Dying)
+    points: Any = iter([(0, "zero"), (1, "one")])
+    found: dict[int, Any] = dict(launchers.run_in_processes({"n_jobs": 2}, points))
+    assert started == [0, 1, 0, 1]
+    assert found[0] == "done"
+    assert "while it ran alone" in found[1][0].why
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from artist.run.key import code_digest, program_version, run_key
+from artist.data import program_version
+from artist.run.key import code_digest, run_key
 
 CONFIG = {"seed": 0, "policy": {"_target_": "a.B", "x": 1.0}, "network": {"model": {}, "cache": None}}
 

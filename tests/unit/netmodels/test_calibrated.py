@@ -75,5 +75,5 @@ def test_a_wrong_file_is_refused(file, text, told):
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     """And so is a folder."""
     for path in (tmp_path / "none.yaml", tmp_path):
-        with pytest.raises(InputError, match="cannot read the calibration file"):
+        with pytest.raises(InputError, match=r"no such file|is a folder"):
             read_calibrated(path)

@@ -169,7 +169,10 @@ def test_a_plot_of_one_gpu_and_of_placements(network):
         (("model=glob(*)",), "model: not several values"),
         (("bytes=true", "collective=all_reduce"), "bytes: wrong value"),
         (("network.system.chunks=100000",), "network.system.chunks: wrong number"),
-        (("topology.fabric.rack.0.latency_ns=1e19",), "topology, fabric.rack.0.latency_ns: wrong value"),
+        (
+            ("topology.fabric.rack.0.latency_ns=1e19",),
+            "topology dgx_h100_3tier, fabric.rack.0.latency_ns: wrong value",
+        ),
         (("draw=a.png", "racks=0"), "racks: wrong value"),
         (("--config-dir=nowhere",), "--config-dir: no such folder"),
         (("--shape",), "command line: unrecognized arguments"),

@@ -195,12 +195,13 @@ def test_more_runs_than_can_be_drawn(
     ("damage", "message"),
     [
         (lambda run: (run / "summary.json").write_text("{"), "summary.json: cannot be read"),
-        (lambda run: (run / "summary.json").write_text('{"policy": 3}'), "summary.json: policy:"),
+        (lambda run: (run / "summary.json").write_text('{"policy": 3}'), "summary.json, policy: "),
         (lambda run: (run / "config.yaml").write_text("a: ["), "config.yaml: cannot be read"),
         (lambda run: (run / "jobs.parquet").write_bytes(b"PAR1"), "jobs.parquet: cannot be read"),
         (lambda run: (run / "timeline.parquet").unlink(), "timeline.parquet: cannot be read"),
         (lambda run: (run / "events.parquet").write_bytes(b""), "events.parquet: cannot be read"),
-        (lambda run: (run / "summary.json").unlink(), "no finished run"),
+        (lambda run: (run / "summary.json").unlink(), "no finished run, 1 failed"),
+        (lambda run: (run / "config.yaml").unlink(), "a run without its config.yaml"),
     ],
 )
 def test_damaged_runs_are_two_lines_and_exit_code_2(
@@ -251,6 +252,40 @@ def test_an_unknown_baseline_is_two_lines_and_exit_code_2(
         "--baseline policy: no row is like that",
         "  found 'tiresias'; allowed: fifo, srtf",
     ]
+
+
+def test_a_run_without_its_summary_is_told(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was left out without a word, and the report looked whole."""
+    lost = next(path for path in sweep.iterdir() if (path / "summary.json").exists())
+    (lost / "summary.json").unlink()
+    assert main([str(sweep)]) == 0
+    assert f"failed: {lost}: it has no summary.json" in capsys.readouterr().err
+
+
+def test_a_baseline_that_fits_several_rows_is_told(
+    run_folder: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two thresholds of one policy, in one scenario: the first is taken, and that is said."""
+    for number in (1, 2):
+        config = {"policy": {"name": "fifo", "threshold": number}, "seed": 1}
+        run_folder(tmp_path / "runs" / str(number), config)
+    assert main([str(tmp_path / "runs"), "--baseline", "policy=fifo"]) == 0
+    assert "--baseline policy=fifo: of several rows that fit in one scenario" in capsys.readouterr().err
+
+
+def test_the_version_needs_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    """As that of the other commands."""
+    with pytest.raises(SystemExit) as leaving:
+        main(["--version"])
+    assert leaving.value.code == 0
+    assert capsys.readouterr().out.startswith("artist-sim 0.")
+
+
+def test_options_may_stand_between_folders(sweep: Path, tmp_path: Path) -> None:
+    """And an output in folders that are not there is made."""
+    output = tmp_path / "a" / "b"
+    assert main([str(sweep), "--output", str(output), str(sweep)]) == 0
+    assert (output / "report.html").exists()
 
 
 def test_differences_are_to_the_baseline(sweep: Path) -> None:

@@ -96,8 +96,8 @@ def test_nan_is_refused(
     ("name", "text", "message"),
     [
         ("summary.json", "{", "cannot be read"),
-        ("summary.json", "[]", "the whole file"),
-        ("summary.json", '{"policy": "fifo"}', "jobs: Field required"),
+        ("summary.json", "[]", "a mapping such as"),
+        ("summary.json", '{"policy": "fifo"}', "jobs: field missing"),
         ("config.yaml", "a: [", "cannot be read"),
         ("config.yaml", "just text", "not a mapping"),
     ],

@@ -28,6 +28,11 @@ def line(kind: str, steps: object, gpus: object, arrival: object) -> str:
     )
 
 
+def msr_line(kind: str, steps: object, gpus: object, arrival: object) -> str:
+    """Return a job as the files in traces/msr have it."""
+    return "\t".join(map(str, (kind, "python3 x.py", "--steps", 1, steps, arrival, gpus))) + "\n"
+
+
 TRACE = line("LM (batch size 40)", 4000, 2, 30) + line("CycleGAN", 100, 1, 0)
 
 
@@ -56,12 +61,25 @@ def test_another_worker(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     assert "left out 1 of 2 jobs: does not run on k80" in caplog.text
 
 
+def test_files_of_seven_fields(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    """75 of the 83 files of Gavel's repository; arrival before GPUs. CycleGAN on 4 was never measured."""
+    trace = msr_line("LM (batch size 40)", 4000, 2, 30.5) + msr_line("CycleGAN", 100, 4, 31)
+    table = read(write, trace).table()
+    assert table[["job_id", "submit_s", "gpus", "iterations"]].values.tolist() == [["gavel-1", 30.5, 2, 4000]]
+    assert work_s(table).tolist() == [50.0]
+    assert (
+        "left out 1 of 2 jobs: no throughput in throughputs.json, such as that of ('CycleGAN', 4)"
+        in caplog.text
+    )
+
+
 @pytest.mark.parametrize(
     ("trace", "speeds", "worker", "words"),
     [
         (TRACE, SPEEDS, "a100", "workload.worker"),
         (TRACE, [], "v100", "workload.worker"),
         (TRACE, {"v100": {"x": 1}}, "v100", "malformed throughputs"),
+        (TRACE, {"v100": {"('CycleGAN', 1)": {"null": -4.0}}}, "v100", "-4.0 steps/s of "),
         (line("LM (batch size 40)", 4000, 4, 0), SPEEDS, "v100", "line 1: job_type has no throughput"),
         (line("CycleGAN", 0, 1, 0), SPEEDS, "v100", "line 1: total_steps is zero"),
         (line("CycleGAN", 10, 1, "now"), SPEEDS, "v100", "line 1: arrival_time is not a number"),

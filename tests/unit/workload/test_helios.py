@@ -113,6 +113,14 @@ def test_a_trace_whose_jobs_are_all_left_out(write: Write) -> None:
         HeliosTrace(path=write("\n".join([lines[0], lines[2]]))).table()
 
 
+def test_a_file_of_other_jobs_has_not_the_dates_of_venus(write: Write) -> None:
+    """Alibaba's file has the same four columns; its jobs came in another year, unless the user says when."""
+    path = write(RECOVERED.replace("9#2", "ali-e2f3-tensorflow#379314"))
+    assert "submit_date" not in HeliosTrace(path=path).table()
+    dated = HeliosTrace(path=path, origin="2020-07-01 00:00:00").table()
+    assert dated["submit_date"].iloc[0] == pd.Timestamp("2020-07-01 00:01:40")
+
+
 def test_venus_in_full(traces: Path) -> None:
     """README of the trace: 77,574 jobs; the first is 363167#0, 32 GPUs for the clamped 172,800 s."""
     table = HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz").table()

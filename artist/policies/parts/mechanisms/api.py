@@ -1,8 +1,8 @@
 """What a mechanism is: it places jobs and divides CPUs and memory among them. For Synergy, and for fills.
 
-The GPUs of a job are given, its CPUs and memory are fungible. Two amounts of them matter: the best case, from
-which on more of them gains nothing, and the proportional share, those that go with its GPUs. No job needs
-more than the lesser of the two, in each of them, to be as fast as with its share.
+The GPUs of a job are given, its CPUs and memory are fungible. Two amounts of them matter: the best case,
+beyond which more gains nothing, and the proportional share, which goes with its GPUs. To be as fast as with
+its share, a job never needs more of either than the lesser of the two.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from artist.policies.parts.best_case import ByKind
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Need:
-    """One job to place, with what it would like best. Two are never equal: the same one means the same need.
+    """One job to place, and its best case. Two needs are never equal: the same object is the same need.
 
     What it holds now is `view.allocation(job)`.
 
@@ -30,14 +30,14 @@ class Need:
     cpus, memory_bytes
         Best case, for the whole job (`artist.policies.parts.best_case`).
     unbounded
-        Best case if one machine's CPUs and memory did not bound it; None where that is not wanted.
+        Best case if one machine's CPUs and memory did not bound it; None if that is not wanted.
     cases
-        Best cases by kind of machine, where those that may serve differ; `cpus`, `memory_bytes` are of one.
+        Best cases by kind of machine, if those that may serve differ; `cpus`, `memory_bytes` are of one.
     among
         The machines that may serve, as a set of `artist.core.buckets`.
     where
-        GPUs by machine if they are chosen already, in order of the machines: only CPUs and memory are left
-        to say. None if the mechanism chooses.
+        GPUs by machine if already chosen, in order of the machines: only CPUs and memory are left to choose.
+        None if the mechanism chooses.
     """
 
     job: int
@@ -51,7 +51,7 @@ class Need:
     cases: ByKind | None = None
 
     def at(self, machine: Machine) -> "Need":
-        """Return the need with the best case that holds on machines like one."""
+        """Return the need with the best case for machines like one."""
         if self.cases is None or machine.kind not in self.cases:
             return self
         cpus, memory = self.cases[machine.kind]
@@ -60,7 +60,7 @@ class Need:
     def best(self, gpus: int, machine: Machine) -> tuple[int, int]:
         """Return the CPUs and bytes that go with some of its GPUs in the best case, rounded up.
 
-        Rounded up, because a job on several machines goes at the pace of the GPU that has the fewest.
+        Rounded up because a job on several machines runs at the pace of the GPU with the fewest.
         """
         whole = self.cpus, self.memory_bytes
         if self.cases is not None:
@@ -72,9 +72,9 @@ class Need:
         return -(-cpus * gpus // self.gpus), -(-memory_bytes * gpus // self.gpus)
 
     def least(self, gpus: int, machine: Machine) -> tuple[int, int]:
-        """Return what makes it as fast on GPUs of a machine as its proportional share, if not faster.
+        """Return what makes it at least as fast on GPUs of a machine as its proportional share.
 
-        As a part of a job on several machines it may not do (`artist.policies.parts.mechanisms.floor`).
+        May not suffice as a part of a job on several machines (`artist.policies.parts.mechanisms.floor`).
         """
         cpus, memory = self.best(gpus, machine)
         share_cpus, share_memory = machine.share(gpus)
@@ -87,8 +87,8 @@ class Mechanism(ABC):
     Attributes
     ----------
     takes_all
-        Whether it is given the whole queue and skips what does not fit; else the jobs whose GPUs fit. A job
-        of the whole queue has a need for each type of GPUs that it allows, and takes the first that fits.
+        Whether it gets the whole queue and skips what does not fit; else the jobs whose GPUs fit. In a whole
+        queue a job has a need for each GPU type that it allows, and takes the first that fits.
     """
 
     takes_all: bool = False
@@ -100,9 +100,9 @@ class Mechanism(ABC):
         Parameters
         ----------
         needs
-            In the order in which they are packed.
+            In the order of packing.
         free
-            What is there for them, as if none of them ran; left as it is.
+            What is there for them, as if none of them ran; left unchanged.
         view
             For what is believed of performance.
         """

@@ -1,9 +1,9 @@
 """How CPUs and memory are divided among jobs whose GPUs are placed: the integer program of Synergy, 4.1.
 
-Machines that share a job are divided together, others each for itself, with two rows a machine instead of the
-two of the super-machine. A job on several machines takes of each what goes with its GPUs there, rounded up,
-because it goes at the pace of the GPU that has the fewest. Where too little is free for every job's least,
-jobs get that in turn, as far as it is free.
+Machines that share a job are divided together, others each for itself, with two rows per machine instead of
+the two of the super-machine. A job on several machines takes from each what goes with its GPUs there, rounded
+up, because it runs at the pace of the GPU with the fewest. If too little is free for every job's least, jobs
+get theirs in turn, as far as it is free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,8 @@ class Placed(NamedTuple):
     where
         GPUs by machine, in order of the machines.
     least
-        What it holds at the first point; None for what that says, nowhere more than the share of its GPUs.
+        What it holds at the first point; None for what the point says, nowhere more than the share of its
+        GPUs.
     """
 
     job: int
@@ -45,7 +46,7 @@ class _Alike:
     jobs: list[int]
 
     def kind(self, rows: Mapping[int, int]) -> Kind:
-        """Return them with two rows for each machine."""
+        """Return the kind of these jobs, with two rows for each machine."""
         options = []
         for point, held in zip(self.points, self.held, strict=True):
             takes = [0] * (2 * len(rows))
@@ -148,7 +149,7 @@ def _held(point: Point, where: Sequence[tuple[int, int]], cluster: Cluster, *, l
 
 
 def _in_turn(least: Mapping[int, Allocation], free: Amounts) -> dict[int, Allocation]:
-    """Return what jobs hold that get their least in turn, as far as it is free."""
+    """Return what jobs hold if they get their least in turn, as far as it is free."""
     left = dict(free)
     found = {}
     for job, allocation in least.items():

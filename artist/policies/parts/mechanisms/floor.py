@@ -1,7 +1,7 @@
 """A floor for jobs on several machines: no slower there than with their shares of them.
 
-What makes a job as fast as with its share on one machine may not do on several: each further machine may need
-memory for processes of its own. So it is asked what is believed of just these GPUs.
+What makes a job as fast as with its share on one machine may not suffice on several: each further machine may
+need memory for its own processes. So the believed performance on exactly these GPUs is asked for.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Floor:
         self._known: dict[tuple[int, tuple[Slice, ...]], tuple[Slice, ...]] = {}
 
     def under(self, view: ClusterView, job: int, slices: tuple[Slice, ...]) -> tuple[Slice, ...]:
-        """Return slices, with at least the share of each machine if a job would be slower than with that."""
+        """Return slices, with at least each machine's share if a job would be slower than with that."""
         if len(slices) == 1:
             return slices
         found = self._known.get((job, slices))

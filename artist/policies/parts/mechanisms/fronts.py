@@ -1,8 +1,8 @@
 """Points at which a job may run: CPUs, memory, and what its speed there is worth. For the mechanism opt.
 
-Tried are all whole numbers of CPUs with each amount of memory that best cases are looked for at, and the
-proportional share (Synergy, 4.1.1: the matrix W). Kept are the points at which the job is no slower than with
-its share, constraint (5), and that no other point beats with as few CPUs and as little memory. That loses
+All whole numbers of CPUs are tried with each amount of memory at which best cases are sought, and the
+proportional share (Synergy, 4.1.1: the matrix W). Points are kept if the job is no slower there than with its
+share, constraint (5), and no other point beats them with as few CPUs and as little memory. That loses
 nothing: another point in its place uses no more and is worth no less.
 """
 
@@ -15,7 +15,7 @@ from artist.core.view import ClusterView
 from artist.performance.formulas.best_case import share_of
 from artist.policies.parts.best_case import BestCases, own_machine, times_on
 
-DIGITS = 6  # of a worth: jobs whose times differ by less are alike
+DIGITS = 6  # of a worth: jobs whose times differ by less are identical
 _MOST_REMEMBERED = 20_000
 
 
@@ -28,7 +28,7 @@ class Point(NamedTuple):
 
 
 class Fronts:
-    """Points of jobs, worked out once for jobs alike; needs what `BestCases` needs.
+    """Points of jobs, computed once for identical jobs; needs what `BestCases` needs.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ def front(points: Sequence[Point], share: tuple[int, int]) -> tuple[Point, ...]:
     Parameters
     ----------
     share
-        Proportional share of CPUs and memory. The least is the point within it that has the fewest CPUs,
-        then the least memory.
+        Proportional share of CPUs and memory. The least is the point within it with the fewest CPUs, then the
+        least memory.
     """
     kept: list[Point] = []
     for p in sorted(points, key=lambda p: (p.cpus, p.memory_bytes, -p.worth)):

@@ -2,11 +2,11 @@
 
 In plain words: each job of the queue goes to the least free machine that has all that it wants, in every
 dimension. A job that no machine can serve is skipped, and later ones overtake it. One with more GPUs than the
-largest machine goes to as few machines as can be, its CPUs and memory in proportion to the GPUs.
+largest machine goes to as few machines as possible, its CPUs and memory in proportion to the GPUs.
 
-Differs from the paper: that takes the first machine that fits, this the least free one, as tune does. It says
-nothing of jobs larger than a machine, nor of several types of GPUs: a job takes the first type that has its
-best case.
+Differs from the paper, which takes the first machine that fits; this takes the least free one, as tune does.
+The paper does not cover jobs larger than a machine, nor several GPU types: a job takes the first type that
+has its best case.
 """
 
 from artist.core.cluster import Slice
@@ -22,7 +22,7 @@ class Greedy(Packer):
     takes_all = True
 
     def place(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
-        """Return what a job gets, None to wait; what was refused once stays refused: room only shrinks."""
+        """Return what a job gets, None to wait; room only shrinks, so what was refused stays refused."""
         if not room.most_gpus() or need.job in room.slices:
             return None
         kind = (need.gpus, need.cpus, need.memory_bytes, need.among, need.demand.max_machines)

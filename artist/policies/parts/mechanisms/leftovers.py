@@ -1,4 +1,4 @@
-"""What is left on the machines goes to jobs that gain from it (Synergy, section 5.3.2)."""
+"""Hands out what is left on the machines to jobs that gain from it (Synergy, section 5.3.2)."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
@@ -13,11 +13,11 @@ _STEPS = 128  # of memory that a job can have
 
 
 class HandOut:
-    """Divides what is left; what jobs are believed to gain is asked once for jobs alike, and remembered.
+    """Divides what is left; what jobs are believed to gain is asked once for identical jobs, and remembered.
 
     In the given order each job takes, up to its best case, the least memory, in steps, with which it is as
-    fast as with all that it could have, and with that the fewest CPUs. On several machines both go in
-    proportion to its GPUs, as far as the scarcest one has them. Needs what `BestCases` needs.
+    fast as with all that it could have, and then the fewest CPUs. On several machines both are in proportion
+    to its GPUs, as far as the scarcest one has them. Needs what `BestCases` needs.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class HandOut:
         Parameters
         ----------
         cpus, memory
-            What is left; less then.
+            What is left; reduced by what jobs get.
         """
         given = dict(held)
         for each in needs:
@@ -71,7 +71,7 @@ class HandOut:
         return _with(need, slices, *found)
 
     def _kind(self, job: int, view: ClusterView) -> Hashable:
-        """Return what jobs alike have in common."""
+        """Return what identical jobs have in common."""
         kind = self._kinds.get(job)
         if kind is None:
             columns = view.columns([job])
@@ -80,14 +80,14 @@ class HandOut:
 
 
 def _where(slices: Held, view: ClusterView) -> Hashable:
-    """Return what matters of where a job is: machines if there are several, else the type."""
+    """Return what matters about a job's place: machines if there are several, else the type."""
     if len(slices) == 1:
         return view.cluster.machines[slices[0].machine].type
     return tuple([s[:4] for s in slices])
 
 
 def _gains(need: Need, slices: Held, most_cpus: int, most_memory: int, view: ClusterView) -> tuple[int, int]:
-    """Return the CPUs and memory in all from which on a job does not gain."""
+    """Return the CPUs and memory in all beyond which a job does not gain."""
 
     def is_enough(cpus: int, memory_bytes: int) -> bool:
         return time_ns(cpus, memory_bytes) <= best_ns
@@ -103,7 +103,7 @@ def _gains(need: Need, slices: Held, most_cpus: int, most_memory: int, view: Clu
 
 
 def _least(is_enough: Callable[[int], bool], most: int) -> int:
-    """Return the least number that is enough, by bisection; the most is."""
+    """Return the least number that is enough, by bisection; the most is enough."""
     low, high = 0, most
     while low < high:
         middle = (low + high) // 2

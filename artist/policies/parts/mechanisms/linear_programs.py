@@ -4,14 +4,14 @@ Program (1)-(5) of the paper: each job runs at one of the points that it was tri
 no more CPUs (2) and memory (3) than there are; none is slower than with its proportional share (5); the sum
 of what the points are worth is as large as can be (1).
 
-- Jobs alike are one kind. With n_k jobs of kind k the variable y_kp is a whole number, how many of them run
-  at point p: sum over p of y_kp = n_k. So the size of the program depends on the kinds, not on the jobs.
+- Identical jobs are one kind. With n_k jobs of kind k the variable y_kp is a whole number, how many of them
+  run at point p: sum over p of y_kp = n_k. So the size of the program depends on the kinds, not on the jobs.
 - (5) needs no rows: points that are too slow are left out (`artist.policies.parts.mechanisms.fronts`).
-- On one super-machine there are two rows, CPUs and memory; where GPUs are placed already, two for each
-  machine (`artist.policies.parts.mechanisms.divider`).
-- A row counts what jobs hold beyond their first option, the least they make do with, in the largest unit that
-  measures all amounts exactly, or in a millionth of what is left, rounded against the jobs. So nothing is
-  given twice, and a program whose first options fit has a solution.
+- On one super-machine there are two rows, CPUs and memory; if GPUs are already placed, two for each machine
+  (`artist.policies.parts.mechanisms.divider`).
+- A row counts what jobs hold beyond their first option, their least, in the largest unit that measures all
+  amounts exactly, or in a millionth of what is left, rounded against the jobs. So nothing is given twice, and
+  a program whose first options fit has a solution.
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ class Option(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Jobs alike: how many, and their options; the first option is the least they make do with."""
+    """Identical jobs: how many, and their options; the first option is their least."""
 
     options: tuple[Option, ...]
     jobs: int
 
 
 class Chooser:
-    """Chooses points; what was asked before is remembered."""
+    """Chooses points; earlier answers are remembered."""
 
     def __init__(self) -> None:
         self._solved = lru_cache(_MOST_REMEMBERED)(_solved)

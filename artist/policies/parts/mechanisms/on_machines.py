@@ -1,7 +1,7 @@
 """Points at which jobs may run on given GPUs. For the mechanism opt.
 
-On one machine those of its kind hold; on several they are asked about, and the least is the proportional
-share if a job would be slower with less.
+On one machine the points of its kind hold; on several their believed times are asked for, and the least is
+the proportional share if a job would be slower with less.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class OnMachines:
 
 
 def _on_several(placed: Placed, view: ClusterView, fronts: Fronts) -> Placed:
-    """Return a job on several machines at the points that hold there, too, by what is believed.
+    """Return a job on several machines at the points that are believed to hold there, too.
 
     The least is its share, if it would be slower with less.
     """

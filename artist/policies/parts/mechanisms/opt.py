@@ -1,21 +1,21 @@
 """Opt: CPUs and memory by integer programs (Synergy-OPT, 4.1).
 
-In plain words: as if all machines were one, an integer program gives each job the CPUs and memory with which
-the jobs get most done, speed relative to that with the proportional share, weighted by GPUs, while none is
-slower than with its share (`linear_programs`). A second program says which jobs share a machine, so that they
-can have this and few are fragmented (`patterns`). Fractions are never placed: with the GPUs placed, CPUs and
-memory are divided by the first program once more, now with the limits of the real machines (`divider`). So no
-machine gives more than it has, no job is slower than with its share, and what cannot be had as chosen gives
-way where that costs least. A job larger than any machine is placed before the others, on as few machines as
-can be; one that no machine is left for, after them.
+In plain words: as if all machines were one, an integer program gives each job the CPUs and memory that
+maximise the total work done (speed relative to that with the proportional share, weighted by GPUs) while no
+job is slower than with its share (`linear_programs`). A second program says which jobs share a machine, so
+that this is possible and few are fragmented (`patterns`). Fractions are never placed: once the GPUs are
+placed, the first program divides CPUs and memory again, now with the limits of the real machines (`divider`).
+So no machine gives more than it has, no job is slower than with its share, and choices that cannot be met are
+given up where that costs least. A job larger than any machine is placed before the others, on as few machines
+as possible; one that finds no machine is placed after them.
 
-On one machine that stands for all servers (`server_gpus`) what is chosen is what jobs get: an upper bound for
+On one machine that stands for all servers (`server_gpus`) jobs get exactly what is chosen: an upper bound for
 any mechanism.
 
 Paper: Mohan et al., Synergy, OSDI 2022, sections 4.1 and 6.
 
-Differs from the paper: the programs are of kinds of jobs, not of jobs; the paper rounds fractions, but does
-not say how; a job that one machine could hold is not fragmented to get what the first program chose. The
+Differs from the paper: the programs are of kinds of jobs, not of jobs; the paper rounds fractions without
+saying how; a job that one machine could hold is not fragmented to get what the first program chose. The
 authors' program counts a job once, whatever its GPUs: `weighted` false.
 """
 
@@ -46,7 +46,7 @@ class Opt(Mechanism):
     Parameters
     ----------
     memory_points_gib
-        Amounts of memory that a job is tried at, per GPU, besides its share.
+        Amounts of memory to try for a job, per GPU, besides its share.
     server_gpus
         See `artist.policies.parts.best_case.BestCases`.
     weighted
@@ -116,7 +116,7 @@ class Opt(Mechanism):
         ]
 
     def _fragment(self, need: Need, left: Free, where: dict[int, _Where], point: Point | None = None) -> None:
-        """Place a job on several machines, if there are enough GPUs, and take what goes with them."""
+        """Place a job on several machines if there are enough GPUs, and take what goes with them."""
         gpus = self._consolidate.machines(left, need.among, need.gpus)
         if gpus is None or len(gpus) > (need.demand.max_machines or len(gpus)):
             return
@@ -156,7 +156,7 @@ class Opt(Mechanism):
 
 @dataclass(frozen=True, slots=True)
 class _Alike:
-    """Needs alike, the points at which they may run, and how many of them would best run at each."""
+    """Identical needs, the points at which they may run, and how many of them would best run at each."""
 
     points: tuple[Point, ...]
     needs: Sequence[Need]
@@ -178,7 +178,7 @@ class _Alike:
 
 
 def _by_kind(pattern: Pattern, of_kind: Sequence[int], kinds: int) -> Pattern:
-    """Return a pattern whose jobs are counted by kind, not by what they would like."""
+    """Return a pattern whose jobs are counted by kind, not by wish."""
     jobs = [0] * kinds
     for kind, count in zip(of_kind, pattern.jobs, strict=True):
         jobs[kind] += count
@@ -186,7 +186,7 @@ def _by_kind(pattern: Pattern, of_kind: Sequence[int], kinds: int) -> Pattern:
 
 
 def _machines(kinds: Sequence[_Alike], view: ClusterView) -> dict[int, int]:
-    """Return the machine of each job that is whole on one now."""
+    """Return the machine of each job that is on a single machine now."""
     found = {}
     for kind in kinds:
         for need in kind.needs:
@@ -197,7 +197,7 @@ def _machines(kinds: Sequence[_Alike], view: ClusterView) -> dict[int, int]:
 
 
 def _held(where: _Where, point: Point | None = None, left: Free | None = None) -> Allocation:
-    """Return GPUs; with a point, what goes with them there, too, as far as it is left."""
+    """Return GPUs; with a point, also what goes with them there, as far as it is left."""
     total, slices = sum(where.values()), []
     for m, gpus in where.items():
         cpus, memory = left.cpus_and_memory(m) if point and left else (0, 0)

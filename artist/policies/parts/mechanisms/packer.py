@@ -1,4 +1,4 @@
-"""Packing job after job. For the mechanisms proportional, greedy and tune."""
+"""Packs one job after another. For the mechanisms proportional, greedy and tune."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from artist.core.view import ClusterView
 from artist.policies.parts.mechanisms.api import Mechanism, Need
 from artist.policies.parts.mechanisms.room import Amounts, LeastFree, Level, Room, Where
 
-_PARTS = 8  # of a packing that can be gone back to
+_PARTS = 8  # of a packing, to which it can go back
 
 
 class Packer(Mechanism):
-    """Packs needs one by one, starting where they begin to differ from the last time's.
+    """Packs needs one by one, starting where they first differ from the last time's.
 
     Parameters
     ----------
     least_free
-        What says how free a machine is: all (GPUs, then CPUs, then memory) or gpus (`Room`).
+        How to compare free machines: all (GPUs, then CPUs, then memory) or gpus (`Room`).
     """
 
     def __init__(self, least_free: LeastFree = "all") -> None:
@@ -78,7 +78,7 @@ def share(need: Need, gpus: int, machine: Machine) -> Amounts:
 
 
 def nothing(need: Need, gpus: int, machine: Machine) -> Amounts:
-    """Return nothing: GPUs alone count."""
+    """Return nothing: only GPUs count."""
     return 0, 0
 
 
@@ -115,13 +115,13 @@ def consolidated(room: Room, need: Need, level: Level, held: int | None = None) 
 
 
 def chosen(room: Room, need: Need, level: Level) -> Where | None:
-    """Return where a job has to be, None if the level does not fit there."""
+    """Return where a job has to be; None if the level does not fit there."""
     where = list((need.where or {}).items())
     return where if room.fits(need, where, level) else None
 
 
 def on_fewest(room: Room, need: Need, level: Level) -> Where | None:
-    """Return as few machines as the level fits on, None if there are not so many or they are too many."""
+    """Return as few machines as the level fits on; None if there are not so many or they are too many."""
     where, most = room.fewest(need, level), need.demand.max_machines
     return None if where is None or (most and len(where) > most) else where
 
@@ -137,6 +137,6 @@ def _same(needs: Sequence[Need], others: Sequence[Need]) -> int:
 
 
 def _allocation(view: ClusterView, job: int, slices: tuple[Slice, ...]) -> Allocation:
-    """Return an allocation: what the job holds, if it is the same."""
+    """Return an allocation: the one that the job holds, if it is equal."""
     held = view.allocation(job)
     return held if held is not None and held.slices == slices else Allocation(slices)

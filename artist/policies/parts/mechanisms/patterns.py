@@ -1,24 +1,24 @@
 """Which jobs share a machine: the second program of Synergy, 4.1.2, with the fewest fragmented jobs.
 
 The paper places what its first program chose by x_ij, the part of job j that is on machine i: sum over i of
-x_ij = 1, and GPUs, CPUs and memory of each machine are not exceeded. A solution fragments at most 3 jobs a
-machine, it says, and its formulation is in an extended version. Where machines are equal, that program has an
-optimum of no use, every job spread evenly over all of them. What counts is which jobs are whole, so that is
-the variable here: with u_it whole jobs of kind t on machine i,
+x_ij = 1, and GPUs, CPUs and memory of each machine are not exceeded. It says that a solution fragments at
+most 3 jobs per machine, and that the formulation is in an extended version. If machines are equal, that
+program has a useless optimum, every job spread evenly over all of them. What counts is which jobs are whole,
+so that is the variable here: with u_it whole jobs of kind t on machine i,
 
     minimise    sum over t of (n_t - sum over i of u_it), the jobs that are not whole on any machine,
     subject to  sum over t of u_it x (GPUs, CPUs, memory)_t <= those of machine i, for each i.
 
 Over all machines at once HiGHS takes from a tenth of a second to minutes (128 GPUs, jobs of 1 to 8 GPUs). So
-it is solved machine by machine, each with one small program:
+each machine is solved separately, with one small program:
 
-- Jobs of s GPUs or more that are left must fit the machines that are left, for each size s: what is missing
-  are GPUs of jobs to be fragmented, and costs more than anything else.
+- Remaining jobs of s GPUs or more must fit the remaining machines, for each size s: missing GPUs are those of
+  jobs to be fragmented, and cost more than anything else.
 - The machine gives no more CPUs and memory than it has, and no less than its part of all that is asked for.
-  Beyond these bounds each costs in proportion: there the first program's choice cannot be had.
+  Exceeding these bounds costs in proportion: there the first program's choice cannot be met.
 
-A pattern, the jobs of one machine, is used for as many equal machines as it lasts. So the time grows with the
-kinds of jobs, and with the machines hardly. Jobs larger than a machine, and those left, are the caller's.
+A pattern, the jobs of one machine, is used for as many equal machines as possible. So the time grows with the
+kinds of jobs, and hardly with the machines. Jobs larger than a machine, and those left, are the caller's.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _NODES = 20  # of the search for one pattern
 
 
 class Wish(NamedTuple):
-    """Jobs alike, and what each of them would like to hold."""
+    """Identical jobs, and what each of them would like to hold."""
 
     gpus: int
     cpus: int
@@ -43,7 +43,7 @@ class Wish(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Machines alike, what is free on each of them, and which wishes they may serve."""
+    """Identical machines, what is free on each of them, and which wishes they may serve."""
 
     gpus: int
     cpus: int
@@ -60,13 +60,13 @@ class Pattern(NamedTuple):
 
 
 def patterns(wishes: Sequence[Wish], sites: Sequence[Site]) -> list[list[Pattern]]:
-    """Return the patterns of each site's machines; jobs that are in none are left."""
+    """Return the patterns of each site's machines; jobs in none of them are left."""
     packing = _Packing(wishes, sites)
     return [packing.fill(number) for number in range(len(sites))]
 
 
 class _Packing:
-    """Jobs that are left, and machines that are."""
+    """The jobs and machines that are left."""
 
     def __init__(self, wishes: Sequence[Wish], sites: Sequence[Site]) -> None:
         self._sites = sites
@@ -78,7 +78,7 @@ class _Packing:
         self._sizes = sorted({wish.gpus for wish in wishes})
 
     def fill(self, number: int) -> list[Pattern]:
-        """Take jobs away for the machines of a site."""
+        """Remove the jobs that the machines of a site take."""
         found = []
         while self._machines[number] and self._left.any():
             jobs = self._pattern(number)
@@ -90,7 +90,7 @@ class _Packing:
         return found
 
     def _times(self, jobs: Ints, number: int) -> int:
-        """Return for how many machines a pattern lasts; large jobs that are left must still have room."""
+        """Return for how many machines a pattern can be used; remaining large jobs must still have room."""
         taken = jobs > 0
         times = min(self._machines[number], int((self._left[taken] // jobs[taken]).min()))
         while times > 1 and any(

@@ -1,6 +1,6 @@
 """GPU-proportional: CPUs and memory go with the GPUs (the baseline of Synergy, section 2).
 
-Each job goes to the least free machine that has its GPUs, or to as few machines as can be.
+Each job goes to the least free machine that has its GPUs, or to as few machines as possible.
 """
 
 from artist.core.cluster import Slice

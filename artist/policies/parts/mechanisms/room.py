@@ -1,4 +1,4 @@
-"""Machines as jobs are packed onto them, sorted from the least free."""
+"""Machines onto which jobs are packed, sorted from the least free."""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
@@ -27,13 +27,13 @@ class Room:
     gpus, cpus, memory_bytes
         Free, by machine.
     slices
-        What each job has been given, by job.
+        What each job has been given.
     floors
         What jobs on several machines may go down to, by job.
     needs_on
         Needs by machine, in the order of packing.
     refused
-        What was found not to fit anywhere, for a mechanism that never makes room.
+        Needs found not to fit anywhere, for a mechanism that never makes room.
     """
 
     def __init__(self, free: Free, least_free: LeastFree) -> None:
@@ -49,7 +49,7 @@ class Room:
         self._order = sorted(map(self._entry, range(len(self.gpus))))
 
     def copy(self) -> "Room":
-        """Return a room of its own."""
+        """Return an independent copy."""
         twin = object.__new__(Room)
         twin.__dict__.update(self.__dict__)
         twin.gpus, twin.cpus, twin.memory_bytes = self.gpus[:], self.cpus[:], self.memory_bytes[:]
@@ -59,7 +59,7 @@ class Room:
         return twin
 
     def machine(self, m: int) -> Machine:
-        """Return the facts of a machine that matter: alike machines share one."""
+        """Return the facts of a machine that matter; identical machines share one object."""
         return self._kinds[m]
 
     def most_gpus(self, among: int = ALL) -> int:
@@ -110,10 +110,10 @@ class Room:
         return None
 
     def fewest(self, need: Need, level: Level) -> Where | None:
-        """Return GPUs on as few machines as can be, with what comes with them; None if it does not fit.
+        """Return GPUs on as few machines as possible, with what comes with them; None if it does not fit.
 
-        Those that can take most GPUs first, of equals the least free; the last is the least free that can
-        take the rest.
+        Machines that can take the most GPUs come first, of equals the least free; the last is the least free
+        that can take the rest.
         """
         able = []
         for entry in self._order:
@@ -157,7 +157,7 @@ class Room:
         return 0
 
     def _as_good(self, held: int, entry: _Entry, need: Need) -> bool:
-        """Return whether a machine is as free as another, which serves."""
+        """Return whether a machine is as free as another that fits."""
         if not self._by_all or self._entry(held)[:3] != entry[:3]:
             return False
         same_kind = self._kinds[held] is self._kinds[entry[3]]
@@ -183,6 +183,6 @@ def slices_of(need: Need, where: Iterable[tuple[int, int]], level: Level, room: 
 
 
 def _kinds(cluster: Cluster) -> list[Machine]:
-    """Return a machine by machine that is of its kind and as large: the first of these."""
+    """Return for each machine the first one of its kind and size."""
     first: dict[tuple[object, ...], Machine] = {}
     return [first.setdefault((m.gpus, m.cpus, m.memory_bytes, m.kind), m) for m in cluster.machines]

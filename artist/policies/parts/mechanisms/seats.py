@@ -1,8 +1,9 @@
-"""Which machine takes which pattern, and which job: as many GPUs as can be stay where they are.
+"""Which machine takes which pattern, and which job: as many GPUs as possible stay where they are.
 
-Of machines alike any may take any pattern of their site, and of jobs alike any may be the one that a pattern
-counts. Patterns are matched with machines so that the jobs that need not move have most GPUs in all; then
-each machine keeps of each kind the first jobs that are there, and takes of the others in turn.
+Any of several identical machines may take any pattern of their site, and any of several identical jobs may be
+the one that a pattern counts. Patterns are matched with machines so that the jobs that need not move have
+most GPUs in all; then each machine keeps the first jobs of each kind already there, and takes the others in
+turn.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Jobs(NamedTuple):
-    """Jobs alike, in order, and the GPUs of each."""
+    """Identical jobs, in order, and the GPUs of each."""
 
     gpus: int
     numbers: Sequence[int]
@@ -34,9 +35,9 @@ def seats(
     Parameters
     ----------
     sites
-        Machines alike, and the patterns of some of them, by kind of job.
+        Identical machines, and the patterns of some of them, by kind of job.
     machine_of
-        The machine of each job that is whole on one now.
+        The machine of each job that is on a single machine now.
     """
     there = _there(kinds, machine_of)
     takes = dict(chain.from_iterable(_matched(m, p, kinds, there) for m, p in sites))

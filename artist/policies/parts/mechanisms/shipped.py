@@ -14,7 +14,7 @@ from artist.policies.parts.parameters import check_part
 
 
 class Shipped(NamedTuple):
-    """A mechanism and the parameters that it reads; a policy has them by these names."""
+    """A mechanism and the parameters that it reads; a policy has them under these names."""
 
     make: Callable[..., Mechanism]
     reads: Sequence[str]
@@ -32,7 +32,7 @@ AnyMechanism = Annotated[
 
 
 def mechanism_of(mechanism: str | Mechanism, policy: object) -> Mechanism:
-    """Return a shipped mechanism by name, with the policy's parameters; one of the user's own as it is."""
+    """Return a shipped mechanism by name, with the policy's parameters; one of the user's own unchanged."""
     if not isinstance(mechanism, str):
         return mechanism
     make, reads = MECHANISMS[mechanism]

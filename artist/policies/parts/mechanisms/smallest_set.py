@@ -1,8 +1,8 @@
 """A smallest set of jobs that together give up enough CPUs and memory. For the mechanism tune.
 
-Few jobs are tried set by set. The sets of many are too many: for them the most memory that k of the jobs from
-the i-th on can give up, with so many CPUs at least, is worked out from k = 1 on. The work grows with the jobs
-times the CPUs that are lacking times the size of the set, and the answer is the same.
+Sets of few jobs are tried one by one. For many jobs there are too many sets: the most memory that k of the
+jobs from the i-th on can give up, with at least so many CPUs, is computed from k = 1 on. The work is
+proportional to jobs x CPUs lacking x size of the set, and the answer is the same.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _NEVER = -(1 << 60)
 
 
 def smallest_set(gives: Gives, cpus: int, memory: int) -> Sequence[int]:
-    """Return the smallest set of jobs that together give up enough, by their places; all if none does.
+    """Return the smallest set of jobs that together give up enough, by index; all if none does.
 
     Of equally small sets it is the first in lexicographic order.
     """
@@ -38,7 +38,7 @@ def _set_by_set(gives: Gives, cpus: int, memory: int) -> Sequence[int]:
 def _by_size(gives: Gives, cpus: int, memory: int) -> Sequence[int]:
     """Return the set from layers: `layers[k][i, c]` is the most memory of k jobs from i on with c CPUs."""
     gives_cpus, gives_memory = np.array(gives, dtype=np.int64).T
-    lacking = np.maximum(np.arange(cpus + 1) - gives_cpus[:, None], 0)  # once a job has given, (job, CPUs)
+    lacking = np.maximum(np.arange(cpus + 1) - gives_cpus[:, None], 0)  # after a job has given, (job, CPUs)
     none = np.full((len(gives) + 1, cpus + 1), _NEVER)
     none[:, 0] = 0
     layers = [none]

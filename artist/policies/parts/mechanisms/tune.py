@@ -1,18 +1,18 @@
 """Tune: the best case where there is room, else what makes no job slower than its share (Synergy, 4.2).
 
-In plain words: jobs are packed one after another. Each goes to the least free machine that has its best
-case; else to the least free one that has, in each of CPUs and memory, the lesser of best case and
-proportional share; else to the least free one that has the GPUs, and there a smallest set of jobs that hold
-more than that goes down to it, on all their machines. A job whose GPUs no machine has free goes to as few
-machines as can be, its CPUs and memory in proportion to the GPUs. So every job whose GPUs fit runs, and no
-slower than with its proportional share. At last what is left on the machines is handed out, in the same
-order, to jobs that gain from it (section 5.3.2).
+In plain words: jobs are packed one after another. Each goes to the least free machine that has its best case;
+else to the least free one that has, in each of CPUs and memory, the lesser of best case and proportional
+share; else to the least free one that has the GPUs, and there a smallest set of jobs that hold more than that
+is lowered to it, on all their machines. A job whose GPUs no machine has free goes to as few machines as
+possible, its CPUs and memory in proportion to the GPUs. So every job whose GPUs fit runs, no slower than with
+its proportional share. Finally what is left on the machines is handed out, in the same order, to jobs that
+gain from it (section 5.3.2).
 
-Differs from the paper: it does not say which jobs go down if several sets are equally small. As in the
-authors' program (github.com/msr-fiddle/synergy) these are the ones on the fewest machines, then with most
-CPUs a GPU, then most memory a GPU, then packed first. That program takes them in this order until there is
-room, whether or not each helps (`lowered` in_order), knows no other tie between machines with equally many
-free GPUs than their number (`least_free` gpus), and hands nothing out (`hand_out`).
+Differs from the paper, which does not say which jobs are lowered if several sets are equally small. As in the
+authors' program (github.com/msr-fiddle/synergy) these are the jobs on the fewest machines, then with the most
+CPUs per GPU, then the most memory per GPU, then packed first. That program takes them in this order until
+there is room, whether or not each helps (`lowered` in_order), breaks ties between machines with equally many
+free GPUs only by number (`least_free` gpus), and hands nothing out (`hand_out`).
 """
 
 from collections.abc import Sequence
@@ -38,23 +38,23 @@ from artist.policies.parts.mechanisms.smallest_set import smallest_set
 
 Split = Literal["never", "when_faster"]
 Lowered = Literal["fewest", "in_order"]
-_Peer = tuple[Need, int, int]  # and the CPUs and memory that it would give up on one machine
+_Peer = tuple[Need, int, int]  # with the CPUs and memory that it would give up on one machine
 
 
 class Tune(Packer):
-    """Gives jobs their best case while there is room, and takes back what is more than they need.
+    """Gives jobs their best case while there is room, and takes back what they do not need.
 
     Parameters
     ----------
     least_free
-        What says how free a machine is: all or gpus (`Room`).
+        How to compare free machines: all or gpus (`Room`).
     lowered
         Which jobs make room: the fewest, or in order until there is room.
     hand_out
         Whether what is left goes to jobs that gain from it (`HandOut`).
     split
-        Whether a job whose GPUs one machine has free may go to several: never; when_faster, where it is
-        believed to be faster, its communication included.
+        Whether a job whose GPUs one machine has free may go to several: never; when_faster, if it is believed
+        to be faster, communication included.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Tune(Packer):
         return self._hand_out(needs, room.slices, room.cpus[:], room.memory_bytes[:], view)
 
     def _make_room(self, room: Room, wanted: Slice) -> None:
-        """Take jobs on a machine down to what they need, until a slice fits."""
+        """Lower jobs on a machine to what they need until a slice fits."""
         m = wanted.machine
         cpus, memory = wanted.cpus - room.cpus[m], wanted.memory_bytes - room.memory_bytes[m]
         if cpus <= 0 and memory <= 0:
@@ -180,6 +180,6 @@ def _fewest(peers: Sequence[_Peer], cpus: int, memory: int) -> Sequence[_Peer]:
 
 
 def _unbounded(need: Need, gpus: int, machine: Machine) -> Amounts:
-    """Return the best case if one machine did not bound it."""
+    """Return the best case not bounded by one machine."""
     assert need.unbounded is not None, "asked for where it is wanted only"
     return need.part(*need.unbounded, gpus)

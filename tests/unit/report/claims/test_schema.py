@@ -29,7 +29,7 @@ NUMBER = {"says": "much", "source": "1", "metric": "overhead", "model": "m", "ti
         ({"paper": -69}, "a fraction"),
         ({"paper": [-0.1, 0.2]}, "one side of 0"),
         ({"paper": True}, "not yes or no"),
-        ({"says": "two\nlines"}, "pattern"),
+        ({"says": "two\nlines"}, "text that matches"),
         ({"metric": "overhead"}, "compared with nothing"),
         ({"model": "VGG11"}, "have a model or a tier"),
         ({"where": {"a": []}}, "a key needs a value"),
@@ -97,7 +97,7 @@ def test_malformed_yaml_is_told_with_its_place(tmp_path: Path) -> None:
     """The line that the parser stumbled over."""
     path = tmp_path / "claims.yaml"
     path.write_text("paper: p\nclaims: [")
-    with pytest.raises(InputError, match="malformed YAML"):
+    with pytest.raises(InputError, match="line 2, column 10: not YAML"):
         read_claims(str(path))
 
 

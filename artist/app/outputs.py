@@ -26,6 +26,8 @@ def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[P
     for field, path in outputs:
         if path is None:
             continue
+        if field in ("plot", "draw") and path.suffix not in (".png", ".svg"):
+            raise InputError("unknown kind of figure", where=field, found=str(path), allowed=".png or .svg")
         why = taken.get(path.resolve()) or _unfit(path)
         if why:
             raise InputError(why, where=field, found=str(path), allowed="another file, in a folder of yours")

@@ -1,0 +1,46 @@
+"""The words of a command line, as Hydra's parser takes them."""
+
+import os
+import re
+from collections.abc import Sequence
+
+from artist.data import data_path
+from artist.errors import InputError
+
+_PIECE = re.compile(r"""'[^']*'|"[^"]*"|(?:[^\s,\[\]{}()'":]|:(?!\s)|[ ](?=[^\s,\]})]))+""")
+_ODD = re.compile(r"""[^\w\s/\\+.$%*@?|:=-]""", re.ASCII)  # what the parser takes in quotes only
+
+_NO_NAME = re.compile(r"\[.*|.*\.yaml|null|[\d.+-]+")  # no choice of a group
+
+
+def words(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `~` expanded, as a shell does, and names that Hydra cannot read in quotes.
+
+    Raises
+    ------
+    InputError
+        If a group is given what is no name, or nothing is before a `=`.
+
+    Examples
+    --------
+    >>> words(["-m", "workload.path=a.csv,Bücher.csv", "~policy"])
+    ['-m', 'workload.path=a.csv,"Bücher.csv"', '~policy']
+    """
+    return [_word(each) if "=" in each and not each.startswith("-") else each for each in arguments]
+
+
+def _word(argument: str) -> str:
+    key, _, value = argument.partition("=")
+    if not re.match(r"[+~]{0,2}[^\W\d]", key):
+        raise InputError("no name before `=`", where="command line", found=argument, allowed="key=value")
+    group = key in ("topology", "hydra/launcher") or (key.isidentifier() and data_path("conf", key).is_dir())
+    if group and _NO_NAME.fullmatch(value) and (key, value) != ("experiment", "null"):
+        what = "a group takes the name of one choice"
+        raise InputError(what, where=key, found=value, allowed=f"{key}=NAME; -m {key}=A,B for a sweep")
+    return f"{key}={_PIECE.sub(lambda piece: _quoted(piece[0]), value)}"
+
+
+def _quoted(piece: str) -> str:
+    if piece[0] in "'\"" or not _ODD.search(piece):
+        return piece
+    return f'"{os.path.expanduser(piece)}"'

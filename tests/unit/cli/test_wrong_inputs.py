@@ -1,0 +1,182 @@
+"""What was silently accepted, or blamed on something else: each is refused where it stands, or taken."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from artist.app.arguments import words
+from artist.data import data_path
+
+Artist = Callable[..., Any]
+Refused = Callable[..., str]
+TINY = data_path("traces", "tiny.csv").read_text(encoding="utf-8")
+
+
+def write(path: str, text: str | bytes) -> str:
+    """Write a file of the user's and return its path."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+# --- the command line
+
+
+@pytest.mark.parametrize(
+    ("word", "taken"),
+    [
+        ("workload.path=Bücher.csv", 'workload.path="Bücher.csv"'),
+        ("workload.path=a.csv,Bücher.csv", 'workload.path=a.csv,"Bücher.csv"'),
+        ("nccl=[ü.log, b.log]", 'nccl=["ü.log", b.log]'),
+        ("workload.path='ü,a.csv'", "workload.path='ü,a.csv'"),
+        ("workload.path=a#1.csv", 'workload.path="a#1.csv"'),
+        ("policy.fill={_target_: a.B, x: 1}", "policy.fill={_target_: a.B, x: 1}"),
+        ("~policy", "~policy"),
+        ("seed=range(0,2)", "seed=range(0,2)"),
+    ],
+)
+def test_names_that_hydra_cannot_read_stand_in_quotes(word: str, taken: str) -> None:
+    """Its grammar knows ASCII letters and a few marks; what is quoted, or needs no quotes, stays as it is."""
+    assert words([word]) == [taken]
+
+
+def test_a_tilde_is_the_home_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No shell expands it after `workload.path=`, since that is no name of a variable."""
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert words(["workload.path=~/a.csv", "csv=a~b"]) == ['workload.path="/home/ann/a.csv"', 'csv="a~b"']
+
+
+def test_a_trace_of_any_name_is_read(artist: Artist) -> None:
+    """The name comes through Hydra as it was written, in runs and in sweeps."""
+    write("Bücher & Co.csv", TINY)
+    assert artist("workload.path=Bücher & Co.csv", "output.dir=Läufe").code == 0
+    assert len(list(Path("Läufe").rglob("summary.json"))) == 1
+    assert artist("-m", "workload.path=Bücher & Co.csv", "policy=fifo,srtf").code == 0
+
+
+@pytest.mark.parametrize("group", ["policy", "topology", "hydra/launcher"])
+def test_a_list_is_no_choice_of_a_group(refused: Refused, group: str) -> None:
+    """Hydra takes `policy=[fifo]`, and the results name no policy."""
+    assert refused(f"{group}=[fifo]").startswith(f"{group}: a group takes the name of one choice")
+
+
+def test_one_run_has_no_launcher(refused: Refused) -> None:
+    """Without -m it would run here, whatever the launcher, and not say so; nothing is left behind."""
+    message = refused("hydra/launcher=joblib")
+    assert message.startswith("hydra/launcher")
+    assert "-m" in message
+    assert not Path("runs").exists()
+
+
+def test_a_folder_named_by_hand_holds_one_configuration(artist: Artist) -> None:
+    """The same run again is kept; that of another policy was answered with the table of the first."""
+    assert artist("policy=fifo", "hydra.run.dir=mine").code == 0
+    assert artist("policy=fifo", "hydra.run.dir=mine").code == 0
+    other = artist("policy=srtf", "hydra.run.dir=mine")
+    assert (other.code, other.out) == (2, "")
+    assert "mine: holds the run of another configuration" in other.err
+
+
+def test_points_that_fail_alike_are_not_all_named(artist: Artist) -> None:
+    """Of nine seeds on a trace that is not there five are named, four counted; the reason is told once."""
+    err = artist("-m", "workload.path=nowhere.csv", "seed=range(0,9)").err
+    assert err.count("failed: ") == 5
+    assert "... and 4 more" in err
+    assert err.count("nowhere.csv: no such file") == 1
+
+
+# --- files of the user's
+
+
+def test_an_experiment_without_its_package_is_told_so(refused: Refused) -> None:
+    """Hydra would put its fields below `experiment`, and `unknown option` blames the command line."""
+    write("mine/experiment/own.yaml", "seed: 5\n")
+    message = refused("--config-dir=mine", "experiment=own")
+    assert "allowed: `# @package _global_` as its first line" in message
+
+
+def test_a_file_of_another_encoding_is_named(refused: Refused) -> None:
+    """Hydra's own message has the byte, and no file."""
+    write("mine/topology/own.yaml", "source: Zürich\n".encode("latin-1"))
+    message = refused("--config-dir=mine", "topology=own")
+    assert "mine/topology/own.yaml: not a text file" in message
+    assert "allowed: UTF-8" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("defaults: [nosuch]\n", ["policy/own.yaml", "policy/nosuch", "without .yaml"]),
+        ("defaults: [own, _self_]\n", ["policy/own.yaml: inherits itself"]),
+    ],
+)
+def test_a_file_that_inherits_what_is_not_there(refused: Refused, text: str, told: list[str]) -> None:
+    """A base that does not exist, and a file that is its own."""
+    write("mine/policy/own.yaml", text)
+    message = refused("--config-dir=mine", "policy=own")
+    assert all(each in message for each in told)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "told"),
+    [
+        (3, "topology own, fabric: wrong value\n  found 3; allowed: a mapping such as {name: value}"),
+        (
+            {"machine": 3},
+            "topology own, fabric.machine: wrong value\n  found 3; allowed: a list such as [a, b]",
+        ),
+        ({"machin": []}, "topology own, fabric.machin: unknown field"),
+    ],
+)
+def test_a_wrong_topology_is_named(refused: Refused, fabric: object, told: str) -> None:
+    """Its name, the field, and no word of Python's; a misspelt field before the one that it leaves out."""
+    raw = yaml.safe_load(data_path("topologies", "dgx_h100_3tier.yaml").read_text(encoding="utf-8"))
+    write("mine/topology/own.yaml", yaml.safe_dump(raw | {"name": "own", "fabric": fabric}))
+    assert refused("--config-dir=mine", "topology=own").startswith(told)
+
+
+def test_effects_are_a_list(refused: Refused) -> None:
+    """OmegaConf speaks of its own classes."""
+    message = refused("performance.effects={a: 1}")
+    assert message == "performance.effects: wrong value\n  found 'dict'; allowed: a list such as [a, b]\n"
+
+
+@pytest.mark.parametrize(
+    "override", ["cluster.events=no.csv", "signals.path=no.csv", "overheads.table=no.csv"]
+)
+def test_a_file_is_called_what_it_is(refused: Refused, override: str) -> None:
+    """Whoever misspells the file of machine failures has no trace to look for."""
+    message = refused("signals=file", "signals.path=no.csv", override)
+    assert message.startswith("no.csv: no such file")
+    assert "trace" not in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "allowed"), [("self, view, extra", "decide(self, view)"), ("self", "decide(self, view)")]
+)
+def test_a_policy_of_other_arguments_is_refused(refused: Refused, arguments: str, allowed: str) -> None:
+    """Before the clock starts; when it is called, the engine looks guilty."""
+    write("mine/own.py", f"class Own:\n    def decide({arguments}):\n        return None\n")
+    write("mine/policy/own.yaml", "_target_: own.Own\n")
+    message = refused("--config-dir=mine", "policy=own")
+    assert message.startswith("policy: `decide` takes other arguments")
+    assert allowed in message
+
+
+def test_a_job_that_fits_only_the_whole_cluster(refused: Refused) -> None:
+    """12 GPUs, 8 in each of two pools: under a policy of one pool it would wait until the run is stuck."""
+    write("big.csv", "job_id,submit_s,gpus,duration_s,model\na,0,1,60,VGG16\nbig,0,12,60,VGG16\n")
+    pools = ",".join(f"{{type: dgx_h100,count: 1,pool: {name}}}" for name in ("training", "inference"))
+    message = refused("workload.path=big.csv", "policy=lyra_fifo", f"cluster.machines=[{pools}]")
+    assert message.startswith("job 'big': it can never fit pool training")
+    assert "found '12 GPUs'; allowed: up to 8 GPUs" in message
+
+
+def test_relative_homes_are_left_to_the_shell() -> None:
+    """`~` inside a word is a letter like others: of backup files, and of short names."""
+    assert os.path.expanduser("a~") == "a~"
+    assert words(["csv=a.csv~"]) == ['csv="a.csv~"']
