@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
-from artist.core.job_columns import field_of, kinds_of
+from artist.core.job_columns import field_of, kinds_of, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, RunResult
 from artist.recording.kinds import Kinds
 from artist.recording.pools import Pools
@@ -95,10 +95,9 @@ def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, _Ints]:
     """Return the least and the most GPUs that each job takes, shape (n_jobs,), if any job is elastic."""
     if not any(spec.demand.elastic for spec in kinds_of(jobs)):
         return {}
-    demands = list(field_of(jobs, "demand"))
     return {
-        "min_gpus": np.array([d.min_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
-        "max_gpus": np.array([d.max_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
+        "min_gpus": of_kinds(jobs, lambda spec: spec.demand.targets()[0]),
+        "max_gpus": of_kinds(jobs, lambda spec: spec.demand.max_gpus or spec.demand.gpus),
     }
 
 
@@ -112,11 +111,8 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     if it is an `assign`.
     """
     names = _Names(recorder)
-    time_ns, detail = (np.frombuffer(each, np.int64) for each in (recorder.event_ns, recorder.event_detail))
-    kind, subject = (
-        np.frombuffer(recorder.event_kind, np.int8),
-        np.frombuffer(recorder.event_subject, np.int32),
-    )
+    columns = (recorder.event_ns, recorder.event_kind, recorder.event_subject, recorder.event_detail)
+    time_ns, kind, subject, detail = (np.frombuffer(each, each.typecode) for each in columns)
     for part in _parts(len(kind), rows):
         yield _events(names, part.start, time_ns[part], kind[part], subject[part], detail[part])
 
@@ -193,8 +189,8 @@ def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]
             finish = columns[name]
             made["jct_ns"] = np.where(finish == _UNKNOWN, _UNKNOWN, finish - columns["submit_ns"])
         elif name == "overhead_ns":
-            each = (np.array(field_of(specs, one, part), np.int64) for one in ("iterations", "compute_ns"))
-            made["ideal_ns"] = next(each) * next(each)
+            iterations, compute_ns = (numbers_of(specs, one)[part] for one in ("iterations", "compute_ns"))
+            made["ideal_ns"] = iterations * compute_ns
     del made[_NOT_WRITTEN]
     return made
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from artist.core.gpus import Gpus
 from artist.core.job_columns import JobColumns
+from artist.memory import release
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
@@ -113,5 +114,6 @@ def load_jobs(
     """
     table = load_table(source, arrivals, cluster_gpus, gpus, stretch)
     jobs = to_jobs(table, profile_compute_ns, stretch)
-    pa.default_memory_pool().release_unused()  # of the tables: a fifth of what a million jobs take
+    pa.default_memory_pool().release_unused()
+    release()  # what the tables took
     return jobs
