@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.result import RunResult
+from artist.memory import release
 from artist.recording.inputs import Inputs, input_columns
 from artist.recording.kind_numbers import kind_columns
 from artist.recording.kinds import Kinds
@@ -72,6 +73,7 @@ def _write_table(path: Path, pieces: Iterator[Any]) -> None:
         for piece in pieces:
             writer.write_table(piece)
             del piece
+    release()
 
 
 _PARQUET: dict[str, Any] = {"version": "2.6", "compression": "zstd", "write_page_checksum": True}
