@@ -45,7 +45,7 @@ class JobTable:
     specs
         Jobs in order of arrival.
     checkpoint_iterations
-        Iterations between checkpoints by job; 0 for none. By default every iteration is one.
+        Iterations between checkpoints by job, shape (n_jobs,); 0 for none. By default every iteration is one.
     worth
         Of all GPUs, which says how many a fungible job asks for; None where they differ.
     """
@@ -53,17 +53,17 @@ class JobTable:
     def __init__(
         self,
         specs: Sequence[JobSpec],
-        checkpoint_iterations: Sequence[int] | None = None,
+        checkpoint_iterations: Ints | None = None,
         worth: float | None = None,
     ) -> None:
         self.specs = specs.made if isinstance(specs, JobColumns) else specs
         n = len(specs)
         self.n = n
 
-        def column(values: Sequence[int] | int = 0, dtype: type[np.integer[Any]] = np.int64) -> memoryview:
+        def column(value: int = 0, dtype: type[np.integer[Any]] = np.int64) -> memoryview:
             made = np.zeros(n, dtype=dtype)  # what is never written takes no memory
-            if values != 0:
-                made[:] = values
+            if value:
+                made[:] = value
             return made.data
 
         def asked(spec: JobSpec) -> int:
@@ -82,7 +82,7 @@ class JobTable:
         self.held_ns = column()
         self.attained_gpu_ns = column()
         self.waiting_since_ns = column()
-        self.checkpoint = column(checkpoint_iterations or 1)
+        self.checkpoint = column(1) if checkpoint_iterations is None else checkpoint_iterations.data
         self.opened_ns, self.safe_ns = column(), column()
         self.held_alone_gpu_ns = column()  # GPUs x time held outside of groups
         self.first_start_ns, self.finish_ns = column(-1), column(-1)
