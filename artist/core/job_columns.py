@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from artist.core.job import JobSpec
 
-_KEPT = 1 << 16  # specs made last, about 20 MB
+_KEPT = 1 << 14  # specs made last, about 5 MB
 _AT_ONCE = 1 << 14
 _FIELDS = tuple(field.name for field in fields(JobSpec))
 
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Made(dict[int, JobSpec]):
-    """Specs by number, made when they are first asked for; as quick to read as a list, and iterates as one."""
+    """Specs by number, made when first asked for; as quick to read as a list, and iterates as one."""
 
     def __init__(self, jobs: "JobColumns") -> None:
         self._jobs = jobs

@@ -131,7 +131,8 @@ class Columns:
 
     @lazy
     def held_ns(self) -> Ints:
-        return vector(self._table.held_ns)[self.job] + self._held_more
+        table = self._table
+        return vector(table.running_ns)[self.job] + vector(table.overhead_ns)[self.job] + self._held_more
 
     @lazy
     def attained_gpu_ns(self) -> Ints:

@@ -91,7 +91,7 @@ class Engine:
         specs = jobs if isinstance(jobs, JobColumns) else sorted(jobs, key=lambda spec: spec.submit_ns)
         self._specs = specs
         worth = cluster.own.worth if cluster.same_kind and cluster.own else None
-        self.jobs = JobTable(specs, overheads.checkpoints(specs), worth)
+        self.jobs = JobTable(specs, overheads.checkpoint_iterations, worth)
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)
         self._agenda = Agenda(self.jobs.submit_ns)

@@ -6,7 +6,7 @@ array, which `vector` returns, so that a whole column is one vector expression.
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class JobTable:
     specs
         Jobs in order of arrival.
     checkpoint_iterations
-        Iterations between checkpoints by job, shape (n_jobs,); 0 for none. By default every iteration is one.
+        Iterations between checkpoints of a job; 0 for none. By default every iteration is one.
     worth
         Of all GPUs, which says how many a fungible job asks for; None where they differ.
     """
@@ -53,7 +53,7 @@ class JobTable:
     def __init__(
         self,
         specs: Sequence[JobSpec],
-        checkpoint_iterations: Ints | None = None,
+        checkpoint_iterations: Callable[[JobSpec], int] = lambda spec: 1,
         worth: float | None = None,
     ) -> None:
         self.specs = specs.made if isinstance(specs, JobColumns) else specs
@@ -79,19 +79,18 @@ class JobTable:
         self.iteration_ns = column()
         self.progress_from_ns, self.settled_ns = column(_NEVER), column(_NEVER)
         self.held_gpus = column()
-        self.held_ns = column()
         self.attained_gpu_ns = column()
         self.waiting_since_ns = column()
-        self.checkpoint = column(1) if checkpoint_iterations is None else checkpoint_iterations.data
+        self._checkpoint = checkpoint_iterations
         self.opened_ns, self.safe_ns = column(), column()
-        self.held_alone_gpu_ns = column()  # GPUs x time held outside of groups
+        self.grouped_gpu_ns = column()  # GPUs x time held in groups
         self.first_start_ns, self.finish_ns = column(-1), column(-1)
         self.queueing_ns, self.running_ns = column(), column()
         self.overhead_ns, self.lost_ns = column(), column()
         self.starts, self.preemptions, self.evictions = column(), column(), column()
         self.migrations, self.resizes = column(), column()
-        self.tier_ns = (column(), column(), column())
-        self.part_ns = (column(), column(), column(), column(), column(), column())
+        self.wider_ns = column(), column()  # held beyond a machine: in a rack, over the network
+        self.waits_ns = tuple(column() for _ in PART_COLUMNS[1:])  # all parts but compute
         self.parts: list[IterationParts | None] = [None] * n
         self.held: list[Allocation | None] = [None] * n
         self.compute_gpu_ns = 0
@@ -163,17 +162,18 @@ class JobTable:
             return
         self.settled_ns[job] = now
         gpus = self.held_gpus[job]
-        self.held_ns[job] += held
         self.attained_gpu_ns[job] += gpus * held
-        if not self.in_group[job]:
-            self.held_alone_gpu_ns[job] += gpus * held
-        self.tier_ns[self.tier[job]][job] += held
+        if self.in_group[job]:
+            self.grouped_gpu_ns[job] += gpus * held
+        if tier := self.tier[job]:
+            self.wider_ns[tier - 1][job] += held
         elapsed = now - self.progress_from_ns[job]
         if elapsed <= 0:
             self.overhead_ns[job] += held
             return
         self.progress_from_ns[job] = now
-        self.overhead_ns[job] += held - elapsed
+        if held != elapsed:
+            self.overhead_ns[job] += held - elapsed
         self.running_ns[job] += elapsed
         iteration = self.iteration_ns[job]
         self._book_parts(job, elapsed, iteration, gpus)
@@ -183,7 +183,7 @@ class JobTable:
         if done != was:
             self.done[job] = done
             opened = self.opened_ns[job] = self.running_ns[job] - (iteration - remaining)
-            every = self.checkpoint[job]
+            every = self._checkpoint(self.specs[job])
             if every and done // every != was // every:
                 self.safe_ns[job] = opened - done % every * iteration
 
@@ -192,12 +192,11 @@ class JobTable:
         assert parts is not None
         compute = elapsed  # takes the rounding, so that the parts sum to the time that passed
         if parts[0] != iteration:
-            for column, part in zip(self.part_ns[1:], parts[1:], strict=True):
+            for column, part in zip(self.waits_ns, parts[1:], strict=True):
                 if part:
                     share = elapsed * part // iteration
                     column[job] += share
                     compute -= share
-        self.part_ns[0][job] += compute
         busy = self.specs[job].gpu_utilization
         self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
 
@@ -225,7 +224,7 @@ class JobTable:
 
     def cut_to_checkpoint(self, job: int) -> None:
         """Throw away what a settled job has run since its last checkpoint."""
-        every = self.checkpoint[job]
+        every = self._checkpoint(self.specs[job])
         self.done[job] -= self.done[job] % every if every else self.done[job]
         self.lost_ns[job] += self.running_ns[job] - self.safe_ns[job]
         self.safe_ns[job] = self.opened_ns[job] = self.running_ns[job]
@@ -243,8 +242,10 @@ class JobTable:
     def end(self, job: int, now: int, unnoticed_ns: int = 0) -> None:
         """Close the books of a settled job that has finished, and whose finish is noticed so much later."""
         self._let_go(job)
-        self.overhead_ns[job] += unnoticed_ns
-        self.tier_ns[self.tier[job]][job] += unnoticed_ns
+        if unnoticed_ns:
+            self.overhead_ns[job] += unnoticed_ns
+            if tier := self.tier[job]:
+                self.wider_ns[tier - 1][job] += unnoticed_ns
         assert FINISHED in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = FINISHED
         self.finish_ns[job] = now + unnoticed_ns
@@ -265,11 +266,14 @@ class JobTable:
             self.settle(job, end)
         waiting = vector(self.status) == WAITING
         queueing = vector(self.queueing_ns) + np.where(waiting, end - vector(self.waiting_since_ns), 0)
-        named = dict(zip((*PART_COLUMNS, *TIER_COLUMNS), (*self.part_ns, *self.tier_ns), strict=True))
-        named |= {"gpu_held_ns": self.attained_gpu_ns, "gpu_held_alone_ns": self.held_alone_gpu_ns}
-        named["iterations"] = self.done
-        columns = {n: vector(named[n] if n in named else getattr(self, n)) for n in JOB_COLUMNS}
-        columns["queueing_ns"] = queueing
+        running, attained = vector(self.running_ns), vector(self.attained_gpu_ns)
+        waits, wider = ([vector(each) for each in columns] for columns in (self.waits_ns, self.wider_ns))
+        compute = running - sum(waits)  # as parts and tiers sum to the time that passed
+        one_machine = running + vector(self.overhead_ns) - sum(wider)
+        named = dict(zip((*PART_COLUMNS, *TIER_COLUMNS), (compute, *waits, one_machine, *wider), strict=True))
+        named |= {"gpu_held_ns": attained, "gpu_held_alone_ns": attained - vector(self.grouped_gpu_ns)}
+        named |= {"iterations": vector(self.done), "queueing_ns": queueing}
+        columns = {n: named[n] if n in named else vector(getattr(self, n)) for n in JOB_COLUMNS}
         for column in columns.values():
             column.flags.writeable = False
         return columns

@@ -1,17 +1,14 @@
 """What a change of allocation costs, and what a stop loses."""
 
 import csv
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from artist.core.cluster import Allocation
 from artist.core.events import ChangeKind
 from artist.core.job import JobSpec, OnStop
-from artist.core.job_columns import Ints, kinds_of, of_kinds
 from artist.errors import InputError
 from artist.units import seconds_to_ns
 from netmodels.files import read_text
@@ -91,12 +88,6 @@ class Overheads:
         if mode == "lose_since_checkpoint":
             return max(1, round(seconds_to_ns(self.parameters.checkpoint_every_s) / spec.compute_ns))
         return 1
-
-    def checkpoints(self, jobs: Sequence[JobSpec]) -> Ints:
-        """Return `checkpoint_iterations` of all jobs, shape (n_jobs,)."""
-        if any(self._on_stop(spec) == "lose_since_checkpoint" for spec in kinds_of(jobs)):
-            return np.array([self.checkpoint_iterations(spec) for spec in jobs], dtype=np.int64)
-        return of_kinds(jobs, self.checkpoint_iterations)
 
     def _on_stop(self, spec: JobSpec) -> OnStop:
         """Return what a stop loses: as the job says, else the setting for its kind, else that for all."""

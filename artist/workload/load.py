@@ -7,7 +7,6 @@ import pandas as pd
 
 from artist.core.gpus import Gpus
 from artist.core.job_columns import JobColumns
-from artist.memory import release
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
@@ -112,6 +111,4 @@ def load_jobs(
         As `load_table`; and if a model has no profile.
     """
     table = load_table(source, arrivals, cluster_gpus, gpus, stretch)
-    jobs = to_jobs(table, profile_compute_ns, stretch)
-    release()  # what the tables took: a fifth of what a million jobs take
-    return jobs
+    return to_jobs(table, profile_compute_ns, stretch)
