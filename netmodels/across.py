@@ -4,29 +4,29 @@ With n GPUs, S bytes and p = S // n, a ring takes
 
     all-reduce 2 (n-1) steps of p, reduce-scatter n-1 of p, all-gather n-1 of S, all-to-all n (n-1) / 2 of p
 
-`ideal`: in the steady state all links carry messages one after the other, as fast as the narrowest lets them,
-and no message goes round faster than the latencies and transmissions on its way:
+`ideal`: in the steady state all links carry messages one after the other, as fast as the narrowest link
+allows, and no message goes round faster than the latencies and transmissions on its way:
 
     step = max(p / narrowest, mean over the ring of latency + p / bandwidth)
 
 Steps are not in unison: a GPU sends when it has received a message and sent the one before. So this is the
 largest mean weight of a cycle (Baccelli et al., Synchronization and linearity, 1992), of which there are two
-kinds: a link after itself, and once round. What the start adds is left out: at most what the hops longer than
-a step take beyond it. More bandwidth, less latency or fewer bytes are never slower. Where crossings set the
-pace, even and uneven placements of as many GPUs with the same narrowest one cost the same.
+kinds: a link after itself, and once round. The added time at the start is left out: at most what the hops
+longer than a step take beyond it. More bandwidth, less latency or fewer bytes are never slower. If crossings
+set the pace, even and uneven placements of as many GPUs with the same narrowest crossing cost the same.
 
 `packets`: `netmodels.ring_steps`. An all-to-all's steps are those of an all-reduce, n / 4 times as many.
 
-A tree all-reduces as NCCL's: a chain through the GPUs of a machine, and two binary trees over the machines,
+A tree all-reduces as in NCCL: a chain through the GPUs of a machine, and two binary trees over the machines,
 each with half of the bytes and inner nodes where the other has leaves (Sanders, Speck and Traeff, Two-tree
-algorithms for full bandwidth broadcast, reduction and scan, 2009). A machine passes S to its parents and S
-to its children. Cut in the best number of pieces, with L the latencies of the deepest way up and down and b
+algorithms for full bandwidth broadcast, reduction and scan, 2009). A machine passes S to its parents and S to
+its children. Cut into the best number of pieces, with L the latencies of the deepest way up and down and b
 the transmission of all bytes at the narrowest place, it takes
 
     L + b + 2 sqrt(L b)
 
-What else is asked of a tree runs as a ring, as in NCCL. Unlike ASTRA-sim's trees, which pass whole messages
-(`netmodels.algorithms`, for a tree within one dimension).
+Other collectives requested of a tree run as a ring, as in NCCL. ASTRA-sim's trees, in contrast, pass whole
+messages (`netmodels.algorithms`, for a tree within one dimension).
 """
 
 from functools import lru_cache
@@ -47,7 +47,7 @@ def across_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: Sys
     Parameters
     ----------
     collective
-        What is done.
+        The collective.
     ring
         The GPUs in order.
     chunk_bytes
@@ -66,7 +66,7 @@ def across_ns(collective: Collective, ring: Ring, chunk_bytes: Ints, system: Sys
 
 
 def sent_bytes(collective: Collective, ring: Ring, chunk_bytes: Ints, system: SystemSettings) -> Ints:
-    """Return what each GPU sends, in the mean."""
+    """Return what each GPU sends, on average."""
     if system.across_machines == "tree" and collective == "all_reduce":
         return 2 * (ring.gpus - 1) * chunk_bytes // ring.gpus
     steps = _steps(collective, ring.gpus)

@@ -27,13 +27,13 @@ a collective takes, beside its delays,
       n = 2^k                             + (2 k - 1) add(S)                          2 k + 1
 
 The S of an all-gather is what one member has, else what every member has at the start. A direct collective
-sends all its messages at once and each at the full bandwidth: right for a mesh (fully connected), too fast by
-up to n - 1 for a switch or a ring. A tree passes the whole message up and down unpipelined.
+sends all its messages at once, each at the full bandwidth: right for a mesh (fully connected), too fast by up
+to n - 1 for a switch or a ring. A tree passes the whole message up and down unpipelined.
 
-Rings and direct collectives take fractions of n as they come (`netmodels.levels`): the forms hold for them.
-Where n is no power of two, halving-doubling and trees cost what they cost with the next one. What an
-algorithm does not know it leaves to another: trees reduce-scatter and all-gather as rings, halving-doubling
-and trees all-to-all directly, as collective libraries do.
+Rings and direct collectives accept fractional n (`netmodels.levels`): the forms hold for them. If n is not a
+power of two, halving-doubling and trees cost as much as with the next one. Collectives that an algorithm
+lacks run on another: trees reduce-scatter and all-gather as rings, halving-doubling and trees run an
+all-to-all directly, as collective libraries do.
 
 Sources: ASTRA-sim 2.x, whose recorded answers the tests compare; Patarasuk and Yuan, Bandwidth optimal
 all-reduce algorithms for clusters of workstations, 2009 (ring); Thakur, Rabenseifner and Gropp, Optimization
@@ -59,7 +59,7 @@ N = TypeVar("N", int, Ints)
 """One number, or an array of them, shape (n,): the closed forms hold for many sizes at once."""
 
 Cost = tuple[Any, Any]
-"""Time in ns, and bytes that a member sends: numbers or arrays, perhaps of fractions still to be cut."""
+"""Time in ns, and bytes that a member sends: numbers or arrays, possibly of fractions still to be cut."""
 
 Collective = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all"]
 
@@ -73,11 +73,11 @@ class Group:
     dimension
         The links between them.
     members
-        How many; 1 or more, a fraction where groups of several sizes are averaged.
+        How many; 1 or more, a fraction if groups of several sizes are averaged.
     system
         What a member does at its end.
     links
-        Where messages are packets, the links to a neighbour (`netmodels.packets.way_over`); else none.
+        If messages are packets, the links to a neighbour (`netmodels.packets.way_over`); else none.
     """
 
     dimension: Dimension
@@ -133,7 +133,7 @@ def link_bandwidth_bytes_per_ns(dimension: Dimension, members: float) -> float:
 
 
 def _whole(value: Any) -> Any:
-    """Cut off what is behind the point."""
+    """Truncate to a whole number."""
     return value.astype(np.int64) if isinstance(value, np.ndarray) else int(value)
 
 
@@ -158,7 +158,7 @@ def _ring_all_gather(group: Group, size: Any) -> Cost:
 
 
 def _ring_all_to_all(group: Group, size: Any) -> Cost:
-    """Parts hop from neighbour to neighbour: a member sends its own and passes on those of others."""
+    """Pass parts from neighbour to neighbour: a member sends its own and passes on those of others."""
     whole = isinstance(group.members, int)
     steps = group.members * (group.members - 1) // 2 if whole else group.members * (group.members - 1) / 2
     part = size // group.members
@@ -252,9 +252,9 @@ def price(collective: Collective, algorithm: Algorithm, group: Group, size: N) -
     Parameters
     ----------
     collective, algorithm
-        What is done, and how.
+        The collective and its algorithm.
     group
-        Who takes part.
+        The members that take part.
     size
         Bytes that a member starts with; one number or an array.
     """

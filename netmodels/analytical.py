@@ -27,7 +27,7 @@ from netmodels.walk import Passage, Train, alone, issues_of, through_one_queue, 
 Seen = View | Ring
 """A placement as its dimensions, or as one ring through all GPUs."""
 
-_MANY_BYTES = 2**50  # so many that roundings do not show in the time per byte
+_MANY_BYTES = 2**50  # enough that roundings do not affect the time per byte
 
 
 class AnalyticalModel:
@@ -35,14 +35,14 @@ class AnalyticalModel:
 
     Rule: every layer's all-reduce runs on each dimension that the shape uses (`netmodels.collectives`),
     queued beside the backward pass (`netmodels.walk`), and begins with the profile's `launch_ns`. On regular
-    shapes (all machines alike, all racks alike) whole iterations equal ASTRA-sim 2.x to the nanosecond, where
+    shapes (identical machines, identical racks) whole iterations equal ASTRA-sim 2.x to the nanosecond if
     `launch_ns` is 0; with `baseline`, `per_dimension` and `lowest_layer_first` they follow ASTRA-sim 1.0.
 
     An irregular shape is priced by its average numbers of members, each collective between the fastest and
-    the slowest regular shape around it (whole numbers, next lower or next higher, in each dimension), but
-    not below its narrowest gate (`netmodels.levels`). Shapes with equal averages and gates have equal
-    answers, so answers are kept by these: a fragmented cluster asks for thousands of shapes. No library runs
-    like that.
+    the slowest regular shape around it (whole numbers, next lower or next higher, in each dimension), but not
+    below its narrowest gate (`netmodels.levels`). Real libraries do not run like that. Shapes with equal
+    averages and gates have equal answers, so answers are kept by these: a fragmented cluster has thousands of
+    shapes.
 
     With `across_machines` other than `hierarchical`, placements of several machines, regular or not, are
     priced as one ring or tree through all GPUs (`netmodels.across`), and a machine alone by its dimensions.
@@ -73,7 +73,7 @@ class AnalyticalModel:
         Parameters
         ----------
         collective
-            What is done.
+            The collective.
         size_bytes
             Bytes that each GPU starts with, more than 0.
         shape, fabric, system
@@ -112,7 +112,7 @@ def iteration_on(
     dims
         (tier, dimension, members), innermost first; a dimension of one member is left out.
     system
-        How collectives run: level by level, over ideal links but where `transport` says packets.
+        How collectives run: level by level, over ideal links unless `transport` is packets.
     """
     return iteration_in(profile, View(tuple(Level(*each) for each in dims if each[2] > 1)), system)
 
@@ -127,7 +127,7 @@ def iteration_in(
     profile, view, system
         The layers, the placement, and how collectives run.
     stretch
-        What all collectives take, relative to the closed forms.
+        Factor on all collectives' times, relative to the closed forms.
     """
     system = _by_levels(system)
     if stretch == 1.0:
@@ -146,7 +146,7 @@ def collective_on(
     Parameters
     ----------
     collective
-        What is done.
+        The collective.
     dims
         (tier, dimension, members), innermost first; a dimension of one member is left out.
     size_bytes
@@ -210,7 +210,7 @@ def _walked(profile: Profile, view: Seen, system: SystemSettings, stretch: float
 
 
 def _on_all(answer: IterationTime, tiers: Sequence[Tier]) -> IterationTime:
-    """Return the answer with its spans on all tiers of a ring, whose links carry it at the same time."""
+    """Return the answer with its spans on all tiers of a ring, whose links are in use at the same time."""
     spans = tuple(replace(span, tier=each) for span in answer.spans for each in tiers)
     times = tuple((each, time_ns) for each in tiers for _, time_ns in answer.tiers)
     return IterationTime(answer.compute_ns, answer.comm_ns, answer.exposed_ns, times, spans)
@@ -241,7 +241,7 @@ def _priced(collective: Collective, view: Seen, sizes: Ints, system: SystemSetti
 
 
 def _fitted(phases: tuple[Phase[Ints], ...], wanted_ns: Ints) -> tuple[Phase[Ints], ...]:
-    """Return phases that take a given time together: shortened alike, or with a wait at the widest."""
+    """Return phases that together take a given time: all shortened, or with a wait at the widest."""
     total = _total_ns(phases, wanted_ns)
     shorter = np.minimum(wanted_ns / np.maximum(total, 1), 1.0)
     fitted = [replace(phase, ns=np.floor(phase.ns * shorter).astype(np.int64)) for phase in phases]
@@ -252,9 +252,9 @@ def _fitted(phases: tuple[Phase[Ints], ...], wanted_ns: Ints) -> tuple[Phase[Int
 
 
 def _irregular_ns(collective: Collective, view: View, chunk_bytes: Ints, system: SystemSettings) -> Ints:
-    """Return the time of chunks in an irregular placement, shape (n,): within gates and regular ones around.
+    """Return the time of chunks in an irregular placement, shape (n,), bounded by gates and regular ones.
 
-    Direct collectives know no narrow ports (`netmodels.algorithms`), so gates do not slow them.
+    Narrow ports do not slow direct collectives (`netmodels.algorithms`), so gates do not apply to them.
     """
     own, *around = (
         _chunks_ns(collective, levels, chunk_bytes, system)
@@ -279,7 +279,7 @@ def _chunks_ns(
 
 @lru_cache(maxsize=65_536)
 def _line(collective: Collective, levels: tuple[Level, ...], system: SystemSettings) -> tuple[float, float]:
-    """Return the time of a chunk as ns and ns per byte: but for rounding, all ideal ones are lines."""
+    """Return the time of a chunk as ns and ns per byte: except for rounding, all ideal ones are linear."""
     none, many = (
         sum(phase.ns for phase in phases_of(collective, levels, size, system)) for size in (0, _MANY_BYTES)
     )
@@ -301,7 +301,7 @@ def _corners(levels: tuple[Level, ...]) -> tuple[tuple[Level, ...], ...]:
 
 
 def _trains(priced: _Priced, view: Seen, launch_ns: int = 0) -> list[Train]:
-    """Return what the queues see of collectives of several sizes."""
+    """Return collectives of several sizes as the queues see them."""
     columns = [
         (each.dimension, view.servers[each.dimension], each.ns.tolist(), each.sent_bytes.tolist())
         for each in priced.phases

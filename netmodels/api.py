@@ -23,7 +23,7 @@ class Span:
     start_ns, end_ns
         From the start of the iteration.
     tier
-        Whose links carry it: machine, rack or network.
+        The tier whose links carry it: machine, rack or network.
     bytes
         What each GPU sends in it.
     """
@@ -40,19 +40,19 @@ class IterationTime:
     Parameters
     ----------
     compute_ns
-        Computing: what the profile says, whatever the shape.
+        Computing, as the profile says, whatever the shape.
     comm_ns
         Time during which something is communicated; the union, so overlapping collectives count once.
     exposed_ns
-        Waiting for communication that no compute hides: the iteration takes compute_ns + exposed_ns. Not more
-        than comm_ns, except where a profile has update delays.
+        Waiting for communication that no compute hides: the iteration takes compute_ns + exposed_ns. At most
+        comm_ns, unless a profile has update delays.
     tiers
         (tier, time during which that tier carries something) for each tier in use, innermost first.
     spans
         The sending periods by start; touching periods of one tier are one.
     details
-        Instead of the last two, a function that finds them when they are read: few callers do, and they take
-        longer than all the rest.
+        Instead of the last two, a function that finds them when they are read: few callers read them, and
+        finding them takes longer than everything else.
     """
 
     __slots__ = ("_details", "_spans", "_tiers", "comm_ns", "compute_ns", "exposed_ns")
@@ -112,10 +112,10 @@ class IterationTime:
 
 @runtime_checkable
 class NetworkModel(Protocol):
-    """What answers for the network.
+    """Answers for the network.
 
     A model may also have `together(questions)`, several jobs on one fabric at once: a sequence of (profile,
-    shape, fabric, system) in, one `IterationTime` each out. No caller may rely on it being there.
+    shape, fabric, system) in, one `IterationTime` each out. No caller may rely on its existence.
     """
 
     @property

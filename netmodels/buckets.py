@@ -1,14 +1,15 @@
-"""Gradients joined to buckets, as PyTorch's DistributedDataParallel joins them.
+"""Gradients joined to buckets, as in PyTorch's DistributedDataParallel.
 
 Source: torch/csrc/distributed/c10d/reducer.cpp and torch/nn/parallel/distributed.py, PyTorch 2.x.
 
 - Gradients go into the open bucket in the order in which the backward pass yields them, last layer first (the
-  first iteration of a job is different: one bucket). What is left at the first layer is the last bucket.
+  first iteration of a job is different: one bucket). The rest, down to the first layer, is the last bucket.
 - A bucket closes with the gradient by which it reaches its cap, so it may be larger; no gradient is split.
-- `bucket_cap_mb` counts 2^20 bytes of gradients as they are sent. Left at its default (25), the first bucket
-  closes at 1 MiB, so that communication starts early; a cap that the user sets holds for the first bucket
-  too (in older versions it is 1 MiB always).
-- A bucket is all-reduced when its last gradient is there; buckets start in their order.
+- `bucket_cap_mb` counts 2^20 bytes of gradients as they are sent. At its default (25), the first bucket
+closes at
+  1 MiB, so that communication starts early; a cap that the user sets also holds for the first bucket (in
+  older versions that is always 1 MiB).
+- A bucket is all-reduced when its last gradient is ready; buckets start in their order.
 
 `gradient_as_bucket_view` saves a copy in GPU memory and changes none of this.
 
@@ -37,7 +38,7 @@ def bucketed(profile: Profile, bucket_bytes: int) -> Profile:
     profile
         The layers.
     bucket_bytes
-        Cap of a bucket; 0: the profile itself, every layer with an all-reduce of its own.
+        Cap of a bucket; 0: the profile itself, with an all-reduce for every layer.
     """
     return _bucketed(profile, bucket_bytes) if bucket_bytes else profile
 

@@ -1,11 +1,11 @@
 """Remember answers: in memory, and on disk for the next run and for other processes.
 
-On disk an answer is one small JSON file, `<folder>/<first two digits of its key>/<key>.json`. The key is
-the SHA-256 of everything that the answer depends on, the sources of the models and of the writers of a
-program's input included: a changed package asks again. The file repeats all of that in words, and has the
-SHA-256 of the answer. It is written under another name and renamed, so any number of processes and machines
-may share a folder: a reader sees a whole file or none. A damaged entry, or one whose words do not match, is
-computed again with a warning and replaced.
+On disk an answer is one small JSON file, `<folder>/<first two digits of its key>/<key>.json`. The key is the
+SHA-256 of everything that the answer depends on, including the sources of the models and of the writers of a
+program's input: a changed package asks again. The file repeats all of that in words, and has the SHA-256 of
+the answer. It is written under another name and renamed, so any number of processes and machines may share a
+folder: a reader sees a whole file or none. A damaged entry, or one whose words do not match, is computed
+again with a warning and replaced.
 """
 
 import json
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 Question = tuple[Profile, Shape, Fabric, SystemSettings]
 Origin = Literal["model", "carried", "fallback"]
-"""Whose answer it is: the model's; the model's, carried over from another placement; the fallback's."""
+"""Origin of an answer: the model; the model, carried over from another placement; the fallback."""
 
 
 class CachedModel:
@@ -44,12 +44,12 @@ class CachedModel:
     Parameters
     ----------
     model
-        Who answers what is not known yet.
+        Answers what is not known yet.
     folder
         Where answers are kept on disk; None: in memory only. Made if it does not exist. Processes that ask
         the same question at once wait for the first one's answer.
     fallback
-        Who answers what the model cannot; such answers never go to disk. None: no model does.
+        Answers what the model cannot; such answers never go to disk. None: no model does.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class CachedModel:
     hits
         Questions answered from memory or disk.
     unanswerable
-        Questions that the model is known not to answer: the fallback is asked at once.
+        Questions known to be unanswerable for the model: the fallback is asked at once.
 
     Raises
     ------
@@ -91,16 +91,16 @@ class CachedModel:
 
     @property
     def carried(self) -> int:
-        """Different questions whose answer the model carries over from a placement that it can express."""
+        """Distinct questions whose answer the model carries over from a placement that it can express."""
         return sum(self.origin(*question) == "carried" for question in self._known)
 
     @property
     def fallbacks(self) -> int:
-        """Different questions that the fallback answered."""
+        """Distinct questions that the fallback answered."""
         return len(self._by_fallback)
 
     def origin(self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings) -> Origin:
-        """Return whose answer that to a question is, which was asked before."""
+        """Return the origin of the answer to a question that was asked before."""
         if (profile, shape, fabric, system) in self._by_fallback:
             return "fallback"
         carries = getattr(self.model, "carries", None)
@@ -108,7 +108,7 @@ class CachedModel:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """All different questions asked so far, in order."""
+        """All distinct questions asked so far, in order."""
         return tuple(self._known)
 
     def iteration(
@@ -147,7 +147,7 @@ class CachedModel:
         answer = _read(path, asked) if there else None
         if answer is None:
             with self._alone(folder, key):
-                answer = None if there else _read(path, asked)  # what was there is damaged
+                answer = None if there else _read(path, asked)  # the entry was damaged
                 if answer is None:
                     answer = self.model.iteration(*question)
                     if self._writable:
@@ -158,7 +158,7 @@ class CachedModel:
 
     @contextmanager
     def _alone(self, folder: Path, key: str) -> Iterator[None]:
-        """Keep other processes from working out the same answer; one lock for all keys that begin alike."""
+        """Keep other processes from computing the same answer; one lock for all keys with the same start."""
         with ExitStack() as stack:
             if self._writable:
                 try:
@@ -205,10 +205,10 @@ def question_record(
 
 @lru_cache(maxsize=16)
 def sources_of(module: str) -> str:
-    """Return a digest of the files that work out the answers of a model, read once a process.
+    """Return a digest of the files that compute the answers of a model, read once per process.
 
     These are all of `netmodels`, of which a model of the user's own may use any part, and the file of the
-    model itself. Of other files that it needs, its `version` must say what matters.
+    model itself. Its `version` must cover other files that it needs.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def _tier(value: object) -> Tier:
 
 
 def _made(folder: Path) -> Path:
-    """Make the folder if it is not there, a home that `~` names filled in."""
+    """Make the folder if it does not exist, with `~` expanded."""
     try:
         made = folder.expanduser()
         made.mkdir(parents=True, exist_ok=True)

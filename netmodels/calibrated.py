@@ -3,7 +3,7 @@
     models:
       ResNet50: {compute_scale: 0.5, launch_ns: 20000}
 
-is enough. The rest says where it comes from, and changes nothing.
+is enough. The rest documents the origin, and changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,9 +54,9 @@ class CalibratedModel(_Part):
     gpus, machine_type
         Where it was measured.
     source
-        Who says so.
+        Source of the measurement.
     layers
-        Measured ones instead of those that ship, first to last; the model may be one that does not ship.
+        Measured layers instead of the shipped ones, first to last; the model need not be a shipped one.
     """
 
     compute_scale: Annotated[float, Field(strict=True, ge=1e-9, le=1e9)] = 1.0
@@ -72,7 +72,7 @@ class CalibratedModel(_Part):
 
 
 class CalibratedFile(_Part):
-    """What a file says; all but `models` is for the reader.
+    """What a file says; all but `models` is for human readers.
 
     Attributes
     ----------
@@ -80,12 +80,12 @@ class CalibratedFile(_Part):
         By name.
     method
         What was fitted.
-    measured
+    Name of the table, and SHA-256 of its content.
         Name of the table, and SHA-256 of its content.
-    topology
+    Name of the fabric with which the network model was asked.
         Name of the fabric on which the network model was asked.
     network
-        The model, its version and the settings that it was asked with.
+        The model, its version and its settings.
     """
 
     models: Annotated[dict[StrictStr, CalibratedModel], Field(min_length=1)]
@@ -105,12 +105,12 @@ class CalibratedFile(_Part):
 
 @dataclass(frozen=True, slots=True)
 class CalibratedProfiles:
-    """Profiles by name: calibrated, or as they are where nothing is said of them.
+    """Profiles by name: calibrated, or unchanged if the file does not mention them.
 
     Parameters
     ----------
     topology
-        For which they were calibrated; empty if the file does not say.
+        Fabric for which they were calibrated; empty if the file does not say.
     profiles
         By the model's own name.
     """
@@ -159,7 +159,7 @@ def read_calibrated(path: Path) -> CalibratedProfiles:
 
 
 def _profile(name: str, model: CalibratedModel, path: Path) -> Profile:
-    """Return the profile that a model begins with: the one that ships, or its measured layers."""
+    """Return the profile that a model begins with: the shipped one, or its measured layers."""
     try:
         profile = get_profile(name)
     except InputError as error:

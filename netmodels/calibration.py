@@ -3,8 +3,8 @@
 `scale_compute`    multiply the compute times until the model gives that overhead (Dally paper, section 4.2.2:
                    "we scale the workload configuration file ... for each model"). Bytes stay, so whatever the
                    fabric takes for them weighs more on every placement.
-`launch_overhead`  leave compute as it was measured, and let every collective cost some time before it sends
-                   anything: what a collective library spends on starting. It is the same on every placement.
+`launch_overhead`  leave compute as it was measured, and add to every collective a start-up time: what
+                   a collective library spends before it sends anything, the same on every placement.
 """
 
 from collections.abc import Callable
@@ -36,13 +36,13 @@ class Fit:
     Parameters
     ----------
     profile
-        What to ask about from now on.
+        The profile to ask about from now on.
     compute_scale
-        What its compute times are, relative to the profile as it was.
+        Factor on its compute times, relative to the original profile.
     launch_ns
         Start-up cost of each of its collectives.
     before, achieved
-        Exposed communication / compute of the profile as it was, and of the calibrated one.
+        Exposed communication / compute of the original profile, and of the calibrated one.
     """
 
     profile: Profile
@@ -80,14 +80,14 @@ def calibrate(
     measured
         Exposed communication / compute, as a fraction.
     network, shape, fabric, system
-        Who is asked about what.
+        The network model, and the question.
     profile
         Scaled to the speed of the GPUs that were measured.
 
     Raises
     ------
     InputError
-        If no scale, or launch, gives that overhead: with what the extremes give.
+        If no scale, or launch, gives that overhead; names what the extremes give.
     """
     if not (isfinite(measured) and measured >= 0):
         raise InputError("wrong overhead", where=profile.name, found=measured, allowed="a fraction >= 0")

@@ -1,7 +1,7 @@
 """Collectives over several dimensions: the phases of each, in ASTRA-sim's order.
 
     all-reduce      `bandwidth_aware`: reduce-scatter outwards with shrinking size, all-reduce in the last
-                    dimension, all-gather back: from what the reduce-scatters left, not from the size before,
+                    dimension, all-gather back: from what the reduce-scatters left, not from the size before
                     which differs where divisions left a remainder. `baseline`: all of it in every dimension.
     reduce-scatter  outwards, shrinking
     all-gather      inwards, growing
@@ -39,7 +39,7 @@ class Phase(Generic[N]):
     ns
         How long the phase takes.
     sent_bytes
-        What each member sends in it; the mean, where members differ.
+        What each member sends in it; the mean, if members differ.
     """
 
     dimension: int
@@ -55,9 +55,9 @@ def chunks_of(
     Parameters
     ----------
     collective
-        What is done.
+        The collective.
     gpus
-        How many take part.
+        GPUs that take part.
     size_bytes
         Bytes that each of them starts with, more than 0, shape (n,).
     system
@@ -78,7 +78,7 @@ def phases_of(
     Parameters
     ----------
     collective
-        What is done.
+        The collective.
     levels
         The dimensions with their members, innermost first.
     chunk_bytes
@@ -101,7 +101,7 @@ def phases_of(
 
 @lru_cache(maxsize=65_536)
 def _links(levels: tuple[Level, ...], place: int) -> tuple[tuple[float, float], ...]:
-    """Return the links between neighbours of a level, up and down: those below it lie on the way.
+    """Return the links between neighbours of a level, up and down, with those below it on the way.
 
     What GPUs of a group below send together leaves it over one link (`netmodels.astra_sim.ns3`).
     """
@@ -116,7 +116,7 @@ def _links(levels: tuple[Level, ...], place: int) -> tuple[tuple[float, float], 
 def _parts(
     collective: Collective, dimensions: int, system: SystemSettings
 ) -> Iterator[tuple[int, Collective]]:
-    """Yield (dimension, what is done there)."""
+    """Yield (dimension, collective there)."""
     outwards = range(dimensions)
     if collective == "all_gather":
         yield from ((place, collective) for place in reversed(outwards))
@@ -134,7 +134,7 @@ def gate_ns(collective: Collective, gates: Sequence[Gate], gpus: int, chunk_byte
     Parameters
     ----------
     collective
-        What is done.
+        The collective.
     gates
         Machines and racks with what they can send.
     gpus

@@ -1,7 +1,7 @@
 """From an architecture to a profile: the time of an iteration divided over layers and phases.
 
-Times are those of the reference GPU, speed 1, taken to be an H100. They are measured by others where there is
-such a measurement, else estimated from multiply-accumulates; the profile's source says which.
+Times are those of the reference GPU, speed 1, assumed to be an H100. They come from published measurements
+where there are any, else they are estimated from multiply-accumulates; the profile's source says which.
 
 Other GPUs. A time that was measured on a V100 counts at relative speed 0.25: training ResNet-50 in fp32, a
 V100 does about 375 images a second, and the reference GPU 1,490 (512 images in 343.055 ms). Synergy trains
@@ -37,7 +37,7 @@ class Measured:
     ----------
     iteration_us
         Forward and backward, without communication, in microseconds of that GPU.
-    source
+    Source of the measurement, continuing "compute per iteration".
         Who measured what, to go on after "compute per iteration".
     speed
         Of that GPU, relative to the reference GPU.
@@ -61,7 +61,7 @@ class Estimated:
     operations_per_s
         Floating-point operations that the reference GPU sustains.
     source
-        How it was estimated, to go on after "compute per iteration".
+        How it was estimated, continuing "compute per iteration".
     """
 
     operations_per_s: Fraction

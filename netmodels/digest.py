@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_NO_SOURCES = {"_data", "__pycache__"}  # data that a wheel carries, and what Python compiles
+_NO_SOURCES = {"_data", "__pycache__"}  # data in a wheel, and what Python compiles
 
 
 def digest_of(record: object) -> str:

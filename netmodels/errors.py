@@ -1,4 +1,4 @@
-"""The one error that tells a user what is wrong with something that she gave us, and no file that hangs."""
+"""The error that tells a user what is wrong with an input, and a guard against files that never end."""
 
 import errno
 import stat
@@ -20,7 +20,7 @@ class InputError(ValueError):
     found
         The offending value; left out of the message if not given.
     allowed
-        What would have been right, or what to do next.
+        What is allowed, or what to do next.
     """
 
     def __init__(self, what: str, *, where: str = "", found: object = _ABSENT, allowed: str = "") -> None:
@@ -50,7 +50,7 @@ def _short(value: object, limit: int = 200) -> str:
 
 
 def regular(path: Path) -> Path:
-    """Return the path of a file to read, unless reading it would wait for another program, or never end.
+    """Return the path of a file to read; raise if reading it would wait for another program, or never end.
 
     Raises
     ------

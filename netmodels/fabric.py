@@ -22,7 +22,7 @@ class MachineType:
     Parameters
     ----------
     name
-        Its name in the topology.
+        Name in the topology.
     gpus
         GPUs per machine; 0 for a machine without.
     gpu_type
@@ -33,10 +33,10 @@ class MachineType:
         CPU cores.
     memory_bytes
         Main memory.
-    memory_bandwidth_bytes_per_s
+    Bandwidth of main memory, all sockets together.
         Bandwidth of main memory, all sockets together.
-    worth
-        How many of the GPUs that profiles were measured on one replaces for a job that takes either; 0 means
+    How many of the GPUs that profiles were measured on one GPU replaces for a job that accepts either; 0
+    means the speed.
         the speed.
     """
 
@@ -67,14 +67,13 @@ class Dimension:
     bandwidth_bytes_per_ns
         Bandwidth of one link in one direction.
     size
-        Most members of one group; 0: whatever the tier has.
+        Most members of one group; 0: as many as the tier has.
     links
-        `one`: a member sends at the link's bandwidth. `members`: ASTRA-sim 1.0 as the Dally authors drive
-        it, as many links as members (rings: the next even number, at least 4 with two members) share the
-        sending.
+        `one`: a member sends at the link's bandwidth. `members`: as the Dally authors drive ASTRA-sim 1.0, as
+        many links as members (rings: the next even number, at least 4 with two members) share the sending.
     machine_bytes_per_ns, rack_bytes_per_ns
-        What all GPUs of one machine (of one rack) together send at most on this dimension, by a port or an
-        uplink that they share; 0: no such limit. The GPUs of a job share it evenly.
+        Limit on what all GPUs of one machine (of one rack) together send on this dimension, through a port or
+        an uplink that they share; 0: no such limit. The GPUs of a job share it evenly.
     """
 
     kind: Kind
@@ -103,9 +102,9 @@ class Fabric:
     system
         The settings that belong to this fabric unless the user overrides them.
     by_machine_type
-        All three tiers as machines of a type see them, for types that differ from the rest.
+        All three tiers as seen by machines of a type, for types that differ from the rest.
     nccl
-        Measured parameters of NCCL's collectives; derived from the tiers where None.
+        Measured parameters of NCCL's collectives; None to derive them from the tiers.
     """
 
     name: str
@@ -164,7 +163,7 @@ class Topology:
     machine_types
         By name, in the order of the file.
     default_machine_type
-        The type of a machine that does not say.
+        Type of a machine that states none.
     machines_per_rack
         Default number of machines in a rack.
     """
@@ -177,7 +176,7 @@ class Topology:
     machines_per_rack: int
 
     def machine_type(self, name: str | None = None) -> MachineType:
-        """Return a machine type by name, the default one without.
+        """Return a machine type by name; the default one without a name.
 
         Raises
         ------

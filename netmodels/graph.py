@@ -1,11 +1,11 @@
 """The fabric of a data centre as a graph.
 
-A dimension joins members, innermost first: GPUs to groups or the machine, these to groups or the rack,
-these to groups or the core. Each of them is a node, and all its members have an edge to it. In a switch the
-node is the switch and the edge a link. In a ring or a mesh the links are between the members, and the edge to
-the node only says whose members they are.
+A dimension joins members, innermost first: GPUs to groups or the machine, these to groups or the rack, these
+to groups or the core. Each of them is a node, and all its members have an edge to it. In a switch the node is
+the switch and the edge a link. In a ring or a mesh the links are between the members, and the edge to the
+node only expresses membership.
 
-A network model counts the links of the one dimension that it sends through, two through a switch. A path
+A network model counts only the links of the one dimension that it sends through, two through a switch. A path
 through the graph that climbs to the rack and the core passes those of all dimensions in between.
 """
 
@@ -27,7 +27,7 @@ _GBIT_PER_BYTE_PER_NS = 8
 
 
 class _Member(NamedTuple):
-    """A node, and how many of each are below it; a machine is one machine, a group inside a machine none."""
+    """A node, and how many of each kind are below it; a machine counts as one, a group inside it as none."""
 
     node: Node
     gpus: int
@@ -60,9 +60,9 @@ def fabric_graph(
     racks
         How many; 1 or more.
     machines_per_rack
-        1 or more; the topology's own number without.
+        1 or more; by default the topology's own number.
     machine_type
-        Of all machines, which see the fabric as this type does; the topology's default without.
+        Of all machines, which see the fabric as this type does; by default the topology's default.
 
     Raises
     ------

@@ -18,7 +18,7 @@ class Layer:
     forward_ns, input_gradient_ns, weight_gradient_ns
         Compute times of one iteration on one GPU.
     gradient_bytes
-        What the layer all-reduces; 0: nothing.
+        What the layer all-reduces; 0 for nothing.
     update_ns
         Delay between the end of its all-reduce and the earliest end of the iteration (ASTRA-sim 1.0's update
         delay). Runs beside everything else and is never scaled.
@@ -36,7 +36,7 @@ class Layer:
 class Profile:
     """A model's layers, in the order of the forward pass.
 
-    Equal content is equal, `factor` included; hashing costs nothing.
+    Equal content is equal, `factor` included; the hash is cached.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Profile:
     source
         Where the figures come from.
     factor
-        What the compute times have been multiplied with; set by `scaled`.
+        Factor by which the compute times have been multiplied; set by `scaled`.
     launch_ns
         Start-up cost of every collective, in which nothing else of the model is sent; set by `with_launch`,
         and never scaled.
@@ -55,7 +55,7 @@ class Profile:
     Raises
     ------
     InputError
-        If there are no layers or a figure is negative or not whole.
+        If there are no layers, or a figure is negative or not whole.
     """
 
     name: str

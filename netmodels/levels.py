@@ -1,16 +1,16 @@
 """From a shape to the network dimensions that it uses, and how many members each has.
 
-A regular placement (all machines alike, all racks alike) has whole numbers of members: 8+8 | 8+8 has 8 GPUs
+A regular placement (identical machines, identical racks) has whole numbers of members: 8+8 | 8+8 has 8 GPUs
 in a machine, 2 machines in a rack, 2 racks. An irregular one is priced by averages: 5+3 as 4+4, 8+8 | 4 with
-20 / 3 GPUs in a machine, 3 / 2 machines in a rack, 2 racks. The members of all levels multiply to the number
-of GPUs, always. So the bytes that rings move depend on the numbers of GPUs, machines and racks alone, and
-grow with the latter two wherever links outside are no faster: spreading never helps, but for latency.
+20 / 3 GPUs in a machine, 3 / 2 machines in a rack, 2 racks. The members of all levels always multiply to the
+number of GPUs. So the bytes that rings move depend only on the numbers of GPUs, machines and racks, and grow
+with the latter two if links outside are no faster: spreading never helps, except for latency.
 
-Averages forget that the smallest machine has the fewest ports for what must leave and enter it, as 1 GPU of
-7+1. So an irregular placement also has *gates*: its machines and racks with what they can send. No
-collective is faster than its narrowest gate (`netmodels.collectives`). Real libraries are as slow: NCCL
-gives all machines as many channels as the one with the fewest has (`src/init.cc`), and its rings would take
-up to twice our bound.
+Averages ignore that the smallest machine has the fewest ports for what must leave and enter it, as 1 GPU of
+7+1. So an irregular placement also has *gates*: its machines and racks with what they can send. No collective
+is faster than its narrowest gate (`netmodels.collectives`). Real libraries are as slow: NCCL gives all
+machines as many channels as the one with the fewest has (`src/init.cc`), and its rings would take up to twice
+this bound.
 
 Machines of several types are seen as if all were of one, type by type; the slowest counts.
 """
@@ -34,7 +34,7 @@ class Level:
     tier
         The tier that the dimension belongs to.
     dimension
-        Latency, kind, and the bandwidth that is left to one GPU.
+        Latency, kind, and the bandwidth left to one GPU.
     members
         Members of one group, more than 1; a fraction where groups differ in size.
     """
@@ -62,7 +62,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A placement as the network model prices it; hashing costs nothing.
+    """A placement as the network model prices it; the hash is cached.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ SeenTiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
 
 @lru_cache(maxsize=65_536)
 def views_of(shape: Shape, fabric: Fabric) -> tuple[View, ...]:
-    """Return how a placement looks to each of its machine types; one view where there is one.
+    """Return how a placement looks to each of its machine types; one view if there is one type.
 
     The dimensions of a tier are filled innermost first: a machine with 6 GPUs on dimensions of size 4 and 2
     makes two groups at the first and one at the second. The members of a level are the groups below it
@@ -114,13 +114,13 @@ def views_of(shape: Shape, fabric: Fabric) -> tuple[View, ...]:
 
 
 def tiers_of(shape: Shape, fabric: Fabric) -> tuple[SeenTiers, ...]:
-    """Return the fabric as each machine type of a placement sees it; once where several see the same."""
+    """Return the fabric as each machine type of a placement sees it; once if several see the same."""
     types = sorted({name for rack in shape for name, _ in rack})
     return tuple(dict.fromkeys(fabric.tiers(name) for name in types)) or (fabric.tiers(),)
 
 
 def view_of(shape: Shape, tiers: SeenTiers) -> View:
-    """Return how a placement looks where dimensions are those of `tiers`; see `views_of`."""
+    """Return how a placement looks with the dimensions of `tiers`; see `views_of`."""
     machines = [count for rack in shape for _, count in rack]
     racks = [len(rack) for rack in shape]
     gpus = sum(machines)
@@ -151,7 +151,7 @@ def _filled(dimensions: Sequence[Dimension], units: Sequence[int]) -> list[tuple
 
 
 def _as_shared(dimension: Dimension, machine_gpus: float, rack_gpus: float) -> Dimension:
-    """Return the dimension with the bandwidth that is left to a GPU that shares ports with its job."""
+    """Return the dimension with the bandwidth left to a GPU that shares ports with its job."""
     if not (dimension.machine_bytes_per_ns or dimension.rack_bytes_per_ns):
         return dimension
     least = capacity(dimension, machine_gpus, rack_gpus, 1.0)
@@ -161,7 +161,7 @@ def _as_shared(dimension: Dimension, machine_gpus: float, rack_gpus: float) -> D
 def capacity(dimension: Dimension, machine_gpus: float, rack_gpus: float, gpus: float) -> float:
     """Return what some GPUs send together, each with its share of the ports of its machine and its rack.
 
-    Without limit where members have as many links as there are of them: no port of one link is narrow there.
+    No limit if members have as many links as there are members: no port of one link is narrow there.
     """
     if dimension.links == "members":
         return inf

@@ -1,4 +1,4 @@
-"""The network model that answers from measured runs of nccl-tests, and beyond them from a fit to these."""
+"""The network model that answers from measured runs of nccl-tests, and from a fit to them beyond these."""
 
 import logging
 from collections.abc import Sequence
@@ -28,32 +28,31 @@ _log = logging.getLogger(__name__)
 
 Floats = npt.NDArray[np.float64]
 _Kind = tuple[NcclCollective, int, int]
-"""Collective, machines, GPUs a machine."""
+"""Collective, machines, GPUs per machine."""
 _FIELD = "network.model.runs"
 
 
 class MeasuredModel:
     """Price an iteration by measured collectives.
 
-    Rule: a placement in one rack, on equal machines of one type with as many GPUs of the job each as a run
-    had, takes the time of that run, interpolated in the logarithms of size and time; of several equal runs
-    the median at each size. Smaller and larger sizes follow the fit from there on. All other placements
-    (numbers of machines or GPUs that were not measured, part of a machine included; uneven ones; several
-    racks, of which runs say nothing) have the answer of the fit to all runs, which begins with the
-    parameters of the fabric that is asked about; `carries` tells them. Collectives follow each other in one
-    queue beside the backward pass.
+    Rule: a placement in one rack, on equal machines of one type, with as many GPUs per machine as a run,
+    takes the time of that run, interpolated in the logarithms of size and time; of several equal runs the
+    median at each size. Smaller and larger sizes follow the fit. All other placements (numbers of machines or
+    GPUs that were not measured, including part of a machine; uneven ones; several racks, which runs do not
+    cover) have the answer of the fit to all runs, which begins with the parameters of the given fabric;
+    `carries` identifies them. Collectives follow each other in one queue beside the backward pass.
 
     Parameters
     ----------
     runs
         Logs of nccl-tests or rccl-tests, CSV tables, folders, patterns (`netmodels.nccl.measurements`).
     collective, machines, gpus_per_machine
-        What logs do not say.
+        Facts that logs do not state.
 
     Raises
     ------
     InputError
-        If a file cannot be understood, runs are of several clusters, or no run of an all-reduce is there.
+        If a file cannot be understood, runs are of several clusters, or there is no run of an all-reduce.
     """
 
     heeded = ("collectives", "bucket_cap_mb")  # settings of a system that mean something to it
@@ -110,7 +109,7 @@ class MeasuredModel:
         return self._fits[fabric.digest]
 
     def carries(self, shape: Shape, fabric: Fabric, system: SystemSettings | None = None) -> bool:
-        """Return whether the answer for a placement comes from the fit: none like it was measured."""
+        """Return whether the answer for a placement comes from the fit: no similar one was measured."""
         return gpus(shape) > 1 and _kind("all_reduce", shape) not in self._measured
 
     def iteration(
@@ -168,7 +167,7 @@ class MeasuredModel:
         return found * beyond / edge
 
     def _tell(self, what: str, first: str, fabric: Fabric) -> None:
-        """Say once that the fit answers."""
+        """Report once that the fit answers."""
         if what not in self._told:
             self._told.add(what)
             note = (
@@ -185,7 +184,7 @@ def _words(shape: Shape) -> str:
 
 
 def _kind(collective: NcclCollective, shape: Shape) -> _Kind | None:
-    """Return which runs are like a placement; None for those that no run can be like."""
+    """Return which runs match a placement; None for placements that no run can match."""
     counts = {count for rack in shape for _, count in rack}
     types = {name for rack in shape for name, _ in rack}
     if len(shape) != 1 or len(counts) != 1 or len(types) != 1:

@@ -1,4 +1,4 @@
-"""Say what is allowed, and which name was probably meant."""
+"""Suggests allowed values, and the name that was probably meant."""
 
 import re
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ def allowed_names(found: object, names: Iterable[str]) -> str:
 
 
 def in_words(kind: str, message: str) -> str:
-    """Return what is allowed by an error of pydantic's, for somebody who writes YAML and not Python.
+    """Return what is allowed by an error of pydantic's, in terms of YAML, not Python.
 
     Parameters
     ----------

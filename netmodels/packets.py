@@ -2,11 +2,11 @@
 
 A message is cut into packets with headers. Every hop stores a packet before it sends it on, every packet is
 acknowledged, and the step is over when the last acknowledgement is back: after a round trip. Messages of one
-sender share its narrow link: where that is the sender's own, it takes packets of all in turn; where it lies
-behind a switch, messages are sent off whole, and queue in order of arrival.
+sender share its narrow link: the sender's own link takes packets of all in turn; if it lies behind a switch,
+messages are sent off whole, and queue in order of arrival.
 
 With windows (`transport=windows`; ASTRA-sim's ns-3 with HAS_WIN 1) a sender keeps at most a *window* of each
-message on the way: what the narrowest link of the path carries in an unloaded round trip.
+message in flight: what the narrowest link of the path carries in an unloaded round trip.
 
 - Behind a switch, messages longer than their windows share the narrow link window by window.
 - The window suffices for a link alone, but not for traffic in both directions. Acknowledgements then wait:
@@ -43,7 +43,7 @@ class Way:
     latency_ns
         Of all links together, one way.
     bytes_per_ns
-        Bandwidth of the narrowest link: least for each of its flows.
+        Bandwidth of the narrowest link: smallest for each of its flows.
     flows
         GPUs that send over the narrowest link at once, in one direction.
     ns_per_byte
@@ -51,7 +51,7 @@ class Way:
     queued
         Whether the narrowest link lies behind a switch, not at the sender.
     windows
-        Whether each message has at most a window on the way.
+        Whether each message has at most a window in flight.
     """
 
     latency_ns: float
@@ -67,7 +67,7 @@ class Way:
         object.__setattr__(self, "window_bytes", round_trip_ns * self.bytes_per_ns)
 
     def beside_ns(self, message: Any) -> Any:
-        """Return what a step takes beside the message's transmission on the narrowest link.
+        """Return what a step takes besides the message's transmission on the narrowest link.
 
         Latency both ways, its last packet on the other links, and the acknowledgement.
         """
@@ -76,7 +76,7 @@ class Way:
         return 2 * self.latency_ns + last * other + ACKNOWLEDGEMENT_BYTES * self.ns_per_byte
 
     def carried_ns(self, message: Any) -> Any:
-        """Return the transmission of a message and its headers on the narrowest link, all to itself."""
+        """Return the transmission of a message and its headers on the narrowest link, without sharing."""
         packets = np.maximum(-(-message // PAYLOAD_BYTES), 1)
         return (message + packets * HEADER_BYTES) / self.bytes_per_ns
 
@@ -87,7 +87,7 @@ class Way:
 
     @property
     def lost_at_sender(self) -> float:
-        """Share of a window that waiting for a packet takes."""
+        """Share of a window spent waiting for a packet."""
         return PAYLOAD_BYTES / self.window_bytes
 
     def alone_ns(self, message: Any) -> Any:
@@ -95,7 +95,7 @@ class Way:
         return self.carried_ns(message) * (1 + self.beyond_window(message) * self.lost_at_sender)
 
     def send_ns(self, message: Any) -> Any:
-        """Return the time of a step in which all GPUs send a message alike."""
+        """Return the time of a step in which all GPUs send equal messages."""
         if not self.queued:
             return self.alone_ns(message) + self.beside_ns(message)
         kept = self.flows + self.beyond_window(message) / 2

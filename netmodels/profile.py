@@ -11,7 +11,8 @@ from netmodels.naming import allowed_names
 __all__ = ["Layer", "Profile", "get_profile", "profile_names"]
 
 # What traces and papers call a model, without capitals and signs: Synergy's `res50`, Muri's
-# `shufflenet_v2_x1_0`, CODA's `Bi-att-Flow`. Where a family is named, the member that this project had first.
+# `shufflenet_v2_x1_0`,
+# CODA's `Bi-att-Flow`. If a family is named, the member that this project had first.
 _ALIASES = {
     "bert": "BERT-large",
     "vgg": "VGG11",

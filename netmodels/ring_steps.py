@@ -2,21 +2,21 @@
 
 A ring of n GPUs takes `steps` steps, 2 (n - 1) for an all-reduce. A GPU has a message to send at the start,
 and one more whenever it has received one: n messages go round, each as many hops as there are steps. Every
-crossing is followed: what it carries at once shares it fairly, or queues (`netmodels.packets`). On uneven
-rings this is slower than the bandwidth of the narrowest crossing asks for: a crossing that has many messages
-at once finishes all of them at the end, and the next one starves meanwhile. So 4+4 < 5+3 < 6+2 < 7+1, where
-all have the same narrowest crossing. Inside a block, messages that arrive together share every link.
+crossing is simulated: its messages share it fairly, or queue (`netmodels.packets`). On uneven rings this is
+slower than the bandwidth of the narrowest crossing requires: a crossing that has many messages at once
+finishes all of them at the end, and the next one starves meanwhile. So 4+4 < 5+3 < 6+2 < 7+1, although all
+have the same narrowest crossing. Inside a block, messages that arrive together share every link.
 
-Work: messages x crossings x 2 rounds. A ring that repeats itself is followed for one period. One with more
-than `_MOST` GPUs x blocks is stood for by fewer of its blocks: evenly taken from them in order of size, and
-followed in the order of the ring. Times grow with the number of steps, and what their hops take beside
-transmission is stretched to what the whole ring's take: messages of no bytes wait for every true link.
+Work: messages x crossings x 2 rounds. A ring that repeats itself is simulated for one period. One with more
+than `_MOST` GPUs x blocks is represented by fewer of its blocks: evenly taken from them in order of size, and
+simulated in the order of the ring. Times grow with the number of steps, and what their hops take besides
+transmission is stretched to the whole ring's: messages of no bytes wait for every true link.
 
-The time is found for a few sizes of a message and interpolated: up to the window of the narrowest crossing,
-within which messages queue; from it on, where they share; and linearly beyond 12 windows, where latency no
-longer counts. It never falls with the size. But messages may meet otherwise on a faster fabric: where one
-tier of a shipped one has up to twice the bandwidth or half the latency, one random placement in 13 is slower,
-by up to 13 %; with windows, one in 6 by up to 35 %, where messages no longer fit into them.
+The time is computed for a few sizes of a message and interpolated: up to the window of the narrowest
+crossing, within which messages queue; from it on, where they share; and linearly beyond 12 windows, where
+latency no longer counts. It never falls with the size. But messages may meet differently on a faster fabric:
+if one tier of a shipped one has up to twice the bandwidth or half the latency, one random placement in 13 is
+slower, by up to 13 %; with windows, one in 6 by up to 35 %, where messages no longer fit into them.
 """
 
 from collections import deque
@@ -47,7 +47,7 @@ class Steps:
     delay_ns
         Of a GPU between receiving a message and sending the next.
     delay_ns_per_byte
-        Of local reductions, in the mean over the steps.
+        Of local reductions, averaged over the steps.
     """
 
     rounds: int
@@ -90,7 +90,7 @@ def _time_ns(blocks: tuple[Block, ...], steps: Steps, message: float) -> float:
 
 
 def _hop_ns(blocks: tuple[Block, ...], message: float, steps: Steps) -> float:
-    """Return a hop beside transmission, in the mean over all of a ring but its shortest."""
+    """Return the time of a hop besides transmission, averaged over all of a ring but its shortest."""
     delay_ns = steps.delay_ns + steps.delay_ns_per_byte * message
     hops = [(1, float(block.out.beside_ns(message))) for block in blocks]
     hops += [(block.gpus - 1, float(block.inside.beside_ns(message))) for block in blocks if block.gpus > 1]
@@ -100,7 +100,7 @@ def _hop_ns(blocks: tuple[Block, ...], message: float, steps: Steps) -> float:
 
 @lru_cache(maxsize=4096)
 def stand_in(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Return the ring that is followed: one period; or fewer blocks, of the same sizes in the mean."""
+    """Return the ring to simulate: one period; or fewer blocks, of the same sizes on average."""
     count = len(blocks)
     for period in range(1, count // 2 + 1):
         if count % period == 0 and blocks[:period] * (count // period) == blocks:
@@ -245,7 +245,7 @@ class _Ring:
         self.crossings[place - 1].advance(now_ns)
 
     def arm(self, place: int, crossing: _Crossing, *, changed: bool) -> None:
-        """Say when a crossing hands on next, and the one whose acknowledgements it delays."""
+        """Schedule when a crossing hands on next, and the one whose acknowledgements it delays."""
         before = (place - 1) % len(self.blocks)
         both = changed and crossing.queued and before != place
         for at in (before, place) if both else (place,):
@@ -272,6 +272,6 @@ def round_ns(
     steps
         Delays.
     stretch
-        What a hop takes beside transmission, relative to these blocks'.
+        What a hop takes besides transmission, relative to these blocks'.
     """
     return _Ring(blocks, message, steps, stretch).run(hops, steps.delay_ns)

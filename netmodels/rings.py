@@ -1,10 +1,10 @@
 """One logical ring through all GPUs of a placement: machine after machine, rack after rack, and back.
 
-GPUs of one innermost group (a machine, where it has one dimension) are a *block*. A message passes a block
-over its inner links, and leaves it over a *crossing* to the next block: the links up to the switch of the
-widest dimension between them, and down again. What leaves a machine, a rack passes what the ports of all its
-GPUs pass together: one wide port stands for NCCL's channels, of which each leaves a machine by another port.
-No two crossings share a link in one direction.
+GPUs of one innermost group (a machine, if it has one dimension) are a *block*. A message passes a block over
+its inner links, and leaves it over a *crossing* to the next block: the links up to the switch of the widest
+dimension between them, and down again. Machines and racks pass what the ports of all their GPUs pass
+together: one wide port stands for NCCL's channels, each of which leaves a machine by another port. No two
+crossings share a link in one direction.
 
 The graph is that of the files for ASTRA-sim's ns-3 back end (`netmodels.astra_sim.ns3`), where NPU i is the
 i-th GPU in the order of the shape.
@@ -30,7 +30,7 @@ class Block(NamedTuple):
     gpus
         How many.
     inside
-        From one of them to the next; of no meaning for a single one.
+        From one of them to the next; meaningless for a single one.
     out
         From the last of them to the next block.
     """
@@ -41,7 +41,7 @@ class Block(NamedTuple):
 
 
 class Hop(NamedTuple):
-    """Latency and ns per byte of a hop, in the mean over a ring, and ns per byte of its narrowest."""
+    """Latency and ns per byte of a hop, averaged over a ring, and ns per byte of its narrowest."""
 
     latency_ns: float
     ns_per_byte: float
@@ -50,12 +50,12 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """A placement of several machines as one ring; hashing costs nothing.
+    """A placement of several machines as one ring; the hash is cached.
 
     Parameters
     ----------
     hop
-        The mean over its hops.
+        Average over its hops.
     gpus
         Of the placement.
     tiers
@@ -63,7 +63,7 @@ class Ring:
     machines
         How many.
     blocks
-        In order; none where only the mean hop counts.
+        In order; none if only the mean hop counts.
     """
 
     hop: Hop
@@ -96,16 +96,16 @@ def rings_of(shape: Shape, fabric: Fabric, *, windows: bool = False, whole: bool
     fabric
         The network.
     windows
-        Whether each message has at most a window on the way.
+        Whether each message has at most a window in flight.
     whole
-        Whether with blocks; rings without are equal where their mean hops are.
+        Whether to include blocks; rings without them are equal if their mean hops are.
     """
     rings = (ring_of(shape, tiers, whole=whole) for tiers in tiers_of(shape, fabric))
     return tuple(dict.fromkeys(map(_with_windows, rings) if windows else rings))
 
 
 def ring_of(shape: Shape, tiers: SeenTiers, *, whole: bool) -> Ring:
-    """Return the ring of a placement where dimensions are those of `tiers`; see `rings_of`."""
+    """Return the ring of a placement with the dimensions of `tiers`; see `rings_of`."""
     (_, machine), (_, rack), (_, network) = tiers
     blocks = _joined([_rack(each, machine, rack) for each in shape], network).blocks
     machines = sum(map(len, shape))
@@ -140,7 +140,7 @@ class _Part:
 
     The last of `blocks` leads back to the first; `leaving` are the links from the last GPU to the switch on
     top, `entering` those from it to the first GPU; `below` has (GPUs, GPUs of the machine, GPUs of the rack),
-    machine by machine. Placements share parts, each of which is equal to itself alone.
+    machine by machine. Placements share parts, each of which is equal only to itself.
     """
 
     blocks: tuple[Block, ...]
@@ -166,7 +166,7 @@ def _machine(count: int, rack_gpus: int, dimensions: tuple[Dimension, ...]) -> _
 
 
 def _group(count: int, machine_gpus: int, rack_gpus: int, dimension: Dimension) -> _Part:
-    """Return GPUs of one innermost group; one alone hangs on the next switch."""
+    """Return GPUs of one innermost group; a single one is attached to the next switch."""
     below = ((count, machine_gpus, rack_gpus),)
     link = (sent_together(((1, machine_gpus, rack_gpus),), dimension, count), 1.0)
     inside = way_over(_latency_ns(dimension), (link, link))
@@ -185,7 +185,7 @@ def _joined(parts: list[_Part], dimensions: Sequence[Dimension]) -> _Part:
 
 
 def _switched(parts: list[_Part], dimension: Dimension) -> _Part:
-    """Join some parts by one switch; one alone needs none."""
+    """Join some parts by one switch; a single part needs none."""
     if len(parts) == 1:
         return parts[0]
     links = [(_sent_together(part, dimension, len(parts)), 1.0) for part in parts]

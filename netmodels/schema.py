@@ -14,7 +14,7 @@ from netmodels.naming import allowed_names, in_words
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that a mapping has twice, of which YAML's own loader silently keeps the last."""
+    """Refuses a key that a mapping has twice; YAML's own loader silently keeps the last."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -35,12 +35,12 @@ def read_yaml(path: Path, kind: str) -> object:
     path
         The file.
     kind
-        What it should be, for the messages.
+        Expected content, for the messages.
 
     Raises
     ------
     InputError
-        If it cannot be read, or is not YAML, in which no mapping has a key twice.
+        If it cannot be read, is not YAML, or a mapping has a key twice.
     """
     text = read_text(path, kind)
     try:
@@ -61,7 +61,7 @@ def first_problem(error: ValidationError, where: str, fields: Iterable[str]) -> 
     where
         The file.
     fields
-        Names of all fields, to say which was probably meant.
+        Names of all fields, to suggest which was meant.
     """
     problem = min(error.errors(), key=lambda each: each["type"] == "missing")
     field = ".".join(str(part) for part in problem["loc"])

@@ -1,6 +1,6 @@
 """The shape of a placement: what the network sees of it once the names are gone.
 
-GPUs of one machine are interchangeable, machines of one type in one rack are, and so are racks. Placements of
+GPUs of one machine are interchangeable, so are machines of one type in one rack, and racks. Placements of
 equal shape therefore cost the same, which makes the shape the key of every cache of answers.
 """
 
@@ -32,7 +32,7 @@ def shape_of(slices: Iterable[tuple[int, str, int]]) -> Shape:
 
 @lru_cache(maxsize=4096)
 def _machine(name: str, gpus_here: int) -> tuple[str, int]:
-    """Return the one pair of a machine type and a number of GPUs: shapes are many, and share them."""
+    """Return the one pair of a machine type and a number of GPUs: the many shapes share it."""
     return name, gpus_here
 
 
@@ -48,7 +48,7 @@ def gpus(shape: Shape) -> int:
 
 
 def tier(shape: Shape) -> Tier:
-    """Name the widest tier that a shape crosses; the empty shape stays in a machine."""
+    """Return the widest tier that a shape crosses; the empty shape stays in a machine."""
     if len(shape) > 1:
         return "network"
     return "rack" if shape and len(shape[0]) > 1 else "machine"

@@ -12,11 +12,11 @@ from netmodels.shape import TIERS, Tier
 Algorithm = Literal["ring", "halving_doubling", "double_binary_tree", "direct"]
 Algorithms = Algorithm | tuple[Algorithm, Algorithm, Algorithm]
 """One for all tiers, or one each for machine, rack and network."""
-_MOST_DELAY_NS = 10**12  # beyond these limits, times would leave the integers that they are counted in
+_MOST_DELAY_NS = 10**12  # beyond these limits, times would exceed their integers
 _LEAST_MEMORY_GB_S, _MOST_MEMORY_GB_S = 1e-3, 1e9
 DEFAULT_BUCKET_BYTES = 25 * 2**20  # PyTorch's bucket_cap_mb, which counts 2^20 bytes
 _MOST_BUCKET_MB = 1e6
-_MOST_CHUNKS = 1024  # every one of them is followed through the queues
+_MOST_CHUNKS = 1024  # each is followed through the queues
 
 CollectiveOptimization = Literal["bandwidth_aware", "baseline"]
 CollectiveQueue = Literal["one", "per_dimension"]
@@ -44,17 +44,17 @@ class SystemSettings:
     endpoint_delay_ns
         Delay of a GPU per send or receive step.
     local_memory_gb_s
-        GPU memory bandwidth (10^9 byte/s) that local reductions are charged at; 0 makes them free.
+        GPU memory bandwidth (10^9 byte/s) charged for local reductions; 0 makes them free.
     collective_optimization
         `bandwidth_aware`: reduce-scatter outwards over the dimensions, all-reduce in the last, all-gather
-        back. `baseline`: a full-size all-reduce in every dimension, one after another. Of one machine, or
-        `hierarchical` ones: a ring or tree across machines has no dimensions. So for the queues and
-        algorithms below.
+        back. `baseline`: a full-size all-reduce in every dimension, one after another. Applies within one
+        machine, or to `hierarchical` collectives: a ring or tree across machines has no dimensions. The same
+        holds for the queues and algorithms below.
     collective_queue
         `one`: one server for whole collectives (ASTRA-sim 2.x). `per_dimension`: every dimension serves one
         phase at a time (ASTRA-sim 1.0).
     queue_order
-        Which pending phase a dimension takes next; means something only with `per_dimension`.
+        Which pending phase a dimension takes next; only meaningful with `per_dimension`.
     collective_algorithm
         How a collective runs within one dimension (`netmodels.algorithms`): a name, or three for machine,
         rack and network.
@@ -64,20 +64,21 @@ class SystemSettings:
     chunks_in_flight
         Chunks that a dimension carries at once (active-chunks-per-dimension). As in ASTRA-sim's
         congestion-unaware back end they do not share its bandwidth: above 1 the network is too fast by up to
-        that factor, so leave it at 1 but to compare with ASTRA-sim.
+        that factor, so leave it at 1 except to compare with ASTRA-sim.
     collectives
-        Whose they are: `astra_sim`, as its programs run them; `nccl`, by an analytical model of what NCCL
-        does (`netmodels.nccl`), where of the other settings only `bucket_cap_mb` means something.
+        `astra_sim`: as its programs run them; `nccl`: an analytical model of what NCCL does
+        (`netmodels.nccl`), in which `bucket_cap_mb` is the only other setting with a meaning.
     across_machines
         How a collective spans machines, evenly or unevenly: `hierarchical`, dimension by dimension;
         `flat_ring`, one ring through all GPUs, machine after machine; `tree`, two trees over the machines.
     transport
         What carries messages: `ideal`, links of a latency and a bandwidth; `packets`, which have headers,
-        share links and are acknowledged; `windows`, packets of which each message has at most as many on the
-        way as its narrowest link carries in a round trip. None: `ideal`; with a program, what it has.
+        share links and are acknowledged; `windows`, packets of which each message has at most as many in
+        flight as its narrowest link carries in a round trip. None: `ideal`; with a program, the program's
+        own.
     bucket_cap_mb
-        Gradients are joined to buckets of so many 2^20 bytes, as PyTorch's DistributedDataParallel does; 0:
-        every layer has a collective of its own. None: 25 with `nccl`, else 0.
+        Gradients are joined to buckets of so many 2^20 bytes, as in PyTorch's DistributedDataParallel; 0:
+        every layer has its own collective. None: 25 with `nccl`, else 0.
 
     Raises
     ------
@@ -144,12 +145,12 @@ class SystemSettings:
 
     @property
     def windows(self) -> bool:
-        """Whether each message has at most a window of packets on the way."""
+        """Whether each message has at most a window of packets in flight."""
         return self.transport == "windows"
 
     @property
     def bucket_bytes(self) -> int:
-        """Bytes that close a bucket of gradients; 0: every layer has a collective of its own."""
+        """Bytes that close a bucket of gradients; 0: every layer has its own collective."""
         if self.bucket_cap_mb is None:
             return DEFAULT_BUCKET_BYTES if self.collectives == "nccl" else 0
         return round(self.bucket_cap_mb * 2**20)
@@ -228,7 +229,7 @@ def merge_system(base: SystemSettings, overrides: Mapping[str, object]) -> Syste
 
 
 def idle_settings(system: SystemSettings, said: Iterable[str]) -> dict[str, str]:
-    """Return which of some settings mean nothing to the analytical model, each with what makes it so.
+    """Return which settings mean nothing to the analytical model, each with the reason.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a topology file may say; pydantic judges, `read_topology` builds the frozen classes."""
+"""The fields of a topology file; pydantic validates, `read_topology` builds the frozen classes."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -26,7 +26,7 @@ from netmodels.system import SystemSettings, merge_system
 _GIB = 2**30
 Text = Annotated[StrictStr, Field(min_length=1)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Much = Annotated[Number, Field(gt=0, le=2.0**20)]  # GiB or GB/s of a machine: more is a slip of a unit
+Much = Annotated[Number, Field(gt=0, le=2.0**20)]  # GiB or GB/s of a machine: more is a wrong unit
 Many = Annotated[StrictInt, Field(le=1_000_000)]
 Speed = Annotated[Number, Field(ge=1e-3, le=1e9)]
 
@@ -103,14 +103,14 @@ class _Fabric(_Part):
 
 
 class _OwnFabric(_Part):
-    """What machines of a type see otherwise than the rest."""
+    """What machines of a type see differently from the rest."""
 
     machine: Dimensions | None = None
     rack: Dimensions | None = None
     network: Dimensions | None = None
 
     def build(self, usual: Tiers) -> Tiers:
-        """Return the dimensions of the three tiers, the usual ones where the type has none of its own."""
+        """Return the dimensions of the three tiers, the usual ones if the type has none of its own."""
         machine, rack, network = (
             tuple(each.build() for each in own) if own is not None else shared
             for own, shared in zip((self.machine, self.rack, self.network), usual, strict=True)
@@ -154,7 +154,7 @@ class _Nccl(_Part):
     ring_from_mb: Annotated[Number, Field(ge=0, le=1e6)] | None = None
 
     def build(self) -> NcclFabric:
-        """Return the parameters; racks are joined as machines are where the file does not say."""
+        """Return the parameters; racks are joined like machines if the file does not say."""
         machine, rack, network = (
             each.build() for each in (self.machine, self.rack, self.network or self.rack)
         )
@@ -242,7 +242,7 @@ def read_topology(raw: Mapping[str, object] | Path) -> Topology:
 
 
 def _check_nccl(nccl: _Nccl, usual: Tiers, where: str) -> None:
-    """Refuse bandwidths far above a tier's own, as Gb/s written for GB/s, and racks apart that are nearer."""
+    """Raise InputError for bandwidths far above a tier's (Gb/s for GB/s), and racks nearer than machines."""
     for tier, dimensions in zip(TIERS, usual, strict=True):
         stated: _NcclTier | None = getattr(nccl, tier)
         most = _MOST_OF_NOMINAL * max(each.bandwidth_bytes_per_ns for each in dimensions)
@@ -267,7 +267,7 @@ def _check_nccl(nccl: _Nccl, usual: Tiers, where: str) -> None:
 def _check_sizes(
     tiers: Sequence[tuple[Tier, tuple[Dimension, ...]]], machine: MachineType, fabric: str, where: str
 ) -> None:
-    """Refuse wrong sizes, limits of what lies inside, and more GPUs than a machine's dimensions hold."""
+    """Raise InputError for wrong sizes, limits of inner parts, and more GPUs than the dimensions hold."""
     for tier, dimensions in tiers:
         for place, dimension in enumerate(dimensions):
             last = place == len(dimensions) - 1

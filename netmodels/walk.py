@@ -48,7 +48,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """A collective, as the queues see it: equal chunks that take the same passages one behind the other.
+    """A collective as the queues see it: equal chunks that take the same passages one behind the other.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ def through_one_queue(
 ) -> IterationTime:
     """Return the time of an iteration whose collectives pass one queue: `walk` without its passages.
 
-    Each starts when it is issued and the one before is through: S being the running sum of the rides,
-    end = S + running maximum of (issued - S before).
+    Each starts when it is issued and the one before is through: with S the running sum of the rides, end = S
+    + running maximum of (issued - S before).
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def walk(profile: Profile, trains: Mapping[int, Train], system: SystemSettings) 
 
 def alone(train: Train, system: SystemSettings) -> tuple[list[tuple[int, Passage]], int]:
     """Return what a collective does alone: its passages with their starts in ns, and its time."""
-    if train.chunks == 1:  # nothing to queue for, and by far the most frequent
+    if train.chunks == 1:  # nothing queues, and by far the most frequent case
         way = train.first_way
         *starts, end_ns = accumulate((passage.ns for passage in way), initial=0)
         return list(zip(starts, way, strict=True)), end_ns
@@ -203,7 +203,7 @@ def _one_queue(
 
 
 class _Chunk(NamedTuple):
-    """A chunk that wants to pass: from when on, its rank (least first), its collective, its way."""
+    """A chunk that wants to pass: its earliest time, its rank (least first), its collective, its way."""
 
     issued_ns: int
     rank: int
@@ -212,7 +212,7 @@ class _Chunk(NamedTuple):
 
 
 def _chunks(issued_ns: int, rank: int, place: int, train: Train) -> list[_Chunk]:
-    """Return the chunks of a collective; the first has the start-up in its way, the others wait for it."""
+    """Return the chunks of a collective; the first includes the start-up, the others wait for it."""
     first = _Chunk(issued_ns, rank, place, train.first_way)
     other = _Chunk(issued_ns + train.launch_ns, rank, place, train.passages)
     return [first, *[other] * (train.chunks - 1)]
@@ -221,8 +221,8 @@ def _chunks(issued_ns: int, rank: int, place: int, train: Train) -> list[_Chunk]
 def _queue_per_dimension(chunks: Sequence[_Chunk], in_flight: int) -> list[Served]:
     """Serve so many chunks at a time in every dimension.
 
-    A free dimension takes the pending chunk of the least rank, of equals the one that came to it first.
-    Whatever becomes pending at an instant is seen before anything starts at that instant.
+    A free dimension takes the pending chunk of the least rank; of equals, the first to arrive. Whatever
+    becomes pending at an instant is considered before anything starts at that instant.
     """
     # Events are (time, chunk, index of the passage that it now wants), all of them of passages that ended.
     events = [(chunk.issued_ns, number, 0) for number, chunk in enumerate(chunks)]

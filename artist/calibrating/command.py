@@ -1,4 +1,4 @@
-"""The command `artist-calibrate`: profiles and fabrics that are as they were measured."""
+"""The command `artist-calibrate`: profiles and fabrics that match measurements."""
 
 import hashlib
 import sys
@@ -44,7 +44,7 @@ _EXAMPLES = """\
 
 
 class MachineFields(Strict):
-    """What logs do not say of a machine type; None takes it from the topology, if one is named."""
+    """What logs do not state of a machine type; None takes it from the topology, if one is named."""
 
     gpus: int | None = Field(default=None, ge=1, le=1024)
     gpu_type: str | None = None
@@ -55,7 +55,7 @@ class MachineFields(Strict):
 
 
 class CalibrateConfig(Strict):
-    """What `conf/calibrate.yaml` says; the comments there explain it."""
+    """The content of `conf/calibrate.yaml`; the comments there explain it."""
 
     topology: dict[str, Any]
     network: NetworkConfig
@@ -220,7 +220,7 @@ def _fit_profiles(config: CalibrateConfig, topology: Topology) -> None:
 def _fit(
     method: Method, row: Measured, network: NetworkModel, topology: Topology, system: SystemSettings
 ) -> Fit:
-    """Fit a model where it was measured; the cache is not asked, since no run asks these questions."""
+    """Fit a model where it was measured; no run asks these questions, so the cache is not used."""
     shape = shape_of([(0, row.machine.name, row.gpus)])
     profile = row.profile.scaled(1 / row.machine.speed)
     try:

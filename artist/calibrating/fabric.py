@@ -25,7 +25,7 @@ _MOST_APART = 2.0  # times of equal runs; NCCL itself varies by 12 % (p90)
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """How the topology is called and what it begins with.
+    """The name of the topology and what it starts from.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Named:
     base
         The mapping of a topology that the user names; None without one.
     machine
-        What the user says of the machine type, by field of a topology.
+        The user's values for the machine type, by field of a topology.
     machines_per_rack
         None for that of `base`, or as many as the largest run has.
     """
@@ -46,7 +46,7 @@ class Named:
 
 
 def check_machine(logs: Logs, gpus: int | None, gpu_type: str | None) -> list[str]:
-    """Return what runs say otherwise than the machine type; None: nothing is said of it.
+    """Return notes on where runs differ from the machine type; None means not stated.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def _letters(name: str) -> str:
 
 
 def weak_points(outcome: Fitted, runs: Sequence[MeasuredRun]) -> list[str]:
-    """Return what a fit cannot be trusted in: large errors, long times, bandwidths without a large size."""
+    """Return reasons not to trust a fit: large errors, long times, bandwidths without a large size."""
     told = []
     if outcome.p90 > _MOST_ERROR:
         errors = (
@@ -89,7 +89,7 @@ def weak_points(outcome: Fitted, runs: Sequence[MeasuredRun]) -> list[str]:
 
 
 def doubts(logs: Logs) -> list[str]:
-    """Return what speaks against one fit of all runs: versions, and runs of one kind that differ much."""
+    """Return reasons against one fit of all runs: versions, and runs of one kind that differ much."""
     told = list(logs.doubts)
     if len(logs.libraries) > 1:
         told.append(f"versions of NCCL differ: {', '.join(logs.libraries)}; one fit is for all of them")
@@ -213,7 +213,7 @@ def _source(logs: Logs) -> str:
 
 
 def _based(logs: Logs, named: Named) -> dict[str, Any]:
-    """Return the user's topology with what she says of its default machine type."""
+    """Return the user's topology with the given values of its default machine type."""
     assert named.base is not None
     record = {**named.base, "name": named.name, "source": _source(logs)}
     kind = record["default_machine_type"]

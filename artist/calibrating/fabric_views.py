@@ -32,7 +32,7 @@ _MARKERS = ("o", "^", "s", "D", "v", "P")
 
 
 def fabric_table(runs: Sequence[MeasuredRun], outcome: Fitted) -> str:
-    """Return the errors of the fit, a row a run and one of all."""
+    """Return the errors of the fit, one row per run and one for all."""
     rows = [
         (
             run.name,
@@ -59,7 +59,7 @@ def _percents(errors: Any) -> tuple[str, str]:
 
 
 def fabric_figure(runs: Sequence[MeasuredRun], nccl: NcclFabric, title: str) -> "Figure":
-    """Draw measured points and the fit by size: bus bandwidth and time, a row a collective."""
+    """Draw measured points and the fit by size: bus bandwidth and time, one row per collective."""
     from matplotlib.figure import Figure
 
     collectives = list(dict.fromkeys(run.collective for run in runs))

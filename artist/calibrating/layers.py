@@ -22,7 +22,7 @@ _HEADS = (
 
 
 def read_layers(path: Path) -> dict[str, CalibratedModel]:
-    """Return the models of a table, a row a layer: model, layer, times in ns, bytes; source may be missing.
+    """Return the models of a table, one row per layer: model, layer, times in ns, bytes; source is optional.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def measured_model(layers: Sequence[CalibratedLayer], source: str, where: str) -
     Raises
     ------
     InputError
-        If it computes nothing, or a figure is no layer's.
+        If it computes nothing, or a figure is impossible for a layer.
     """
     if not any(each.forward_ns + each.input_gradient_ns + each.weight_gradient_ns for each in layers):
         raise InputError("layers that take no time", where=where, found=0, allowed="times in ns")
@@ -113,7 +113,7 @@ def sent_bytes(model: CalibratedModel) -> int:
 
 
 def layers_table(models: Mapping[str, CalibratedModel]) -> str:
-    """Return the sums of measured layers, a row a model."""
+    """Return the sums of measured layers, one row per model."""
     rows = []
     for name, model in models.items():
         layers = model.layers or ()

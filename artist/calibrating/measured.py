@@ -24,13 +24,13 @@ class Measured:
     Parameters
     ----------
     profile
-        Of the model, as it ships.
+        Of the shipped model.
     machine, gpus
         Where: a machine type of the topology, and how many of its GPUs.
     overhead
         Exposed communication / compute.
     source
-        Who says so.
+        Source of the measurement.
     where
         File and line.
     """

@@ -21,7 +21,7 @@ _HEADS = (
 
 
 def fit_table(rows: Sequence[Measured], fits: Sequence[Fit]) -> str:
-    """Return the table before and after, a row a model; overheads in % of compute."""
+    """Return the table before and after, one row per model; overheads in % of compute."""
     cells = tuple(
         (
             row.profile.name,

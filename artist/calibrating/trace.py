@@ -41,7 +41,7 @@ class _Range:
 
 @dataclass(slots=True)
 class _Sums:
-    """What a layer takes over all iterations, in us."""
+    """Times of a layer over all iterations, in us."""
 
     forward: float = 0.0
     backward: float = 0.0
@@ -58,14 +58,14 @@ def read_trace(
     path
         The file.
     iterations
-        How many it has, where no `ProfilerStep#` says so.
+        Their number, if no `ProfilerStep#` gives it.
     gradients
         Bytes by layer; None takes the shapes in the trace.
 
     Raises
     ------
     InputError
-        If it is no trace, or lacks what a profile needs, with what to do.
+        If it is not a trace, or lacks what a profile needs; says what to do.
     """
     events = _events(path)
     steps = sum(_of_cpu(each) and str(each.get("name")).startswith("ProfilerStep#") for each in events)
@@ -185,7 +185,7 @@ def _summed(events: list[dict[str, Any]], layers: list[_Range]) -> dict[str, _Su
 
 
 def _owners(operators: Iterable[_Range], layers: Iterable[_Range]) -> dict[object, str]:
-    """Return the layer of each sequence number: that of the last operator of the forward pass that has it."""
+    """Return the layer of each sequence number: that of the last forward operator with that number."""
     inside = _Finder(layers)
     owners: dict[object, str] = {}
     for each in operators:
@@ -196,7 +196,7 @@ def _owners(operators: Iterable[_Range], layers: Iterable[_Range]) -> dict[objec
 
 
 def _bytes(accumulate: _Range) -> int:
-    """Return the bytes of the gradient that is accumulated; 0 where shapes were not recorded."""
+    """Return the bytes of the gradient that is accumulated; 0 if shapes were not recorded."""
     dims = [each for each in accumulate.args.get("Input Dims") or [] if each]
     kinds = accumulate.args.get("Input type") or ["float"]
     return math.prod(dims[0]) * _TYPE_BYTES.get(str(kinds[0]), _FLOAT_BYTES) if dims else 0

@@ -103,7 +103,7 @@ class Buckets:
         return sum(count * (machines & among).bit_count() for count, machines in enumerate(self.sets))
 
     def fewest(self, need: int, among: int = ALL) -> dict[int, int] | None:
-        """Return GPUs by machine on as few machines as can be, None if there are too few GPUs.
+        """Return GPUs by machine on as few machines as possible, None if there are too few GPUs.
 
         The emptiest machines first, the tightest that is enough for the rest last.
         """

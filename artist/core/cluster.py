@@ -1,4 +1,4 @@
-"""Machines in racks, what a job holds on them, and what happens to them."""
+"""Machines in racks, what a job holds on them, and their events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +57,7 @@ class Machine:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """Its type and its GPU type: machines of a kind are alike."""
+        """Its type and its GPU type: machines of a kind are identical."""
         return self.type, self.gpu_type
 
     def share(self, gpus: int) -> tuple[int, int]:

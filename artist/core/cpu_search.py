@@ -1,4 +1,4 @@
-"""Where a job without GPUs may run, given what is free: asked by the policies and before a run starts."""
+"""Where a job without GPUs may run, given what is free: used by policies and before a run starts."""
 
 from collections.abc import Mapping
 
@@ -12,9 +12,9 @@ Ints = npt.NDArray[np.int64]
 
 
 def find_cpus(cpus: Ints, memory: Ints, demand: Demand) -> Allocation | None:
-    """Return the machine with the most free CPUs if all fits there, else as few machines as can be found.
+    """Return the machine with the most free CPUs if all fits there, else as few machines as possible.
 
-    Memory goes along in proportion to the CPUs, or as it fits. None if no machines are found.
+    Memory is taken in proportion to the CPUs, or as it fits. None if no machines are found.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _fewest_by_cpus(cpus: Ints, need: int, most: int) -> dict[int, int] | None:
 def _fewest(cpus: Ints, memory: Ints, demand: Demand, most: int) -> dict[int, int] | None:
     """Return CPUs by machine on few machines that have enough CPUs and memory together.
 
-    Those with the most of one, of the other, or of both as shares of what is asked: whichever are fewest.
+    Those with the most of one, of the other, or of both as shares of the request: whichever are fewest.
     """
     has_cpus = np.flatnonzero(cpus)
     cpus, memory = cpus[has_cpus], memory[has_cpus]

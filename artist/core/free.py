@@ -1,4 +1,4 @@
-"""What is free, as a scratch copy that placements can be tried on."""
+"""What is free, as a scratch copy on which to try placements."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ class Free:
         self._sizes = sizes
 
     def keep(self) -> None:
-        """Copy what is not its own."""
+        """Copy the arrays that are still shared."""
         if not self._own:
             self._own = True
             self._gpus, self._cpus, self._memory = self._gpus[:], self._cpus[:], self._memory[:]
@@ -122,7 +122,7 @@ class Free:
         return Free(self.cluster, *columns, self.accepts, buckets=buckets, sizes=sizes)
 
     def take(self, allocation: Allocation) -> None:
-        """Use up what an allocation with GPUs of its own holds.
+        """Subtract what an allocation with GPUs of its own holds.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class Free:
         self._add(allocation, -1)
 
     def give(self, allocation: Allocation) -> None:
-        """Return what an allocation with GPUs of its own holds; nothing on machines that are closed."""
+        """Add back what an allocation with GPUs of its own holds; nothing on closed machines."""
         self._add(allocation, 1)
 
     def fits(self, allocation: Allocation) -> bool:

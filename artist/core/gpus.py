@@ -11,7 +11,7 @@ class Gpu(NamedTuple):
     Attributes
     ----------
     name
-        Its type; empty where only the speed is known.
+        Its type; empty if only the speed is known.
     speed, worth
         Relative to the reference GPU (`artist.core.cluster.Machine`).
     """

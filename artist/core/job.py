@@ -30,7 +30,7 @@ class Demand:
         An elastic job may hold min_gpus, min_gpus + step, ... up to max_gpus; 0 for the two bounds
         means exactly `gpus`.
     cpus, memory_bytes
-        Asked for the whole job; 0 when the trace says nothing.
+        Asked for the whole job; 0 if the trace says nothing.
     gpu_types
         Allowed GPU types; empty for any.
     mixed_types
@@ -39,7 +39,7 @@ class Demand:
     max_machines
         Most machines that the job may span; 0 for any number.
     memory_bandwidth_bytes_per_s
-        Memory bandwidth that the whole job draws when nothing throttles it; 0 when unknown.
+        Memory bandwidth that the whole job draws when nothing throttles it; 0 if unknown.
     fungible
         On GPUs of worth w the job takes ceil(gpus x measured_worth / w) of them instead of `gpus`.
     measured_speed
@@ -123,7 +123,7 @@ class Stages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """One training run of a trace, as it is known before it starts.
+    """One training run of a trace, as known before it starts.
 
     Attributes
     ----------
@@ -142,13 +142,13 @@ class JobSpec:
         The job's own delays by kind of change (start, resume, restart, migrate, resize, retune), before
         the run's table and constants.
     on_stop
-        What a stop loses of this job; None for what the run says.
+        What a stop loses of this job; None for the run's setting.
     gpu_utilization
         Share of its compute time in which it keeps its GPUs busy, in (0, 1].
     stages
         Stages of an iteration on `demand.gpus` GPUs as the trace measured them; None if it did not.
     guaranteed
-        Whether it was promised its GPUs; otherwise it takes what others leave idle (AntMan).
+        Whether its GPUs are guaranteed; otherwise it takes what others leave idle (AntMan).
     """
 
     job_id: str

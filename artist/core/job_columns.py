@@ -137,12 +137,12 @@ def of_kinds(jobs: Sequence[JobSpec], value: Callable[[JobSpec], int]) -> Ints:
 
 
 def kinds_of(jobs: Sequence[JobSpec]) -> Sequence[JobSpec]:
-    """Return jobs that stand for all, but for name, arrival and length."""
+    """Return one job of each kind: those of a kind differ only in name, arrival and length."""
     return jobs.kinds if isinstance(jobs, JobColumns) else jobs
 
 
 def _joined(texts: Iterable[str]) -> tuple[bytes, "array[int]"]:
-    """Return texts one behind the other, and where each begins."""
+    """Return texts one behind the other, and the start of each."""
     left, parts, starts = iter(texts), list[bytes](), array("q", [0])
     while some := [text.encode() for text in islice(left, _AT_ONCE)]:
         parts.append(b"".join(some))

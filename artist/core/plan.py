@@ -1,4 +1,4 @@
-"""What a policy wants changed now. What a plan does not mention goes on as it is."""
+"""What a policy wants changed now. Whatever a plan does not mention stays as it is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ class Plan:
     wake_ns: int | None = None
 
 
-_NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything goes on as it is
+_NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything stays as it is
 
 
 class PlanBuilder:
-    """Collects a plan on top of what runs now; the last word on a job counts."""
+    """Collects a plan on top of the running jobs; the last entry for a job counts."""
 
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
@@ -45,12 +45,12 @@ class PlanBuilder:
 
     @property
     def changes(self) -> Mapping[int, Allocation | None]:
-        """What the plan says so far: new allocation by job, None for a stop."""
+        """The changes so far: new allocation by job, None for a stop."""
         return MappingProxyType(self._changes)
 
     @property
     def assigns(self) -> Mapping[int, str]:
-        """What the plan says so far: new pool by machine."""
+        """The assignments so far: new pool by machine."""
         return MappingProxyType(self._assigns)
 
     def place(self, job: int, allocation: Allocation) -> None:
@@ -62,7 +62,7 @@ class PlanBuilder:
         self._changes[job] = None
 
     def keep(self, job: int) -> None:
-        """Take back what this plan said of a job."""
+        """Remove a job from this plan."""
         self._changes.pop(job, None)
 
     def assign(self, machine: int, pool: str) -> None:

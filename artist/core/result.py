@@ -29,7 +29,7 @@ JOB_COLUMNS = (  # jobs.parquet has them in this order, x_ns as x_s
     "gpu_held_ns",  # GPUs x time held
     "gpu_held_alone_ns",  # the part of it outside of groups
     *PART_COLUMNS,
-    "lost_ns",  # the part of running_ns whose work was lost
+    "lost_ns",  # part of running_ns whose work was lost
     "iterations",  # done, less those lost
     "starts",
     "preemptions",

@@ -100,7 +100,7 @@ class JobColumns(Protocol):
     def observed_gpu_utilization(self) -> Floats:
         """Measured share of its time in which each running job keeps its GPUs busy; 0 while waiting.
 
-        What others do on the same GPUs is not counted, so the shares of packed jobs sum to 1 at most.
+        The use of the same GPUs by other jobs is not counted, so the shares of packed jobs sum to at most 1.
         """
 
     @property
@@ -113,7 +113,7 @@ class JobColumns(Protocol):
 
     @property
     def guaranteed(self) -> Bools:
-        """Whether a job was promised its GPUs; the others take what is left idle."""
+        """Whether a job's GPUs are guaranteed; the others take what is left idle."""
 
     @property
     def iterations(self) -> Ints:
@@ -125,7 +125,7 @@ class JobColumns(Protocol):
 
     @property
     def compute_ns(self) -> Ints:
-        """Compute time of an iteration as the trace has it, at the GPUs asked for (`knows_iterations`).
+        """Compute time of an iteration according to the trace, at the GPUs asked for (`knows_iterations`).
 
         Where jobs wait for input, with the wait at the proportional share of CPUs and memory.
         """
@@ -164,7 +164,7 @@ class JobColumns(Protocol):
     def stage_ns(self) -> Ints:
         """Profiled time of an iteration on storage, CPU, GPU and network, shape (n, 4) (`knows_stages`).
 
-        On GPUs as close together as can be, as is `alone_ns`.
+        On GPUs as close together as possible, like `alone_ns`.
         """
 
     @property
@@ -176,7 +176,7 @@ class BeliefPerformance(Protocol):
     """How long an iteration would take, as far as the policy may know (`knows_performance`)."""
 
     def alone(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
-        """Return iteration times (n,) of jobs, each on its allocation with nobody near."""
+        """Return iteration times (n,) of jobs, each alone on its allocation."""
 
     def together(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
         """Return iteration times (n,) of jobs that run at the same time, alone in the cluster.
@@ -185,9 +185,9 @@ class BeliefPerformance(Protocol):
         """
 
     def added(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> tuple[Ints, Mapping[int, int]]:
-        """Return iteration times of jobs beside all that runs now, and those that they would change.
+        """Return iteration times of jobs beside all running ones, and of the jobs that they would change.
 
-        Whether there is room is not checked. A job that runs now counts on its new allocation only.
+        Does not check whether there is room. For a job that runs now only its new allocation counts.
 
         Returns
         -------
@@ -238,7 +238,7 @@ class Signal(Protocol):
         """Return times (n,) and values (n,) known at a time, never ahead."""
 
     def ended(self, time_ns: int) -> bool:
-        """Return whether no value comes after a time; what comes, and when, is not told."""
+        """Return whether no value comes after a time; future values and their times stay hidden."""
 
 
 class ClusterView(Protocol):
@@ -283,12 +283,12 @@ class ClusterView(Protocol):
     def in_pool(self, name: str) -> int:
         """Return the machines that are in a pool now, as a set of `artist.core.buckets`; 0 for none.
 
-        Machines that are not there, or take no new work, belong to a pool as well.
+        Absent and closed machines belong to a pool as well.
         """
 
     @property
     def accepts(self) -> Bools:
-        """Which machines are there and take new work, shape (n_machines,)."""
+        """Which machines are present and take new work, shape (n_machines,)."""
 
     @property
     def observed_bandwidth_bytes_per_s(self) -> Floats:
@@ -299,14 +299,14 @@ class ClusterView(Protocol):
 
     @property
     def signals(self) -> Mapping[str, Signal]:
-        """Named series up to now; a name that is not among them raises `PlanError`."""
+        """Named series up to now; any other name raises `PlanError`."""
 
     @property
     def performance(self) -> BeliefPerformance:
         """Believed iteration times."""
 
     def free(self) -> Free:
-        """Return a scratch copy of what is free on each machine, to try placements on."""
+        """Return a scratch copy of what is free on each machine, on which to try placements."""
 
     def columns(self, jobs: Sequence[int]) -> JobColumns:
         """Return the columns of the given jobs only, in the given order."""

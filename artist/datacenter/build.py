@@ -1,4 +1,4 @@
-"""The machines of a run, from its topology and configuration, and what happens to them."""
+"""The machines of a run, from its topology and configuration, and their events."""
 
 from artist.core.cluster import CapacityEvent, Cluster, Machine
 from artist.datacenter.config import ClusterConfig, FailureConfig
@@ -11,7 +11,7 @@ _MOST_FAILURES = 500_000  # some seconds and some 100 MB; more is a slip of a un
 
 
 def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, tuple[CapacityEvent, ...]]:
-    """Return all machines that exist during a run, and what happens to them.
+    """Return all machines that exist during a run, and their events.
 
     Raises
     ------

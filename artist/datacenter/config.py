@@ -1,4 +1,4 @@
-"""What the configuration says of the machines: how many, of which types, in which racks, and what fails."""
+"""The configuration of the machines: how many, of which types, in which racks, and what fails."""
 
 from pathlib import Path
 from typing import Annotated, Self
@@ -58,7 +58,7 @@ class ClusterConfig(Strict):
         Size; one follows from the other, and with neither there are DEFAULT_RACKS. `machines` may also
         be a list of groups.
     machines_per_rack
-        None for what the topology says.
+        None for the topology's value.
     machine_type
         None for the topology's default.
     events

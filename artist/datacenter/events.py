@@ -1,4 +1,4 @@
-"""The file that says when machines fail, join and leave.
+"""The file of the times at which machines fail, join and leave.
 
 It is a CSV table, one row an event, in any order:
 
@@ -146,7 +146,7 @@ def _rack(text: str, where: str) -> int:
 
 
 def events_of(rows: Sequence[Row], machines: Sequence[Machine], path: Path) -> tuple[CapacityEvent, ...]:
-    """Return the events by machine number; raise InputError where one cannot happen."""
+    """Return the events by machine number; raise InputError for one that cannot happen."""
     number = {machine.name: index for index, machine in enumerate(machines)}
     gone_from_s = [float("inf") if machine.present else 0.0 for machine in machines]
     events = []

@@ -9,7 +9,7 @@ from netmodels.topology import Topology, load_topology
 
 
 def gpus_of(cluster: Cluster, topology: Topology) -> Gpus:
-    """Return the cluster's own GPUs, and what other types are like: of the topology, else as shipped.
+    """Return the cluster's own GPUs, and other types: those of the topology, else as shipped.
 
     How many GPUs another one replaces is up to a topology, so a type that it lacks is worth as much per speed
     as the cluster's own.

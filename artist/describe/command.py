@@ -1,4 +1,4 @@
-"""The command `artist-trace`: what a workload is like, and what it asks of a cluster."""
+"""The command `artist-trace`: describes a workload, and what it asks of a cluster."""
 
 import json
 import logging
@@ -40,7 +40,7 @@ _EXAMPLES = """\
 """
 _PAIRED = ("workload", "workload.path")  # lists of these go together, not all with all
 _NAMING = (*_PAIRED, "demand.path")
-_OF_CLUSTER = ("cluster.", "cluster=", "topology", "target_load")  # what does not change the jobs
+_OF_CLUSTER = ("cluster.", "cluster=", "topology", "target_load")  # settings that do not change the jobs
 _SUFFIXES = (".gz", ".csv", ".json", ".trace")
 
 
@@ -52,7 +52,7 @@ class DemandConfig(Strict):
 
 
 class DescribeConfig(Strict):
-    """What `conf/describe.yaml` says; the comments there explain it."""
+    """The content of `conf/describe.yaml`; the comments there explain it."""
 
     topology: dict[str, Any]
     cluster: ClusterConfig
@@ -119,7 +119,7 @@ def _describe_all(points: Sequence[Point]) -> None:
 
 
 def _describe(point: Point, tables: dict[str, "pd.DataFrame"]) -> "Description":
-    """Describe one workload; `tables` keeps what was read, since only the cluster may differ."""
+    """Describe one workload; `tables` caches those already read, because only the cluster may differ."""
     from artist.describe.statistics import describe
     from artist.workload.load import read_table
 

@@ -20,7 +20,7 @@ class CpusAsked:
     cpu_jobs
         Jobs that use no GPUs.
     silent_jobs
-        GPU jobs that do not say how many CPUs they need; what follows is of the other jobs.
+        GPU jobs that do not state how many CPUs they need; the following fields cover the other jobs.
     of_a_gpu, of_a_cpu_job
         Mean over GPU jobs of their CPUs / GPUs, and over CPU-only jobs; nan without any.
     cpu_h

@@ -10,7 +10,7 @@ Three files are read, plain or gzipped, told apart by their header:
 - Our own: time_s and gpus, one row for each time from which on the demand is so large; the last row ends
   the series.
 
-The series has one mean a step, taken exactly, over the whole steps that the trace covers.
+The series has one exact mean per step, over the whole steps that the trace covers.
 """
 
 import logging
@@ -65,7 +65,7 @@ class DemandSeries:
         return times
 
     def by_hour(self) -> Floats:
-        """Return the mean demand of each hour of the day, (24,); NaN where there is none.
+        """Return the mean demand of each hour of the day, (24,); NaN for hours without any.
 
         Without dates, hours count from the start of the trace.
         """
@@ -156,7 +156,7 @@ def _series(
 
 
 def _seconds(raw: pd.DataFrame, column: str, path: Path, empty: float | None = None) -> Floats:
-    """Return a column of numbers from 0 to `_MOST`, with what an empty value stands for."""
+    """Return a column of numbers from 0 to `_MOST`; `empty` replaces an empty value."""
     values = to_numbers(raw[column])
     gaps = (raw[column].isna() | raw[column].eq("")).to_numpy(bool) & (empty is not None)
     wrong = ~gaps & ~((values >= 0) & (values <= _MOST))

@@ -25,12 +25,12 @@ _NAME_CHARS = 60
 
 
 def description_figure(descriptions: Sequence[Description]) -> "Figure":
-    """Draw what workloads are like, in four panels: GPUs, durations, arrivals by hour, load over time.
+    """Draw workloads in four panels: GPUs, durations, arrivals by hour, load over time.
 
     Raises
     ------
     InputError
-        If there are more workloads than can be told apart.
+        If there are too many workloads to distinguish.
     """
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -137,7 +137,7 @@ def _hours(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[di
 
 
 def _load(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[dict[str, Any]]) -> None:
-    """Draw the load that arrives in each step as stairs, and what would be in use if nothing waited."""
+    """Draw the load that arrives in each step as stairs, and the use if nothing waited."""
     known = [(d, each) for d, each in zip(descriptions, looks, strict=True) if d.over_time is not None]
     shaded = len(known) < 3
     _title(axes, f"Load over time ({'shade: arriving; line: ' * shaded}if none waited)")
@@ -164,7 +164,7 @@ def _load(axes: "Axes", descriptions: Sequence[Description], looks: Sequence[dic
 
 
 def demand_figure(series: Sequence[DemandSeries]) -> "Figure":
-    """Draw demand over time, and by hour of the day with the range of the days, a row a series.
+    """Draw demand over time, and by hour of the day with the range of the days, one row per series.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a workload is like: numbers of a canonical table of jobs, and what they ask of a cluster."""
+"""Describes a workload: numbers of a canonical table of jobs, and what they ask of a cluster."""
 
 import math
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class Description:
     Attributes
     ----------
     name, case
-        What the jobs are called; and the cluster, where the same jobs are described for several.
+        Name of the jobs; and of the cluster, if the same jobs are described for several.
     span_s
         From the first arrival to the last.
     users, vcs
@@ -133,7 +133,7 @@ def describe(
     own_gpus: float | None = None,
     cluster_cpus: int = 0,
 ) -> Description:
-    """Return what a workload is like.
+    """Return the description of a workload.
 
     Parameters
     ----------
@@ -143,11 +143,11 @@ def describe(
     name
         What to call it.
     cluster_gpus, cluster_cpus, machines
-        The cluster; 0 CPUs where they are not known.
+        The cluster; 0 CPUs if they are not known.
     target_load
         Load for which the machines are counted.
     case
-        What tells this cluster from others for the same jobs; may be empty.
+        Name of this cluster among others for the same jobs; may be empty.
     own_gpus
         How many of the cluster's own GPUs compute as much as all of `cluster_gpus`; None for as many.
     """
@@ -234,7 +234,7 @@ def _sizes(gpus: Floats, gpu_time_s: Floats) -> tuple[Share, ...]:
 
 
 def _models(models: pd.Series, gpu_time_s: Floats) -> tuple[Share, ...]:
-    """Return the share of each model, that of most GPU time first."""
+    """Return the share of each model, most GPU time first."""
     codes, names = pd.factorize(models)
     shares = [_share(str(name) or UNNAMED, codes == code, gpu_time_s) for code, name in enumerate(names)]
     return tuple(sorted(shares, key=lambda share: (-share.of_gpu_time, share.name)))

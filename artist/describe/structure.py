@@ -46,13 +46,13 @@ class TimeStructure:
 
 
 def time_structure(table: pd.DataFrame) -> TimeStructure:
-    """Return the time structure of a canonical table; a figure that is not defined is NaN."""
+    """Return the time structure of a canonical table; undefined figures are NaN."""
     submit_s, gpus = (table[name].to_numpy(float) for name in ("submit_s", "gpus"))
     return structure_of(submit_s, gpus, work_s(table))
 
 
 def structure_of(submit_s: Floats, gpus: Floats, run_s: Floats) -> TimeStructure:
-    """Return the time structure of some jobs; a figure that is not defined is NaN.
+    """Return the time structure of some jobs; undefined figures are NaN.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def counts(submit_s: Floats, step_s: float, weights: Floats | None = None) -> Fl
 
 
 def next_correlation(values: Floats) -> float:
-    """Return the correlation of each value with the next one; NaN for too few or equal values."""
+    """Return the correlation of each value with the next one; NaN if they are too few or equal."""
     return correlation(values[:-1], values[1:])
 
 

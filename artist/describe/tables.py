@@ -1,4 +1,4 @@
-"""Descriptions as tables: aligned text for people, CSV of one number a row for programs."""
+"""Descriptions as tables: aligned text for people, CSV with one number per row for programs."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ Row = tuple[str, str, str, object]
 
 
 def description_text(descriptions: Sequence[Description]) -> str:
-    """Return all tables of some workloads, a row each."""
+    """Return all tables of some workloads, one row each."""
     asking = [d for d in descriptions if d.cpus is not None]
     parts = [
         _overview(descriptions),
@@ -230,7 +230,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, str, object]]:
 
 
 def demand_text(series: Sequence[DemandSeries]) -> str:
-    """Return the tables of some demand series, a row each."""
+    """Return the tables of some demand series, one row each."""
     heads = (
         *(("", "", head) for head in ("series", "step", "span")),
         *(("", "GPUs", head) for head in ("mean", "peak", "trough")),

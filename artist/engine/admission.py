@@ -53,7 +53,7 @@ def check_jobs(
 
 
 def _misfit(demand: Demand, machines: Sequence[Machine]) -> str:
-    """Return what is allowed where a demand cannot be met, else an empty string."""
+    """Return what is allowed if a demand cannot be met, else an empty string."""
     span = demand.max_machines or len(machines)
     if not demand.gpus:
         cpus = _most((m.cpus for m in machines), span)
@@ -107,7 +107,7 @@ def _usable(demand: Demand, machines: Sequence[Machine]) -> list[Machine]:
 
 
 def _asked(demand: Demand) -> str:
-    """Return what a job asks for, in words."""
+    """Return the request of a job in words."""
     asked = [f"{demand.gpus} GPUs"] if demand.gpus else []
     asked += [f"{demand.cpus} CPUs"] if demand.cpus or not demand.gpus else []
     return ", ".join(asked + [f"{demand.memory_bytes} bytes of memory"] * bool(demand.memory_bytes))
@@ -133,5 +133,5 @@ def _pools(usable: Sequence[Machine], demand: Demand, gpus: int = 0) -> list[lis
 
 
 def _most(sizes: Iterable[float], span: int) -> float:
-    """Return what the largest machines have together."""
+    """Return the sum over the largest machines."""
     return sum(sorted(sizes, reverse=True)[:span])

@@ -9,7 +9,7 @@ _NONE = (-1, 2**63)  # after all times
 
 
 class Due:
-    """Kinds of things that come due, in their order at one instant; a tick of the policy comes last."""
+    """Kinds of entries, in their order at one instant; a tick of the policy comes last."""
 
     FINISH: Final = 0  # of a job
     DEADLINE: Final = 1  # of a leaving machine
@@ -32,13 +32,13 @@ class Agenda:
         self._sequence = 0
 
     def schedule(self, time: int, kind: int, subject: int = 0) -> None:
-        """Let something come due at a time."""
+        """Schedule an entry at a time."""
         self._sequence += 1
         self._holds[kind][subject] = self._sequence
         heappush(self._heap, (index(time), kind, self._sequence, subject))
 
     def cancel(self, kind: int, subject: int = 0) -> None:
-        """Let it not come due, if it was to."""
+        """Cancel an entry if it is scheduled."""
         self._holds[kind].pop(subject, None)
 
     def next_time(self) -> int | None:
@@ -52,7 +52,7 @@ class Agenda:
         return self._arrival_ns if self._job >= 0 else None
 
     def pop(self, now: int) -> tuple[int, int] | None:
-        """Take out the next (kind, subject) that is due now, None if there is none."""
+        """Remove and return the next (kind, subject) due now, None if there is none."""
         heap, arrives = self._heap, self._arrival_ns <= now
         while heap and heap[0][0] <= now and not (arrives and heap[0][1] > Due.ARRIVAL):
             _, kind, sequence, subject = heappop(heap)

@@ -12,12 +12,12 @@ Floats = npt.NDArray[np.float64]
 
 
 class BandwidthMeter:
-    """What performance says that the jobs on each machine draw.
+    """Caches what the jobs on each machine draw, according to performance.
 
     Parameters
     ----------
     machines
-        Says whose jobs changed, from the first question on.
+        Knows the machines whose jobs changed, from the first question on.
     performance, running
         Answer for one machine.
     """

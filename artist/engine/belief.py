@@ -32,7 +32,7 @@ class Belief:
     performance, factors
         What is believed: iteration times, and what each job's are multiplied with, shape (n_jobs,).
     consolidated
-        Where a job is supposed to be placed if the policy says only how many GPUs it has.
+        Assumed placement of a job if the policy gives only its number of GPUs.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from artist.errors import InputError
 
 
 class Capacity:
-    """Applies capacity events and deadlines; says what happened, in order."""
+    """Applies capacity events and deadlines; returns what happened, in order."""
 
     def __init__(
         self,

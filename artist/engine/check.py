@@ -72,7 +72,7 @@ class PlanCheck:
     # --- rules about one job
 
     def _is_plain_start(self, job: int, after: Allocation) -> bool:
-        """Tell at a glance that a job may start on what it asked for, on one machine; most plans are that."""
+        """Return whether a job plainly may start: on what it asked for, on one machine; the usual case."""
         if type(job) is not int or type(after) is not Allocation or not 0 <= job < self._jobs.n:
             return False
         if self._jobs.status[job] != WAITING or after.group is not None or after.bandwidth_cap != 1.0:
@@ -162,7 +162,7 @@ class PlanCheck:
     # --- rules about groups, room and pools
 
     def _check_groups(self, plan: Plan, gpus: dict[int, int]) -> None:
-        """Check the groups that the plan touches in their end state; add what they take to `gpus`."""
+        """Check the groups that the plan changes in their end state; add what they take to `gpus`."""
         touched: dict[str, None] = {}
         for job, after in plan.changes.items():
             for allocation in (self._held[job], after):
@@ -233,7 +233,7 @@ class PlanCheck:
         return PlanError(text + self._at(machine)) if job is None else self._error(job, text, machine)
 
     def _check_assign(self, plan: Plan, machine: int, pool: str) -> None:
-        """Check that all that holds a machine leaves it in the plan; what comes, comes to the new pool."""
+        """Check that all jobs on a machine leave it in the plan; jobs that enter are in the new pool."""
         there = _whole_numbers([machine]) and 0 <= machine < len(self._cluster)
         if not there or not self._machines.present[machine]:
             raise PlanError(

@@ -1,4 +1,4 @@
-"""The job table's columns as a policy sees them; `artist.core.view.JobColumns` says what each means."""
+"""The job table's columns as a policy sees them; `artist.core.view.JobColumns` defines each."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -24,7 +24,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Known:
-    """What one policy may see that never changes: names, beliefs, and what it declared to know."""
+    """What one policy may see that never changes: names, beliefs, and its declared knowledge."""
 
     def __init__(
         self,

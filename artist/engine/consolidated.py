@@ -63,7 +63,7 @@ class Consolidated:
     def place_all(self, demand: Demand) -> Allocation:
         """Return a placement of all GPUs that a job asks for, or of an elastic job's most that fit.
 
-        A fungible job gets as many as it takes of one GPU type, the first of those it allows that has enough.
+        A fungible job gets as many as it takes of one GPU type, the first allowed type that has enough.
 
         Raises
         ------

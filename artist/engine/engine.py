@@ -1,4 +1,4 @@
-"""The event loop: applies what happens, asks the policy once an instant, carries out its plan.
+"""The event loop: applies events, calls the policy once per instant, carries out its plan.
 
 Order of one instant: finishes, deadlines, capacity events, arrivals, timer, tick - all applied first; then
 one call of the policy; then its plan, checked as a whole; then new iteration times. What this causes at
@@ -42,8 +42,8 @@ from artist.performance.api import AsMeasured, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
-_STORY_EVENTS = 1000  # how many recent events are kept to tell a stuck job's story
-_MOST_ROUNDS = 10_000  # of one instant; a policy that wants more wakes itself for ever
+_STORY_EVENTS = 1000  # recent events kept for the story of a stuck job
+_MOST_ROUNDS = 10_000  # of one instant; beyond that a policy wakes itself forever
 
 
 class Engine:
@@ -56,7 +56,7 @@ class Engine:
     cluster
         All machines that exist during the run.
     policy, performance
-        The scheduler, and what its placements are worth.
+        The scheduler, and the performance of its placements.
     overheads, estimates, stop
         Costs of changes, the policy's beliefs, and when to end.
     capacity_events
@@ -117,13 +117,13 @@ class Engine:
         self._observers = observers
         self._rates = any(getattr(observer, "rates", False) for observer in observers)
         self._events: list[Event] = []  # of this instant
-        self._news: list[Event] = []  # what did not come from the policy, since its last call
+        self._news: list[Event] = []  # events not caused by the policy, since its last call
         self._story: deque[Event] = deque(maxlen=_STORY_EVENTS)
         self._n_events = 0
         self._last_tick = -1
-        self._fruitless = 0  # calls in a row that changed nothing, since the last news
+        self._fruitless = 0  # consecutive calls that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
-        self._due = self._agenda.next_time()  # when something happens next, whatever the policy's interval
+        self._due = self._agenda.next_time()  # time of the next entry, whatever the policy's interval
         self._wakes = Wakes(known.policy)
         self.now = 0
 
@@ -135,9 +135,9 @@ class Engine:
         Raises
         ------
         PlanError
-            If the policy plans what cannot be carried out.
+            If the plan cannot be carried out.
         StuckError
-            If jobs wait for ever.
+            If jobs wait forever.
         """
         stopped_by: Literal["finished", "window", "time"] = "finished"
         while self.jobs.n_arrived < self.jobs.n or self.jobs.n_unfinished:
@@ -190,7 +190,7 @@ class Engine:
         )
 
     def _apply_due(self, now: int) -> bool:
-        """Apply all that is due now; tell whether the policy's timer is."""
+        """Apply all that is due now; return whether the policy's timer is."""
         woken = False
         while (due := self._agenda.pop(now)) is not None:
             kind, subject = due
@@ -231,7 +231,7 @@ class Engine:
             self._agenda.schedule(plan.wake_ns, Due.TIMER)
 
     def _reprice(self, now: int) -> None:
-        """Ask for the iteration times that changed, and schedule the finishes anew."""
+        """Ask for the iteration times that changed, and reschedule the finishes."""
         jobs = self.jobs
         changed, self._transitions.changed = self._transitions.changed, {}
         prices = self._performance.reprice(tuple(changed.values()), self.running)
@@ -257,9 +257,9 @@ class Engine:
             self._agenda.schedule(jobs.set_rate(job, parts), Due.FINISH, job)
             if self._rates:
                 self._events.append(Reprice(now, job, parts))
-                self._n_events -= 1  # told only to those who ask: not counted
+                self._n_events -= 1  # only for observers that ask: not counted
 
-    # --- what is told
+    # --- observers
 
     def _note(self, event: Event) -> None:
         self._events.append(event)

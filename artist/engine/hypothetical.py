@@ -1,4 +1,4 @@
-"""Jobs that would run: alone in the cluster, or beside all that runs now."""
+"""Jobs that would run: alone in the cluster, or beside all running ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -50,7 +50,7 @@ class Hypothetical:
 
 
 class Added:
-    """All that runs now, and jobs placed beside it; see `artist.performance.api.Running`.
+    """All running jobs, and jobs placed beside them; see `artist.performance.api.Running`.
 
     A job that runs now counts on its new allocation only.
     """

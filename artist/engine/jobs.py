@@ -22,12 +22,12 @@ from artist.engine import progress
 Ints = npt.NDArray[np.int64]
 
 PENDING, WAITING, RUNNING, FINISHED = range(4)  # pending: not yet submitted
-LEGAL = ((WAITING,), (RUNNING,), (WAITING, FINISHED), ())  # what may follow each
+LEGAL = ((WAITING,), (RUNNING,), (WAITING, FINISHED), ())  # states that may follow each
 _NEVER = 2**62  # later than any time of a run
 
 
 def vector(column: memoryview) -> Ints:
-    """Return the numpy array of shape (n_jobs,) whose memory a column is."""
+    """Return the numpy array of shape (n_jobs,) that shares its memory with a column."""
     array: Ints = column.obj  # type: ignore[assignment]
     return array
 
@@ -47,7 +47,7 @@ class JobTable:
     checkpoint_iterations
         Iterations between checkpoints of a job; 0 for none. By default every iteration is one.
     worth
-        Of all GPUs, which says how many a fungible job asks for; None where they differ.
+        That of all GPUs, which determines how many a fungible job asks for; None if they differ.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class JobTable:
         return self.progress_from_ns[job] + progress.time_left(remaining, left, new)
 
     def cut_open_iteration(self, job: int) -> None:
-        """Throw away what a settled job has run of its open iteration."""
+        """Discard the progress of a settled job in its open iteration."""
         lost = self.running_ns[job] - self.opened_ns[job]
         self.lost_ns[job] += lost
         self.safe_ns[job] += lost  # a later cut does not lose it again
@@ -223,7 +223,7 @@ class JobTable:
         self.open_left_ns[job] = 0
 
     def cut_to_checkpoint(self, job: int) -> None:
-        """Throw away what a settled job has run since its last checkpoint."""
+        """Discard the progress of a settled job since its last checkpoint."""
         every = self._checkpoint(self.specs[job])
         self.done[job] -= self.done[job] % every if every else self.done[job]
         self.lost_ns[job] += self.running_ns[job] - self.safe_ns[job]
@@ -240,7 +240,7 @@ class JobTable:
         self.waiting_since_ns[job] = now
 
     def end(self, job: int, now: int, unnoticed_ns: int = 0) -> None:
-        """Close the books of a settled job that has finished, and whose finish is noticed so much later."""
+        """Close the accounts of a settled job that has finished, with the delay until that is noticed."""
         self._let_go(job)
         if unnoticed_ns:
             self.overhead_ns[job] += unnoticed_ns
@@ -261,7 +261,7 @@ class JobTable:
     # --- the end of the run
 
     def result_columns(self, end: int) -> dict[str, Ints]:
-        """Return the columns of JOB_COLUMNS, to read only; books what still waits or runs at `end`."""
+        """Return the columns of JOB_COLUMNS, read-only; books what still waits or runs at `end`."""
         for job in np.flatnonzero(vector(self.status) == RUNNING).tolist():
             self.settle(job, end)
         waiting = vector(self.status) == WAITING

@@ -1,4 +1,4 @@
-"""What the machines have free, who is on them, and the integrals over time."""
+"""What the machines have free, which jobs are on them, and the integrals over time."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -24,9 +24,9 @@ class MachineTable:
     jobs_on
         Running jobs by machine, in order of arrival there.
     crossing_rack
-        Running jobs in several racks, by rack: they use the links between. None until somebody asks.
+        Running jobs in several racks, by rack: they use the links between. None until first requested.
     touched
-        Machines whose jobs changed since this was last emptied; None until somebody asks.
+        Machines whose jobs changed since this was last emptied; None until first requested.
     groups
         Record and members of each group in force. A group may own GPUs that no member holds.
     """
@@ -73,7 +73,7 @@ class MachineTable:
         return gpus, cpus, memory
 
     def take(self, job: int, allocation: Allocation) -> None:
-        """Give a job what its allocation says."""
+        """Add a job with its allocation."""
         group = allocation.group
         if self.crossing_rack is not None:
             self._cross(job, allocation)
@@ -93,7 +93,7 @@ class MachineTable:
             self.groups[group.name][1][job] = None
 
     def give_back(self, job: int, allocation: Allocation) -> None:
-        """Take from a job what its allocation says; the last member frees its group's GPUs."""
+        """Remove a job with its allocation; the last member frees its group's GPUs."""
         group = allocation.group
         if self.crossing_rack is not None:
             for crossing in self.crossing_rack:
@@ -115,7 +115,7 @@ class MachineTable:
                     self._take_group_gpus(m, -gpus)
 
     def watch_racks(self, held: Iterable[tuple[int, Allocation]]) -> list[dict[int, None]]:
-        """Keep `crossing_rack` from now on, and return it; `held` is what all running jobs hold."""
+        """Maintain `crossing_rack` from now on, and return it; `held` is what all running jobs hold."""
         if self.crossing_rack is None:
             self.crossing_rack = [{} for _ in range(self.cluster.n_racks)]
             for job, allocation in held:
@@ -167,7 +167,7 @@ class MachineTable:
             (self.buckets.add if accepts else self.buckets.remove)(machine, free)
 
     def set_present(self, machine: int, present: bool) -> None:
-        """Let a machine be there or not; nobody holds anything on one that goes, and it accepts nothing."""
+        """Set whether a machine is present; one that goes holds no jobs and accepts none."""
         if self.present[machine] != present:
             self.present[machine] = present
             gpus = self.cluster.machines[machine].gpus

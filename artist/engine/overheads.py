@@ -1,4 +1,4 @@
-"""What a change of allocation costs, and what a stop loses."""
+"""The cost of a change of allocation, and what a stop loses."""
 
 import csv
 from pathlib import Path
@@ -74,7 +74,7 @@ class Overheads:
         return self._on_stop(spec) == "keep"
 
     def unnoticed_ns(self, finish_ns: int) -> int:
-        """Return how long after it a finish is noticed: until the next multiple of `notice_s`."""
+        """Return the delay until a finish is noticed: at the next multiple of `notice_s`."""
         return -finish_ns % self._notice_ns if self._notice_ns else 0
 
     def checkpoint_iterations(self, spec: JobSpec) -> int:
@@ -90,7 +90,7 @@ class Overheads:
         return 1
 
     def _on_stop(self, spec: JobSpec) -> OnStop:
-        """Return what a stop loses: as the job says, else the setting for its kind, else that for all."""
+        """Return what a stop loses: the job's own value, else that for its kind, else that for all."""
         of_kind = None if spec.demand.gpus else self.parameters.cpu_on_stop
         return spec.on_stop or of_kind or self.parameters.on_stop
 

@@ -7,7 +7,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def settle(done: int, remaining_ns: int, iteration_ns: int, elapsed_ns: int) -> tuple[int, int]:
-    """Let time pass: return (iterations done, what remains of the open one).
+    """Advance time: return (iterations done, what remains of the open one).
 
     Three iterations of 10 ns, the first with 4 left: after 15 ns two are done and 9 remain.
 
@@ -35,7 +35,7 @@ def time_left(remaining_ns: int, iterations_left: int, iteration_ns: int) -> int
 
 
 def since_settled(remaining_ns: Ints, iteration_ns: Ints, elapsed_ns: Ints) -> tuple[Ints, Ints]:
-    """Do as `settle` for many jobs: return (iterations more, what remains of the open one), each (n,).
+    """Vectorised `settle`: return (further iterations, what remains of the open one), each (n,).
 
     What remains of an iteration not yet begun is all of it; one without a time yet takes 1 ns.
     """

@@ -9,7 +9,7 @@ from artist.units import ns_to_seconds
 
 
 def story(jobs: JobTable, job: int, events: Iterable[Event]) -> list[str]:
-    """Tell what happened to a job, one line a fact; `events` may hold those of other jobs."""
+    """Return what happened to a job, one line per fact; `events` may include those of other jobs."""
     spec = jobs.specs[job]
     demand = f"{spec.demand.gpus} GPUs" if spec.demand.gpus else f"{spec.demand.cpus} CPUs"
     lines = [
@@ -26,7 +26,7 @@ def story(jobs: JobTable, job: int, events: Iterable[Event]) -> list[str]:
 
 
 def stuck_error(jobs: JobTable, waiting: Sequence[int], events: Iterable[Event], now: int) -> StuckError:
-    """Return the error for jobs that wait for ever, with the story of the first."""
+    """Return the error for jobs that wait forever, with the story of the first."""
     first = waiting[0]
     lines = "\n  ".join(story(jobs, first, events))
     return StuckError(

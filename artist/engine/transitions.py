@@ -17,14 +17,14 @@ class Transitions:
     Parameters
     ----------
     jobs, machines, overheads, note
-        What it moves, what that costs, and what hears of it.
+        The state that it changes, the costs of changes, and the observers of events.
     first_delays_ns
         Delay of the first start by job, beside the overhead.
 
     Attributes
     ----------
     changed
-        Jobs whose allocation changed since their iteration times were last asked for.
+        Jobs whose allocation changed since their iteration times were last computed.
     placements
         Starts, migrations and resizes by tier.
     """
@@ -42,12 +42,12 @@ class Transitions:
         self._overheads = overheads
         self._note = note
         self._first_delays_ns = first_delays_ns
-        self._last_held: dict[int, Allocation] = {}  # of stopped jobs, to tell a resume from a restart
+        self._last_held: dict[int, Allocation] = {}  # of stopped jobs, to distinguish resume and restart
         self.changed: dict[int, Changed] = {}
         self.placements = [0, 0, 0]
 
     def carry_out(self, plan: Plan, now: int) -> bool:
-        """Carry out the difference between a checked plan and now; tell whether there was one.
+        """Carry out the difference between a checked plan and now; return whether there was one.
 
         What changes is given back first, then jobs stop, machines change their pools, and jobs are placed.
         """
@@ -96,7 +96,7 @@ class Transitions:
         return allocation
 
     def _stop(self, job: int, before: Allocation, now: int, *, keep: bool) -> None:
-        """Let a job wait that has just lost its allocation, and lose what a stop loses."""
+        """Make a job that has just lost its allocation wait, without the work that a stop loses."""
         if not (keep and self._overheads.keeps_open_iteration(self._jobs.specs[job])):
             self._jobs.cut_to_checkpoint(job)
         self._jobs.release(job, now)

@@ -1,4 +1,4 @@
-"""The read-only face of the engine's state; `artist.core.view` says what each thing means."""
+"""The read-only face of the engine's state; `artist.core.view` defines each member."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -111,7 +111,7 @@ class View:
         return free
 
     def close(self) -> None:
-        """Let what is left of `free` be a copy, since the machines are about to change."""
+        """Make each `free` still in use an independent copy: the machines are about to change."""
         for lent in self._lent:
             free = lent()
             if free is not None:
@@ -126,7 +126,7 @@ class View:
         return Columns(self._table, self._machines, self._state.known, rows, self.now_ns)
 
     def _submitted(self, job: int) -> int:
-        """Return a job that has arrived; the future is nobody's to see."""
+        """Return a job that has arrived; raise for one in the future."""
         if not 0 <= job < self._table.n_arrived:
             name = self._state.known.policy
             raise PlanError(f"policy {name} asks for job number {job}, which has not arrived")

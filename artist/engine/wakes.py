@@ -9,7 +9,7 @@ _PATIENCE = 10  # times as many where nothing runs and nothing is due: eleven da
 
 
 class Wakes:
-    """Count of the wake-ups in a row between which nothing else happened.
+    """Counts consecutive wake-ups between which nothing else happened.
 
     Parameters
     ----------
@@ -23,12 +23,12 @@ class Wakes:
         self._others = -1
 
     def many(self, now: int, events: int) -> bool:
-        """Count one; return whether they are many in a row.
+        """Count one; return whether there are many in a row.
 
         Parameters
         ----------
         now, events
-            The time, in nanoseconds, and how many events were told before it.
+            The time, in nanoseconds, and how many events came before it.
         """
         others = events - self._all
         if others != self._others:

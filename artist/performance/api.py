@@ -54,14 +54,14 @@ class Running(Protocol):
 class Performance(Protocol):
     """Iteration times; coupling between jobs lives only here.
 
-    It keeps no state but what it remembers of answers: policies ask it about jobs that do not run, too.
+    It keeps no state except remembered answers: policies also ask it about jobs that do not run.
     """
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
-        """Return the parts of every changed job that runs and of all whose time changed with it."""
+        """Return the parts of every changed job that runs and of all jobs whose time changed with it."""
 
     def skew(self, spec: JobSpec) -> float:
-        """Return largest tensor / size of a job's model, 0 where it has none."""
+        """Return largest tensor / size of a job's model, 0 without a model."""
 
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
         """Return how long an iteration of a job uses each resource where it is placed."""
@@ -69,13 +69,13 @@ class Performance(Protocol):
     def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
         """Return the memory bandwidth in bytes/s that each job on a machine draws there.
 
-        It may depend on what the jobs on that machine are and hold, and on nothing else.
+        It may depend only on what the jobs on that machine are and hold.
         """
 
 
 @runtime_checkable
 class OnGrid(Protocol):
-    """A performance that answers for many CPUs and bytes of memory at once, as it may."""
+    """A performance that may answer for many CPUs and bytes of memory at once."""
 
     def at_resources(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, cpus: Ints, memory_bytes: Ints
@@ -92,11 +92,11 @@ class OnGrid(Protocol):
 
 @runtime_checkable
 class AsMeasured(Protocol):
-    """A performance whose jobs may need CPUs and memory, so that run times hold for some of them."""
+    """A performance whose jobs may need CPUs and memory, so that run times hold for certain amounts."""
 
     def as_measured(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
         """Return time / compute time of jobs with what their run times hold for, without communication.
 
-        That is the share that the machines of the cluster's own kind give in proportion to GPUs, or what the
-        jobs ask for (`performance.measured_with`). Shape (n_jobs,); None where no job needs any.
+        Run times hold for the share that the machines of the cluster's own kind give in proportion to GPUs,
+        or for what the jobs ask for (`performance.measured_with`). Shape (n_jobs,); None if no job needs any.
         """

@@ -13,12 +13,12 @@ Models = Mapping[str, Sensitivity]
 def drawn_bandwidth(machine: int, running: Running, models: Models | None = None) -> dict[int, float]:
     """Return the memory bandwidth in bytes/s that each job on a machine draws there.
 
-    One without a known demand is left out.
+    A job without a known demand is left out.
 
     Parameters
     ----------
     models
-        What a GPU of a job draws that does not say it itself, by the name of its model; None for nothing.
+        Draw of one GPU of a job without a demand of its own, by the name of its model; None for nothing.
     """
     drawn: dict[int, float] = {}
     for job in running.jobs_on(machine):
@@ -34,9 +34,9 @@ def drawn_bandwidth(machine: int, running: Running, models: Models | None = None
 def drawn_by(spec: JobSpec, allocation: Allocation, here: Slice, models: Models | None) -> float:
     """Return the memory bandwidth in bytes/s that a job draws on one of its machines.
 
-    Its demand x its cap, on each machine the share of the GPUs asked for (fungible jobs: held, CPU-only jobs:
-    of the CPUs asked for) that it has there. Without a demand of its own, what its model says x cap x GPUs
-    there, whatever their speed and the CPUs beside them (ASSUMPTION).
+    Its demand x its cap x its share on each machine of the GPUs asked for (fungible jobs: held, CPU-only
+    jobs: of the CPUs asked for). Without a demand of its own, its model's demand x cap x GPUs there, whatever
+    their speed and the CPUs beside them (ASSUMPTION).
 
     Parameters
     ----------

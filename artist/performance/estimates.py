@@ -16,7 +16,7 @@ from artist.randomness import child_generator
 
 
 class Estimates(Protocol):
-    """A source of beliefs. A part of one's own inherits it, and defines `factors`."""
+    """A source of beliefs. A part of the user's own inherits it and defines `factors`."""
 
     def factors(self, jobs: Sequence[JobSpec]) -> Floats:
         """Return believed / true duration per job, shape (n_jobs,), all > 0."""
@@ -26,7 +26,7 @@ class Estimates(Protocol):
         return truth
 
     def first_delays_ns(self, jobs: Sequence[JobSpec], believed: Performance, cluster: Cluster) -> Ints:
-        """Return by how much finding out delays the first run of each job, shape (n_jobs,); by default 0."""
+        """Return the delay of each job's first run by measuring, in ns, shape (n_jobs,); by default 0."""
         return np.zeros(len(jobs), dtype=np.int64)
 
 
@@ -77,7 +77,7 @@ class WrongFraction(Estimates):
         self.parameters = WrongFractionParameters.model_validate(parameters)
 
     def factors(self, jobs: Sequence[JobSpec]) -> Floats:
-        """Return factors that are 1 for the jobs judged right, shape (n_jobs,)."""
+        """Return factors that are 1 for the jobs judged correctly, shape (n_jobs,)."""
         p = self.parameters
         rng = child_generator(p.seed, "estimates")
         wrong = rng.random(len(jobs)) < p.fraction

@@ -1,4 +1,4 @@
-"""How many CPUs and how much memory jobs use for their input, and would use at best: for records of a run."""
+"""How many CPUs and how much memory jobs use for input, and would use at best: for records of a run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from artist.performance.effects.compute import scaled
 from artist.performance.effects.input_stall import InputStall, cpu_counts
 from artist.performance.formulas.best_case import best_case, points, share_of
 
-_LONG_NS = 10**12  # of compute: so long that rounding does not matter
+_LONG_NS = 10**12  # of compute: long enough that rounding does not matter
 
 
 class InputUse:
@@ -36,7 +36,7 @@ class InputUse:
         """Return how many CPUs and bytes of memory a job uses where it is placed, at an iteration time.
 
         As many CPUs as prepare its samples at the speed at which it runs, on each machine at most those that
-        it holds there; the memory of its processes, and of what is cached of its data set.
+        it holds there; the memory of its processes and of the cached part of its data set.
         """
         demand, slices = spec.demand, allocation.slices
         if not demand.gpus:
@@ -55,10 +55,10 @@ class InputUse:
         return cpus, float(processes + min(spare, model.dataset_bytes))
 
     def best_case(self, spec: JobSpec, cluster: Cluster) -> tuple[int, int]:
-        """Return the least CPUs and bytes of memory, in all, with which a job is as fast as it gets.
+        """Return the least CPUs and bytes of memory, in all, with which a job reaches its highest speed.
 
-        By the rule of `artist.performance.formulas.best_case`, on as few machines of the cluster's own kind
-        as hold its GPUs. It does not depend on how long the job computes.
+        The rule is that of `artist.performance.formulas.best_case`, on as few machines of the cluster's own
+        kind as hold its GPUs. It does not depend on how long the job computes.
         """
         demand, own = spec.demand, cluster.own
         if not demand.gpus or not spec.model or own is None:

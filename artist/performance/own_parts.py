@@ -1,4 +1,4 @@
-"""Effects and couplings of the user's own, whose answers are checked where they are given."""
+"""Effects and couplings of the user's own, whose answers are checked at once."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
@@ -16,7 +16,7 @@ _WHOLE = "a whole number of ns, 0 or more"
 
 
 class CheckedEffect:
-    """An effect that answers with a whole number, or the run ends in words.
+    """An effect that must answer with a whole number; otherwise the run ends with an error message.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class CheckedEffect:
 
 
 class CheckedGrid(CheckedEffect):
-    """The same of an effect that answers on a grid, too."""
+    """The same for an effect that also answers on a grid."""
 
     def __init__(self, effect: ByResources, where: str) -> None:
         super().__init__(effect, where)
@@ -54,7 +54,7 @@ def checked_effect(effect: Effect, where: str) -> CheckedEffect:
 
 
 class CheckedCoupling:
-    """A coupling that speaks of running jobs in whole numbers, or the run ends in words.
+    """A coupling that must name running jobs, in whole numbers; otherwise the run ends with an error.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class CheckedCoupling:
         self._where = f"{where} ({type(coupling).__name__}"
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
-        """Return the running jobs whose times may change; those that have just stopped are left out."""
+        """Return the running jobs whose times may change; jobs that have just stopped are left out."""
         found = self._coupling.touched(changed, running)
         allowed = "the numbers of running jobs"
         if not isinstance(found, Iterable):

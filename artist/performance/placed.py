@@ -31,8 +31,8 @@ _FIELDS = IterationParts._fields
 class PlacedPerformance:
     """A chain: compute, then effects of one job, then couplings.
 
-    A job that no coupling touches takes the straight path: compute and effects, nothing else. What jobs of a
-    machine take from each other comes before what members of a group do, which share what is left of it.
+    A job that no coupling touches takes the short path: compute and effects only. What jobs of a machine take
+    from each other comes before what members of a group do, which share what is left.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ class PlacedPerformance:
     packed, interleaved
         How members of groups share GPUs.
     network_stage
-        Whether the network stage of an iteration is the full communication that the network model says
-        for the placement, or what the trace or the table of stages says.
+        Whether the network stage of an iteration is the full communication that the network model gives for
+        the placement, or the trace's or the table's.
     input_stall
-        What CPUs and memory do; None where jobs need none.
+        What CPUs and memory do; None if jobs need none.
     effects, couplings
-        More of both, after those that are always there.
+        Further ones of both, applied after the built-in ones.
 
     Attributes
     ----------
@@ -89,14 +89,14 @@ class PlacedPerformance:
         self._fixed = [effect.ns for effect in chain if not isinstance(effect, ByResources)]
         self._by_resources = [effect.on_grid for effect in chain if isinstance(effect, ByResources)]
         self._effects = [(_FIELDS.index(effect.part), effect.ns) for effect in chain]
-        self._uncapped = self._effects[1:]  # of most jobs: a call a price less
+        self._uncapped = self._effects[1:]  # for most jobs: saves a call per price
         groups = self._groups(None if input_stall is None else input_stall.input_ns)
         self._drawing = None if input_stall is None else _those_that_draw(input_stall.models)
         machines = () if self._drawing is None else (Machines(self._drawing),)
         self._couplings: tuple[Coupling, ...] = (*machines, groups, *self._own_couplings)
 
     def believing(self, input_stall: InputStall | None) -> Self:
-        """Return the same but for what CPUs and memory do, as a policy may believe it."""
+        """Return a copy that differs in what CPUs and memory do, as a policy may believe it."""
         other = copy(self)
         other._set_chain(input_stall)
         return other
@@ -106,7 +106,7 @@ class PlacedPerformance:
         return self._stages(spec, allocation, cluster)
 
     def skew(self, spec: JobSpec) -> float:
-        """Return largest tensor / size of a job's model, 0 where it has none."""
+        """Return largest tensor / size of a job's model, 0 without a model."""
         return self._skew(spec.model) if spec.model else 0.0
 
     def bandwidth(self, machine: int, running: Running) -> Mapping[int, float]:
@@ -131,7 +131,7 @@ class PlacedPerformance:
         return times
 
     def as_measured(self, specs: Sequence[JobSpec], cluster: Cluster) -> Floats | None:
-        """Return time / compute time as run times have it; see `artist.performance.api.AsMeasured`."""
+        """Return time / compute time for which run times hold; see `artist.performance.api.AsMeasured`."""
         stall, machine = self.input_stall, cluster.own
         if stall is None or machine is None:
             return None
@@ -183,7 +183,7 @@ class PlacedPerformance:
 
 
 def _those_that_draw(models: Models) -> Models | None:
-    """Return models of which any draws memory bandwidth, minds it or crowds PCIe; None if none does."""
+    """Return models of which any draws memory bandwidth, suffers from it or crowds PCIe; else None."""
     any_does = any(
         model.memory_bandwidth_bytes_per_s or model.bandwidth_loss or model.pcie_greedy
         for model in models.values()
@@ -192,6 +192,6 @@ def _those_that_draw(models: Models) -> Models | None:
 
 
 def _as_changed(jobs: Iterable[int], known: Set[int], running: Running) -> list[Changed]:
-    """Return jobs whose times may change as if they had, but those that are known to."""
+    """Return jobs whose times may change as if they had changed, except those already known."""
     held = ((job, running.allocation(job)) for job in jobs if job not in known)
     return [Changed(job, allocation, allocation) for job, allocation in held]

@@ -1,9 +1,9 @@
-"""Optimistic profiling: the little that is measured of a job, and what policies make of it (Synergy, 3.1).
+"""Optimistic profiling: the few measurements of a job, and what policies infer from them (Synergy, 3.1).
 
-Only CPU counts are measured, with all the memory of the machines that a job needs: the most, those on the
-way of a bisection to the knee of the curve, one, and the proportional share. Between them the rate at which
-GPUs are fed is linear. Memory is filled in by the cache model: process memory, data set and storage rate are
-known facts. So the belief differs from the truth in the input stall alone.
+Only CPU counts are measured, with all the memory of the machines that a job needs: the most, those on the way
+of a bisection to the knee of the curve, one, and the proportional share. Between them the rate at which GPUs
+are fed is linear. Memory is filled in by the cache model: process memory, data set and storage rate are known
+facts. So the belief differs from the truth only in the input stall.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from artist.units import NS_PER_S, seconds_to_ns
 
 
 class ProfilingParameters(BaseModel):
-    """What is measured, how well, and who pays.
+    """What is measured, how well, and whether jobs pay for it.
 
     Attributes
     ----------
@@ -52,8 +52,8 @@ class ProfilingParameters(BaseModel):
 class OptimisticProfiling(Estimates):
     """Policies believe a matrix of few measurements; durations are known.
 
-    Jobs of one model and number of GPUs have one profile, but each of them is charged for it. Where jobs need
-    no CPUs (performance.sensitivity=null) there is nothing to profile.
+    Jobs of one model and number of GPUs have one profile, but each of them is charged for it. If jobs need no
+    CPUs (performance.sensitivity=null) there is nothing to profile.
     """
 
     def __init__(self, **parameters: object) -> None:
@@ -64,7 +64,7 @@ class OptimisticProfiling(Estimates):
         return np.ones(len(jobs))
 
     def performance(self, truth: Performance) -> Performance:
-        """Return the truth, but for the input stall: that of the filled-in matrix."""
+        """Return the truth except for the input stall, which is that of the filled-in matrix."""
         if not isinstance(truth, PlacedPerformance) or truth.input_stall is None:
             return truth
         return truth.believing(ProfiledStall(truth, truth.input_stall, self.parameters))
@@ -91,7 +91,7 @@ class JobProfile(NamedTuple):
     throughput
         Iterations/s by CPUs in all, in the order of measuring; an iteration computes for a second.
     stall
-        The input stall that the matrix filled in from that implies.
+        The input stall implied by the matrix filled in from that.
     """
 
     throughput: dict[int, float]
@@ -101,15 +101,15 @@ class JobProfile(NamedTuple):
 class ProfiledStall(InputStall):
     """Input stall by profiles, each made when first asked for.
 
-    They are made on machines of the cluster's own kind. More CPUs a GPU than these have are believed to go on
-    to bring throughput in proportion, up to what the GPUs eat.
+    They are made on machines of the cluster's own kind. More CPUs per GPU than these have are believed to
+    increase throughput further in proportion, up to what the GPUs consume.
 
     Parameters
     ----------
     truth, input_stall
         What is measured.
     parameters
-        How.
+        How it is measured.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ProfiledStall(InputStall):
         self._profiles: dict[tuple[str, int], JobProfile] = {}
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
-        """Return what one GPU is believed to be fed, relative to what one of the reference eats."""
+        """Return what one GPU is believed to be fed, relative to what a reference GPU consumes."""
         profile = self.profile(model, allocation.gpus, cluster)
         return profile.stall.rate(model, allocation, cluster)
 
@@ -142,7 +142,7 @@ class ProfiledStall(InputStall):
 
     def _measure(self, model: str, gpus: int, cluster: Cluster) -> JobProfile:
         own = cluster.own
-        assert own is not None, "a job with GPUs was let in"
+        assert own is not None, "a job with GPUs was admitted"
         spec = JobSpec("profile", 0, Demand(gpus, measured_speed=own.speed), 1, NS_PER_S, model)
         place, p = _close_together(gpus, own, cluster), self._parameters
         memory = np.array([[own.memory_bytes * len(place.slices)]])
@@ -168,9 +168,9 @@ def _as_measured(truth: Sensitivity, cpus: Sequence[float], rates: Sequence[floa
     Parameters
     ----------
     cpus
-        Measured, a GPU, increasing.
+        Measured, per GPU, increasing.
     rates
-        At which each GPU was fed, relative to what one of the reference eats.
+        At which each GPU was fed, relative to what a reference GPU consumes.
     """
     full = truth.full or truth.throughput[-1]
     throughput = np.maximum.accumulate(rates) * (full / truth.speed)

@@ -16,10 +16,10 @@ _TOLERANCE = 1e-6  # of a count: iteration times are whole nanoseconds
 
 
 class WholeIterations(PlacedPerformance):
-    """A chain whose jobs do whole iterations in a round, and nothing in what is left of it.
+    """A chain whose jobs do whole iterations in a round, and nothing in the rest of it.
 
     Of iterations of t, floor(round / t) fit a round, and each takes round / that many; the difference counts
-    as compute. An iteration longer than a round stays as it is: the program that this is for
+    as compute. An iteration longer than a round is unchanged: the program that this models
     (github.com/msr-fiddle/synergy, MIT) would never finish it.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The command `artist-network`: what an iteration, or a collective, costs on a placement."""
+"""The command `artist-network`: the cost of an iteration, or a collective, on a placement."""
 
 import os
 import sys
@@ -43,7 +43,7 @@ _EXAMPLES = """\
 
 
 class PriceConfig(Strict):
-    """What `conf/price.yaml` says; the comments there explain it."""
+    """The content of `conf/price.yaml`; the comments there explain it."""
 
     topology: dict[str, Any]
     network: NetworkConfig
@@ -125,7 +125,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
 
 
 def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str], list[Point]]:
-    """Return the names of what is swept, beside what every row shows, and all combinations."""
+    """Return the names of swept values that not every row shows anyway, and all combinations."""
     overrides = [_available() if each == "network=all" else each for each in overrides]
     parsed = OverridesParser.create().parse_overrides(overrides)
     swept = [each.get_key_element() for each in parsed if each.is_sweep_override()]
@@ -146,7 +146,7 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
 
 
 def _available() -> str:
-    """Return the override that takes all network models that can answer here."""
+    """Return the override that selects all network models available here."""
     return "network=analytical" + (",astra_sim" if os.environ.get("ASTRA_SIM_BIN") else "")
 
 

@@ -57,7 +57,7 @@ _Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class _Canvas:
-    """What all parts of a drawing know; `tops` and `bottoms` are those of each layer, GPUs first."""
+    """State shared by all parts of a drawing; `tops` and `bottoms` are those of each layer, GPUs first."""
 
     axes: "Axes"
     graph: "nx.Graph[Node]"
@@ -74,7 +74,7 @@ class _Canvas:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What the column says of a layer, and where."""
+    """The entry of the column about a layer, and its place."""
 
     layer: Layer
     lines: tuple[str, ...]
@@ -128,7 +128,7 @@ def draw_fabric(
 
 
 def _check_size(topology: Topology, racks: int, machines: int, machine_type: str | None) -> None:
-    """Refuse what is too large to be built link by link, of which most would not be drawn anyway."""
+    """Raise InputError for a fabric too large to be built link by link."""
     gpus = topology.machine_type(machine_type).gpus
     if racks * machines * gpus * max(machines, gpus) > _MOST_LINKS:
         found = f"{racks} racks of {machines} machines of {gpus} GPUs"
@@ -242,7 +242,7 @@ def _circle(x: float, y: float, radius: float, count: int) -> list[_Point]:
 
 
 def _draw_arcs(canvas: _Canvas, cell: Cell, ends: Sequence[_Point]) -> None:
-    """Link members that stand in a row, the higher the farther apart they are."""
+    """Link members that are in a row, the higher the farther apart they are."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -295,7 +295,7 @@ def _draw_frame(canvas: _Canvas, cell: Cell, left: float) -> None:
 
 
 def _fitting(canvas: _Canvas, cell: Cell, width: float) -> str:
-    """Return the name of a node, or the number in it where the name is too wide."""
+    """Return the name of a node, or the number in it if the name is too wide."""
     assert cell.node is not None
     text: str = canvas.graph.nodes[cell.node]["label"]
     return text if len(text) * 0.54 * canvas.font / 72 <= width else text.split()[-1]
@@ -332,7 +332,7 @@ def _machines(graph: "nx.Graph[Node]", cell: Cell) -> int:
 
 
 def _entries(layers: Sequence[Layer], tops: Sequence[float]) -> list[_Entry]:
-    """Place what the column says beside the links that it speaks of, outermost first, without overlaps."""
+    """Place the entries of the column beside their links, outermost first, without overlaps."""
     entries: list[_Entry] = []
     free = 0.2
     for number in range(len(layers), 0, -1):
@@ -346,7 +346,7 @@ def _entries(layers: Sequence[Layer], tops: Sequence[float]) -> list[_Entry]:
 
 
 def _words(layer: Layer) -> tuple[str, ...]:
-    """Return what the column says of a layer, the heading first."""
+    """Return the entry of the column about a layer, the heading first."""
     dimension = layer.dimension
     made_of = _MADE_OF[dimension.kind][layer.whole == "group"]
     heading = f"{layer.tier}: {made_of} {_count(layer.members, layer.member)}"
@@ -373,7 +373,7 @@ def _gbit(gbit_s: float) -> str:
 
 
 def _draw_column(canvas: _Canvas, entries: Sequence[_Entry], left: float) -> None:
-    """Write what the links can do beside them, each with a small picture of how they join."""
+    """Write the properties of the links beside them, each with a small picture of how they join."""
     for entry in entries:
         _draw_icon(canvas, entry, left)
         for number, line in enumerate(entry.lines):

@@ -69,7 +69,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A node with what is drawn of it, or, without a node, a number of members that are not drawn.
+    """A node with the part of it that is drawn, or, without a node, a number of members not drawn.
 
     `layer` is 0 for GPUs; `width` is natural.
     """
@@ -126,7 +126,7 @@ def shown_members(graph: "nx.Graph[Node]", layers: Sequence[Layer]) -> list[int]
 
 
 def cell_of(graph: "nx.Graph[Node]", layers: Sequence[Layer], node: Node, shown: Sequence[int]) -> Cell:
-    """Return a node with what is drawn of it."""
+    """Return a node with the part of it that is drawn."""
     number = graph.nodes[node]["layer"]
     if number == 0:
         return Cell(node, 0, _PITCH)

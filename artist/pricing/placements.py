@@ -28,7 +28,7 @@ def parse_shape(text: str, topology: Topology) -> Shape:
     Raises
     ------
     InputError
-        If the text is no placement, a type is unknown or a machine has fewer GPUs.
+        If the text is not a placement, a type is unknown or a machine has fewer GPUs.
     """
     slices: list[tuple[int, str, int]] = []
     total = 0

@@ -21,12 +21,12 @@ _LEAST, _MOST_PANELS = 1e-5, 12
 def overheads(prices: Sequence[Price]) -> "Figure":
     """Draw exposed communication / compute, a group of bars a model, a panel for each fabric or setting.
 
-    Bars stand for tiers, or for placements where a tier has several. The axis is logarithmic from 0.001 % on.
+    Bars represent tiers, or placements if a tier has several. The axis is logarithmic from 0.001 % on.
 
     Raises
     ------
     InputError
-        If there is more to draw than can be told apart.
+        If there is too much to distinguish in one figure.
     """
     from matplotlib.figure import Figure
 
@@ -61,7 +61,7 @@ def overheads(prices: Sequence[Price]) -> "Figure":
 
 
 def _bar_names(prices: Sequence[Price]) -> list[str]:
-    """Return the tier of each price, or its placement where a model has several in a tier."""
+    """Return the tier of each price, or its placement if a model has several in a tier."""
     cells = [(price.lead, price.model, price.tier) for price in prices]
     if len(set(cells)) == len(cells):
         gpus = {price.gpus for price in prices}

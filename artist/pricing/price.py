@@ -34,7 +34,7 @@ class Price:
     sent_bytes
         What each GPU sends on each tier.
     lead
-        What else tells it from others, such as the topology.
+        Further columns that tell it from others, such as the topology.
     origin
         Whose answer it is.
     """
@@ -78,7 +78,7 @@ class CollectivePrice:
     time_ns
         How long it takes.
     lead
-        What else tells it from others.
+        Further columns that tell it from others.
     """
 
     collective: NcclCollective
@@ -152,7 +152,7 @@ def price_collectives(
     Raises
     ------
     InputError
-        If the network model prices whole iterations only, or does not know the collective.
+        If the network model prices only whole iterations, or does not know the collective.
     """
     model = getattr(network, "collective_ns", None)
     if model is None:

@@ -15,14 +15,14 @@ _STAND_INS = (("carried", CARRIED), ("fallback", FALLBACK))
 def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
     """Return the table of iterations as aligned text; times in ms, bytes sent by each GPU in MB.
 
-    Where the network's program has not answered for a placement itself, a last column and notes say who has.
+    If the network's program has not answered for a placement itself, a last column and notes give the origin.
 
     Parameters
     ----------
     prices
         A row each.
     leads
-        Headings of what else tells the rows apart.
+        Headings of the further columns that tell the rows apart.
     """
     tiers = [tier for tier in TIERS if any(tier in price.sent_bytes for price in prices)]
     notes = [f"{name}: {why}" for name, why in _STAND_INS if any(price.origin == name for price in prices)]
@@ -65,7 +65,7 @@ def collective_table(prices: Sequence[CollectivePrice], leads: Sequence[str]) ->
     prices
         A row each.
     leads
-        Headings of what else tells the rows apart.
+        Headings of the further columns that tell the rows apart.
     """
     heads = [
         *(("", lead) for lead in leads),
@@ -140,7 +140,7 @@ def _mb(bytes_: int) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Return a percentage with two digits that count, or more where it is large."""
+    """Return a percentage with two significant digits, or more if it is large."""
     percent = 100 * fraction
     if percent == 0:
         return "0"

@@ -15,10 +15,7 @@ from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
 from artist.core.job_columns import field_of, kinds_of, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, RunResult
-from artist.recording.kinds import Kinds
-from artist.recording.pools import Pools
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
-from artist.recording.resources import Resources
 from artist.units import NS_PER_S
 
 PIECE_ROWS = 1 << 18
@@ -36,7 +33,7 @@ def job_tables(
     rows: int = PIECE_ROWS,
     more: Mapping[str, npt.NDArray[np.float64] | _Ints] | None = None,
 ) -> Iterator[Any]:
-    """Yield jobs.parquet: one row a job, in the order of the result.
+    """Yield jobs.parquet: one row per job, in the order of the result.
 
     Columns are those of JOB_COLUMNS, times in seconds, and some more. What an unfinished or never started job
     lacks is null.
@@ -51,7 +48,7 @@ def job_tables(
 
 
 def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> Iterator[Any]:
-    """Yield timeline.parquet: step functions, a row per change and one more for the end of the run."""
+    """Yield timeline.parquet: step functions, one row per change and one more for the end of the run."""
     recorder.close_instant()
     time_ns = np.frombuffer(recorder.gauge_ns, np.int64)
     values = np.frombuffer(recorder.gauge_values, np.int32).reshape(-1, 4)
@@ -64,31 +61,13 @@ def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> 
         yield pa.table({"time_s": _seconds(ends), **gauges})
 
 
-def resource_tables(resources: Resources, rows: int = PIECE_ROWS) -> Iterator[Any]:
-    """Yield resources.parquet of a closed run: step functions, the last row at the end of the run."""
-    time_ns, values = (
-        np.array(resources.row_ns),
-        np.array(resources.row_values).reshape(-1, len(resources.columns)),
-    )
-    for part in _parts(len(time_ns), rows):
-        named = zip(resources.columns, values[part].T, strict=True)
-        yield pa.table(
-            {"time_s": _seconds(time_ns[part]), **{name: pa.array(column) for name, column in named}}
-        )
-
-
-def pool_tables(pools: Pools, rows: int = PIECE_ROWS) -> Iterator[Any]:
-    """Yield pools.parquet of a closed run: step functions, the last row at the end of the run."""
-    for part in _parts(len(pools.times_ns), rows):
-        named = {name: pa.array(column[part]) for name, column in pools.columns.items()}
-        yield pa.table({"time_s": _seconds(pools.times_ns[part]), **named})
-
-
-def core_tables(kinds: Kinds, rows: int = PIECE_ROWS) -> Iterator[Any]:
-    """Yield cores.parquet of a closed run: step functions, the last row at the end of the run."""
-    for part in _parts(len(kinds.times_ns), rows):
-        named = {name: pa.array(column[part]) for name, column in kinds.columns.items()}
-        yield pa.table({"time_s": _seconds(kinds.times_ns[part]), **named})
+def step_tables(
+    times_ns: _Ints, columns: Mapping[str, npt.NDArray[Any]], rows: int = PIECE_ROWS
+) -> Iterator[Any]:
+    """Yield resources, pools or cores.parquet: step functions, the last row at the end of the run."""
+    for part in _parts(len(times_ns), rows):
+        named = {name: pa.array(column[part]) for name, column in columns.items()}
+        yield pa.table({"time_s": _seconds(times_ns[part]), **named})
 
 
 def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, _Ints]:
@@ -136,7 +115,7 @@ def _gpus_text(gpus: Iterable[tuple[int, int]], cluster: Cluster) -> str:
 
 
 class _Names:
-    """Texts that the numbers of a recorder stand for."""
+    """Texts by the numbers that a recorder uses for them."""
 
     def __init__(self, recorder: Recorder) -> None:
         cluster, allocations = recorder.cluster, recorder.allocations

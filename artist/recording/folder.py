@@ -35,9 +35,9 @@ def write_run(
     """Write the tables and the summary of a run into an existing folder.
 
     Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
-    what the policy noted of itself; `resources` is what was in use, closed, if that was recorded; `inputs`
-    is what jobs need to prepare their input, if anything; `pools` is who had which machines, closed, if there
-    are several pools; `kinds` is what GPU and CPU jobs held, closed, if there are both.
+    what the policy noted of itself; `resources` is what was in use, closed, if that was recorded; `inputs` is
+    what jobs need to prepare their input, if anything; `pools` is the jobs' use of each pool, closed, if
+    there are several; `kinds` is what GPU and CPU jobs held, closed, if there are both.
     """
     from artist.recording import columns
 
@@ -53,11 +53,12 @@ def write_run(
         _write_table(folder / "events.parquet", columns.event_tables(recorder))
         _write_table(folder / "timeline.parquet", columns.timeline_tables(recorder, result.end_ns))
     if resources is not None:
-        _write_table(folder / RESOURCES_FILE, columns.resource_tables(resources))
-    if pools is not None:
-        _write_table(folder / POOLS_FILE, columns.pool_tables(pools))
-    if kinds is not None:
-        _write_table(folder / CORES_FILE, columns.core_tables(kinds))
+        values = np.array(resources.row_values).reshape(-1, len(resources.columns)).T
+        named = dict(zip(resources.columns, values, strict=True))
+        _write_table(folder / RESOURCES_FILE, columns.step_tables(np.array(resources.row_ns), named))
+    for name, part in ((POOLS_FILE, pools), (CORES_FILE, kinds)):
+        if part is not None:
+            _write_table(folder / name, columns.step_tables(part.times_ns, part.columns))
     write_series(folder, series)
     text = json.dumps(summary, indent=2, allow_nan=False)
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")

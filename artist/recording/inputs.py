@@ -28,7 +28,7 @@ class Inputs(Protocol):
         """Return how many CPUs and bytes of memory a job uses where it is placed, at an iteration time."""
 
     def best_case(self, spec: JobSpec, cluster: Cluster) -> tuple[int, int]:
-        """Return the least CPUs and bytes of memory, in all, with which a job is as fast as it gets."""
+        """Return the least CPUs and bytes of memory, in all, with which a job reaches its highest speed."""
 
 
 def input_columns(result: RunResult, recorder: Recorder, inputs: Inputs) -> dict[str, _Floats]:
@@ -64,7 +64,7 @@ def mean_held(recorder: Recorder, end_ns: int) -> tuple[_Floats, _Floats]:
 
 
 def summarise_inputs(result: RunResult) -> dict[str, Any]:
-    """Return what a summary says where jobs need CPUs and memory, of the jobs of the window if there is one.
+    """Return the summary of input if jobs need CPUs and memory, over the jobs of the window if there is one.
 
     `relative_throughput`: throughput relative to that of GPUs that never wait for input (compute / (compute +
     input stall)), the unweighted mean over jobs that made progress; the best case of a job may be less, where

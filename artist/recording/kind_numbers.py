@@ -1,4 +1,4 @@
-"""What a run folder says of GPU jobs and CPU jobs: columns of jobs.parquet, numbers of a summary. Pure."""
+"""Numbers of a run folder on GPU jobs and CPU jobs: columns of jobs.parquet, entries of a summary. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def kind_columns(result: RunResult, kinds: Kinds) -> dict[str, _Floats]:
 
 
 def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
-    """Return what a summary says of a closed run, as `kinds`; a share of nothing is None.
+    """Return the entry `kinds` of the summary of a closed run; a share of nothing is None.
 
     Of finished jobs, of the window if there is one:
 
@@ -44,8 +44,8 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
     more_cpus_1_to_5, fewer_cpus_1_to_20
         Those which held at most 5 more, and at most 20 fewer (the CODA paper, Fig. 14).
     user_p99_gpu_s, user_p99_cpu_only_s
-        The 99th percentile of the waiting of all jobs of a user, the mean over users who have GPU jobs, and
-        over those who have none.
+        The 99th percentile of the waiting of all jobs of a user, averaged over users with GPU jobs, and over
+        those without.
 
     Of all jobs, over the whole run:
 
@@ -59,7 +59,7 @@ def summarise_kinds(result: RunResult, kinds: Kinds) -> dict[str, Any]:
     retunes_per_gpu_job
         How often GPU jobs got other CPUs on the same GPUs, over GPU jobs that ever started.
 
-    Over the time from the first to the last arrival (how long a run drains says nothing of its use):
+    Over the time from the first to the last arrival (how long a run drains does not reflect its use):
 
     `waiting` of gpu, cpu
         Mean number of jobs.

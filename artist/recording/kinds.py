@@ -1,4 +1,4 @@
-"""GPU jobs and CPU jobs side by side over time: who waits, and who holds which CPUs, seen from events alone.
+"""GPU jobs and CPU jobs side by side over time: waiting jobs, and held CPUs, from events alone.
 
 CPU jobs are those that ask for no GPUs (CODA, ICDCS 2020).
 """
@@ -215,7 +215,7 @@ class Kinds:
                 starved.wait(self._jobs[job].demand)
 
     def _hold(self, event: Start | Change) -> None:
-        """Give a job what it holds; its iteration time, which says how much it uses, is told after this."""
+        """Record what a job holds; its iteration time, which determines its use, follows."""
         job, allocation = event.job, event.allocation
         self._held[job] = allocation
         self.cpus_last[job] = self._take(job, allocation, 1)
@@ -261,7 +261,7 @@ class Kinds:
             self._use(job, gpus * int(parts.compute_ns) // sum(parts))
 
     def _use(self, job: int, parts: int) -> None:
-        """Let a job use parts of GPUs from now on, or when its delay ends."""
+        """Record that a job uses parts of GPUs from now on, or when its delay ends."""
         before = self._uses.pop(job, 0)
         if parts:
             self._uses[job] = parts
@@ -269,7 +269,7 @@ class Kinds:
             self._used += parts - before
 
     def _delay(self, job: int, until_ns: int) -> None:
-        """Let a job use nothing until a delay ends."""
+        """Record that a job uses nothing until a delay ends."""
         known_ns = self._delayed.get(job)
         if known_ns is None:
             self._used -= self._uses.get(job, 0)
@@ -278,7 +278,7 @@ class Kinds:
             heappush(self._delays, (until_ns, job))
 
     def _draw(self, job: int, allocation: Allocation) -> None:
-        """Note what a job that draws nothing yet draws on its machines."""
+        """Record the draw, on its machines, of a job that draws nothing yet."""
         alone = self._alone
         alone.job, alone.held = job, allocation
         for each in allocation.slices:

@@ -124,7 +124,7 @@ class Pools:
             self._follow(name, *signal.up_to(_EVER))
 
     def summary(self) -> dict[str, Any]:
-        """Return what a summary says of a closed run.
+        """Return the summary of a closed run.
 
         `x_short` by signal x: `server_s`, the integral over time of the machines by which its pool is short,
         in machine-seconds, and `worst_servers`, the most machines at a time.
@@ -173,7 +173,7 @@ class Pools:
             self._away[job] = self._open_ns
 
     def _let_go(self, job: int) -> Allocation | None:
-        """Take from a job what it holds, if anything, and return it."""
+        """Remove and return what a job holds, if anything."""
         allocation = self._held.pop(job, None)
         if allocation is None:
             return None
@@ -214,7 +214,7 @@ class Pools:
             self._add(machine, 1)
 
     def _add(self, machine: int, sign: int) -> None:
-        """Count a machine, if it is there, and what is held on it, to its pool, or no longer."""
+        """Add a machine, if it is there, and what is held on it, to its pool, or remove them."""
         pool, gpus = self._pool[machine], self._machines[machine].gpus
         if pool not in self._counts:
             self._counts[pool] = [0, 0, 0]
@@ -228,7 +228,7 @@ class Pools:
         self._changed = True
 
     def _count_taken(self, machine: int, sign: int) -> None:
-        """Count a machine with jobs, if it is there, to its pool, or no longer."""
+        """Add a machine with jobs, if it is there, to its pool, or remove it."""
         if self._pool[machine] in self._taken:
             self._taken[self._pool[machine]] += sign * self._present[machine]
 

@@ -39,16 +39,16 @@ class Reclaims:
         self._flexible_met: list[float] = []
 
     def change(self, job: int, held: Allocation | None) -> None:
-        """Note that a job starts, or changes or loses what it held."""
+        """Record that a job starts, or changes or loses what it held."""
         self._before.setdefault(job, held)
 
     def preempt(self, job: int, held: Allocation) -> None:
-        """Note that a job is preempted."""
+        """Record that a job is preempted."""
         self._before.setdefault(job, held)
         self._preempted[job] = None
 
     def leave(self, job: int, held: Allocation) -> None:
-        """Note that a job finishes, or is evicted: the policy did not cause it."""
+        """Record that a job finishes, or is evicted: the policy did not cause it."""
         self._left += self._before.get(job, held) is not None
         self._before[job] = None
 

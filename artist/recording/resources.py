@@ -44,7 +44,7 @@ class _Running:
 
 
 class Resources:
-    """Observer that remembers what is in use, and how blocked jobs are, in 48 or 88 bytes a change.
+    """Observer that records what is in use, and how blocked jobs are, in 48 or 88 bytes per change.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ class Resources:
                 self._come_or_go(event)
 
     def close(self, end_ns: int) -> None:
-        """Take note of the end of the run; the last row says what was in use then."""
+        """Record the end of the run; the last row has what was in use then."""
         self._end_delays(end_ns)
         self._open_row(end_ns)
         self._write_row(end_ns)
 
     def means(self, result: RunResult) -> dict[str, Any]:
-        """Return what a summary says of a closed run: means over its GPUs' time, and over its time."""
+        """Return the summary of a closed run: means over its GPUs' time, and over its time."""
         end_ns = result.end_ns
         starts, indices = self.row_ns, self.row_values[len(RESOURCES) :: len(self.columns)]
         spans = (indices[i] * (starts[i + 1] - starts[i]) for i in range(len(starts) - 1))
@@ -141,7 +141,7 @@ class Resources:
         self._blocked.wait(job, now, (int(spec.iterations) - done) * int(spec.compute_ns))
 
     def _hold(self, event: Start | Change) -> None:
-        """Note what a job holds; its new iteration time, which says what it uses, is told after this."""
+        """Record what a job holds; its new iteration time, which determines its use, follows."""
         now, job = event.time_ns, event.job
         running = self._running.get(job)
         if running is None:
@@ -194,7 +194,7 @@ class Resources:
     # --- sums and rows
 
     def _end_delays(self, until_ns: int) -> None:
-        """Let jobs whose delays have ended use what they use."""
+        """Count the use of jobs whose delays have ended."""
         while self._delays and self._delays[0][0] <= until_ns:
             at, job = heappop(self._delays)
             running = self._running.get(job)
@@ -202,7 +202,7 @@ class Resources:
                 self._count(running, at)
 
     def _count(self, running: _Running, now: int) -> None:
-        """Bring what is counted of a job up to date."""
+        """Update what is counted of a job."""
         uses = running.uses if running.ready_ns <= now else running.held
         if uses != running.counted:
             self._open_row(now)
@@ -231,7 +231,7 @@ class Resources:
         self.row_values.extend([*shares[: len(RESOURCES)], blocking, *shares[len(RESOURCES) :]])
 
     def _wholes(self, of: Sequence[int]) -> list[int]:
-        """Return what the sums are shares of, from GPUs, CPUs and memory."""
+        """Return the denominators of the shares, from GPUs, CPUs and memory."""
         gpus, cpus, memory = of
         shares = () if self._inputs is None else (gpus, cpus, cpus, memory, memory)
         return [*(gpus,) * len(RESOURCES), *shares]

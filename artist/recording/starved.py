@@ -50,7 +50,7 @@ class Starved:
         self._touched[machine] = None
 
     def open(self, machine: int, takes_work: bool) -> None:
-        """Note whether a machine takes new work."""
+        """Record whether a machine takes new work."""
         self._open[machine] = takes_work
         self._touched[machine] = None
 
@@ -65,7 +65,7 @@ class Starved:
             kind.changed |= kind.cells[gpus].remove(cpus)
 
     def count(self) -> int:
-        """Return the starved GPUs as it is now."""
+        """Return the number of starved GPUs now."""
         for kind in self._kinds:
             if kind.changed and kind.look_again():
                 self._touched.update(dict.fromkeys(kind.machines))
@@ -108,7 +108,7 @@ class _Kind:
         self.changed = False
 
     def need(self, demand: Demand, least_cpus_per_gpu: float | None) -> tuple[int, int]:
-        """Return the GPUs that a job needs on such a machine, and the CPUs with them; no CPUs, no matter."""
+        """Return the GPUs that a job needs on such a machine, and their CPUs; irrelevant without CPUs."""
         least = demand.gpus_at(self._worth, demand.targets()[0])
         gpus = min(least, self.gpus)
         too_many = demand.max_machines and least > demand.max_machines * self.gpus
@@ -152,7 +152,7 @@ class _Cell:
         return not self._jobs[need]
 
     def most(self) -> int:
-        """Return the greatest need of a job that waits, 0 if none does."""
+        """Return the greatest need of a waiting job, 0 if none waits."""
         heap = self._heap
         while heap and not self._jobs[-heap[0]]:
             del self._jobs[-heappop(heap)]

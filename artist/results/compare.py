@@ -7,28 +7,28 @@ from typing import Any
 from artist.results.names import labels, letter, natural, short_values
 from artist.results.run import Run
 
-POLICY = "policy"  # the policy's name stands for all keys that it determines
+POLICY = "policy"  # the policy's name represents all keys that it determines
 CODE = "code"  # a column only where runs of one config were made by different code
 _LONG_LABEL = 36
-_NO_INPUT = ("hydra", "output", "network.cache")  # what of a config does not change results
+_NO_INPUT = ("hydra", "output", "network.cache")  # parts of a config that do not change results
 _Facts = dict[str, str]
 _Key = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Replicates:
-    """Runs equal but for the seed, made by the same code.
+    """Runs equal except for the seed, made by the same code.
 
     Attributes
     ----------
     values
-        One text per key of the comparison; empty where the runs have no such key.
+        One text per key of the comparison; empty if the runs lack the key.
     shown
         The same, short, for people.
     label
         A name for the group, different from the other groups' names; ends with * if it is partial.
     letter
-        What stands for the label where there is no room for it; empty if all labels are short.
+        Replaces the label where there is no room for it; empty if all labels are short.
     runs
         In order of seed.
     """
@@ -69,9 +69,9 @@ class Comparison:
 
 
 def compare(runs: Sequence[Run]) -> Comparison:
-    """Sort runs into groups of replicates, in natural order of what tells them apart.
+    """Sort runs into groups of replicates, in natural order of the keys that distinguish them.
 
-    Policies stand in the order in which their sweep was given them.
+    Policies are in the order in which their sweep was given them.
 
     Of runs equal in config and seed the newest counts. Runs of different code (the program, a user's
     modules, the contents of input files) are never replicates of each other.
@@ -117,7 +117,7 @@ def _code(run: Run) -> str:
 def _place(
     keys: Sequence[str], values: Sequence[str], runs: Sequence[Run], given: Sequence[str]
 ) -> tuple[object, ...]:
-    """Order groups by what differs; of the same made by different code, the newest comes first."""
+    """Order groups by what differs; of equal ones made by different code, the newest comes first."""
     policy = runs[0].summary["policy"]
     rank = given.index(policy) if policy in given else len(given)
     config = [natural(value) for key, value in zip(keys, values, strict=True) if key != CODE]
@@ -139,7 +139,7 @@ def _named(
 
 
 def _facts(run: Run) -> _Facts:
-    """Return the policy's name and the flat config as texts, without seeds and what is no input."""
+    """Return the policy's name and the flat config as texts, without seeds and other irrelevant keys."""
     seed = run.config.get("seed")
     facts = {POLICY: str(run.summary["policy"])}
     for key, value in flatten(run.config):
@@ -162,7 +162,7 @@ def flatten(value: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def _telling_keys(facts: Sequence[_Facts]) -> list[str]:
-    """Return, section by section, the first keys that tell all different facts apart."""
+    """Return, section by section, the first keys that distinguish all different facts."""
     varied = [
         key for key in dict.fromkeys(k for f in facts for k in f) if len({f.get(key) for f in facts}) > 1
     ]

@@ -8,7 +8,7 @@ _MOST = 4
 
 
 class Covered(NamedTuple):
-    """Jobs that the means of a run cover, of those that they are about (all, or those of the window)."""
+    """Jobs that the means of a run cover, out of all, or of those of the window."""
 
     finished: int
     jobs: int
@@ -35,7 +35,7 @@ def window_sizes(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def coverage_notes(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what to say below a table of these runs about the jobs that their means cover."""
+    """Return notes, for below a table of these runs, on the jobs that their means cover."""
     sizes = window_sizes(summaries)
     short = [each for each in map(covered, summaries) if not each.whole]
     counts = list(dict.fromkeys(f"{each.finished} of {each.jobs}" for each in short))

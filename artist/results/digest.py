@@ -13,7 +13,7 @@ from artist.results.run import Run
 from artist.results.steps import Floats, distribution_steps, thin_steps
 
 BINS = 400
-SPANS = 40  # of the use of resources, which changes much: lines of several rows share a panel
+SPANS = 40  # of the use of resources, which changes often: lines of several rows share a panel
 GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "unfinished_jobs")
 TIMELINE = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
 SHARE_GAUGES = {"gpus_held": "GPUs held", **SHARES}  # of the cluster's: title
@@ -68,7 +68,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One row of the comparison, replicates pooled unless said otherwise.
+    """One row of the comparison, replicates pooled unless stated otherwise.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Digest:
     shares
         Likewise, by SHARE_GAUGES; empty where jobs need no CPUs and memory, too.
     users, vcs
-        By GPU time, the most first; no entry if the trace names none.
+        By GPU time, most first; no entry if the trace names none.
     """
 
     group: Replicates
@@ -114,7 +114,7 @@ class Digest:
     vcs: tuple[Member, ...]
 
     def gauge(self, name: str) -> Gauge | None:
-        """Return a gauge, or what was recorded of a resource; None if it was not."""
+        """Return a gauge, or the recorded use of a resource; None if it was not recorded."""
         if name in GAUGES:
             return self.gauges[GAUGES.index(name)]
         return self.resources[RESOURCE_COLUMNS.index(name)] if self.resources else None

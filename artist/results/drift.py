@@ -11,8 +11,8 @@ from artist.results.run import Run
 from artist.results.steps import Floats, thin_steps
 
 LEAST_MEASURED = 30  # fewer measured jobs have no thirds to compare
-LEAST_WAITING = 1.0  # a queue of fewer jobs in the last third is none
-GROWTH = 0.5  # of the mean queue: what it must grow by, if its interval over replicates lies above 0
+LEAST_WAITING = 1.0  # fewer waiting jobs in the last third are no queue
+GROWTH = 0.5  # least growth, of the mean queue, if its interval over replicates is above 0
 GROWTH_ALONE = 1.0  # with fewer than 3 replicates, so no interval; a queue that grows from 0 on has 1.33
 
 
@@ -37,7 +37,7 @@ class Drift:
 
 
 def drift(runs: Sequence[Run]) -> Drift | None:
-    """Return the drift of replicates; None where jobs do not arrive over time, or are few.
+    """Return the drift of replicates; None if jobs do not arrive over time, or are few.
 
     Raises
     ------

@@ -68,12 +68,12 @@ class Elastic:
 
 
 def have_elastic(runs: Sequence[Run]) -> bool:
-    """Return whether all runs say between which numbers of GPUs their jobs may change."""
+    """Return whether all runs state between which numbers of GPUs their jobs may change."""
     return all(set(_COLUMNS) <= set(run.columns("jobs")) for run in runs)
 
 
 def read_elastic(run: Run) -> Elastic:
-    """Read what elastic jobs held, where the run says which they are.
+    """Read what elastic jobs held, if the run states which they are.
 
     Raises
     ------

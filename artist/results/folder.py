@@ -60,12 +60,12 @@ def read_run(folder: str | PathLike[str]) -> Run:
 
 @lru_cache(maxsize=16)
 def _policies(path: Path) -> tuple[str, ...]:
-    """Return the policies of a sweep in the order of its command, or else of its experiment; none if unknown.
+    """Return the policies of a sweep in the order of its command, else of its experiment; none if unknown.
 
     Parameters
     ----------
     path
-        What Hydra wrote of the sweep: for the order alone, so that a damaged one is no error.
+        Hydra's file of the sweep: only for the order, so a damaged one is not an error.
     """
     try:
         hydra = _read_config(path)["hydra"]

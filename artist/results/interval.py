@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import mean, stdev
 
-LEAST = 3  # values; the interval of two is 13 times as wide as they are apart
+LEAST = 3  # values; the interval of two is 13 times as wide as their distance
 
 
 def interval_95(values: Sequence[float], of: int = 1) -> tuple[float, float] | None:
@@ -37,7 +37,7 @@ def interval_95(values: Sequence[float], of: int = 1) -> tuple[float, float] | N
 
 @lru_cache(maxsize=32)
 def student_t_95(freedom: int, of: int = 1) -> float:
-    """Return the t that |T| stays below with probability 0.95, or each of several with 1 - 0.05 / of.
+    """Return t such that |T| < t with probability 0.95, or for each of several with 1 - 0.05 / of.
 
     Parameters
     ----------

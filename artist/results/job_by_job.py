@@ -1,4 +1,4 @@
-"""Numbers of single jobs: what each got against its best case, and its speed-up over another policy."""
+"""Numbers of single jobs: what each got relative to its best case, and its speed-up over another policy."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from artist.results.steps import Floats
 class AgainstBest(NamedTuple):
     """What jobs got, relative to their best case, replicates pooled.
 
-    One entry a measured job with GPUs that ran: a CPU-only job has no better case than what it asks for.
+    One entry per measured job with GPUs that ran; a CPU-only job has no better case than its request.
 
     Attributes
     ----------
@@ -31,12 +31,12 @@ class AgainstBest(NamedTuple):
 
 
 def have_best(group: Replicates) -> bool:
-    """Return whether the runs of a row say what jobs got of their best case: jobs need CPUs and memory."""
+    """Return whether the runs of a row record what jobs got of their best case: jobs need CPUs and memory."""
     return all("relative_throughput" in run.summary for run in group.runs)
 
 
 def against_best(group: Replicates) -> AgainstBest:
-    """Read what the jobs of a row got, if its runs say it.
+    """Read what the jobs of a row got, if its runs record it.
 
     Raises
     ------

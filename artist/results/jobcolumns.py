@@ -1,4 +1,4 @@
-"""The jobs of a run as the report needs them: where their time went, and who they are."""
+"""The jobs of a run as the report needs them: where their time went, their users and their models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Columns of jobs.parquet, one entry a job.
+    """Columns of jobs.parquet, one entry per job.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a run's configuration says of its machines: worths and pools. Pure."""
+"""The machines in a run's configuration: worths and pools. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

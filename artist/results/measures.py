@@ -18,7 +18,7 @@ _UNITS_OF_KINDS = {"count": ("", 1.0), "ratio": ("", 1.0), "fraction": ("%", 100
 
 
 class Estimate(NamedTuple):
-    """A mean over replicates, and the ends of its 95 % interval (Student's t); None where there is none."""
+    """A mean over replicates, and the ends of its 95 % interval (Student's t); None if undefined."""
 
     mean: float | None = None
     low: float | None = None
@@ -41,9 +41,9 @@ class Metric:
     title
         Lines of the heading.
     path
-        Where it stands in the summary.
+        Its place in the summary.
     low_is_good
-        Whether the row with the least of it may be marked as the best.
+        Whether the row with the lowest value may be marked as the best.
     optional
         Whether only some runs have it: those that were asked for it, or whose jobs need CPUs and memory, or
         whose machines begin in several pools.
@@ -60,7 +60,7 @@ class Metric:
     per: str | None = None
 
     def of(self, summary: Mapping[str, Any]) -> float | None:
-        """Return its value in a summary; None where it needs what the run has not: jobs, or a recording."""
+        """Return its value in a summary; None if the run lacks what it needs: jobs, or a recording."""
         if self.optional and self.path[0] not in summary:
             return None
         value: Any = summary
@@ -143,7 +143,7 @@ def _of_kind(kind: str, title: str) -> tuple[Metric, ...]:
     )
 
 
-# What table.csv and the page show besides.
+# Shown only in table.csv and on the page.
 MORE_METRICS = (
     Metric("measured_jobs", ("measured", "jobs"), ("measured", "jobs"), "count", optional=True),
     Metric("measured_finished", ("measured", "done"), ("measured", "finished"), "count", optional=True),
@@ -270,7 +270,7 @@ BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 
 
 def estimate(metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> Estimate:
-    """Return mean and interval; nothing if any replicate lacks the number, for that is no sample."""
+    """Return mean and interval; nothing if any replicate lacks the number, because that is no sample."""
     values = [value for summary in summaries if (value := metric.of(summary)) is not None]
     return estimated(values) if len(values) == len(summaries) else Estimate()
 
@@ -288,7 +288,7 @@ def change(metric: Metric, own: Replicates, other: Replicates) -> Estimate:
 
 
 def changes(metric: Metric, own: Replicates, other: Replicates) -> list[float]:
-    """Return by how much of another row's number a row's is more, seed by seed.
+    """Return how much more a row's number is than another row's, seed by seed.
 
     Nothing if a pair has no ratio, or a run has no number for a comparison.
     """
@@ -305,12 +305,12 @@ def estimated(values: Sequence[float], of: int = 1) -> Estimate:
 
 
 def difference(value: float | None, reference: float | None) -> float | None:
-    """Return by how much of the reference a value is above it; None where there is no such ratio."""
+    """Return by how much of the reference a value exceeds it; None if there is no such ratio."""
     return None if value is None or not reference else value / reference - 1.0
 
 
 def is_negligible(kind: str, one: float, other: float) -> bool:
-    """Return whether two values differ by so little that no ratio of them says anything."""
+    """Return whether two values differ by so little that no ratio of them is meaningful."""
     return abs(one - other) < _NEGLIGIBLE.get(kind, 0.0)
 
 
@@ -320,7 +320,7 @@ def is_level(kind: str, value: float, least: float) -> bool:
 
 
 def column_unit(kind: str, values: Sequence[float | None]) -> tuple[str, float]:
-    """Return the unit that the values of a column are shown in, and what one is in it.
+    """Return the unit in which the values of a column are shown, and its size.
 
     Times are shown in the unit that suits the greatest of them; in seconds if the least would be less
     than a hundredth there, unless the greatest would then have six digits.

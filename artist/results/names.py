@@ -10,7 +10,7 @@ _UNITS = {
     "cluster.racks": ("rack", "racks"),
     "cluster.machines_per_rack": ("machine a rack", "machines a rack"),
 }  # keys whose value is a number of things
-_NAMES = ("name", "preset")  # keys whose value is a name that speaks for itself
+_NAMES = ("name", "preset")  # keys whose value is a self-explanatory name
 _SPEAKING = (*_NAMES, "path", _CLASS)  # keys whose value needs no "name=" before it in a label
 
 
@@ -75,7 +75,7 @@ def letter(number: int) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """Return a text without its middle if it is longer than `limit` characters; ends say most of a name."""
+    """Return a text without its middle if it is longer than `limit` characters; ends are most distinctive."""
     if len(text) <= limit:
         return text
     head = (limit - 3) // 2
@@ -104,7 +104,7 @@ def _short(key: str, value: str, parts: int) -> str:
 
 
 def _class_word(key: str, path: str) -> str:
-    """Return the last word of a path to a class, without the word that the key says already."""
+    """Return the last word of a path to a class, without the word that the key already contains."""
     name = path.rsplit(".", 1)[-1]
     for section in key.split(".")[:-1]:
         for word in (section, section.removesuffix("s")):
@@ -114,5 +114,5 @@ def _class_word(key: str, path: str) -> str:
 
 
 def _as_different(short: Sequence[str], values: Sequence[str]) -> bool:
-    """Whether texts differ where values do; an empty one would not tell from a missing key."""
+    """Return whether texts differ where values do; an empty one would look like a missing key."""
     return len(set(short)) == len(set(values)) and all(s or not v for s, v in zip(short, values, strict=True))

@@ -17,7 +17,7 @@ _COLUMNS = ("time_s", "kind", "job_id", "allocation")
 
 @dataclass(frozen=True, slots=True)
 class Stays:
-    """Stretches of time in which a job held the same GPUs, one entry a job and machine, in order of start.
+    """Stretches of time in which a job held the same GPUs, one per job and machine, in order of start.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Stays:
 
 
 def read_stays(run: Run) -> Stays:
-    """Read who ran where; raise InputError if the events are damaged."""
+    """Read which jobs ran where; raise InputError if the events are damaged."""
     import pandas as pd
 
     events = run.events

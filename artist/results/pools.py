@@ -1,4 +1,4 @@
-"""The pools of a run over time: their GPUs, those that jobs hold, and what a signal says is needed."""
+"""The pools of a run over time: their GPUs, those that jobs hold, and the demand of a signal."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

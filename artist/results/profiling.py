@@ -1,4 +1,4 @@
-"""How many steps a policy took to find the CPUs of each job, apart from what else it noted of itself."""
+"""How many steps a policy took to find the CPUs of each job, apart from its other notes."""
 
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,12 @@ _OF = "steps of "  # a model: what the series is called, an entry a job
 
 
 def read_profiling(group: Replicates) -> dict[str, Floats]:
-    """Return the steps of each job whose CPUs were found, by model; empty if the policy looks for none.
+    """Return the steps of each job whose CPUs were found, by model; empty if the policy does not search.
 
     Raises
     ------
     InputError
-        If what a policy noted is damaged.
+        If the notes of a policy are damaged.
     """
     found: dict[str, list[Floats]] = {}
     for run in group.runs:
@@ -33,7 +33,7 @@ def read_profiling(group: Replicates) -> dict[str, Floats]:
 
 
 def other_series(run: Run) -> "pd.DataFrame | None":
-    """Return what the policy noted but for these steps; None if nothing."""
+    """Return the policy's notes except these steps; None if there are none."""
     series = run.series
     if series is None:
         return None

@@ -23,7 +23,7 @@ class Frames:
 
     @property
     def jobs(self) -> "pd.DataFrame":
-        """One row a job."""
+        """One row per job."""
         return self.table("jobs")
 
     @property
@@ -54,7 +54,7 @@ class Run(Frames):
     written_ns
         When the summary was written, in ns since 1970; 0 if unknown.
     policies
-        Those of its sweep, in the order given; empty if it is of none.
+        Those of its sweep, in the order given; empty without a sweep.
     """
 
     folder: Path
@@ -65,7 +65,7 @@ class Run(Frames):
 
     @property
     def covered(self) -> Covered:
-        """Jobs that its means cover, of those that they are about."""
+        """Jobs that its means cover, and out of how many."""
         return covered(self.summary)
 
     @property
@@ -93,7 +93,7 @@ class Run(Frames):
             raise damaged(path, error) from error
 
     def columns(self, name: str) -> list[str]:
-        """Return the columns of a table, none where there is no such file; raise InputError if damaged."""
+        """Return the columns of a table, none if there is no such file; raise InputError if damaged."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

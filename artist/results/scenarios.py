@@ -1,4 +1,4 @@
-"""Which rows of a comparison compete with each other, and what each is measured against. Pure."""
+"""Which rows of a comparison compete with each other, and the baseline of each. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,7 +113,7 @@ def scenario_rows(n_rows: int, contest: Contest) -> tuple[tuple[str, tuple[int, 
 
 
 def matching(comparison: Comparison, contest: Contest, wanted: str) -> list[list[int]]:
-    """Return the rows of each scenario that are as `--baseline` names them."""
+    """Return the rows of each scenario that match what `--baseline` names."""
     rows = _matching(comparison, wanted)
     return [[row for row in scenario.rows if row in rows] for scenario in contest.scenarios]
 

@@ -8,7 +8,7 @@ class _Strict(BaseModel):
 
 
 class DistributionFile(_Strict):
-    """A distribution of times over jobs, in seconds; null when there is no job."""
+    """A distribution of times over jobs, in seconds; null if there is no job."""
 
     mean: float | None
     median: float | None
@@ -77,7 +77,7 @@ class PoolsFile(_Strict):
 
 
 class ReclaimsFile(_Strict):
-    """Machines that came back to their own pools, by how they were cleared, and what that cost."""
+    """Machines that came back to their own pools, by how they were cleared, and the cost of that."""
 
     machines: int
     idle: int
@@ -133,7 +133,7 @@ class KindsFile(_Strict):
 
 
 class SummaryFile(_Strict):
-    """The whole file; further keys are let through."""
+    """The whole file; further keys are allowed."""
 
     policy: str
     jobs: int

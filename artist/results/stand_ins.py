@@ -1,4 +1,4 @@
-"""Answers of the network that stand in for those of its program: carried over, or a fallback's. Pure."""
+"""Answers of the network in place of its program's: carried over, or a fallback's. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,12 +14,12 @@ _WHY = dict(zip(STAND_INS, (CARRIED, FALLBACK), strict=True))
 
 
 def stand_ins(summaries: Sequence[Mapping[str, Any]]) -> list[Metric]:
-    """Return the columns that say so; none where the program answered every question of these runs."""
+    """Return the columns that count them; none if the program answered every question of these runs."""
     return [metric for metric in STAND_INS if any(metric.of(summary) for summary in summaries)]
 
 
 def stand_in_notes(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what to say of these columns below a table of these runs."""
+    """Return notes, for below a table of these runs, on these columns."""
     return [
         f"{' '.join(metric.title)}: {_WHY[metric]} (of the pairs of model and placement that came up)"
         for metric in stand_ins(summaries)

@@ -1,4 +1,4 @@
-"""All runs of a sweep as pandas frames, with what was swept as columns."""
+"""All runs of a sweep as pandas frames, with the swept values as columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ SEED = "seed"
 
 @dataclass(frozen=True)
 class Sweep(Frames):
-    """Finished runs, in natural order of what tells them apart, then of their seeds.
+    """Finished runs, in natural order of the keys that distinguish them, then of their seeds.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Sweep(Frames):
         return pd.concat([pd.DataFrame(self.settings), facts], axis="columns")
 
     def table(self, name: str) -> "pd.DataFrame":
-        """Read a table of all runs, the settings of each in front; raise InputError if a run has none."""
+        """Read a table of all runs, with each run's settings in front; raise InputError if a run has none."""
         import pandas as pd
 
         frames = []
@@ -80,7 +80,7 @@ def read_sweep(*folders: str | PathLike[str]) -> Sweep:
 
 
 def _settings(run: Run, keys: Sequence[str], shown: Sequence[str]) -> dict[str, Any]:
-    """Return what tells a run apart: numbers and names as configured, classes and lists in short."""
+    """Return the settings that distinguish a run: numbers and names as configured, others in short form."""
     config = dict(flatten(run.config))
     values: dict[str, Any] = {}
     for key, text in zip(keys, shown, strict=True):

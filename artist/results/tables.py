@@ -56,7 +56,7 @@ def run_table(summary: Mapping[str, Any]) -> str:
 
 
 def compare_table(runs: Sequence[Run]) -> str:
-    """Return the table of many runs as aligned text: a row for each group of replicates.
+    """Return the table of many runs as aligned text: one row per group of replicates.
 
     Leading columns are the config keys that differ; replicates show their mean and, after +-, half
     the width of its 95 % interval.
@@ -70,7 +70,7 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
     Parameters
     ----------
     letters
-        Lead with the letters that figures use for long labels.
+        Prefix labels with the letters that figures use for long labels.
     """
     groups = comparison.groups
     keys = [short_key(key) for key in comparison.keys]

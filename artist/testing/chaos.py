@@ -195,7 +195,7 @@ class Chaos:
         return after
 
     def _assign(self, view: ClusterView, before: Held, after: Held, plan: PlanBuilder) -> None:
-        """Give away machines that all that was there leaves; what comes may come."""
+        """Give away machines whose jobs all leave; what comes may come."""
         stay = {m for j, a in before.items() if j in after for m in _machines_of(a) & _machines_of(after[j])}
         for m in range(len(view.cluster)):
             if m not in stay and view.accepts[m] and self._rng.random() < 0.2:
@@ -209,7 +209,7 @@ def _machines_of(allocation: Allocation) -> set[int]:
 
 
 def look_at_everything(view: ClusterView, held: Held) -> None:
-    """Read what a policy may read, and compare it with what the allocations say."""
+    """Read what a policy may read, and compare it with the allocations."""
     jobs, free = view.jobs, view.free()
     machines = view.cluster.machines
     use = used(held, len(machines))

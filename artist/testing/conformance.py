@@ -66,7 +66,7 @@ class PolicyConformance:
         raise NotImplementedError("define make_policy() to return a new policy")
 
     def make_performance(self) -> Performance:
-        """Return what iteration times come from; by default they depend on the number of GPUs only."""
+        """Return the source of iteration times; by default they depend only on the number of GPUs."""
         return PlainPerformance()
 
     # --- it ends, and all accounts are right
@@ -115,7 +115,7 @@ class PolicyConformance:
         assert first == second
 
     def test_names_and_order_of_jobs_do_not_matter(self) -> None:
-        """Jobs are told apart by their arrival; their names and their order in the file mean nothing."""
+        """Jobs are distinguished by their arrival; their names and their order in the file mean nothing."""
         jobs = generated_jobs(1)  # all submit times differ
         renamed = [replace(spec, job_id=f"x{hash_of(spec.job_id)}") for spec in reversed(jobs)]
         assert self._run(jobs, _cluster())[1] == self._run(renamed, _cluster())[1]
@@ -136,7 +136,7 @@ class PolicyConformance:
         assert _before(whole, until) == _before(part, until)
 
     def test_looks_at_durations_only_if_declared(self) -> None:
-        """A policy that declares no knowledge acts alike however long its jobs will still go on.
+        """A policy that declares no knowledge acts the same however long its jobs still have to run.
 
         Jobs that are unfinished at a third of the run get one to seven times their iterations: nothing
         before then may change.
@@ -156,7 +156,7 @@ class PolicyConformance:
             assert _before(events, until) == _before(self._run(changed, _cluster())[1], until)
 
     def test_wrong_estimates_do_no_harm(self) -> None:
-        """Beliefs that are wrong may cost time but no job; who declares no knowledge never sees them."""
+        """Wrong beliefs may cost time but no job; a policy that declares no knowledge never sees them."""
         for seed, estimates in ((0, Noise(level=0.9, seed=1)), (1, WrongFraction(fraction=0.5, error=0.9))):
             jobs = generated_jobs(seed)
             _, events = self._all_finish(jobs, _cluster(), estimates=estimates)
@@ -166,7 +166,7 @@ class PolicyConformance:
     # --- room is used
 
     def test_lone_job_starts_at_once(self) -> None:
-        """With an empty cluster there is nothing to wait for but the policy's own grid of time."""
+        """With an empty cluster there is nothing to wait for except the policy's own time grid."""
         for gpus, kind in ((1, ""), (2, "skewed"), (4, ""), (8, "skewed"), (12, "")):
             lone = replace(job("lone", gpus, 20, at=7), model=kind)
             _, events = self._run([lone], _cluster())

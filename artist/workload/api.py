@@ -27,15 +27,15 @@ def _measured_on(given: object) -> str | float:
 
 
 class SourceParameters(Selection):
-    """Parameters that every source of jobs has: which jobs, on which GPUs, and the models of the unnamed.
+    """Parameters of every source of jobs: which jobs, on which GPUs, and the models of unnamed ones.
 
     Attributes
     ----------
     measured_on
-        The GPUs that run times and numbers of GPUs hold for: cluster (the cluster's own), trace (what the
-        source knows), a GPU type, or a speed relative to the reference GPU.
+        The GPUs for which run times and numbers of GPUs hold: cluster (the cluster's own), trace (if the
+        source knows them), a GPU type, or a speed relative to the reference GPU.
     models
-        Which model a job trains where the source names none.
+        Which model a job trains if the source names none.
     seed
         Seed of the run; 0 or more.
     """
@@ -61,7 +61,7 @@ class JobSource(Protocol):
 
     @property
     def parameters(self) -> SourceParameters:
-        """What the user asked for."""
+        """The parameters given by the user."""
 
     @property
     def input_files(self) -> tuple[Path, ...]:
@@ -93,7 +93,7 @@ class Generator(JobSource, Protocol):
 
 @runtime_checkable
 class Arrivals(Protocol):
-    """A rule that says when the selected jobs arrive."""
+    """A rule for the arrivals of the selected jobs."""
 
     def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
         """Return the table with new `submit_s`, from 0 or what the rule says, rows in order of arrival.
@@ -103,5 +103,5 @@ class Arrivals(Protocol):
         table
             Jobs, with run times on the cluster's own GPUs.
         cluster_gpus
-            How many of the cluster's own GPUs compute as much as all that it has.
+            Number of the cluster's own GPUs that compute as much as the whole cluster.
         """

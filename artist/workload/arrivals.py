@@ -1,8 +1,8 @@
 """When the selected jobs arrive: as in the trace, all at once, at random, or compressed to a load.
 
-Load = sum(gpus * run time) / (GPUs of the cluster * span), span = last arrival - first arrival; the run
-time is on the cluster's own GPUs, without waiting and communication; GPUs of another speed count as so many
-of these. All rules keep the order of arrival of the trace.
+Load = sum(gpus * run time) / (GPUs of the cluster * span), span = last arrival - first arrival; the run time
+is on the cluster's own GPUs, without waiting and communication; GPUs of another speed count as the equivalent
+number of these. All rules keep the order of arrival of the trace.
 """
 
 from typing import Any, Self
@@ -45,7 +45,7 @@ def _need_gpus(cluster_gpus: float) -> None:
 
 
 def _need_soon(span_s: float) -> None:
-    """Refuse arrivals that last longer than a trace may; by half, since they are drawn around a mean."""
+    """Raise InputError if arrivals last longer than a trace may; half of that, as they are random."""
     if not span_s <= MAX_S / 2:
         allowed = f"a higher rate, for up to {MAX_S / 2:g} s"
         raise InputError(
@@ -87,8 +87,8 @@ class BatchArrivals:
 class PoissonArrivals:
     """Times between arrivals are exponential and independent; the first job arrives at 0 s.
 
-    The mean is 3600 / `jobs_per_hour` seconds, or what makes the expected span of the jobs at hand give
-    `load` on the cluster.
+    The mean is 3600 / `jobs_per_hour` seconds, or the one at which the expected span of the jobs gives `load`
+    on the cluster.
     """
 
     class Parameters(Strict):
@@ -125,7 +125,7 @@ class CompressArrivals:
     """Arrivals of the trace, all multiplied by the one factor that gives `load` on the cluster."""
 
     class Parameters(Strict):
-        """Target."""
+        """The load to reach."""
 
         load: PositiveFloat
 

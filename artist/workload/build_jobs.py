@@ -24,12 +24,12 @@ def to_jobs(
 ) -> JobColumns:
     """Return the jobs sorted by arrival; jobs that arrive together keep the order of the table.
 
-    A job that gives iterations and compute time is taken as it is. With a duration only,
-    iterations = max(1, round(duration x speed / profile compute)) and compute_ns = round(duration_ns /
-    iterations), the speed being that of the GPUs that the duration holds for: the duration is kept, the
-    profile sets the grain, and communication comes on top. With a duration and one of the two, the known one
-    takes the place of the profile's. Where input stalls jobs, these times are those with some CPUs and memory
-    (`performance.measured_with`), and compute_ns is what they are without the stall.
+    A job that gives iterations and compute time is unchanged. With a duration only, iterations = max(1,
+    round(duration x speed / profile compute)) and compute_ns = round(duration_ns / iterations), the speed
+    being that of the GPUs that the duration holds for: the duration is kept, the profile sets the grain, and
+    communication comes on top. With a duration and one of the two, the known one replaces the profile's. If
+    input stalls jobs, these times are those with certain CPUs and memory (`performance.measured_with`), and
+    compute_ns excludes the stall.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def to_jobs(
 
 
 def _kinds(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return which jobs are alike but for name, arrival and work, (n_jobs,), and the first of each kind."""
+    """Return which jobs differ only in name, arrival and work, (n_jobs,), and the first of each kind."""
     kind = np.zeros(len(table), dtype=np.int64)
     for field in (*FIELDS, *MEASURED):
         if field.to and field.name in table:
@@ -95,7 +95,7 @@ def _work(
 
 
 def _profile_compute(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> np.ndarray:
-    """Ask once for each model; also for jobs that do not need the answer, so that none goes unknown."""
+    """Ask once for each model; also for jobs that do not need the answer, to find unknown models."""
     codes, models = pd.factorize(table["model"])
     known = np.full(len(models), float(_CPU_ITERATION_NS))
     for code, model in enumerate(models):
@@ -126,7 +126,7 @@ def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Cal
 
 
 def _records(table: pd.DataFrame, owner: str, make: Callable[[dict[str, Any]], Any]) -> Iterable[Any]:
-    """Return one record a job, made of the columns that go into `owner`; equal ones are one object."""
+    """Return one record per job, made of the columns that go into `owner`; equal ones are one object."""
     known = (*FIELDS, *MEASURED)
     chosen = [field for field in known if field.to.startswith(f"{owner}.") and field.name in table]
     if not chosen:
@@ -143,7 +143,7 @@ def _records(table: pd.DataFrame, owner: str, make: Callable[[dict[str, Any]], A
 
 
 def _raw(table: pd.DataFrame, field: Field) -> list[Any]:
-    """Return a column as Python's values, times in ns; None where a number is not known."""
+    """Return a column as Python's values, times in ns; None if a number is not known."""
     column = table[field.name]
     if isinstance(field, Text) or not field.optional:
         return column.tolist()

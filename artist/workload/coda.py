@@ -1,12 +1,15 @@
 """Jobs like those of the CODA paper's production trace, which is not public (sections III and VI).
 
 - GPU jobs are of a few classes by what they ask for: GPUs, models and CPUs. Most ask for too few CPUs, some
-  for many more than they use; run times hold for the CPUs asked (`performance.measured_with=request`). Jobs
+for
+  many more than they use; run times hold for the CPUs asked for (`performance.measured_with=request`). Jobs
   of up to 4 GPUs are on one machine, larger ones on as few as hold 4 each.
 - CPU jobs come in bursts, at the hours of their tenant, and are on one machine. A share of them, the hungry
-  ones, does the same work on as many CPUs as a socket has, and draws most of a machine's memory bandwidth.
+ones,
+  does the same work on as many CPUs as a socket has, and draws most of a machine's memory bandwidth.
 - Every hour of arrivals has its share of each class and of short and long jobs, and jobs arrive in even steps
-  of what is expected: drawn independently, days differ so much that jobs wait twice as long under one seed
+of
+  the expected number: with independent draws, days differ so much that jobs wait twice as long under one seed
   as under another.
 
 The figures are in traces/generator_coda.yaml; traces/README.md compares them with the published ones.
@@ -34,7 +37,7 @@ _BYTES_PER_GB = 1e9
 
 
 class RunTimes(Strict):
-    """Run times at quantiles that rise from 0 to 1; logarithms are linear between them."""
+    """Run times at quantiles that rise from 0 to 1; their logarithms are linear between these."""
 
     quantiles: tuple[NonNegativeFloat, ...]
     seconds: tuple[PositiveFloat, ...]
@@ -55,7 +58,7 @@ class RunTimes(Strict):
 
 
 class RequestClass(Strict):
-    """A share of the GPU jobs, and shares of what they ask for: CPUs of each GPU, or of the whole job."""
+    """A share of the GPU jobs, and shares of what they ask for: CPUs per GPU, or for the whole job."""
 
     share: PositiveFloat
     gpus: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
@@ -80,7 +83,7 @@ class User(Strict):
 
 
 class CodaTable(Strict):
-    """What the generator knows of the trace: traces/generator_coda.yaml.
+    """The generator's table of the trace: traces/generator_coda.yaml.
 
     Attributes
     ----------
@@ -99,7 +102,7 @@ class CodaTable(Strict):
     gpu_hour_rate
         Relative rate of arrivals of GPU jobs in each hour of the day, (24,).
     cpu_hour_rate
-        The same of the CPU jobs of each tenant.
+        The same for the CPU jobs of each tenant.
     users
         By name.
     """
@@ -141,16 +144,16 @@ class CodaTrace:
     """Jobs like those of the CODA paper's trace: GPU jobs and CPU jobs of 20 users."""
 
     class Parameters(SourceParameters):
-        """Parameters, beside those of every source.
+        """Parameters besides those of every source.
 
         Attributes
         ----------
         gpus
             GPUs of the cluster that the jobs are to fill as in the trace.
         days
-            Arrivals last this long.
+            Length of the arrivals.
         load
-            Number of jobs, relative to as many a GPU and a day as in the trace.
+            Number of jobs, relative to the trace's number per GPU and day.
         hungry
             Share of the CPU jobs that draws much memory bandwidth.
         hungry_gb_s
@@ -254,7 +257,7 @@ def draw_cpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFram
 
 
 def _scaled(jobs: int, known: CodaTable, chosen: CodaTrace.Parameters) -> int:
-    """Return how many jobs there are of so many in the trace; at least one."""
+    """Return the number of jobs for a number in the trace; at least one."""
     of_trace = chosen.gpus / known.gpus * chosen.days / known.days
     return max(1, round(jobs * of_trace * chosen.load))
 
@@ -281,5 +284,5 @@ def _spread(
 
 
 def _arrivals_s(hour_rate: tuple[float, ...], chosen: CodaTrace.Parameters, at: np.ndarray) -> np.ndarray:
-    """Return arrivals in seconds, (n_jobs,); all days are alike."""
+    """Return arrivals in seconds, (n_jobs,); all days are equal."""
     return at_rates(hour_rate, [1.0] * int(np.ceil(chosen.days)), chosen.days, at)

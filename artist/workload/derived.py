@@ -1,14 +1,14 @@
 """Jobs like those of the Synergy paper's evaluation (section 5.1): no download needed.
 
 A job's run time, on its GPU-proportional share of CPUs and memory, is 10^x minutes, x uniform in [1.5, 3] for
-80 % of the jobs and in [3, 4] for the others (of the testbed's: [1.5, 2.5] and [2.5, 2.7]); jobs arrive at
+80 % of the jobs and in [3, 4] for the others (the testbed's: [1.5, 2.5] and [2.5, 2.7]); jobs arrive at
 random at a rate, or all at once. The next job takes a model of the class (image, language, speech) that is
 furthest below its share, the models of a class in turn. Iterations = run time / iteration time, rounded down.
 
 The order of the draws is that of the authors' program (github.com/msr-fiddle/synergy, MIT, simulator/helpers
-and simulator/jobs at 1bb2bed): with one GPU a job, a seed gives the jobs that it gives there. GPUs have a
-stream of their own, so traces of one and of several GPUs differ in nothing else. Short run times are those of
-the program's 100 jobs for the testbed (simulator/deploy_trace), which the paper does not describe.
+and simulator/jobs at 1bb2bed): with one GPU per job, a seed gives the same jobs as there. GPUs have a stream
+of their own, so traces of one and of several GPUs differ in nothing else. Short run times are those of the
+program's 100 jobs for the testbed (simulator/deploy_trace), which the paper does not describe.
 """
 
 import math
@@ -45,7 +45,7 @@ GPU_SHARES: dict[str, dict[int, float]] = {
 1, 2, 4, 8 or 16 GPUs and a run time between 10^1.5 and 10^4 minutes, which are those that the program takes.
 program: what it draws without a trace."""
 EXPONENTS = {"production": ((1.5, 3.0), (3.0, 4.0)), "short": ((1.5, 2.5), (2.5, 2.7))}
-"""Ranges of x: of 80 % of the jobs, and of the others."""
+"""Ranges of x: for 80 % of the jobs, and for the others."""
 _MODELS = sum(map(len, CLASSES))
 _IMAGE = 0
 Range = tuple[float, float]
@@ -56,7 +56,7 @@ class DerivedTrace:
     """Jobs of the Synergy paper's production-derived traces."""
 
     class Parameters(SourceParameters):
-        """Parameters, beside those of every source.
+        """Parameters besides those of every source.
 
         Attributes
         ----------
@@ -69,7 +69,7 @@ class DerivedTrace:
         durations
             Run times: of the paper, or of its testbed's traces.
         gpus
-            GPUs of a job: always one, or by the shares of `GPU_SHARES`.
+            GPUs of a job: always one, or according to the shares of `GPU_SHARES`.
         """
 
         jobs: int = Field(default=8000, ge=1, le=10_000_000)
@@ -143,7 +143,7 @@ def draw_models(split: tuple[float, float, float], jobs: int) -> list[str]:
 
 
 def _models(split: tuple[float, float, float]) -> Iterator[str]:
-    """Yield models forever; the first job is an image model, of classes equally far below the first goes."""
+    """Yield models forever; the first is an image model; of classes equally far below, the first goes."""
     taken = [0, 0, 0]
     kind = _IMAGE
     while True:

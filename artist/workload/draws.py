@@ -1,7 +1,7 @@
-"""Draws that come out alike for all seeds, because they are even. Shared by the generators.
+"""Draws that come out similar for all seeds, because they are even. Shared by the generators.
 
-How long jobs wait depends on the busiest hours. Drawn independently, a few days get much more work than the
-others, and what a paper publishes of its one trace does not come out for every seed.
+How long jobs wait depends on the busiest hours. With independent draws, a few days get much more work than
+the others, and not every seed reproduces what a paper publishes of its one trace.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ Kind = TypeVar("Kind", int, str)
 def even(count: int, random: np.random.Generator, shuffled: bool = True) -> np.ndarray:
     """Draw numbers from 0 to 1, (count,), one from each equal part of that range.
 
-    Shuffled, they are even among any `_ALIKE` in a row; else they rise.
+    Shuffled, they are even among any `_ALIKE` in a row; otherwise they rise.
     """
     if not shuffled:
         drawn: np.ndarray = (np.arange(count) + random.random(count)) / count
@@ -37,7 +37,7 @@ def picked(shares: Mapping[Kind, float], draws: np.ndarray) -> np.ndarray:
 
 
 def dealt(work: np.ndarray, hands: int, random: np.random.Generator) -> np.ndarray:
-    """Return the place of each job in an order that spreads the work evenly, (n_jobs,).
+    """Return the index of each job in an order that spreads the work evenly, (n_jobs,).
 
     Of each `hands` jobs with similar work, each of as many stretches of the order gets one, at random.
 
@@ -67,7 +67,7 @@ def at_rates(
     day_rate
         Relative rate on each day, (ceil(days),).
     days
-        Arrivals last this long; the last day may be cut.
+        Length of the arrivals; the last day may be cut.
     """
     expected = np.concatenate([[0.0], np.cumsum(np.outer(day_rate, hour_rate))])
     edges_s = np.arange(len(expected)) * HOUR_S

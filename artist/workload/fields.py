@@ -20,28 +20,28 @@ _MOST_BYTES = 2.0**53
 _TYPE = r"\s*\w[^|]*"
 
 Unit = Literal["time", "bytes", "share"]
-"""What a column counts, where a file may count in another unit: seconds, bytes, a fraction of 1."""
+"""What a column counts, if a file may count in another unit: seconds, bytes, a fraction of 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A column of texts; what is missing is "".
+    """A column of texts; missing values are "".
 
     Attributes
     ----------
     name
         Of the column.
     to
-        Field of `JobSpec` that gets the value, or `<field>.<field of its record>`; empty if it takes more
-        than this column to make it.
+        Field of `JobSpec` that gets the value, or `<field>.<field of its record>`; empty if it needs more
+        than this column.
     value
-        From the text to what the job has.
+        Converts the text to what the job has.
     required
         Whether every row must have it.
     optional
-        Whether the table has the column only where a source names it.
+        Whether the table has the column only if a source names it.
     pattern, fault, allowed
-        What a text must match unless it is empty, what to say of one that does not, and what is allowed.
+        Pattern of a text unless it is empty, the fault of one that does not match, and what is allowed.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A column of numbers, int64 if `whole`, else float64; `default` None means that every row must have it.
+    """A column of numbers, int64 if `whole`, else float64; `default` None makes a value mandatory.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class Number:
     least, most, above
         Range; `above` leaves out `least` itself.
     default
-        What a row without a value gets; NaN for not known (a whole column is then Int64).
+        Value for a row without one; NaN for not known (a whole column is then Int64).
     unit
-        What it counts, if it has a unit.
+        Unit, if it has one.
     product
         Whether `workload=columns` may multiply several columns of a file.
     """
@@ -98,7 +98,7 @@ class Number:
         return f"{kind} {'above' if self.above else 'from'} {self.least:g} to {self.most:g}"
 
     def fault(self, value: float) -> str:
-        """Say what is wrong with a value that is known to be wrong."""
+        """Return what is wrong with a value that is known to be wrong."""
         if not np.isfinite(value):
             return "is not finite"
         if value < 0:

@@ -1,4 +1,4 @@
-"""Read files of the user: plain or gzipped, CSV or JSON; every fault is an InputError."""
+"""Read the user's files: plain or gzipped, CSV or JSON; every fault is an InputError."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ def read_csv(path: Path, kind: str = "trace") -> "pd.DataFrame":
     Parameters
     ----------
     kind
-        What the file is, for messages.
+        Kind of the file, for messages.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def parse(text: str, path: Path, separator: str = ",") -> "pd.DataFrame":
     Raises
     ------
     InputError
-        If it is no table.
+        If it is not a table.
     """
     import pandas as pd
 
@@ -67,7 +67,7 @@ def parse(text: str, path: Path, separator: str = ",") -> "pd.DataFrame":
 
 
 def by_line(table: "pd.DataFrame", first: int) -> "pd.DataFrame":
-    """Return the rows that are not blank, by the number of their line; the top row stands on line `first`."""
+    """Return the rows that are not blank, indexed by line number; the top row is on line `first`."""
     import pandas as pd
 
     table.index = pd.RangeIndex(first, len(table) + first, name="line")
@@ -81,7 +81,7 @@ def header_of(line: str, where: str, separator: str = ",") -> list[str]:
     Raises
     ------
     InputError
-        If it is no such line, or as `checked_names`.
+        If it is not such a line, or as in `checked_names`.
     """
     try:
         return checked_names(next(csv.reader([line], delimiter=separator), []), where)
@@ -91,7 +91,7 @@ def header_of(line: str, where: str, separator: str = ",") -> list[str]:
 
 
 def checked_names(names: Sequence[str], where: str) -> list[str]:
-    """Return names of columns without spaces around; raise InputError if two are the same.
+    """Return names of columns without surrounding spaces; raise InputError if two are the same.
 
     pandas would rename the second.
     """
@@ -103,14 +103,14 @@ def checked_names(names: Sequence[str], where: str) -> list[str]:
 
 
 def _check_commas(header: str, names: Sequence[str], where: str) -> None:
-    """Refuse separators other than commas."""
+    """Raise InputError for separators other than commas."""
     if len(names) == 1 and (";" in header or "\t" in header):
         allowed = "commas between the columns"
         raise InputError("not separated by commas", where=where, found=header, allowed=allowed)
 
 
 def read_json(path: Path, allowed: str) -> Any:
-    """Return what a JSON file holds; `allowed` says what that should be.
+    """Return the content of a JSON file; `allowed` says what it should be.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def read_json(path: Path, allowed: str) -> Any:
     text, where = read_text(path), str(path)
     try:
         content = json.loads(text)
-        if _HALF.search(text):  # half a character, which no file of results could hold
+        if _HALF.search(text):  # half a character, which results cannot hold
             json.dumps(content, ensure_ascii=False).encode()
         return content
     except json.JSONDecodeError as error:

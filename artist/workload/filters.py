@@ -92,12 +92,12 @@ def select(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     table
         Canonical table.
     selection
-        What to take; applied in the order window, vcs, GPU range, run times, first.
+        Filters, applied in the order window, vcs, GPU range, run times, first.
 
     Raises
     ------
     InputError
-        If no job is left; names the filter that left none.
+        If no job is left; names the filter responsible.
     """
     ordered = from_zero(table.sort_values("submit_s", kind="stable"))
     chosen = _by_window(ordered, selection.window)

@@ -26,10 +26,10 @@ class InferenceUse:
     """Signals `inference` and `inference.next`: the share of their machines that inference services use.
 
     A daily curve falls from the evening's peak to a trough before dawn and rises until the evening, in
-    straight lines, raised to a power. Every sample gets independent noise, equally likely within bounds, so
-    that each day comes near peak and trough. Power, noise and an affine map are such that the first `days`
-    have exactly the given least, greatest and mean value and median step. Days differ by their noise only.
-    After them the last week (or what there is of one) repeats for `repeat_days`; then the last value stays.
+    straight lines, raised to a power. Every sample gets independent noise, uniform within bounds, so that
+    each day comes near peak and trough. Power, noise and an affine map are such that the first `days` have
+    exactly the given minimum, maximum and mean value and median step. Days differ only in their noise. After
+    them the last week (or what there is of one) repeats for `repeat_days`; then the last value stays.
 
     Source: the Lyra paper, section 2.1 and figure 1 (5-minute steps, 42 to 95 %, mean 65 %, 2.2 from peak to
     trough within a day, a peak of four hours at night, the trough before dawn) and section 7.1 (median burst
@@ -37,7 +37,7 @@ class InferenceUse:
     """
 
     class Parameters(Strict):
-        """What the series is like; shares of the pool, and hours of the day, at which the run starts too."""
+        """Shape of the series: shares of the pool, and hours of the day, at one of which the run starts."""
 
         days: PositiveInt = 15
         repeat_days: Annotated[int, Field(ge=0)] = 45
@@ -126,7 +126,7 @@ def _daily_curve(hours: Floats, p: InferenceUse.Parameters) -> Floats:
 
 
 def _with_mean(curve: Floats, noise: Floats, p: InferenceUse.Parameters) -> Floats:
-    """Return the curve to such a power, and noise, from trough to peak, that they have the mean."""
+    """Return the curve to a power, and noise, from trough to peak, that have the mean."""
 
     def scaled(bend: float) -> Floats:
         raw = curve**bend + noise
@@ -140,7 +140,7 @@ def _with_mean(curve: Floats, noise: Floats, p: InferenceUse.Parameters) -> Floa
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function is 0, or the end that is nearer to it if that is not between."""
+    """Return where a function is 0, or the end nearer to that if it is not between."""
     from scipy.optimize import brentq
 
     at_low, at_high = function(low), function(high)

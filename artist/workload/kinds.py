@@ -1,7 +1,7 @@
 """Which jobs are elastic, fungible or heterogeneous, or write checkpoints (the Lyra paper, section 7.1).
 
-Each kind is drawn from a generator of its own, so that scenarios share jobs, arrivals and run times, and a
-larger share contains all jobs of a smaller one.
+Each kind is drawn from its own generator, so that scenarios share jobs, arrivals and run times, and a larger
+share contains all jobs of a smaller one.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def first_share(order: np.ndarray, share: float, weights: np.ndarray | None = No
     order
         Numbers of the jobs, (n_jobs,).
     share
-        Of the jobs; or, where given, of the sum of `weights`, (n_jobs,), which the chosen do not exceed.
+        Of the jobs; or, if given, of the sum of `weights`, (n_jobs,), which the chosen jobs do not exceed.
     """
     chosen = np.zeros(len(order), dtype=bool)
     if weights is None:
@@ -38,9 +38,7 @@ def draw(name: str, seed: int, share: float, jobs: int, weights: np.ndarray | No
 def draw_elastic(likely: np.ndarray, share: float | None, seed: int) -> np.ndarray:
     """Draw the elastic jobs, (n_jobs,) bool: those that are `likely`, (n_jobs,), before all others.
 
-    Parameters
-    ----------
-    share
+    Parameters ---------- Share of all jobs; None for exactly the likely ones.
         Of all jobs; None for those that are likely.
     """
     if share is None:
@@ -57,7 +55,7 @@ def bounds_of(
     Parameters
     ----------
     gpus, worker_gpus
-        What the jobs ask for, and of it each worker, (n_jobs,).
+        GPUs that the jobs ask for, and GPUs of each worker, (n_jobs,).
     least, most
         Bounds as multiples of `gpus`, at most 1 and at least 1; rounded to whole workers towards `gpus`.
     """

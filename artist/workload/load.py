@@ -37,7 +37,7 @@ def read_table(source: JobSource, gpus: Gpus) -> pd.DataFrame:
         table = source.table_at(usual_gpu(source, gpus).speed / gpus.own.speed)
     else:
         table = source.table()
-    table = check(table, where)  # each table takes the place of the one before: a million jobs fill them
+    table = check(table, where)  # each table replaces the one before: a million jobs fill them
     table = select(table, source.parameters)
     return on_own_gpus(table, source, gpus, where)
 
@@ -54,7 +54,8 @@ def load_table(
     arrivals
         When the jobs arrive.
     cluster_gpus
-        How many of its own GPUs compute as much as all of the cluster, for arrivals that aim at a load.
+        Number of the cluster's own GPUs that compute as much as the whole cluster, for arrivals that aim at a
+        load.
     stretch
         Time as measured / compute time (`artist.workload.measured.Stretch`); None for 1.
 
@@ -71,7 +72,7 @@ def load_table(
 
 
 def _tell_of_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> None:
-    """Say so if models are drawn for jobs of a trace: the network's share of every result hangs on it."""
+    """Log it if models are drawn for jobs of a trace: all results depend on the network's share."""
     unnamed = int((table["model"].eq("") & (table["gpus"] > 0)).sum())
     if unnamed and rule.rule != "fixed":
         models = list(dict.fromkeys(name for part in rule.ranges() for name in part.weights))

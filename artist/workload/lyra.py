@@ -1,13 +1,16 @@
 """Jobs like those of the Lyra paper's production trace, which is not public (section 7.1).
 
 - Run times are quantiles of a table, one from each of n_jobs equal parts: all seeds have its percentiles.
-- GPUs are drawn by class of run time, in equal proportions all along a class. Some of the long jobs, whose
-  GPUs are drawn from a table of their own, are the elastic ones. None asks for more than a 16th of a small
-  cluster, or a machine, because on one job of half the cluster all others wait.
+- GPUs are drawn by class of run time, in equal proportions throughout a class. Some of the long jobs, whose
+GPUs
+  are drawn from a table of their own, are the elastic ones. No job asks for more than a 16th of a small
+  cluster, or a machine, because behind one job of half the cluster all others would wait.
 - Short jobs, and all others, arrive at random at the rate of their hour and weekday. The work of the others
-  is spread evenly over their arrivals: drawn at random, a few days wait many times as long as the rest.
+is
+  spread evenly over their arrivals: with random draws, a few days would wait many times as long as the rest.
 - Their hourly rates are raised to a power, found by bisection, at which a strict FIFO queue has the given
-  mean waiting time. So the cluster, of whatever size, fills up every day and empties at night.
+mean
+  waiting time. So the cluster, of whatever size, fills up every day and empties at night.
 
 The figures are in traces/generator_lyra.yaml; traces/README.md compares them with the published ones.
 """
@@ -41,7 +44,7 @@ _MODELS = (
 )
 _MOST_SHARPNESS = 4.0
 _WIDEST = 16  # no job asks for more than this part of a cluster, or a machine
-_FAR = 0.1  # a mean waiting time this far from the one asked for is another
+_FAR = 0.1  # a mean waiting time this far from the requested one counts as missed
 
 
 class RunTimeClass(Strict):
@@ -53,7 +56,7 @@ class RunTimeClass(Strict):
 
 
 class LyraTable(Strict):
-    """What the generator knows of a trace; the YAML files traces/generator_lyra*.yaml.
+    """The generator's table of a trace; the YAML files traces/generator_lyra*.yaml.
 
     Attributes
     ----------
@@ -62,7 +65,7 @@ class LyraTable(Strict):
     jobs, days, training_gpus
         Jobs in so many days on so many GPUs.
     queueing_s
-        Mean waiting time in a strict FIFO queue that jobs are to have.
+        Target of the mean waiting time in a strict FIFO queue.
     start_weekday
         Day on which the trace begins, at midnight; 0 = Monday.
     quantiles, run_time_s
@@ -115,7 +118,7 @@ class LyraTrace:
     """Jobs like those of the Lyra paper's trace, with the kinds of its scenarios."""
 
     class Parameters(SourceParameters):
-        """Parameters, beside those of every source.
+        """Parameters besides those of every source.
 
         Attributes
         ----------
@@ -124,12 +127,12 @@ class LyraTrace:
         training_gpus
             GPUs of the cluster that the jobs are to fill as in the trace.
         days
-            Arrivals last this long.
+            Length of the arrivals.
         jobs
-            Number of jobs; None for as many a GPU and a day as in the trace.
+            Number of jobs; None for the trace's number per GPU and day.
         queueing_s
-            Mean waiting time in a strict FIFO queue: `preset` for the table's or, with a note, the
-            nearest that can be had; seconds, which are refused if they cannot; None for what the rates give.
+            Mean waiting time in a strict FIFO queue: `preset` for the table's or, with a note, the nearest
+            that is possible; seconds, refused if impossible; None for the result of the rates.
         elastic
             Share of elastic jobs; None for the table's: 5 % of the jobs, large ones, 36 % of the GPU time.
         elastic_range
@@ -137,11 +140,11 @@ class LyraTrace:
         elastic_worker_gpus, worker_gpus
             GPUs of a worker of an elastic job, and of any other; a job that asks for fewer has one worker.
         elastic_on_loan
-            Whether all elastic jobs take either GPU.
+            Whether all elastic jobs accept either GPU.
         fungible, fungible_by
-            Share of the jobs, or of the GPU time (load), that takes either GPU.
+            Share of the jobs, or of the GPU time (load), that accepts either GPU.
         heterogeneous
-            Share of the jobs that takes either GPU, and both at once.
+            Share of the jobs that accepts either GPU, and both at once.
         checkpointing
             Share of the jobs that lose nothing by a stop.
         bootstrap, bootstrap_days
@@ -186,7 +189,7 @@ class LyraTrace:
         Raises
         ------
         InputError
-            If no arrivals have the mean waiting time that was set.
+            If no arrivals have the given mean waiting time.
         """
         chosen = self.parameters
         known = read_lyra_table(self.input_files[0])
@@ -259,12 +262,12 @@ def draw_arrivals_s(
 
 
 def _tell_of_queueing(chosen: LyraTrace.Parameters, wanted_s: float, found_s: float) -> None:
-    """Note that the table's waiting time cannot be had; refuse one that was set.
+    """Note that the table's waiting time is not reached; raise InputError if the user set it.
 
     Raises
     ------
     InputError
-        With the nearest that can be had.
+        With the nearest possible value.
     """
     if not isinstance(chosen.queueing_s, str):
         nearest = f"about {found_s:.0f}, which is nearest, " if found_s >= 1 else ""
@@ -283,7 +286,7 @@ def _day_rates(known: LyraTable, days: float) -> list[float]:
 
 
 def _with_kinds(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) -> pd.DataFrame:
-    """Return the jobs with what their kinds say, without arrivals."""
+    """Return the jobs with the properties of their kinds, without arrivals."""
     n_jobs, seed, gpus = len(drawn.gpus), chosen.seed, drawn.gpus
     elastic = draw_elastic(drawn.elastic, chosen.elastic, seed)
     mixed = draw("heterogeneous", seed, chosen.heterogeneous, n_jobs)
@@ -317,7 +320,7 @@ def _worker_gpus(chosen: LyraTrace.Parameters, gpus: np.ndarray, elastic: np.nda
 
 
 def days_of(table: pd.DataFrame, days: Sequence[int]) -> pd.DataFrame:
-    """Return the jobs of these days of a table, one day after the other; a day may come again.
+    """Return the jobs of these days of a table, one day after the other; a day may repeat.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The GPUs that the times of a workload hold for, and what they are on the cluster's own."""
+"""The GPUs for which the times of a workload hold, and these times on the cluster's own."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ _SPEED_THERE = "speed_there"  # of the GPUs that times held for, if there are ot
 
 
 def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) -> pd.DataFrame:
-    """Return the table with times as on the cluster's own GPUs, as many of them.
+    """Return the table with times on as many of the cluster's own GPUs.
 
-    Beside them stand the columns measured_speed, of the cluster's own GPUs, and measured_worth, of those
-    that the GPU counts hold for; both 1 for a CPU-only job, whose times are left alone.
+    Adds the columns measured_speed, of the cluster's own GPUs, and measured_worth, of those that the GPU
+    counts hold for; both 1 for a CPU-only job, whose times do not change.
 
     Parameters
     ----------
     table
-        Checked canonical table; its column measured_on, if there is one, goes before the source's parameter.
+        Checked canonical table; its column measured_on, if any, overrides the source's parameter.
     source
-        Where it is from.
+        Origin of the table.
     gpus
-        What the run knows of GPUs.
+        GPUs known to the run.
     where
         File, for messages.
 
@@ -76,16 +76,16 @@ def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) 
 
 
 def on_own_share(table: pd.DataFrame, stretch: Stretch | None) -> pd.DataFrame:
-    """Return the table of `on_own_gpus`, models assigned, with input as fast as before beside other GPUs.
+    """Return the table of `on_own_gpus`, models assigned, with input as fast as before on other GPUs.
 
     A run time on other GPUs is the longer of computing there and being fed by CPUs and memory; other GPUs
-    change the former. The share that it holds for, if not for what the job asks for, is that of the cluster's
-    own machines, GPU for GPU (ASSUMPTION: traces name GPUs, not machines).
+    change only the former. The share that it holds for, unless it holds for what the job asks for, is that of
+    the cluster's own machines, GPU for GPU (ASSUMPTION: traces name GPUs, not machines).
 
     Parameters
     ----------
     stretch
-        None where jobs need no CPUs and memory.
+        None if jobs need no CPUs and memory.
     """
     if _SPEED_THERE not in table:
         return table
@@ -98,7 +98,7 @@ def on_own_share(table: pd.DataFrame, stretch: Stretch | None) -> pd.DataFrame:
 
 
 def stretched(table: pd.DataFrame, speed: pd.Series, stretch: Stretch) -> np.ndarray:
-    """Return time as run times have it / compute time, on GPUs of some speed, (n_jobs,)."""
+    """Return run time / compute time on GPUs of some speed, (n_jobs,)."""
     asked = zip(table["cpus"].tolist(), table["memory_bytes"].tolist(), strict=True)
     keys = list(zip(table["model"].tolist(), table["gpus"].tolist(), speed.tolist(), asked, strict=True))
     known = {key: stretch(*key) for key in dict.fromkeys(keys)}
@@ -106,7 +106,7 @@ def stretched(table: pd.DataFrame, speed: pd.Series, stretch: Stretch) -> np.nda
 
 
 def tell_of_requests(jobs: Sequence[JobSpec]) -> None:
-    """Note how many jobs ask for no CPUs, where run times hold for the CPUs that jobs ask for."""
+    """Note how many jobs ask for no CPUs, if run times hold for the CPUs that jobs ask for."""
     asked = [demand.cpus for demand in field_of(jobs, "demand") if demand.gpus]
     if 0 in asked:
         note = "%d of %d GPU jobs ask for no CPUs: their run times hold for those that go with their GPUs"
@@ -114,7 +114,7 @@ def tell_of_requests(jobs: Sequence[JobSpec]) -> None:
 
 
 def usual_gpu(source: JobSource, gpus: Gpus) -> Gpu:
-    """Return the GPU that the times of a source hold for where its rows do not say.
+    """Return the GPU for which the times of a source hold unless its rows state one.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Which model a job trains, where the trace names none.
+"""Which model a job trains if the trace names none.
 
-The draw of a job is a hash of (seed, job id): it depends on no other job, so a filter, another number of
-jobs or another order leaves the model of a job as it was. Hashing takes about a second for a million jobs.
+The draw of a job is a hash of (seed, job id): it depends on no other job, so a filter, another number of jobs
+or another order does not change the model of a job. Hashing takes about a second for a million jobs.
 """
 
 from hashlib import blake2b
@@ -69,7 +69,7 @@ class ModelRule(Strict):
 
 
 def assign_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> pd.DataFrame:
-    """Return the table with a model for every job that uses GPUs; models that the trace names stay.
+    """Return the table with a model for every job that uses GPUs; models named by the trace stay.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """How long jobs wait under strict FIFO, for generators that aim at a published waiting time.
 
 Jobs start in order of arrival, none before one that came earlier. Each worker of a job is on one machine of 8
-GPUs: of those in use on the one that fits best, else on an empty one (as `policy=lyra_fifo` does).
+GPUs: of those in use on the one that fits best, else on an empty one (as in `policy=lyra_fifo`).
 """
 
 from collections.abc import Callable
@@ -89,14 +89,14 @@ def fifo_waits_s(
 
 
 def steer(mean_of: Callable[[float], float], wanted: float, most: float) -> tuple[float, float]:
-    """Return a number in [0, most] whose mean is near `wanted`, and that mean; the nearest that was tried.
+    """Return a number in [0, most] whose mean is near `wanted`, and that mean; else the nearest tried.
 
-    Tries are those of a bisection; then, because the mean of few jobs jumps, evenly spaced numbers.
+    Tries bisection first; then, because the mean of few jobs jumps, evenly spaced numbers.
 
     Parameters
     ----------
     mean_of
-        Rises with its argument, on the whole.
+        Rises with its argument overall.
     """
     low, high, best = 0.0, most, (np.inf, 0.0, 0.0)
     for number in range(-_ROUNDS, _POINTS):

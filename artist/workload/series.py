@@ -5,13 +5,13 @@ the mean of its gaps, which are exponential. Paces are lognormal over the series
 second, a user over hours. A job has the GPUs of its series with one probability and its duration with
 another, else its own. Both are quantiles, so the distribution of each stays that of the table.
 
-Bursts are of small jobs; those of much work are near to Poisson. So a job comes by itself, as if there were
-no series or levels, the more likely the more GPU time it takes. It keeps its GPUs and its duration.
+Bursts are of small jobs; jobs of much work are nearly Poisson. So a job comes by itself, as if there were no
+series or levels, the more likely the more GPU time it takes. It keeps its GPUs and its duration.
 
 The level of arrivals varies beyond hour and weekday: a lognormal factor by hour, autoregressive of order one.
 
 Beginnings and gaps are in time weighted by the rate of arrivals, in which arrivals are uniform: series rest
-at night, and the hours keep their rates. A series that runs over the end continues at the beginning.
+at night, and the hours keep their rates. A series that exceeds the end continues at the beginning.
 """
 
 from itertools import accumulate
@@ -23,7 +23,7 @@ from artist.bad_input.records import Strict
 
 
 class Series(Strict):
-    """What series are like.
+    """Properties of series.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Series(Strict):
     same_gpus, same_duration
         Probability that a job has the GPUs, or the duration's quantile, of its series.
     alone_power
-        A job comes by itself with a probability of its place from 0 to 1 in the order of GPU time, to this
+        A job comes by itself with a probability of its rank from 0 to 1 in the order of GPU time, to this
         power: with 4, one in five of all jobs, and two in three of those at 0.9.
     """
 
@@ -54,9 +54,7 @@ class Series(Strict):
 def series_of(series: Series | None, draws: np.ndarray) -> np.ndarray:
     """Return the number of each job's series, (n_jobs,), rising; every job is its own without series.
 
-    Parameters
-    ----------
-    draws
+    Parameters ---------- Uniform in [0, 1), (n_jobs,): one for each possible series.
         Uniform in [0, 1), (n_jobs,): one for each series that may be.
     """
     jobs = len(draws)
@@ -71,8 +69,8 @@ def offsets_s(
 ) -> np.ndarray:
     """Draw how long after the first job of its series each job comes, (n_jobs,), in seconds.
 
-    A pace slower than all the time there is, `span_s`, is as slow as that: arrivals are modulo the span,
-    and large numbers would lose their last digits.
+    A pace slower than the whole span, `span_s`, is as slow as that: arrivals are modulo the span, and large
+    numbers would lose their last digits.
     """
     count = int(member_of[-1]) + 1
     paces_s = series.pace_s * np.exp(series.pace_spread * random.standard_normal(count))

@@ -2,12 +2,12 @@
 
 The file is a CSV table, plain or gzipped, one row a time and one column a signal:
 
-    time_s     seconds from the start of the simulation, increasing
+    The file is a CSV table, plain or gzipped, one row per time and one column per signal:
     any name   the value from that time on, until the next row
 
-A signal with the name of a pool is the share of its machines, from 0 to 1, that something but jobs uses.
-A policy sees `view.signals[name].up_to(time_ns)`, and never what lies ahead. What a perfect forecast tells it
-is a series of its own: at each time `NAME.next` has the value that NAME takes next; the last one stays.
+A signal with the name of a pool is the share of its machines, from 0 to 1, that something other than jobs
+uses. A policy sees `view.signals[name].up_to(time_ns)`, and never what lies ahead. A perfect forecast is a
+series of its own: at each time `NAME.next` has the value that NAME takes next; the last one stays.
 """
 
 from collections.abc import Mapping
@@ -42,9 +42,9 @@ class Series:
     Attributes
     ----------
     times_ns, values
-        From when on which value holds, shape (n,), in order of time; not to be written to.
+        Times from which values hold, shape (n,), in order of time; read-only.
     source
-        Where values stand, if in a file: its path, the column and the line of each, shape (n,).
+        Origin of the values, if in a file: its path, the column and the line of each, shape (n,).
     """
 
     times_ns: Ints
@@ -52,7 +52,7 @@ class Series:
     source: tuple[Path, str, Ints] | None = None
 
     def place(self, number: int) -> str:
-        """Return where a value stands in a file; "" if it is of none."""
+        """Return the place of a value in a file; "" if it comes from none."""
         if self.source is None:
             return ""
         path, column, lines = self.source
@@ -68,7 +68,7 @@ class Series:
         return not len(self.times_ns) or time_ns >= int(self.times_ns[-1])
 
     def ahead(self) -> "Series":
-        """Return the series that has each next value a step early; the last value stays."""
+        """Return the series with each value one step early; the last value stays."""
         values = np.append(self.values[1:], self.values[-1:])
         values.flags.writeable = False
         return Series(self.times_ns, values)
@@ -92,7 +92,7 @@ class FileSignals:
     """The columns of a CSV file."""
 
     class Parameters(Strict):
-        """The file, which of its columns, None for all, and of which of these `NAME.next` is made."""
+        """The file, which columns to take (None: all), and of which to make `NAME.next`."""
 
         path: Path
         names: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
@@ -108,7 +108,7 @@ class FileSignals:
         Raises
         ------
         InputError
-            With line and column, if it is no such file.
+            With line and column, if it is not such a file.
         """
         path = self.parameters.path
         table = read_csv(path, "signal")

@@ -31,17 +31,17 @@ class StagedTrace(SyntheticTrace):
     """Jobs drawn from distributions, of models with measured stages."""
 
     class Parameters(SyntheticTrace.Parameters):
-        """Parameters, beside those of `SyntheticTrace`.
+        """Parameters besides those of `SyntheticTrace`.
 
         Attributes
         ----------
         job_types
-            Of the models, those with the first so many bottlenecks: GPU, network, storage, CPU.
+            Models with the first so many bottlenecks: GPU, network, storage, CPU.
         network
             Whether the measured iteration is taken whole (keep), or without its network stage (subtract) as
             far as that does not overlap with the GPU's, for a network model to say what communication takes.
         guaranteed_share
-            Of the jobs; the others take what is left idle (AntMan).
+            Share of guaranteed jobs; the others take what is left idle (AntMan).
         """
 
         preset: Preset = "muri"
@@ -86,7 +86,7 @@ class StagedTrace(SyntheticTrace):
         )
 
     def _models(self) -> ModelRule:
-        """Return the rule of the user, about the models of the job types."""
+        """Return the user's rule, restricted to the models of the job types."""
         chosen = self.parameters
         allowed = tuple(chain.from_iterable(JOB_TYPES[: chosen.job_types]))
         ranges = []

@@ -33,7 +33,7 @@ from artist.workload.table import check
 from netmodels.schema import read_yaml
 
 Preset = Literal["helios_venus", "philly", "dally_batch", "dally_poisson", "muri"]
-_GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # what the other traces ran on is not published
+_GPU_OF: dict[Preset, str] = {"helios_venus": "V100"}  # the other traces' GPUs are not published
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
 
@@ -55,7 +55,7 @@ class ModelClass(Strict):
 
 
 class GeneratorTable(Strict):
-    """What a generator knows of a trace; the YAML files traces/generator_*.yaml.
+    """The generator's table of a trace; the YAML files traces/generator_*.yaml.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class GeneratorTable(Strict):
     hour_rate, weekday_rate
         Relative rate of arrivals in each hour of the day, (24,), and on each day from Monday, (7,).
     series
-        How jobs come in series; None where they do not.
+        Properties of series; None if jobs do not come in series.
     """
 
     source: dict[str, str | int]
@@ -108,12 +108,12 @@ class GeneratorTable(Strict):
 class SyntheticTrace:
     """Jobs drawn from the distributions of a production trace (`preset`).
 
-    How long the arrivals last is said by exactly one of `load`, `days` and `jobs_per_day`. `min_gpus` and
-    `max_gpus` bound what is drawn, so that `jobs` is the number of jobs in any case.
+    Exactly one of `load`, `days` and `jobs_per_day` gives the length of the arrivals. `min_gpus` and
+    `max_gpus` bound what is drawn, so `jobs` is always the number of jobs.
     """
 
     class Parameters(SourceParameters):
-        """Parameters, beside those of every source.
+        """Parameters besides those of every source.
 
         Attributes
         ----------
@@ -193,7 +193,7 @@ def draw_jobs(
     Parameters
     ----------
     relative_time
-        What the GPUs that `load` speaks of take of the jobs' run time.
+        Relative run time of the jobs on the GPUs that `load` refers to.
     """
     series = known.series if chosen.structure == "series" else None
     arrivals = _random(chosen, "arrivals")
@@ -266,7 +266,7 @@ def draw_gpus(known: GeneratorTable, draws: np.ndarray, least: int | None, most:
 
 
 def draw_models(known: GeneratorTable, gpus: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Draw the model of each job, (n_jobs,) str, given its GPUs; empty where the trace names none."""
+    """Draw the model of each job, (n_jobs,) str, given its GPUs; empty if the trace names none."""
     names = np.full(len(gpus), "", dtype=object)
     draws = random.random(len(gpus))
     for count in np.unique(gpus) if known.models else ():
@@ -307,7 +307,7 @@ def draw_arrivals_s(
     Parameters
     ----------
     series, member_of
-        What they are like, and the number of each job's.
+        Properties of series, and the number of each job's.
     start_s
         Beginning, in seconds after Monday 00:00.
     """

@@ -1,10 +1,10 @@
 """The one job table between every trace format and the simulator.
 
-One row a job; the columns are those of `artist.workload.fields` and, where a source knows it, `submit_date`
+One row per job; the columns are those of `artist.workload.fields` and, if a source knows it, `submit_date`
 (datetime64): the wall clock of the arrival, without time zone.
 
-Each row says how much work it is: iterations and compute_s, or duration_s (alone or with one of the two).
-The index tells where a row came from: its name is "line" or "entry", its values count from 1.
+Each row gives its amount of work: iterations and compute_s, or duration_s (alone or with one of the two). The
+index gives the origin of a row: its name is "line" or "entry", its values count from 1.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _MISSING = ("", "NA", "N/A", "null", "NULL", "None")
 
 
 def typed(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return the table with its canonical columns as numbers and text; ranges are not looked at.
+    """Return the table with its canonical columns as numbers and text, without checking ranges.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def typed(table: pd.DataFrame, where: str, fields: Mapping[str, str] | None = No
     where
         File, for messages.
     fields
-        What the file itself calls a canonical column, for messages.
+        The file's own name of a canonical column, for messages.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def _text(table: pd.DataFrame, name: str) -> pd.Series:
 
 
 def _numbers(table: pd.DataFrame, number: Number, where: str, fields: Mapping[str, str]) -> pd.Series:
-    """Return a column as float64; what is missing becomes the default."""
+    """Return a column as float64; missing values become the default."""
     if number.name not in table:
         return pd.Series(number.default, index=table.index, dtype=float)
     name = fields.get(number.name, number.name)
@@ -145,7 +145,7 @@ def _numbers(table: pd.DataFrame, number: Number, where: str, fields: Mapping[st
 
 
 def to_numbers(column: pd.Series) -> np.ndarray:
-    """Return a column as float64, (n_jobs,); what is not a number becomes NaN."""
+    """Return a column as float64, (n_jobs,); values that are not numbers become NaN."""
     if pd.api.types.is_bool_dtype(column):
         return np.full(len(column), np.nan)
     if column.dtype == object:  # a file that knows types, such as JSON: only text and numbers can count
@@ -242,7 +242,7 @@ def _check_sense(table: pd.DataFrame, where: str, fields: Mapping[str, str]) -> 
 
 
 def _check_stages(table: pd.DataFrame, where: str, fields: Mapping[str, str]) -> None:
-    """Refuse a row that has some of the stages of an iteration and lacks another."""
+    """Raise InputError for a row that has only some of the stages of an iteration."""
     known = {name: table[name].notna().to_numpy(bool) for name in STAGE_COLUMNS if name in table}
     if not known:
         return

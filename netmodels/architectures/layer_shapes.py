@@ -1,14 +1,14 @@
-"""Building blocks of the architectures: what a layer weighs and works.
+"""Building blocks of the architectures: the weights and the work of a layer.
 
 Each model is a list of layers in the order of the forward pass: weights, what rides with them, and the
 multiply-accumulates of one sample. A bias and a normalisation ride with the layer that they follow: their
 gradients are ready at the same time, and a real framework sends them in one bucket. So the totals are the
 published parameter counts, all of them.
 
-A lookup table is a layer without multiplications. Weights that two layers share stand once, with the layer
-that comes first: only when the backward pass reaches that one is their gradient complete. A recurrent layer
-has its weights once and multiplies with them at every step. Padding does not lessen multiplications, and
-attention multiplies with the masked half of its products too.
+A lookup table is a layer without multiplications. Weights that two layers share are listed once, with the
+layer that comes first: their gradient is complete only when the backward pass reaches that one. A recurrent
+layer has its weights once and multiplies with them at every step. Padding does not reduce multiplications,
+and attention also computes the masked half of its products.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LayerShape:
-    """What a layer weighs and works.
+    """The weights and the work of a layer.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def convolution(
     positions
         Points of the output: the product of its sides.
     groups
-        Into how many the channels are divided; as many as channels: a depthwise convolution.
+        Number of groups of channels; as many as channels: a depthwise convolution.
     riders
         Per output channel: 1 for a bias, 2 for a batch normalisation, 3 for both.
     """
@@ -134,24 +134,24 @@ def attention(
     pair_width: int | None = None,
     products: int = 2,
 ) -> list[LayerShape]:
-    """Return the four layers of multi-head attention; how many heads there are changes no figure.
+    """Return the four layers of multi-head attention; the number of heads changes no figure.
 
     The products of queries, keys and values have no weights; they count with the output layer.
 
     Parameters
     ----------
     name
-        What the names of the layers begin with.
+        Beginning of the names of the layers.
     width
         Features of a token.
     tokens
-        That ask.
+        Tokens that attend.
     bias
         1 if the layers have biases, else 0.
     norm
         Parameters of the normalisation after the output layer, per feature.
     context
-        Tokens that are asked; `tokens` if not given.
+        Tokens attended to; `tokens` if not given.
     pair_width
         Features of a key and of a value; less than `width` if heads share them (grouped-query attention).
     products

@@ -1,7 +1,7 @@
 """Small networks for images of ImageNet, 224 x 224, 1000 classes: MobileNet and ShuffleNet.
 
 Sources: MobileNetV2 (Sandler et al., arXiv:1801.04381, Table 2); MobileNetV3 (Howard et al.,
-arXiv:1905.02244, Table 2); ShuffleNetV2 (Ma et al., arXiv:1807.11164, Table 5), all as torchvision has them.
+arXiv:1905.02244, Table 2); ShuffleNetV2 (Ma et al., arXiv:1807.11164, Table 5), all as in torchvision.
 """
 
 from collections.abc import Sequence

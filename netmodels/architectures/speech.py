@@ -4,7 +4,7 @@ from netmodels.architectures.layer_shapes import LayerShape, convolution, linear
 
 
 def deepspeech() -> list[LayerShape]:
-    """Return Deep Speech 2 as deepspeech.pytorch has it: 86.6 million parameters.
+    """Return Deep Speech 2 as in deepspeech.pytorch: 86.6 million parameters.
 
     Amodei et al., arXiv:1512.02595; sizes with which Synergy starts deepspeech.pytorch on LibriSpeech: two
     convolutions of 32 channels over 161 frequencies, five bidirectional LSTM layers of 1024 units whose

@@ -2,8 +2,8 @@
 
 Sources: AlexNet (Krizhevsky, arXiv:1404.5997, one tower); VGG (Simonyan and Zisserman, arXiv:1409.1556,
 columns A, D and E); ResNet (He et al., arXiv:1512.03385, Table 1, stride in the 3 x 3 convolution);
-InceptionV3 (Szegedy et al., arXiv:1512.00567). Input sizes and channel counts as the torchvision
-documentation has them.
+InceptionV3 (Szegedy et al., arXiv:1512.00567). Input sizes and channel counts are those of the torchvision
+documentation.
 """
 
 from collections.abc import Sequence

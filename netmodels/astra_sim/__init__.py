@@ -1,5 +1,5 @@
 """ASTRA-sim as a network model: the user's own program, asked about one placement at a time.
 
-`locate` finds the program and what it is, `inputs` and `chakra` (ASTRA-sim 2.x), `version1` (1.0) and
-`ns3` write what it reads, `process` runs it, `outputs` read what it says, `model` puts them together.
+`locate` finds and identifies the program, `inputs` and `chakra` (ASTRA-sim 2.x), `version1` (1.0) and `ns3`
+write its input, `process` runs it, `outputs` reads its output, `model` puts them together.
 """

@@ -1,16 +1,17 @@
 """What a program is asked about a placement: its dimensions, or one ring or tree through all its machines.
 
-`network.system.across_machines` in the words of ASTRA-sim. A program has dimensions, each with an
-algorithm, and no word for rings or trees that pass from machine to machine. So
+`network.system.across_machines` in ASTRA-sim's terms. A program has dimensions, each with an algorithm, and
+no concept of rings or trees that pass from machine to machine. So
 
-- `hierarchical`: the placement's dimensions. Where machines or racks differ in what they hold there are none:
-  ns-3 is asked about one ring through all GPUs, the others about the nearest placement that has dimensions.
+- `hierarchical`: the placement's dimensions. If machines or racks hold different numbers there are none: ns-3
+is
+  asked about one ring through all GPUs, the others about the nearest placement that has dimensions.
 - `flat_ring`, `tree`: one dimension of all GPUs with the algorithm ring (double binary tree). ns-3 gets the
   true hosts and switches beside it. For the others, whose links are those of dimensions, it is a switch
   with the bandwidth of the ring's narrowest link and the mean latency of the ring's (the tree's) steps: a
   chain of 2 (n - 1) steps goes nearly twice round the ring, and so over all of its links.
 
-A placement within a machine is asked by the machine's dimensions, whatever is said of machines.
+A placement within a machine is asked with the machine's dimensions, whatever the setting.
 """
 
 from functools import lru_cache
@@ -32,12 +33,12 @@ def in_one_dimension(shape: Shape, system: SystemSettings) -> bool:
 
 
 def as_asked(shape: Shape, system: SystemSettings) -> SystemSettings:
-    """Return the settings in a program's words: an algorithm in place of a way across machines.
+    """Return the settings in a program's terms: an algorithm in place of a way across machines.
 
     Raises
     ------
     InputError
-        If it is a tree of a number of GPUs that is no power of two.
+        If it is a tree of a number of GPUs that is not a power of two.
     """
     count = gpus(shape)
     if not in_one_dimension(shape, system):
@@ -75,7 +76,7 @@ def is_regular(view: View, network: Network) -> bool:
 
 
 def logical_dims(shape: Shape, view: View, network: Network, system: SystemSettings) -> tuple[int, ...]:
-    """Return the members of ns-3's logical dimensions; without regular ones, one of all GPUs."""
+    """Return the members of ns-3's logical dimensions; one of all GPUs unless they are regular."""
     if in_one_dimension(shape, system) or not is_regular(view, network):
         return (view.gpus,)
     return tuple(int(level.members) for level in view.levels)

@@ -1,11 +1,11 @@
 """Chakra execution traces: what ASTRA-sim 2.x runs on an NPU.
 
-A trace is a sequence of protobuf messages, each after its length as a varint: one GlobalMetadata, then
-nodes. The schema is written here from the public format (MLCommons Chakra, et_def.proto), with the fields
-in use alone.
+A trace is a sequence of protobuf messages, each preceded by its length as a varint: one GlobalMetadata, then
+nodes. The schema here follows the public format (MLCommons Chakra, et_def.proto), with only the fields in
+use.
 
-Compute nodes take whole nanoseconds by way of the roofline model at 1 TFLOP/s: `num_ops` 1000 t + 500
-takes t ns, where `duration_micros` would round to microseconds.
+Compute nodes take whole nanoseconds through the roofline model at 1 TFLOP/s: `num_ops` 1000 t + 500 takes t
+ns, where `duration_micros` would round to microseconds.
 """
 
 from functools import cache
@@ -68,8 +68,8 @@ def _messages() -> dict[str, Any]:
 def iteration_trace(profile: Profile, dimensions: int) -> bytes:
     """Return the trace of one data-parallel iteration, the same for every NPU.
 
-    Compute runs from one all-reduce's issue to the next one's; collectives are numbered in order of
-    issue, which is the order in which ASTRA-sim takes those that are ready.
+    Compute runs from one all-reduce's issue to the next one's; collectives are numbered in order of issue,
+    which is the order in which ASTRA-sim takes those that are ready.
 
     Parameters
     ----------

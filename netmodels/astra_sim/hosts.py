@@ -1,13 +1,13 @@
 """The slice of the data centre that a placement uses, as hosts, switches and links.
 
-Every group of a dimension that the placement uses becomes a switch, every GPU a host: GPUs hang on the
-switch of their machine, that on the switch of its rack, that on the core. The link of a machine carries
-what the ports of its GPUs carry together on that tier (less where they share a port), the link of a rack
-likewise; its latency is what the tier's path has beyond the tiers below. Rings and meshes stand as
-switches with the latency of one of their links between neighbours: packets of the simulator are not
-forwarded by hosts.
+Every group of a dimension that the placement uses becomes a switch, every GPU a host: GPUs are attached to
+the switch of their machine, that to the switch of its rack, that to the core. The link of a machine carries
+what the ports of its GPUs carry together on that tier (less if they share a port), the link of a rack
+likewise; its latency is what the tier's path has beyond the tiers below. Rings and meshes become switches
+with the latency of one of their links between neighbours, because the simulator's hosts do not forward
+packets.
 
-One fat link a machine stands for all its NICs: NCCL has as many rings as NICs, each of which enters and
+One fat link per machine stands for all its NICs: NCCL has as many rings as NICs, each of which enters and
 leaves a machine by another, and ASTRA-sim has one. In ns-3 (dgx_h100_3tier, 16 MiB over 8+8) its flat ring
 takes 140 us over fat links and 639 us with one NIC a GPU, where rings through all NICs would take 79 us and
 latency. Where GPUs of equal rank meet, as in `hierarchical`, the two hardly differ: 150 and 151 us.
@@ -25,7 +25,7 @@ _LEAST_LATENCY_NS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link between two nodes, both ways alike."""
+    """One link between two nodes, the same in both directions."""
 
     ends: tuple[int, int]
     bits_per_s: int
@@ -57,7 +57,7 @@ class Network:
         How many; switches are numbered after the hosts.
     links
         Between them.
-    even
+    Whether all groups of each dimension have as many members.
         Whether all groups of each dimension have as many members.
     """
 
@@ -93,7 +93,7 @@ class Network:
         return root
 
     def _switch(self, nodes: list[_Node], dimension: Dimension) -> _Node:
-        """Join some nodes by one switch; one alone needs none."""
+        """Join some nodes by one switch; a single node needs none."""
         if len(nodes) == 1:
             return nodes[0]
         number, self.switches = self.hosts + self.switches, self.switches + 1

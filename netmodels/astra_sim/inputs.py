@@ -1,4 +1,4 @@
-"""What ASTRA-sim 2.x reads, but for the traces: system, network, remote memory. Nothing is written here.
+"""What ASTRA-sim 2.x reads besides traces: system, network, remote memory. Nothing is written here.
 
 Sources: the public formats of ASTRA-sim 2.x, and runs of its binaries.
 """
@@ -28,7 +28,7 @@ TRACE = "iteration.et"
 
 
 class InexpressibleError(Exception):
-    """A placement that a back end has no words for; the text says why."""
+    """A placement that a back end cannot express; the text says why."""
 
 
 def whole(view: View) -> tuple[Level, ...]:
@@ -37,7 +37,7 @@ def whole(view: View) -> tuple[Level, ...]:
     Raises
     ------
     InexpressibleError
-        If machines or racks of the placement differ in what they hold.
+        If machines or racks of the placement hold different numbers of GPUs.
     """
     if view.gates or any(not isinstance(level.members, int) for level in view.levels):
         raise InexpressibleError("its machines or racks hold different numbers of GPUs")
@@ -50,7 +50,7 @@ def check_system(profile: Profile, system: SystemSettings, levels: Sequence[Leve
     Raises
     ------
     InputError
-        With the setting, its value and what would do.
+        With the setting, its value and what is allowed.
     """
     if system.collective_queue != "one":
         raise InputError(
@@ -69,7 +69,7 @@ def check_common(profile: Profile, system: SystemSettings, levels: Sequence[Leve
     Raises
     ------
     InputError
-        With the setting, its value and what would do.
+        With the setting, its value and what is allowed.
     """
     if system.endpoint_delay_ns < 1:
         raise InputError(
@@ -108,8 +108,8 @@ def check_common(profile: Profile, system: SystemSettings, levels: Sequence[Leve
 def gib_s(bytes_per_ns: float) -> float:
     """Return a bandwidth in GB/s of ASTRA-sim 2.x, which reads it as `GB/s * 2**30 / 1e9` in byte/ns.
 
-    In this order the program reads the very number again, for all round figures; one in the last place less
-    can take a message past the next whole nanosecond, in every step.
+    In this order the program reads back exactly the same number for all round figures; a difference in the
+    last place can take a message past the next whole nanosecond, in every step.
     """
     return bytes_per_ns * 1e9 / 2**30
 

@@ -1,4 +1,4 @@
-"""Find the user's ASTRA-sim program and which of its versions and back ends it is."""
+"""Find the user's ASTRA-sim program, its version and its back end."""
 
 import hashlib
 import os
@@ -64,14 +64,14 @@ def locate(binary: Path | None, backend: Backend | Literal["auto"], files: Seque
     binary
         Path of the program, or its name if it is on the PATH.
     backend
-        Which it is, or `auto` to find out from the program itself; a wrapper around it has to be told.
+        Which it is, or `auto` to find out from the program itself; required for a wrapper around it.
     files
         Other files that make up the program; their contents go into the digest.
 
     Raises
     ------
     InputError
-        If there is none, it cannot be run, it is not known which back end it has, or it has another one.
+        If there is none, it cannot be run, its back end is not known, or it has another one.
     """
     if binary is None:
         raise InputError("no ASTRA-sim program", where=_FIELD, found=None, allowed=_WHERE_TO_GET)

@@ -1,4 +1,4 @@
-"""Settings that mean nothing to a program, or something else than they say."""
+"""Settings that mean nothing to a program, or something other than their name."""
 
 from netmodels.astra_sim.locate import NAMES, Backend
 from netmodels.errors import InputError
@@ -14,12 +14,12 @@ _TRANSPORTS: dict[Backend, tuple[Transport, ...]] = {
 
 
 def check_meaning(system: SystemSettings, backend: Backend) -> None:
-    """Refuse settings that no file of a program can say.
+    """Raise InputError for settings that no input file of a program can express.
 
     Raises
     ------
     InputError
-        With the setting, its value and what would do.
+        With the setting, its value and what is allowed.
     """
     if system.collectives != "astra_sim":
         raise InputError(

@@ -43,16 +43,15 @@ class AstraSimParameters(BaseModel):
         The program: its path, or its name if it is on the PATH.
     backend
         Which one it is; `auto` finds out.
-    program_files
-        Other files that it consists of, such as what a wrapper starts: another content is another program.
+    Other files that it consists of, such as what a wrapper starts: other content means another program.
     timeout_s
         Longest run.
     scratch
-        Where folders of runs are made; None for the system's place for temporary files.
+        Where folders of runs are made; None for the system's folder for temporary files.
     keep
-        Whether to leave them there; those of the first failed runs stay anyway.
+        Whether to keep them; those of the first failed runs are kept anyway.
     ns3
-        Settings of ns-3's config.txt instead of ours, by name.
+        Settings of ns-3's config.txt instead of the defaults, by name.
     pipelined
         Chunks that the congestion-aware back end cuts a collective into, all in flight, where
         `system.chunks` says 1. It stores a whole message at a switch before it forwards it, so one
@@ -60,7 +59,7 @@ class AstraSimParameters(BaseModel):
         ns-3 697). With more, the chunks' latencies overlap as well, and small collectives are too
         fast (1 MiB: 88, 52 and with four 38 us, ns-3 72).
     arguments
-        More of the command line, as for htsim: `["--htsim_opts", "-topo", FILE]`; absolute paths.
+        Additional command-line arguments, as for htsim: `["--htsim_opts", "-topo", FILE]`; absolute paths.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -79,18 +78,18 @@ class AstraSimParameters(BaseModel):
 class AstraSim:
     """Asks the user's ASTRA-sim program how long an iteration takes.
 
-    For each question it writes the workload, system and network of just that placement into a fresh folder,
-    runs the program there, and reads when the last NPU was done. What the back ends can say:
+    For each question it writes the workload, system and network of exactly that placement into a fresh
+    folder, runs the program there, and reads when the last NPU was done. What the back ends can express:
 
-    - unaware, version1: placements whose machines are alike and whose racks are alike.
+    - unaware, version1: placements with identical machines and identical racks.
     - aware: those of one dimension (GPUs of one machine, or one GPU of each machine of a rack).
     - ns3: all; an irregular placement is one logical ring over the true hosts and switches.
 
-    Of any other placement the program is asked about the nearest one that it can express: averages rounded
+    For any other placement the program is asked about the nearest one that it can express: averages rounded
     up, or for the congestion-aware back end one dimension with the widest tier's links. All collectives of
-    the analytical model's answer for the placement itself are then stretched by what the program
-    communicates there over what the analytical model does. (1.0 does not say how long it communicates: there
-    the analytical answer stands, which follows it within 0.3 %.) `carries` tells these placements.
+    the analytical model's answer for the placement itself are then stretched by the ratio of what the program
+    and the analytical model communicate there. (1.0 does not report how long it communicates: there the
+    analytical answer is kept, which agrees within 0.3 %.) `carries` identifies these placements.
 
     Parameters
     ----------
@@ -100,14 +99,14 @@ class AstraSim:
     Attributes
     ----------
     program
-        What was found.
+        The program found.
     last
         Times of each NPU in the last run.
 
     Raises
     ------
     InputError
-        If the program is not there, or is not what it is said to be.
+        If the program is not there, or has another back end than given.
     """
 
     def __init__(self, **parameters: object) -> None:
@@ -190,7 +189,7 @@ class AstraSim:
         return self._known[question]
 
     def _check(self, profile: Profile, system: SystemSettings) -> None:
-        """Refuse settings and profiles that the program has no words for."""
+        """Raise InputError for settings and profiles that the program cannot express."""
         check_meaning(system, self.program.backend)
         if profile.launch_ns:
             raise InputError(
@@ -210,7 +209,7 @@ class AstraSim:
     # --- back ends whose networks are dimensions
 
     def _in_dimensions(self, profile: Profile, view: View, system: SystemSettings) -> IterationTime:
-        """Ask about the placement; or carry the answer over from its neighbour."""
+        """Ask about the placement, or carry the answer over from its neighbour."""
         try:
             return self.on_levels(profile, self._expressed(view), system)
         except InexpressibleError:
@@ -282,12 +281,12 @@ def _iteration_time(profile: Profile, times: Sequence[NpuTime], outcome: Outcome
     last = max(times, key=lambda time: (time.total_ns, time.comm_ns))
     exposed = last.total_ns - profile.compute_ns
     if exposed < 0:
-        raise ProgramError(f"it says {last.total_ns} ns of {profile.compute_ns} ns of compute", outcome)
+        raise ProgramError(f"it reports {last.total_ns} ns, {profile.compute_ns} ns of it compute", outcome)
     return IterationTime(profile.compute_ns, max(last.comm_ns, exposed), exposed)
 
 
 def _without_double_link(level: Level) -> Level:
-    """Return two neighbours on a ring as a mesh: the congestion-aware back end stops at their second link."""
+    """Return a ring of two neighbours as a mesh: the congestion-aware back end stops at their second link."""
     if level.dimension.kind != "ring" or level.members != 2:
         return level
     bandwidth = link_bandwidth_bytes_per_ns(level.dimension, level.members)

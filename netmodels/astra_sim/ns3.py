@@ -6,10 +6,10 @@ Decided by runs of the real program (all-reduces of 16 MiB, v100_100g, us; the b
     1        2,481     2,928  3,796  3,781     1,793
     0        2,396     2,536  2,923  2,749     1,631
 
-Windows are off: the program's hold one unloaded round trip of the slowest link a message, and leave links
-idle that NCCL, with several buffers under way on each connection, keeps busy. Without windows the queues
-stand in the switches, and these pause the senders (PFC; 2,430 pauses at most, in a tree): no all-reduce
-tried took more than 2 % longer for it. `network.system.transport=windows` turns them on.
+Windows are off: the program's windows hold one unloaded round trip of the slowest link a message, and leave
+idle links that NCCL, with several buffers in flight on each connection, keeps busy. Without windows the
+queues are in the switches, which pause the senders (PFC; 2,430 pauses at most, in a tree): this slowed no
+all-reduce tried by more than 2 %. `network.system.transport=windows` turns windows on.
 """
 
 import json
@@ -57,12 +57,12 @@ def files(
     Parameters
     ----------
     settings
-        Of config.txt, beyond or instead of ours.
+        Of config.txt, beyond or instead of the defaults.
 
     Raises
     ------
     InputError
-        If a message is longer than the program can count, or the settings are not for it.
+        If a message is longer than the program can count, or the settings are for another back end.
     """
     network = Network(shape, tiers)
     dims = logical_dims(shape, view, network, system)
@@ -91,7 +91,7 @@ def files(
 
 
 def check_settings(settings: Mapping[str, object], backend: str) -> None:
-    """Refuse settings of config.txt that mean nothing to the program.
+    """Raise InputError for settings of config.txt that mean nothing to the program.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def check_settings(settings: Mapping[str, object], backend: str) -> None:
 
 
 def _config(network: Network, settings: Mapping[str, object]) -> str:
-    """Return the settings file: those of ASTRA-sim's sample, without congestion control, its monitors off."""
+    """Return the settings file: ASTRA-sim's sample without congestion control, its monitors off."""
     rates = sorted({link.bits_per_s for link in network.links})
     marks = {
         name: " ".join([str(len(rates)), *(f"{rate} {max(1, round(rate / 1e9 * per))}" for rate in rates)])

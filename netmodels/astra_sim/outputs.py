@@ -1,4 +1,4 @@
-"""What ASTRA-sim says of an iteration. Text in, times out."""
+"""What ASTRA-sim reports about an iteration. Text in, times out."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ _NEGATIVE = 2**63  # exposed time is an unsigned difference and wraps around
 
 
 class UnreadableError(ValueError):
-    """An output that is no answer; the text says why."""
+    """An output that is not an answer; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class NpuTime:
     total_ns
         When it was done.
     exposed_ns
-        Of that, without compute.
+        Part of that without compute.
     comm_ns
         Time during which it communicated.
     """
@@ -37,29 +37,29 @@ class NpuTime:
 def read_version2(stdout: str, npus: int) -> tuple[NpuTime, ...]:
     """Return the times of all NPUs, in order; ASTRA-sim 2.x, any back end.
 
-    Exit status 0 says little: where NPUs wait for each other forever, the program ends as if all were
-    well, but without their lines.
+    Exit status 0 says little: if NPUs wait for each other forever, the program ends as if all were well, but
+    without their lines.
 
     Raises
     ------
     UnreadableError
-        If there is not exactly one answer for each NPU, or the program calls something critical.
+        If there is not exactly one answer for each NPU, or the program reports a critical error.
     """
     critical = _CRITICAL.search(stdout)
     if critical:
-        raise UnreadableError(f"calls something critical: {critical.group(0)[-160:]}")
+        raise UnreadableError(f"reports a critical error: {critical.group(0)[-160:]}")
     found = {
         int(npu): (int(total), int(exposed) if int(exposed) < _NEGATIVE else 0)
         for npu, total, exposed in _FINISHED.findall(stdout)
     }
     if sorted(found) != list(range(npus)):
-        raise UnreadableError(f"says of {len(found)} NPUs that they finished; {npus} were asked for")
+        raise UnreadableError(f"reports that {len(found)} NPUs finished; expected {npus}")
     busy = {int(npu): int(time) for npu, time in _BUSY.findall(stdout)}
     return tuple(NpuTime(*found[npu], busy.get(npu, found[npu][1])) for npu in range(npus))
 
 
 def read_version1(end_to_end: str) -> NpuTime:
-    """Return the times of an NPU from EndToEnd.csv of ASTRA-sim 1.0, in microseconds; all are alike.
+    """Return the times of an NPU from EndToEnd.csv of ASTRA-sim 1.0, in microseconds; equal for all NPUs.
 
     Columns, from 0: 8, 9, 10 communication of forward, weight gradient and input gradient by layer; in
     the first row also 12 all compute, 13 all exposed communication.
@@ -67,7 +67,7 @@ def read_version1(end_to_end: str) -> NpuTime:
     Raises
     ------
     UnreadableError
-        If it is no such table.
+        If the file is not such a table.
     """
     rows = [row for row in csv.reader(io.StringIO(end_to_end)) if row][1:]
     try:

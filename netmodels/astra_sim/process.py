@@ -1,7 +1,7 @@
 """Run the network program: the one place that starts a process.
 
-It gets a session of its own, so that whatever it starts goes with it; what it says is drained to files,
-so that no pipe can fill up or be held open by a child that lives on.
+It gets a session of its own, so that all that it starts ends with it; its output goes to files, so that no
+pipe can fill up or be held open by a child that lives on.
 """
 
 import ctypes
@@ -31,13 +31,13 @@ class Outcome:
     Parameters
     ----------
     command
-        What was run, as a shell would be told.
+        The command, as for a shell.
     folder
         Where it ran and left its files.
     status
         Exit status; minus the signal that killed it.
     stdout, stderr
-        What it said.
+        Its output.
     """
 
     command: str
@@ -71,7 +71,7 @@ def run(command: Sequence[str], folder: Path, timeout_s: float, files: int = 0) 
     folder
         Its working directory; stdout.txt and stderr.txt are written there.
     timeout_s
-        After how many seconds it is killed with all that it started.
+        Seconds after which it is killed with all that it started.
     files
         How many files it keeps open at once.
 
@@ -116,13 +116,13 @@ def run(command: Sequence[str], folder: Path, timeout_s: float, files: int = 0) 
 
 
 def _dies_with_parent() -> None:
-    """Have the kernel kill the program when this process is killed; Linux only."""
+    """Make the kernel kill the program when this process is killed; Linux only."""
     if _PRCTL is not None:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _allow_files(count: int) -> None:
-    """Raise the limit on open files, as far as we may; the program inherits it."""
+    """Raise the limit on open files as far as allowed; the program inherits it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < count:
         most = count if hard == resource.RLIM_INFINITY else min(count, hard)

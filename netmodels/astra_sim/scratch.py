@@ -1,4 +1,4 @@
-"""Folders of single runs: fresh, filled, and gone again unless they tell of a failure."""
+"""Folders of single runs: fresh, filled, and removed unless they document a failure."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from netmodels.astra_sim.inputs import TRACE
 from netmodels.astra_sim.process import ProgramError
 from netmodels.errors import InputError
 
-_MOST_FAILURES = 3  # whose folders one model leaves: with a fallback there may be hundreds
+_MOST_FAILURES = 3  # failed runs whose folders a model keeps: with a fallback there may be hundreds
 
 
 class Scratch:
@@ -20,9 +20,9 @@ class Scratch:
     Parameters
     ----------
     folder
-        Where; None for the system's place for temporary files. Made if it does not exist.
+        Where; None for the system's folder for temporary files. Made if it does not exist.
     keep
-        Whether folders of good runs stay, too.
+        Whether to keep the folders of successful runs, too.
 
     Raises
     ------
@@ -47,12 +47,12 @@ class Scratch:
 
     @contextmanager
     def filled(self, files: Mapping[str, bytes], npus: int) -> Iterator[Path]:
-        """Give a folder with the files of a question; it stays if the program fails, for the first failures.
+        """Yield a folder with the files of a question; it is kept for the first failures.
 
         Parameters
         ----------
         files
-            Contents by name; a trace is there once for each NPU, by hard links.
+            Contents by name; a trace appears once for each NPU, by hard links.
         npus
             How many.
 

@@ -5,13 +5,13 @@ Minimised over the logarithms x of the parameters that the runs depend on,
     sum over points of log(1 + (log(model / measured) / 0.05)^2)  +  sum over x of ((x - prior) / width)^2
 
 A Cauchy loss: errors within 5 % count as squares, and a point that is off by a factor (a cold first size, a
-jump between algorithms, one of two states that a machine may be in) hardly pulls. The prior keeps what runs
-do not determine at its physical value: bandwidths near those of the data sheet, latencies near NCCL's
-constants. One run of one collective leaves at most six parameters free.
+jump between algorithms, one of two states of a machine) hardly counts. The prior keeps what runs do not
+determine at its physical value: bandwidths near those of the data sheet, latencies near NCCL's constants. One
+run of one collective leaves at most six parameters free.
 
-Which parameters are free depends on what was run: `start_us` never is, `skew` with all-reduces on two places
-of more than two machines, `ring_from_mb` with one of several runs on such a place. The sum has several
-valleys, and the lowest of those found counts.
+Which parameters are free depends on the runs: `start_us` never is, `skew` with all-reduces on two placements
+of more than two machines, `ring_from_mb` with one of several runs on such a placement. The sum has several
+valleys, and the lowest one found counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ def fit(runs: Sequence[MeasuredRun], prior: NcclFabric) -> Fitted:
     runs
         Of machines of one kind, at one setting and one version; any collectives, one or more.
     prior
-        What the parameters are where the runs do not say otherwise: `nccl_of` a nominal fabric.
+        Parameters where the runs do not determine them: `nccl_of` a nominal fabric.
     """
     _, nccl, free = min(_valleys(runs, prior), key=lambda valley: valley[0])
     errors = np.concatenate([np.abs(predicted_us(run, nccl) / run.times_us - 1) for run in runs])
@@ -95,7 +95,7 @@ def fit(runs: Sequence[MeasuredRun], prior: NcclFabric) -> Fitted:
 
 
 def predicted_us(run: MeasuredRun, nccl: NcclFabric) -> Floats:
-    """Return what the closed forms say of a run's points, shape (n_points,)."""
+    """Return the times of a run's points according to the closed forms, shape (n_points,)."""
     return collective_us(run.collective, run.sizes_bytes, run.place, nccl)
 
 
@@ -129,7 +129,7 @@ def _residuals(
 
 
 def free_parameters(runs: Sequence[MeasuredRun]) -> tuple[str, ...]:
-    """Return the names of the parameters that some runs determine; at most six for one run."""
+    """Return the names of the parameters that the runs determine; at most six for one run."""
     done = {run.collective for run in runs}
     reduces, rings = "all_reduce" in done, bool(done & {"all_gather", "reduce_scatter"})
     one, many = any(run.machines == 1 for run in runs), any(run.machines > 1 for run in runs)
@@ -156,7 +156,7 @@ def free_parameters(runs: Sequence[MeasuredRun]) -> tuple[str, ...]:
 
 
 def _value(nccl: NcclFabric, name: str) -> float:
-    """Return a parameter by the name that it has in a fit."""
+    """Return a parameter by its name in a fit."""
     values = {
         "machine_step": nccl.machine.step_us,
         "rack_step": nccl.rack.step_us,
@@ -169,7 +169,7 @@ def _value(nccl: NcclFabric, name: str) -> float:
 
 
 def _with(nccl: NcclFabric, names: Sequence[str], values: Floats) -> NcclFabric:
-    """Return parameters with some replaced; the network tier follows the rack's where the two were equal.
+    """Return parameters with some replaced; the network tier follows the rack's if the two were equal.
 
     Otherwise its step is at least the rack's, and its bandwidth at most: no run is on several racks.
     """

@@ -14,7 +14,7 @@ from netmodels.walk import Passage, Train, issues_of, through_one_queue, walk
 
 
 class NcclModel:
-    """Price iterations and collectives as NCCL runs them; `netmodels.nccl.model` has the closed forms.
+    """Prices iterations and collectives as NCCL runs them; closed forms: `netmodels.nccl.model`.
 
     Machines of several types are seen as if all were of one, type by type; the slowest counts. NCCL's stream
     runs one collective after the other. A profile's `launch_ns` comes on top of NCCL's own start.

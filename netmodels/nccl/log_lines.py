@@ -1,8 +1,8 @@
-"""What one line of a log of nccl-tests or rccl-tests says.
+"""Parses one line of a log of nccl-tests or rccl-tests.
 
 The formats are those of `src/common.cu` and `src/util.cu` of github.com/NVIDIA/nccl-tests from version 2.0 to
-2.19, and of github.com/ROCm/rccl-tests. What launchers put in front of a line (`[1,0]<stdout>:`, `3: `) and
-messages of NCCL printed into the middle of one are skipped.
+2.19, and of github.com/ROCm/rccl-tests. Prefixes that launchers put in front of a line (`[1,0]<stdout>:`, `3:
+`) and messages of NCCL printed into the middle of one are skipped.
 """
 
 import re

@@ -120,7 +120,7 @@ class Test:
             self.rows.append(self._row(words, line))
 
     def check_whole(self) -> None:
-        """Refuse a row that ends before its last column.
+        """Raise InputError for a row that ends before its last column.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Test:
         return value
 
     def _check(self, row: Row) -> None:
-        """Refuse a row whose time, size and bandwidth contradict each other."""
+        """Raise InputError for a row whose time, size and bandwidth contradict each other."""
         if row.size_bytes == 0:
             return
         if not 0 < row.time_us <= _MOST_US:
@@ -190,7 +190,7 @@ class Test:
 
 
 def tests_of(lines: Iterable[str], path: str) -> list[Test]:
-    """Return the tests in a log, in order; calls that printed no row are among them.
+    """Return the tests in a log, in order, including calls that printed no row.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def _take(test: Test, line: Line, number: int) -> None:
 
 
 def _close(test: Test) -> None:
-    """End a test; a last row that was never finished belongs to a program that was ended."""
+    """End a test; an unfinished last row comes from a program that was ended."""
     if test.pending is not None:
         test.notes.append(f"{test.path}, line {test.pending[0]}: the last row is cut short")
         test.pending = None

@@ -1,9 +1,9 @@
 """Measured runs from logs of nccl-tests and rccl-tests, as these programs print them.
 
-Which collective a log is of is said by its line `# Collective test starting`, a command line in it, the
-file's name, or its columns and the ratio of its bandwidths; machines and GPUs by its lines `# Rank`. What a
-log does not say is asked for. Nothing is dropped silently: what is no run of one of the five collectives on
-equal machines is named in `Logs.notes`.
+The collective of a log comes from its line `# Collective test starting`, a command line in it, the file's
+name, or its columns and the ratio of its bandwidths; machines and GPUs from its lines `# Rank`. What a log
+does not say the user must give. Nothing is dropped silently: whatever is not a run of one of the five
+collectives on equal machines is listed in `Logs.notes`.
 """
 
 from collections import Counter
@@ -23,17 +23,17 @@ from netmodels.nccl.runs import MeasuredRun
 
 COLLECTIVES: dict[str, NcclCollective] = {plain(each): each for each in get_args(NcclCollective)}
 COLLECTIVES["sendrecv"] = "send_receive"
-"""Collectives by the letters of their names, those of the programs included."""
+"""Collectives by the letters of their names, including those of the programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is known of logs that do not say it themselves.
+    """Facts about logs that do not state them.
 
     Parameters
     ----------
     collective
-        What was run.
+        The collective that was run.
     machines, gpus_per_machine
         Where.
 
@@ -58,7 +58,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """What logs say.
+    """What logs contain.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class Logs:
     notes
         What was left out, and why; one line each.
     doubts
-        What speaks against something that was kept.
+        Evidence against something that was kept.
     gpus
-        Names of the GPUs with the first file that has each, where logs say so.
+        Names of the GPUs with the first file that has each, if logs state them.
     libraries
         Versions of NCCL likewise.
     """
@@ -82,7 +82,7 @@ class Logs:
 
     @classmethod
     def joined(cls, parts: Sequence["Logs"]) -> "Logs":
-        """Return several as one; runs of one name are numbered."""
+        """Return several as one; runs of the same name are numbered."""
         runs, notes, doubts = (
             tuple(chain.from_iterable(getattr(part, name) for part in parts))
             for name in ("runs", "notes", "doubts")
@@ -102,7 +102,7 @@ def read_log(path: Path, given: Given | None = None) -> Logs:
     path
         The file, plain or gzipped.
     given
-        What it does not say.
+        What it does not state.
 
     Raises
     ------
@@ -125,15 +125,15 @@ def _logs_of(test: Test, path: Path, given: Given) -> Logs:
 
 
 def _runs_of(test: Test, path: Path, given: Given) -> tuple[list[MeasuredRun], list[str]]:
-    """Return the runs of a test, one for each type, operation and cycle; and what is left out of it."""
+    """Return the runs of a test, one for each type, operation and cycle, and notes on what is left out."""
     unfit = _unfit(test)
     if unfit:
         return [], [f"{test.where}: {unfit}"]
     if test.program and plain(test.program) not in COLLECTIVES:
-        return [], [f"{test.where}: {test.program}, which is none of {', '.join(get_args(NcclCollective))}"]
+        return [], [f"{test.where}: {test.program}, not one of {', '.join(get_args(NcclCollective))}"]
     roots = {row.kind[2] for row in test.rows} - {"", "-1"}
     if roots:
-        return [], [f"{test.where}: root {min(roots)}, as of a broadcast or reduce, which are none of ours"]
+        return [], [f"{test.where}: root {min(roots)}, as of a broadcast or reduce; neither is supported"]
     collective = _collective(test, path, given)
     machines, gpus = _place(test, given)
     _check_factor(test, collective, machines * gpus)
@@ -179,14 +179,12 @@ def _unfit(test: Test) -> str:
         return "several communicators at once (NCCL_TESTS_SPLIT) share the links"
     hosts = set(_gpus_by_machine(test))
     if len(hosts) > 1:
-        return (
-            f"machines with {' and '.join(map(str, sorted(hosts)))} GPUs; runs of equal machines are fitted"
-        )
+        return f"machines with {' and '.join(map(str, sorted(hosts)))} GPUs; the fit needs equal machines"
     return ""
 
 
 def _series(test: Test) -> list[list[Row]]:
-    """Return the rows by type, operation and root, and by cycle where sizes come again."""
+    """Return the rows by type, operation and root, and by cycle if sizes repeat."""
     found: dict[tuple[object, ...], list[Row]] = {}
     seen: Counter[tuple[object, ...]] = Counter()
     for row in test.rows:
@@ -207,7 +205,7 @@ def _settings(test: Test, row: Row) -> str:
 
 
 def _named(runs: Iterable[MeasuredRun]) -> tuple[MeasuredRun, ...]:
-    """Return the runs, each with a name of its own."""
+    """Return the runs, each with a unique name."""
     seen: Counter[str] = Counter()
     named = []
     for run in runs:
@@ -236,7 +234,7 @@ def _collective(test: Test, path: Path, given: Given) -> NcclCollective:
 
 
 def _in_name(path: Path) -> NcclCollective | None:
-    """Return the collective that a file is named for."""
+    """Return the collective that a file is named after."""
     name = plain(path.name)
     found = {collective for each, collective in COLLECTIVES.items() if each in name}
     return min(found) if len(found) == 1 else None
@@ -261,7 +259,7 @@ def _factor(collective: NcclCollective, gpus: int) -> float:
 
 
 def _ratio(rows: Sequence[Row]) -> tuple[float, float]:
-    """Return busbw / algbw of the fastest row, and how far off it may be for roundings."""
+    """Return busbw / algbw of the fastest row, and how far rounding may take it off."""
     row = max(rows, key=lambda each: each.algbw_gb_s)
     if row.algbw_gb_s < 0.1:  # two decimals say nothing
         return 1.0, 1.0
@@ -269,7 +267,7 @@ def _ratio(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def _check_factor(test: Test, collective: NcclCollective, gpus: int) -> None:
-    """Refuse a run whose bandwidths are those of another collective or number of GPUs.
+    """Raise InputError if the bandwidths are those of another collective or number of GPUs.
 
     Raises
     ------
@@ -291,7 +289,7 @@ def _check_factor(test: Test, collective: NcclCollective, gpus: int) -> None:
 
 
 def _place(test: Test, given: Given) -> tuple[int, int]:
-    """Return machines and GPUs a machine: what the log says, or what is given where it does not."""
+    """Return machines and GPUs per machine: what the log says, else what is given."""
     if test.ranks:
         machines = _gpus_by_machine(test)
         return len(machines), machines[0]
@@ -314,7 +312,7 @@ def _count(test: Test, given: Given) -> int | None:
 
 
 def _gpus_by_machine(test: Test) -> list[int]:
-    """Return the GPUs of each machine; a GPU that a host has twice stands in two machines of one name."""
+    """Return the GPUs of each machine; a GPU listed twice by a host stands for two machines of one name."""
     hosts: dict[str, Counter[tuple[int, str]]] = {}
     for rank in test.ranks.values():
         hosts.setdefault(rank.host, Counter())[rank.device] += 1

@@ -1,7 +1,7 @@
-"""Measured runs from whatever the user has: logs, tables, folders of them, patterns such as `logs/*.out`.
+"""Measured runs from logs, tables, folders of them, and patterns such as `logs/*.out`.
 
-A table is a CSV file, a row a size: `collective, machines, gpus_per_machine, bytes, time_us`; also `run`,
-which tells runs apart that are equal otherwise, `gpu` and `nccl`. Other columns are the user's.
+A table is a CSV file with one row per size: `collective, machines, gpus_per_machine, bytes, time_us`; also
+`run`, which distinguishes otherwise equal runs, `gpu` and `nccl`. Other columns are the user's.
 """
 
 import csv
@@ -25,7 +25,7 @@ _MOST_GB_S, _MOST_US = 50_000.0, 1e10
 
 
 def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
-    """Return the files that are named, and those that lie in folders that are named, in order, each once.
+    """Return the named files, and those in named folders, in order, each once.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
     Raises
     ------
     InputError
-        If a name stands for no file.
+        If a name matches no file.
     """
     named: dict[Path, None] = {}
     inside: dict[Path, None] = {}
@@ -75,7 +75,7 @@ def read_measurements(names: Sequence[str], field: str, given: Given | None = No
     ------
     InputError
         If a file cannot be understood, there is no run, or runs are on GPUs of different names. Files in a
-        folder that are no measurements are noted instead.
+        folder that are not measurements are noted instead.
     """
     named, inside = files_of(names, field)
     logs = [_read(path, given or Given()) for path in named]
@@ -89,7 +89,7 @@ def read_measurements(names: Sequence[str], field: str, given: Given | None = No
     read = Logs.joined(logs)
     if not read.runs:
         found = "; ".join(read.notes[:3])
-        raise InputError("no run that can be used", where=field, found=found, allowed="see the reasons")
+        raise InputError("no usable run", where=field, found=found, allowed="see the reasons")
     if len(read.gpus) > 1:
         found = "; ".join(f"{gpu} in {path}" for gpu, path in read.gpus.items())
         raise InputError("runs on different GPUs", where=field, found=found, allowed="one cluster a call")
@@ -171,7 +171,7 @@ def _check_header(names: Sequence[str], path: Path) -> None:
 
 
 class _Cells:
-    """The cells of a row, checked when they are asked for."""
+    """The cells of a row, checked when they are read."""
 
     def __init__(self, cells: dict[str, str | None], where: str) -> None:
         self._cells = cells

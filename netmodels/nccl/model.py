@@ -84,7 +84,7 @@ def collective_us(collective: NcclCollective, sizes_bytes: Floats, place: Place,
     Parameters
     ----------
     collective
-        What is done.
+        The collective.
     sizes_bytes
         As nccl-tests counts: of an all-gather the total over GPUs, of others what each GPU starts with; shape
         (n,).
@@ -98,7 +98,7 @@ def collective_us(collective: NcclCollective, sizes_bytes: Floats, place: Place,
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A placement as the closed forms see it; `units`: (GPUs of a machine, GPUs of its rack), once each."""
+    """A placement as the closed forms see it; `units`: (GPUs of a machine, GPUs of its rack), each once."""
 
     gpus: int
     machines: int

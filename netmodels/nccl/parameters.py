@@ -1,4 +1,4 @@
-"""The parameters of NCCL's collectives on a fabric, and what they are where nothing was measured.
+"""The parameters of NCCL's collectives on a fabric, and their values if nothing was measured.
 
 Without measured runs, latencies and bandwidths come from the dimensions of the tiers, all else from the
 constants of NCCL's own cost model (github.com/NVIDIA/nccl at 5067397, src/graph/tuning.cc: hwLatencies,
@@ -20,7 +20,7 @@ _NETWORK_STEP_US = 5.0  # that of a tree
 
 @dataclass(frozen=True, slots=True)
 class NcclTier:
-    """What NCCL gets of the links of one tier.
+    """The links of one tier as NCCL can use them.
 
     Parameters
     ----------
@@ -56,23 +56,23 @@ class NcclFabric:
     machine, rack, network
         The tiers.
     start_us
-        What any collective takes before its first step.
+        Start-up time of any collective before its first step.
     skew
         How much slower a step of a tree becomes with each doubling of the machines after the first.
     pipeline
-        What filling the pipeline costs large messages, to what sending them takes, while their chunks grow.
+        Cost of filling the pipeline of large messages relative to sending them, while their chunks grow.
     ll_pipeline
-        The same of small messages (LL): 1 for the best of constant chunks.
+        The same for small messages (LL): 1 for the best of constant chunks.
     bulk
-        Latency of a tree's step with the protocol of large messages (Simple), to that of LL.
+        Latency of a tree's step with the protocol of large messages (Simple), relative to LL.
     ll_share
-        Bandwidth of LL, to that of large messages.
+        Bandwidth of LL, relative to that of large messages.
     round_us, bulk_round_us
         A step of a ring over machines, with LL and with large messages.
     message_us
         A message of an all-to-all to another machine.
     exchange
-        What all-to-all and send-receive get of the bandwidth that leaves a machine.
+        Share of the bandwidth that leaves a machine which all-to-all and send-receive reach.
     switch_gb_s
         Bus bandwidth of an all-reduce inside a machine, as with reduction in the switch (NVLS); 0: that of
         its links.
@@ -80,8 +80,8 @@ class NcclFabric:
         Most bus bandwidth of collectives over machines: what passes a machine between its network and its
         GPUs; 0: what passes inside.
     ring_from_mb
-        Size of an all-reduce over machines, 10^6 bytes for each GPU in it, from which it goes by ring where
-        that is faster; smaller ones go by tree. Published runs switch at 1 to 4.
+        Size of an all-reduce over machines, 10^6 bytes for each GPU in it, from which it runs as a ring if
+        that is faster; smaller ones run as a tree. Published runs switch at 1 to 4.
     """
 
     machine: NcclTier

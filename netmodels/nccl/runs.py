@@ -16,16 +16,16 @@ class MeasuredRun:
     Parameters
     ----------
     name
-        What it is called in messages and tables.
+        Name in messages and tables.
     collective
-        What was done.
+        The collective.
     machines, gpus_per_machine
-        Where.
+        Where it ran.
     points
         (bytes, time in us, out of place), by bytes. Bytes as printed: those of an all-gather are the total
         over ranks, of all others what each rank starts with.
     source
-        Where it comes from, in one line.
+        Origin, in one line.
     settings
         Program versions and environment, as the source states them.
     """
@@ -40,7 +40,7 @@ class MeasuredRun:
 
     @property
     def place(self) -> tuple[tuple[int, ...], ...]:
-        """GPUs by rack and machine; runs do not state racks, so all machines stand in one."""
+        """GPUs by rack and machine; runs do not state racks, so all machines are in one."""
         return ((self.gpus_per_machine,) * self.machines,)
 
     @cached_property

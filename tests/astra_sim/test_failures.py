@@ -25,11 +25,11 @@ def ask(model, toy, switches):
     [
         ("crash", "it failed (exit status -6)"),
         ("exit", "it failed (exit status 1)"),
-        ("empty", "0 NPUs that they finished; 8 were asked for"),
-        ("truncated", "4 NPUs that they finished; 8 were asked for"),
-        ("wrong_count", "9 NPUs that they finished; 8 were asked for"),
-        ("critical", "calls something critical"),
-        ("impossible", "it says 1 ns of 238000 ns of compute"),
+        ("empty", "0 NPUs finished; expected 8"),
+        ("truncated", "4 NPUs finished; expected 8"),
+        ("wrong_count", "9 NPUs finished; expected 8"),
+        ("critical", "reports a critical error"),
+        ("impossible", "it reports 1 ns, 238000 ns of it compute"),
     ],
 )
 def test_a_failure_names_command_status_last_lines_and_folder(

@@ -14,15 +14,15 @@ class Coupling(Protocol):
     """One way in which jobs make each other's iterations longer: on GPUs, in machines, on links."""
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
-        """Return the running jobs whose times a change may touch; none where it couples no job.
+        """Return the running jobs whose times a change may affect; none if it couples no job.
 
-        What couplings before this one touched counts as changed, too, with the same allocation as before.
+        Jobs touched by couplings before this one count as changed, too, with the same allocation as before.
         """
 
     def coupled(
         self, prices: Mapping[int, IterationParts], running: Running, alone: Alone
     ) -> Mapping[int, IterationParts]:
-        """Return the new parts of those of some jobs that others make longer.
+        """Return the new parts of those of some jobs whose iterations others make longer.
 
         Parameters
         ----------

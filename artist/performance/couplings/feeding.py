@@ -1,10 +1,10 @@
-"""What feeds jobs that share GPUs: the CPUs and the memory of all of them, which they use in turns.
+"""What feeds jobs that share GPUs: the CPUs and the memory of all of them, used in turns.
 
-How a policy divides CPUs and memory among members says little, since each prepares its samples while the
+How a policy divides CPUs and memory among members says little, because each prepares its samples while the
 others compute. So a member is priced as if it were alone on its GPUs with what all members hold on each
-machine, in proportion to GPUs, and no less than the share that goes with these GPUs there: with that it takes
-the time of its trace. That all members prepare on the same CPUs is what `packed` and `interleaved` add.
-Memory is taken to serve each in its turn, processes and cache (ASSUMPTION: they are swapped, as AntMan does).
+machine, in proportion to GPUs, and at least the share that goes with these GPUs there: with that share it
+takes the time of its trace. `packed` and `interleaved` account for all members preparing on the same CPUs.
+Memory is assumed to serve each in turn, processes and cache (ASSUMPTION: they are swapped, as in AntMan).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """What jobs of one group do to each other's iterations: packed, each at its own rate, or interleaved.
 
-Packed jobs run as they like and fill each other's idle time (`packed`). Interleaved jobs run stage by stage
-under one clock (`interleaved`): every iteration of every member takes the same time. Which of the two holds
-is what the plan says of the group. Where jobs need CPUs and memory, the group is fed as one (`feeding`).
+Packed jobs run independently and fill each other's idle time (`packed`). Interleaved jobs run stage by stage
+under one clock (`interleaved`): every iteration of every member takes the same time. The plan says which mode
+a group has. If jobs need CPUs and memory, the group is fed as one (`feeding`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class Groups:
     stages
         How long an iteration of a job uses each resource where it is placed.
     input_ns
-        How long it takes to feed an iteration of a job where it is placed; None where jobs need no CPUs.
+        How long it takes to feed an iteration of a job where it is placed; None if jobs need no CPUs.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Groups:
     def _fed(
         input_ns: InputOf, members: Sequence[Member], jobs: Sequence[int], running: Running
     ) -> list[Member]:
-        """Return members that wait for input as they would alone with all that their group has."""
+        """Return members whose waits for input are those of a job alone with all that the group has."""
         fed, cluster = [], running.cluster
         places = with_group([member.allocation for member in members], cluster)
         for job, member, place in zip(jobs, members, places, strict=True):
@@ -93,7 +93,7 @@ class Groups:
 
 
 def members_touched(changed: Sequence[Changed], running: Running) -> dict[int, None]:
-    """Return the changed jobs that run and the members of the groups that they are or were in, each once."""
+    """Return the running changed jobs and the members of the groups that they are or were in, each once."""
     jobs: dict[int, None] = {}
     for job, before, after in changed:
         if after is not None:

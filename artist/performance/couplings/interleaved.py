@@ -12,8 +12,8 @@ from artist.performance.formulas.interleaving import Clock, Loading
 class Interleaved:
     """Every member's iteration takes the time T of the group, and no less than the slowest takes alone.
 
-    Nor less than the CPUs and storage of the group take to feed all members, one after another: a second look
-    at what stages of CPU and storage are, so the longer of the two counts, not their sum.
+    Nor less than the CPUs and storage of the group take to feed all members, one after another: another
+    estimate of the CPU and storage stages, so the longer of the two counts, not their sum.
 
     A member alone in its group takes its measured time: jobs pipeline their stages, whose sum is 86 to
     113 % of it.

@@ -1,10 +1,10 @@
-"""What jobs on one machine do to each other: they share its memory bandwidth and PCIe (CODA, section IV-C).
+"""How jobs on one machine affect each other: they share memory bandwidth and PCIe (CODA, section IV-C).
 
-The figures of the paper are not in its text. GPU jobs notice from 75 % of the bandwidth on (section V-D);
-that their loss grows in proportion from there, up to the model's `bandwidth_loss` where all of it is used, is
-an ASSUMPTION. On PCIe they lose 5 to 10 %: the middle. The cache of the CPUs does nothing (Fig. 7).
+The paper's text does not give the figures. GPU jobs are affected from 75 % of the bandwidth on (section V-D);
+that their loss grows in proportion from there, up to the model's `bandwidth_loss` at full use, is an
+ASSUMPTION. On PCIe they lose 5 to 10 %: the middle is used. CPU caches have no effect (Fig. 7).
 
-A job draws bandwidth as long as it holds something, in its delays, too (ASSUMPTION: it loads its data then).
+A job draws bandwidth as long as it holds something, also in its delays (ASSUMPTION: it loads its data then).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ from artist.performance.couplings.api import Alone
 NOTICED = 0.75
 """Share of a machine's memory bandwidth beyond which GPU jobs there are slower."""
 PCIE_SLOWER = 0.075
-"""Share of its iteration by which a GPU job takes longer beside one with which it crowds PCIe."""
-_SLACK = 1 - 1e-9  # rounding: a machine that is at the threshold may have been beyond
+"""Share by which a GPU job's iteration takes longer beside one with which it crowds PCIe."""
+_SLACK = 1 - 1e-9  # rounding: a machine at the threshold may have been beyond it
 
 _Tenant = tuple[int, JobSpec, Allocation]
 
@@ -33,9 +33,9 @@ class _Load(NamedTuple):
     Attributes
     ----------
     used
-        Memory bandwidth drawn over what is there; 0 where that is not known.
+        Memory bandwidth drawn over that of the machine; 0 if the latter is not known.
     own
-        What each job has of that.
+        Each job's part of that.
     holders
         The jobs that hold GPUs, with their number, and whether they are greedy.
     """
@@ -63,13 +63,13 @@ class _Load(NamedTuple):
 
 
 class Machines:
-    """Jobs that draw much memory bandwidth of a machine, or much of its PCIe, slow down those beside them.
+    """Jobs that use much of a machine's memory bandwidth, or of its PCIe, slow down those beside them.
 
-    Where p = (drawn / there - 0.75) / 0.25, from 0 to 1, the compute of a GPU job takes 1 / (1 - loss x p)
-    times as long. Where more is drawn than is there, jobs without GPUs that draw any take drawn / there times
-    as long. A GPU job takes 1.075 times as long where another one holds GPUs of the same machine, one of the
-    two is of a greedy model, and one of the two has two GPUs there or more. Of several machines the worst
-    decides. What a job does to itself so is in its measured time, and does not count.
+    With p = (drawn / available - 0.75) / 0.25, from 0 to 1, the compute of a GPU job takes 1 / (1 - loss x p)
+    times as long. If more is drawn than available, jobs without GPUs that draw any take drawn / available
+    times as long. A GPU job takes 1.075 times as long if another one holds GPUs of the same machine, one of
+    the two is of a greedy model, and one of the two has at least two GPUs there. Of several machines the
+    worst decides. What a job does to itself is part of its measured time, and does not count.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Machines:
         self._models = models
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
-        """Return the jobs on the machines of a change on which bandwidth or PCIe are short, or were."""
+        """Return the jobs on the machines of a change on which bandwidth or PCIe are, or were, short."""
         left: dict[int, list[_Tenant]] = {}  # by machine: jobs as they were there
         for job, before, after in changed:
             spec = running.spec(job)
@@ -103,7 +103,7 @@ class Machines:
         return jobs
 
     def _may_be_short(self, machine: int, were: Sequence[_Tenant], running: Running) -> bool:
-        """Return False where what jobs ask for tells that nothing is short: quick, and most often so."""
+        """Return False if the jobs' demands alone show that nothing is short: quick, and usually the case."""
         specs = [running.spec(job) for job in running.jobs_on(machine)]
         specs += [spec for _, spec, _ in were]
         draws, holders, several, greedy = 0, 0, False, False
@@ -124,7 +124,7 @@ class Machines:
     def coupled(
         self, prices: Mapping[int, IterationParts], running: Running, alone: Alone
     ) -> Mapping[int, IterationParts]:
-        """Return the parts of those jobs that others on their machines make longer."""
+        """Return the parts of those jobs whose iterations others on their machines make longer."""
         known: dict[int, _Load] = {}
         longer = {}
         for job, parts in prices.items():
@@ -160,7 +160,7 @@ class Machines:
                 drawn.append((job, drawn_by(spec, allocation, here, models) / has))
             if spec.demand.gpus:
                 holders.append((job, here.gpus, models[spec.model].pcie_greedy if spec.model else False))
-        used = fsum(share for _, share in drawn)  # the exact sum: in any order the same
+        used = fsum(share for _, share in drawn)  # exact, so independent of the order
         return _Load(used, dict(drawn), holders)
 
     @staticmethod

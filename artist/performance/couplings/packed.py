@@ -16,7 +16,8 @@ class _Here(NamedTuple):
     Attributes
     ----------
     shares, fed
-        Of its iteration alone in which it uses its GPUs and each other resource, and in which it is fed.
+        Shares of its iteration alone in which it uses its GPUs and each other resource, and in which it is
+        fed.
     """
 
     opportunistic: bool
@@ -28,17 +29,17 @@ class _Here(NamedTuple):
 class Packed:
     """Members fill each other's idle time.
 
-    Where they would keep more GPUs busy than the group has on some machine, all iterations take longer by
-    that ratio; so they do where they would keep the storage, CPUs or network that come with the GPUs busy for
-    more than all of the time. Members that never leave a GPU idle take turns without loss. Opportunistic ones
-    get only the time that the others leave idle; but where the CPUs and storage that feed them are what is
-    short, all members slow down alike, since there nothing tells them apart.
+    If they would keep more GPUs busy than the group has on some machine, all iterations take longer by that
+    ratio; likewise if they would keep the storage, CPUs or network that come with the GPUs busy for more than
+    all of the time. Members that never leave a GPU idle take turns without loss. Opportunistic members get
+    only the time that the others leave idle; but if the CPUs and storage that feed them are short, all
+    members slow down alike, because nothing there tells them apart.
 
     Parameters
     ----------
     interference
-        What packed jobs lose to each other in caches and memory, as a share of their iteration, where
-        members hold more GPUs than the group has.
+        What packed jobs lose to each other in caches and memory, as a share of their iteration, if members
+        hold more GPUs than the group has.
     """
 
     def __init__(self, interference: float = 0.0) -> None:
@@ -76,7 +77,7 @@ def _busy_shares(member: Member) -> tuple[float, ...]:
 
 
 def _slowdowns(here: Sequence[_Here], gpus: int) -> tuple[float, float]:
-    """Return how many times longer iterations take on a machine, by the resource that is shortest.
+    """Return how many times longer iterations take on a machine, set by the scarcest resource.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Effect(Protocol):
 
 @runtime_checkable
 class ByResources(Effect, Protocol):
-    """An effect that depends on CPUs or memory, so that it answers for many of them at once, too."""
+    """An effect that depends on CPUs or memory, so it also answers for many of them at once."""
 
     def on_grid(
         self,
@@ -48,7 +48,7 @@ class ByResources(Effect, Protocol):
         Parameters
         ----------
         allocation
-            Says the GPUs; `Allocation.with_resources` spreads CPUs and memory over them.
+            Gives the GPUs; `Allocation.with_resources` spreads CPUs and memory over them.
         cpus, memory_bytes
             Their shapes broadcast to that of the answer.
         """

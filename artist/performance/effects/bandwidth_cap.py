@@ -5,7 +5,7 @@ from artist.core.job import JobSpec
 
 
 class BandwidthCap:
-    """A cap c stretches compute by 1 / c, as for a job that memory bandwidth bounds."""
+    """A cap c stretches compute by 1 / c, as if memory bandwidth bound the job."""
 
     part = "interference_ns"
 

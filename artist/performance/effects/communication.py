@@ -1,4 +1,4 @@
-"""Communication of a job: what the network model says of its placement."""
+"""Communication of a job, as the network model prices its placement."""
 
 from collections.abc import Callable
 
@@ -11,16 +11,16 @@ from netmodels.api import Fabric, NetworkModel, Profile, Shape, SystemSettings, 
 class Communication:
     """Exposed communication, as a share of compute, by the shape of the placement.
 
-    The network model says it for the profile of the job's model, which is of the reference GPU, at the speed
-    and the number of the GPUs held, whatever the trace was measured on; the share is taken of the compute
-    time of the trace, for a job with stages of its GPU stage.
+    The network model prices the profile of the job's model, which is of the reference GPU, at the speed and
+    number of the GPUs held, whatever the trace was measured on; the share applies to the compute time of the
+    trace, or, for a job with stages, of its GPU stage.
 
     Parameters
     ----------
     network
         Answers for the shape.
     fabric, system
-        What the network model is asked about.
+        Passed to the network model.
     profile
         Profile of a model by name.
     compute
@@ -69,11 +69,11 @@ class Communication:
         return (2 * compute_ns * full + of) // (2 * of)
 
     def _of_stages(self, stages: Stages, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
-        """Return the time that the GPUs compute where an iteration has stages, in ns."""
+        """Return the time that the GPUs compute in an iteration with stages, in ns."""
         return scaled(stages.gpu_ns, self._compute.factor(spec.demand, allocation, cluster))
 
     def _answer(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> tuple[int, int, int]:
-        """Return exposed and full communication, and the compute that they go with, in ns."""
+        """Return exposed and full communication, and the compute that they belong to, in ns."""
         shape = self._shape(allocation, cluster)
         key = (spec.model, spec.demand, shape)
         known = self._answers.get(key)
@@ -84,7 +84,7 @@ class Communication:
     def _ask(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, shape: Shape
     ) -> tuple[int, int, int]:
-        """Return exposed and full communication and compute, in ns, as the network model has them."""
+        """Return exposed and full communication and compute, in ns, as the network model prices them."""
         profile = self._profile(spec.model)
         factor = self._compute.factor(spec.demand, allocation, cluster, measured_speed=1.0)
         if factor != 1.0:

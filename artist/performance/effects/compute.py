@@ -16,9 +16,9 @@ class Compute:
     Parameters
     ----------
     mixed_types
-        What GPUs of several types do together: each as much as the slowest, or as much as it can (sum).
+        How GPUs of several types work together: each at the speed of the slowest, or of its own (sum).
     mixed_efficiency
-        Share of `sum` that they really do, in (0, 1] (Lyra, section 7.1: 0.7).
+        Share of `sum` that they really reach, in (0, 1] (Lyra, section 7.1: 0.7).
     scaling_loss
         What an elastic job loses of each GPU beyond `min_gpus`, in [0, 1) (Lyra, section 7.5: 0.2).
     """
@@ -45,7 +45,7 @@ class Compute:
         Parameters
         ----------
         measured_speed
-            That speed; by default of the GPUs that the job's own times hold for.
+            That speed; by default that of the GPUs for which the job's own times hold.
         """
         asked = demand.gpus
         if not asked:
@@ -81,13 +81,13 @@ class Compute:
         return None if self._mixed_efficiency * mean <= min(speeds) else [speed / mean for speed in speeds]
 
     def _efficiency(self, gpus: float, demand: Demand) -> float:
-        """Return what so many GPUs bring, each of those beyond the least a little less, for each of them."""
+        """Return the yield per GPU: each GPU beyond the least yields a little less."""
         least = min(demand.min_gpus, gpus)
         return (least + (gpus - least) * (1 - self._scaling_loss)) / gpus
 
     @staticmethod
     def _counted(demand: Demand, allocation: Allocation, cluster: Cluster) -> float:
-        """Return the GPUs held; of a fungible job, as many of those that it was measured on."""
+        """Return the GPUs held; for a fungible job, converted to those that it was measured on."""
         if not demand.fungible:
             return allocation.gpus
         worth = sum(s.gpus * cluster.machines[s.machine].worth for s in allocation.slices)

@@ -22,16 +22,16 @@ Parts = Sequence[float] | None
 MeasuredWith = Literal["share", "request"]
 
 LEAST_RATE = 0.01
-"""Rate of a job that pages, its processes having too little memory, and of one without CPUs (ASSUMPTION)."""
+"""Rate of a job that pages because its processes have too little memory, or has no CPUs (ASSUMPTION)."""
 
 
 class InputStall:
     """What an iteration takes to prepare and fetch beyond its compute.
 
-    The samples of an iteration are the same on any GPUs, so they take as long on faster ones, which wait the
-    more. Each GPU takes an equal part of them (of several GPU types that each compute as fast as they can, a
-    part by speed), so the slice that is fed slowest decides. A job's cache is on all its machines together
-    (MinIO partitions it), and storage delivers in proportion to GPUs.
+    The samples of an iteration are the same on any GPUs, so preparing them takes as long on faster ones,
+    which wait longer. Each GPU takes an equal part of them (with several GPU types at full speed, a part by
+    speed), so the slice that is fed slowest decides. A job's cache is spread over all its machines (MinIO
+    partitions it), and storage delivers in proportion to GPUs.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class InputStall:
         return stall_ns
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
-        """Return what one GPU is fed, relative to what one of the reference eats; the least of them all."""
+        """Return what one GPU is fed, relative to what a reference GPU consumes; the least of them all."""
         known = self.models[model]
         return known.speed * _rate(known, allocation.slices, self.compute.parts(allocation, cluster))
 
@@ -121,12 +121,12 @@ class InputStall:
     def as_measured(
         self, model: str, gpus: int, measured_speed: float, machine: Machine, asked: tuple[int, int] = (0, 0)
     ) -> float:
-        """Return time with the CPUs and memory that run times hold for / compute time, for a job of a model.
+        """Return time / compute time of a job of a model with the CPUs and memory that run times hold for.
 
         Parameters
         ----------
         gpus
-            Of the job, on as few machines as can be.
+            Of the job, on as few machines as possible.
         measured_speed
             Of these GPUs.
         machine
@@ -138,7 +138,7 @@ class InputStall:
         Raises
         ------
         InputError
-            If these are not a CPU on each machine, or less memory than its processes need.
+            If these are less than a CPU on each machine, or less memory than its processes need.
         """
         if not model or not gpus:
             return 1.0
@@ -154,7 +154,7 @@ class InputStall:
 
 
 def _held(gpus: int, machine: Machine, cpus: int, memory_bytes: int) -> list[Slice]:
-    """Return what a job holds that asks for so much, 0 for its share, on as few machines as can be."""
+    """Return what a job holds that asks for this much, 0 for its share, on as few machines as possible."""
     pairs = (cpus, machine.cpus), (memory_bytes, machine.memory_bytes)
     beside = [max(has * gpus // asked, 1) for asked, has in pairs if asked]
     counts = replace(machine, gpus=min([machine.gpus, *beside])).fewest(gpus)
@@ -189,14 +189,14 @@ def _too_little(
 
 
 def cpu_counts(model: Sensitivity, slices: Sequence[Slice]) -> Parts:
-    """Return how many CPUs each of those of a slice counts for; None for one (`Sensitivity.counts`)."""
+    """Return how many CPUs each CPU of a slice counts for; None for one (`Sensitivity.counts`)."""
     if not model.across or len(slices) < 2 or sum(s.gpus > 0 for s in slices) < 2:
         return None
     return [model.counts(s.gpus) for s in slices]
 
 
 def _rate(model: Sensitivity, slices: Sequence[Slice], parts: Parts) -> float:
-    """Return the rate at which the GPUs of a job are fed, for the slowest fed of them."""
+    """Return the rate at which the GPUs of a job are fed, for the slowest of them."""
     cache_bytes, most, rate, counts = 0, 1.0, float("inf"), cpu_counts(model, slices)
     for place, s in enumerate(slices):
         if not s.gpus:
@@ -219,7 +219,7 @@ def _rate(model: Sensitivity, slices: Sequence[Slice], parts: Parts) -> float:
 def _rate_on_grid(
     model: Sensitivity, allocation: Allocation, parts: Parts, cpus: Ints, memory_bytes: Ints
 ) -> Floats:
-    """Return `_rate` of each of many CPUs and bytes in all, spread as `Allocation.with_resources` does."""
+    """Return `_rate` for each of many CPUs and bytes in all, spread as in `Allocation.with_resources`."""
     total, before, most, counts = allocation.gpus, 0, 1.0, cpu_counts(model, allocation.slices)
     cache_bytes, paging = np.zeros_like(memory_bytes), np.zeros(memory_bytes.shape, dtype=np.bool_)
     rate: Floats = np.full(cpus.shape, np.inf)
@@ -246,14 +246,14 @@ def _rate_on_grid(
 
 
 def _eaten(model: Sensitivity, spec: JobSpec, allocation: Allocation, compute_ns: int) -> float:
-    """Return what each GPU eats, relative to one of the measurements, if an iteration computes so long."""
+    """Return what each GPU consumes, relative to a measured one, if an iteration computes for so long."""
     demand = spec.demand
     work_ns = spec.compute_ns * (demand.gpus * demand.measured_speed / (allocation.gpus * model.speed))
     return work_ns / compute_ns
 
 
 def _spare(model: Sensitivity, slices: Sequence[Slice], parts: Parts, eaten: float) -> float:
-    """Return the CPUs a GPU beyond those that the GPUs need, on the machine with most of them."""
+    """Return the CPUs per GPU beyond those that the GPUs need, on the machine with most of them."""
     needed = _needed(model, slices, parts, eaten)
     return max(s.cpus / s.gpus - each for s, each in zip(slices, needed, strict=True) if s.gpus)
 
@@ -261,7 +261,7 @@ def _spare(model: Sensitivity, slices: Sequence[Slice], parts: Parts, eaten: flo
 def _spare_on_grid(
     model: Sensitivity, allocation: Allocation, parts: Parts, eaten: float, cpus: Ints
 ) -> Floats:
-    """Return `_spare` of each of many CPUs in all, spread as `Allocation.with_resources` does."""
+    """Return `_spare` for each of many CPUs in all, spread as in `Allocation.with_resources`."""
     total, before = allocation.gpus, 0
     spare: Floats = np.full(cpus.shape, -np.inf)
     needed = _needed(model, allocation.slices, parts, eaten)
@@ -275,7 +275,7 @@ def _spare_on_grid(
 
 
 def _needed(model: Sensitivity, slices: Sequence[Slice], parts: Parts, eaten: float) -> list[float]:
-    """Return the CPUs a GPU that the GPUs of each slice need."""
+    """Return the CPUs per GPU that the GPUs of each slice need."""
     counts = cpu_counts(model, slices)
     if parts is None:
         parts = [1.0] * len(slices)

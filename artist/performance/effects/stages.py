@@ -1,7 +1,7 @@
-"""How long an iteration of a job uses storage, CPUs, GPUs and the network, where its trace does not say.
+"""How long an iteration of a job uses storage, CPUs, GPUs and the network if its trace does not say.
 
 Measured on 1 to 32 V100 by the authors of Muri (`traces/measured/muri_stages.csv`), for eight models: each
-stage as a share of the iteration. A job of another model is on its GPUs all the time that it computes.
+stage as a share of the iteration. A job of another model uses only its GPUs, all the time that it computes.
 """
 
 import csv
@@ -26,10 +26,10 @@ class StageTimes:
     Parameters
     ----------
     compute, communication
-        How storage, CPU and GPU stages scale, and the network stage if it is the model's.
+        How storage, CPU and GPU stages scale, and the source of a modelled network stage.
     network_stage
-        Whether the network stage is the full communication that the network model says for the placement,
-        or what the trace or the table of stages says.
+        Whether the network stage is the full communication that the network model gives for the placement, or
+        the trace's or the table's.
     """
 
     def __init__(self, compute: Compute, communication: Communication, network_stage: NetworkStage) -> None:

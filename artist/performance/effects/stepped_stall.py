@@ -32,13 +32,13 @@ class SteppedStall(InputStall):
     It runs at the speed of its best case if it holds all that this takes, and at that of its share if it
     holds the lesser of the two in CPUs and in memory. The best case is the least number of CPUs with which,
     given all memory, it is at most 1 % slower than with all CPUs, then the least of `MEMORY_POINTS_GIB` with
-    which, given these CPUs, it is at most 1 % slower than with all memory. A job whose GPUs fit one machine
-    is cut down to what that machine has, and to the line between the two speeds at its CPUs. A larger job
-    that needs more CPUs or memory than one machine has takes its share of them, and runs at the speed of its
-    share.
+    which, given these CPUs, it is at most 1 % slower than with all memory. For a job whose GPUs fit one
+    machine the best case is cut down to what that machine has, and to the line between the two speeds at its
+    CPUs. A larger job that needs more CPUs or memory than one machine has takes its share of them, and runs
+    at the speed of its share.
 
-    This is what the authors' program does (github.com/msr-fiddle/synergy @1bb2bed, MIT, simulator/jobs). It
-    never gives a job less; here such a job runs as the curve says, and no faster than with its share.
+    This is what the authors' program does (github.com/msr-fiddle/synergy @1bb2bed, MIT, simulator/jobs). That
+    program never gives a job less; here such a job runs as the curve says, and no faster than with its share.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class SteppedStall(InputStall):
         self._known: dict[tuple[object, ...], Steps] = {}
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
-        """Return what one GPU is fed, relative to what one of the reference eats; the least of them all."""
+        """Return what one GPU is fed, relative to what a reference GPU consumes; the least of them all."""
         steps = self._steps(model, allocation, cluster)
         cpus = allocation.cpus
         memory_bytes = sum(s.memory_bytes for s in allocation.slices)
@@ -89,7 +89,7 @@ class SteppedStall(InputStall):
         return self._known[key]
 
     def _search(self, model: str, place: Allocation, cluster: Cluster, machine: Machine) -> Steps:
-        """Return the steps of a job on some GPUs of a machine, or of more machines like that."""
+        """Return the steps of a job on some GPUs of a machine, or of more machines like it."""
 
         def rates(cpus: Ints, memory_bytes: Ints) -> Floats:
             fed = super(SteppedStall, self).rate_on_grid(model, place, cluster, cpus, memory_bytes)
@@ -117,7 +117,7 @@ def _first_saturated(rates: Floats) -> int:
 def _cut_down(
     cpus: int, memory_bytes: int, best_rate: float, share_rate: float, gpus: int, machine: Machine
 ) -> Steps:
-    """Return the steps of a job whose best case would be this, within what machines have."""
+    """Return the steps of a job with this best case, within what machines have."""
     share_cpus, share_bytes = machine.share(gpus)
     has_cpus, has_bytes = machine.cpus, machine.memory_bytes
     too_many, too_much = cpus > has_cpus, memory_bytes > has_bytes

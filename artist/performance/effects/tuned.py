@@ -6,7 +6,7 @@ branch osdi21-artifact @c793c70, simulator/traces, Apache-2.0), where `source` n
 - `batch` is the smallest batch validated, one that the users of Pollux's evaluation request;
 - `noise_scale` is the median over the epochs of grad_var / grad_sqr with that batch, times the batch;
 - `fixed` is the constant part of a line through the step times by local batch on four GPUs of one machine, as
-  a share of the step with `batch` on each. Between machines it is larger: that is the network model's.
+  a share of the step with `batch` on each. Between machines it is larger: the network model covers that.
 """
 
 import csv
@@ -25,8 +25,7 @@ class TunedCompute(Compute):
     """Compute time whose elastic jobs gain by their batch size, the more workers they hold.
 
     An iteration is the same progress as with the requested batch, so a gain divides its compute time; the
-    time that the trace has is that of the requested batch. Exposed communication stays the same share of
-    compute.
+    trace's time is that of the requested batch. Exposed communication stays the same share of compute.
     """
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> int:
@@ -40,7 +39,7 @@ class TunedCompute(Compute):
 
 
 def goodput_of(model: str) -> Goodput:
-    """Return what the batch size does for jobs of a model; of one that is not listed, as for others."""
+    """Return what the batch size does for jobs of a model; an unlisted model is treated as `others`."""
     known = measured_goodputs()
     return known.get(model) or known[_OTHERS]
 

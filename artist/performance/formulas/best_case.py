@@ -1,10 +1,10 @@
-"""The least CPUs and memory with which a job is as fast as it gets. Pure.
+"""The least CPUs and memory with which a job reaches its highest speed. Pure.
 
 The least CPUs with which, given all memory, an iteration takes at most 1 % longer than with all CPUs; then
-the least memory with which, given these CPUs, it takes at most 1 % longer than with all memory. Where the
+the least memory with which, given these CPUs, it takes at most 1 % longer than with all memory. If the
 proportional share is as good as that, no longer than with the share, in either step. So a job that holds the
-lesser of best case and share, in each of CPUs and memory, is as fast as with its share; where CPUs and memory
-make up for one another, so that it is not, the best case is at least the share.
+lesser of best case and share, in each of CPUs and memory, is as fast as with its share; if it is not, because
+CPUs and memory make up for one another, the best case is at least the share.
 
 Source: Mohan et al., Synergy, OSDI 2022, section 3 (best-case demand), section 6 (a machine's worth at most).
 """
@@ -26,14 +26,14 @@ TOLERANCE = 0.01  # saturated: at most this share slower than the best
 def points(
     machine: Machine, gpus: int, memory_points_gib: Sequence[float] = MEMORY_POINTS_GIB
 ) -> tuple[list[int], list[int]]:
-    """Return the CPUs and the bytes of memory that are tried for a job on some GPUs, ascending.
+    """Return the CPUs and the bytes of memory to try for a job on some GPUs, ascending.
 
     Parameters
     ----------
     machine
         A job gets at most the CPUs and memory of as many such machines as its GPUs need.
     memory_points_gib
-        Amounts of memory that are tried, per GPU; CPUs are tried one by one.
+        Amounts of memory to try, per GPU; CPUs are tried one by one.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def best_case(
     iteration_ns
         Iteration times on a grid of CPUs and memory, shape (n_cpus, n_memory).
     cpus, memory_bytes
-        Amounts that are tried, ascending.
+        Amounts to try, ascending.
     share
         Of CPUs and memory in proportion to GPUs.
 

@@ -1,4 +1,4 @@
-"""Which CPU counts are measured to know a throughput curve (Synergy, section 3.1). Pure."""
+"""Which CPU counts to measure for a throughput curve (Synergy, section 3.1). Pure."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ def bisected(
 ) -> dict[int, float]:
     """Return throughput by CPUs, in the order of measuring: the most, then by bisection, then some others.
 
-    Where the CPUs beyond a point bring less than the threshold, the search continues below that point, else
+    If the CPUs beyond a point bring less than the threshold, the search continues below that point, else
     above it: it ends at the knee.
 
     Parameters

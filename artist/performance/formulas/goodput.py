@@ -7,17 +7,17 @@ the requested batch m0: (phi + m0) / (phi + batch), where phi is the gradient no
 (McCandlish et al., An Empirical Model of Large-Batch Training, 2018).
 
 Here throughput with the requested batch is linear in workers, as in Lyra's simulator (section 7.1), and a
-share of its iteration does not grow with the batch: launches, the optimizer, gradients that are exchanged
-once a batch. Larger batches spread that share over more samples, at the cost of efficiency.
+share of its iteration does not grow with the batch: launches, the optimizer, and gradients, exchanged once
+per batch. Larger batches spread that share over more samples, at the cost of efficiency.
 
 Differs from the paper:
 
-- phi of a model is one number; there it is measured all the time, and grows while a job trains.
-- The share is one number a model; there an iteration is fitted, with terms for one machine and for several.
-- A worker's part of the batch is never larger than at base demand (ASSUMPTION: users take what GPU memory
-  holds), so at base demand the requested batch is best. There memory and a limit of the user's count, and a
-  worker may gather gradients of several parts.
-- A batch need not be a whole number of samples, and is never smaller than m0, as there.
+- phi of a model is one number; in the paper it is measured continuously, and grows while a job trains.
+- The share is one number per model; there an iteration is fitted, with terms for one machine and for several.
+- A worker's part of the batch is never larger than at base demand (ASSUMPTION: users take what fits GPU
+  memory), so at base demand the requested batch is best. There memory and a limit set by the user count, and
+  a worker may gather gradients of several parts.
+- A batch need not be a whole number of samples, and as there is never smaller than m0.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class Goodput:
         Parameters
         ----------
         workers
-            Relative to base demand, which does the requested batch in one unit of time.
+            Relative to base demand, which processes the requested batch in one unit of time.
 
         >>> Goodput(noise_scale=300, batch=100, fixed=0.2).throughput(2, 300)  # 2 x 300 / (0.2 + 0.8 x 3)
         230.76923076923077
@@ -71,7 +71,7 @@ class Goodput:
         """Return the batch size of the greatest goodput that so many workers can hold.
 
         Without bounds it is m0 x sqrt(fixed / (1 - fixed) x phi / m0), where the derivative is zero, whatever
-        the workers.
+        the number of workers.
 
         >>> Goodput(noise_scale=900, batch=100, fixed=0.5).best_batch(4)  # 100 x sqrt(1 x 9)
         300.0

@@ -1,9 +1,9 @@
 """How fast CPUs, cache and storage feed the GPUs of a job (Synergy, sections 2.1 and 3.1).
 
-Preparing goes by the CPUs of each GPU, along a measured curve. Fetching goes by memory: what the processes
-leave of it is a cache that holds the same samples in every epoch (MinIO), so that hits = cache / data set,
-and storage delivers the rest. The slower of the two feeds the GPUs. More CPUs than the GPUs need may slow a
-job down a little, and across machines it may need few (CODA, section IV-B).
+The preparing rate follows the CPUs of each GPU along a measured curve. The fetching rate follows memory: what
+the processes leave of it is a cache that holds the same samples in every epoch (MinIO), so hits = cache /
+data set, and storage delivers the rest. The slower of the two feeds the GPUs. More CPUs than the GPUs need
+may slow a job down a little, and across machines it may need few (CODA, section IV-B).
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,38 +21,38 @@ Floats = npt.NDArray[np.float64]
 class Sensitivity:
     """What CPUs and memory do for jobs of one model.
 
-    Rates are relative to what a GPU of the measurements eats when it never waits for input; throughputs are
-    relative to any one of them.
+    Rates are relative to what a measured GPU consumes when it never waits for input; throughputs are relative
+    to any one of them.
 
     Attributes
     ----------
     cpus
-        CPUs a GPU that were measured with all the memory needed, increasing.
+        Measured CPUs per GPU, with all the memory needed, increasing.
     throughput
         With each of them, never decreasing. Linear between them, in proportion to CPUs below the first. From
-        the first that reaches the last value on the GPU never waits; CPUs beyond go on to prepare in
+        the first that reaches the last value on the GPU never waits; further CPUs continue to prepare in
         proportion, which faster GPUs need.
     speed
-        Of the GPUs of the measurements, relative to the reference GPU.
+        Of the measured GPUs, relative to the reference GPU.
     dataset_bytes
         Size of the data set.
     uncached
-        Throughput where storage delivers everything; None where fetching never limits.
+        Throughput if storage delivers everything; None if fetching never limits.
     machine_bytes, gpu_bytes
         What the processes of a job need on each of its machines, and for each GPU.
     full
         Throughput of a GPU that never waits; 0 for the last one measured.
     beyond
-        Share of its speed that a job loses by each CPU a GPU above those that its GPUs need.
+        Share of its speed that a job loses with each CPU per GPU above those that its GPUs need.
     most_beyond
-        Most that it loses so.
+        Limit of that loss.
     across
         Most CPUs that a job of several machines needs on each of them, however many GPUs are there; 0: as
         many as on one machine.
     memory_bandwidth_bytes_per_s
         Memory bandwidth that the input of one GPU draws on its machine; 0: not known.
     bandwidth_loss
-        Share of its speed that a job loses where the memory bandwidth of its machine is used up.
+        Share of its speed that a job loses if the memory bandwidth of its machine is used up.
     pcie_greedy
         Whether it crowds the PCIe of its machine.
     """
@@ -73,28 +73,28 @@ class Sensitivity:
     pcie_greedy: bool = False
 
     def prepared(self, cpus: float) -> float:
-        """Return the rate at which so many CPUs a GPU prepare samples."""
+        """Return the rate at which so many CPUs per GPU prepare samples."""
         points, begins, bases, slopes = self._pieces
         piece = bisect_right(points, cpus)
         return bases[piece] + (cpus - begins[piece]) * slopes[piece]
 
     def prepared_on_grid(self, cpus: Floats) -> Floats:
-        """Return `prepared` of each of many."""
+        """Return `prepared` for each of many."""
         points, begins, bases, slopes = self._arrays
         piece = np.searchsorted(points, cpus, side="right")
         rates: Floats = bases[piece] + (cpus - begins[piece]) * slopes[piece]
         return rates
 
     def counts(self, gpus: int) -> float:
-        """Return how many CPUs each of those beside some GPUs of one of several machines counts for."""
+        """Return how many CPUs each one beside some GPUs on one of several machines counts for."""
         return max(1.0, gpus * self._enough / self.across) if self.across else 1.0
 
     def dragged(self, spare_cpus: float) -> float:
-        """Return the time of a job over that without so many CPUs a GPU beyond those that it needs."""
+        """Return the relative time of a job with so many CPUs per GPU beyond those that it needs."""
         return 1 / (1 - min(self.most_beyond, self.beyond * spare_cpus)) if spare_cpus > 0 else 1.0
 
     def dragged_on_grid(self, spare_cpus: Floats) -> Floats:
-        """Return `dragged` of each of many."""
+        """Return `dragged` for each of many."""
         times: Floats = 1 / (1 - np.minimum(self.most_beyond, self.beyond * np.maximum(spare_cpus, 0)))
         return times
 
@@ -103,7 +103,7 @@ class Sensitivity:
         return self.machine_bytes + self.gpu_bytes * gpus
 
     def preparing(self, rate: float) -> float:
-        """Return the least CPUs a GPU that prepare samples at a rate."""
+        """Return the least CPUs per GPU that prepare samples at a rate."""
         _, begins, bases, slopes = self._pieces
         piece = max(bisect_left(bases, rate) - 1, 0)
         return begins[piece] + max(rate - bases[piece], 0.0) / slopes[piece] if rate > 0 else 0.0
@@ -114,7 +114,7 @@ class Sensitivity:
         return self._storage / missed if missed else float("inf")
 
     def fetched_on_grid(self, cache_bytes: Ints) -> Floats:
-        """Return `fetched` of each of many."""
+        """Return `fetched` for each of many."""
         rates = np.full(cache_bytes.shape, np.inf)
         missing = cache_bytes < self.dataset_bytes
         rates[missing] = self._storage / (1 - cache_bytes[missing] / self.dataset_bytes)
@@ -122,7 +122,7 @@ class Sensitivity:
 
     @cached_property
     def _pieces(self) -> tuple[tuple[float, ...], ...]:
-        """Return where the curve bends; begin, rate there and slope of each piece, from no CPUs on."""
+        """Return the pieces of the curve, from no CPUs on: begin, rate there and slope of each."""
         n = self.throughput.index(self.throughput[-1]) + 1
         points, rates = self.cpus[:n], [each / self._full for each in self.throughput[:n]]
         begins, bases = (0.0, *points), (0.0, *rates)
@@ -135,7 +135,7 @@ class Sensitivity:
 
     @cached_property
     def _enough(self) -> float:
-        """CPUs a GPU with which a GPU of the measurements never waits."""
+        """CPUs per GPU with which a measured GPU never waits."""
         return self.preparing(1.0)
 
     @property

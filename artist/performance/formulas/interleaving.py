@@ -6,18 +6,18 @@ at a time; all wait for the slowest at the end of each step. So every iteration 
 
     T = sum over steps j of the max over jobs i of t[i][(offset_i + j) mod k]
 
-and the choice of the offsets, the ordering, decides how long that is. Only differences of offsets matter,
-so the first job's is 0: of two jobs and four resources there are 3 orderings, of three or four jobs 6.
+The choice of the offsets, the ordering, decides how long that is. Only differences of offsets matter, so the
+first job's is 0: for two jobs and four resources there are 3 orderings, for three or four jobs 6.
 
-Reading samples (storage) and preparing them (CPU) are one run of a data loader. Read whole, as the authors'
-programs have it, the two may be of any length within their two steps: no barrier lies between them. With
+Reading samples (storage) and preparing them (CPU) are one run of a data loader. Read whole, as in the
+authors' programs, the two may be of any length within their two steps: no barrier lies between them. With
 durations d[j] of the steps, T is then the least sum of d for which each other stage fits its step, and each
 job's reading and preparing together fit the two steps d[j] + d[j + 1]. By linear duality that is the longest
 way around the four steps, where a stage covers one step and a loader two. Loaders of neighbours overlap, so
-two jobs may read, or prepare, at a time, and T may be shorter than all of them use storage or CPUs in turn.
-The factors of contention were measured relative to this T. Of the 400 jobs of the testbed, Muri-L's mean
-completion time is 1 to 2 % below the measured one (scripts/testbed.py); with T no shorter than a resource is
-used it would be 3 to 5 % above it, with split loading 62 %.
+two jobs may read, or prepare, at a time, and T may be shorter than the time for which all of them use storage
+or CPUs in turn. The factors of contention were measured relative to this T. On the 400 jobs of the testbed,
+Muri-L's mean completion time is 1 to 2 % below the measured one (scripts/testbed.py); with T at least the
+time that a resource is used it would be 3 to 5 % above it, with split loading 62 %.
 
 Source: Zhao et al., Multi-Resource Interleaving for Deep Learning Training (Muri), SIGCOMM 2022, section 4.1
 and 4.2, equations 1 to 4. Equation 3 read literally has offset_i = i; its text enumerates all orderings.
@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 Loading = Literal["whole", "split"]
 
 MEASURED_SLOWDOWN = (1.33, 1.5, 1.37)
-"""How much longer than T a group of 2, 3, 4 jobs takes, by the constants of the authors' open program."""
+"""How much longer than T a group of 2, 3, 4 jobs takes: constants of the authors' open program."""
 
 
 @cache
@@ -67,7 +67,7 @@ def periods(stages: Ints, ordering: Ordering = "best", loading: Loading = "split
     stages
         Durations of shape (..., jobs, resources); at most as many jobs as resources.
     ordering
-        Whether the ordering with the shortest or with the longest T is taken.
+        Whether to take the ordering with the shortest or with the longest T.
     loading
         Whether a barrier splits the first stage from the second. Whole ones take four resources.
 
@@ -135,7 +135,7 @@ class Clock:
     Attributes
     ----------
     slowdown
-        By how much groups of 2, 3, ... jobs take longer than T; sizes beyond have none.
+        By how much groups of 2, 3, ... jobs take longer than T; larger groups have none.
     ordering
         In which a group runs.
     loading

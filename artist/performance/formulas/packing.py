@@ -1,9 +1,9 @@
 """Jobs packed on the same GPUs, each at its own rate: they fill each other's idle time. Pure formulas.
 
-A job that runs alone keeps its GPUs busy for a share u of its iteration; while it communicates or stalls
-they are idle. Packed, jobs run as if alone as long as their shares sum to no more than 1. Beyond that the
-GPUs are always busy and all are slowed down by the sum: nothing is lost, and nothing is gained but idle time.
-The same holds for each other resource that jobs use for a part of their iterations, such as storage.
+A job that runs alone keeps its GPUs busy for a share u of its iteration; while it communicates or stalls they
+are idle. Packed, jobs run as if alone as long as their shares sum to no more than 1. Beyond that the GPUs are
+always busy and all jobs are slowed down by the sum: nothing is lost, and only idle time is gained. The same
+holds for each other resource that jobs use for a part of their iterations, such as storage.
 """
 
 from collections.abc import Iterable
@@ -36,4 +36,4 @@ def slowdown(busy: Iterable[float], gpus: int = 1) -> float:
     >>> slowdown([0.4, 0.5]), slowdown([0.75, 0.75]), slowdown([2, 1, 1], gpus=2)
     (1.0, 1.5, 2.0)
     """
-    return max(1.0, fsum(busy) / gpus)  # the exact sum: in any order the same
+    return max(1.0, fsum(busy) / gpus)  # exact, so independent of the order

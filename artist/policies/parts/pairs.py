@@ -9,8 +9,8 @@ from then on whenever the policy is called: it stays while both together do more
 
 A guest that has not run alone for `profile_s` counts with the measured share in which it keeps the GPUs busy:
 alone it would use at most all of the time, so this is the least that its speed can be. A pair that fails is
-parted and never tried again; the guest goes to free GPUs of its own, else back to the queue. A guest whose host
-is slowed down also goes to GPUs of its own when they are free and no job waits.
+parted and never tried again; the guest goes to free GPUs of its own, else to the queue. A guest whose host is
+slowed down also goes to GPUs of its own when they are free and no job waits.
 """
 
 from collections.abc import Iterable

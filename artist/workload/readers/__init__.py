@@ -1,1 +1,1 @@
-"""One file for each source of real traces; each says its rules in its docstring."""
+"""One file for each source of real traces; each class docstring states its rules."""

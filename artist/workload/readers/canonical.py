@@ -1,4 +1,4 @@
-"""Reader of our own CSV, for traces that a user converts herself."""
+"""Reader of the program's own CSV, for traces that a user converts."""
 
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,9 +18,9 @@ from artist.workload.table import check
 class CanonicalCsv:
     """Jobs of a CSV file, plain or gzipped, with the columns of `artist.workload.fields`.
 
-    Needed are job_id, submit_s, gpus, and the work: duration_s, or iterations and compute_s. Every other
-    column may be left out, and a value left empty. An unknown column is refused, since it might be a
-    misspelt one. `submit_date`, such as 2020-06-01 12:30:00, allows windows by date.
+    Required are job_id, submit_s, gpus, and the work: duration_s, or iterations and compute_s. Every other
+    column may be left out, and a value left empty. An unknown column is refused because it might be misspelt.
+    `submit_date`, such as 2020-06-01 12:30:00, allows windows by date.
     """
 
     class Parameters(FileParameters):

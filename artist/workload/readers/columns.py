@@ -1,4 +1,4 @@
-"""Reader of any table with a row a job, by a map from our columns to its own."""
+"""Reader of any table with one row per job, by a map from canonical columns to its own."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -36,14 +36,14 @@ Constant = str | int | float
 
 
 class _Mapped(Strict):
-    """What the file calls our columns; None for what it lacks.
+    """The file's names of the canonical columns; None for columns that it lacks.
 
-    Of several names, as for gpus, the product is taken: nodes x GPUs per node. The run time is
-    duration_s or, where the file has none, end_s - start_s.
+    Several names, as for gpus, mean their product: nodes x GPUs per node. The run time is duration_s or, if
+    the file has none, end_s - start_s.
     """
 
     def named(self) -> dict[str, tuple[str, ...]]:
-        """Return the columns that the file has: ours, and its own."""
+        """Return the columns that the file has: canonical name, and its own."""
         given = {ours: theirs for ours, theirs in self.model_dump().items() if theirs}
         return {
             ours: (theirs,) if isinstance(theirs, str) else tuple(theirs) for ours, theirs in given.items()
@@ -76,15 +76,16 @@ class ColumnsCsv:
 
     Rules, each a parameter:
 
-    - `columns` maps our columns to the file's, `units` says what those count in, `constants` gives a value
-      to columns that the file lacks, or one for each of the file's models. Without job_id, a job is called
-      job-<line of the file>.
+    - `columns` maps canonical columns to the file's, `units` gives their units, `constants` a value for
+    columns
+      that the file lacks, or one for each of the file's models. Without job_id, a job is called job-<line of
+      the file>.
     - `filters` keeps rows by value: {status: [COMPLETED, FAILED]}; values are compared as text.
     - A timestamp is ISO, or of `timestamp_format` as Python writes it. One with a time zone becomes the wall
       clock of `utc_offset_h`; one without is taken as it is, as is the date of second 0 in `origin`.
-    - Rows without a duration go by `no_duration`, those of duration 0 by `zero_duration`, those without
-      GPUs by `cpu_jobs`, parts of GPUs by `fractional_gpus`, a job_id that comes again by `duplicates`:
-      refuse; take the first; or number, as <job_id>#<line>. Whatever is left out is counted.
+    - Rows without a duration follow `no_duration`, those of duration 0 `zero_duration`, those without GPUs
+      `cpu_jobs`, parts of GPUs `fractional_gpus`, a repeated job_id `duplicates`: refuse; take the first; or
+      number, as <job_id>#<line>. Whatever is left out is counted.
     - `separator` is one character, or `tab`; `comment` begins lines to skip; `header` names the columns of a
       file without a header line.
     """
@@ -164,7 +165,7 @@ class ColumnsCsv:
         return raw
 
     def _columns(self, raw: pd.DataFrame) -> pd.DataFrame:
-        """Return our columns of the file's rows, still unchecked."""
+        """Return the canonical columns of the file's rows, still unchecked."""
         chosen = self.parameters
         constants = chosen.constants or {}
         made: dict[str, Any] = {name: self._constant(raw, name, value) for name, value in constants.items()}
@@ -201,7 +202,7 @@ class ColumnsCsv:
         return models.map(dict(value))
 
     def _run_time(self, made: dict[str, Any], dates: dict[str, pd.Series]) -> None:
-        """Make duration_s of start and end, where the file has those instead."""
+        """Make duration_s from start and end, if the file has those instead."""
         start, end = (dates.get(name, made.pop(name, None)) for name in ("start_s", "end_s"))
         if "duration_s" in made or start is None or end is None:
             return

@@ -19,7 +19,7 @@ def read_delimited(
     separator
         One character between the columns.
     header
-        Names of the columns of a file that has no header; None takes the first line.
+        Names of the columns of a file without a header; None takes the first line.
     comment
         Lines that begin with this are skipped; None for no comments.
 

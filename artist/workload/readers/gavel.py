@@ -54,13 +54,15 @@ class GavelTrace:
 
     Rules:
 
-    - A job does total_steps iterations, each of 1 / throughput seconds: that of its job_type and number
-      of GPUs, alone, on the worker type `worker`. Measured on one machine, with its communication in it;
+    - A job does total_steps iterations, each of 1 / throughput seconds: that of its job_type and number of
+    GPUs,
+      alone, on the worker type `worker`. Measured on one machine, with its communication included;
       communication comes on top. Jobs that do not run there (throughput 0) are left out, and so are those
       whose number of GPUs was not measured (in traces/msr: of models that Gavel does not distribute).
     - Jobs have no names: they are called gavel-<line of the file>.
-    - Models are the job_type without its batch size, renamed by `model_names`; CycleGAN and
-      Recommendation have no profile, so theirs are drawn by `models`. A3C gets A2C, LM our LSTM.
+    - Models are the job_type without its batch size, renamed by `model_names`; CycleGAN and Recommendation
+    have
+      no profile, so theirs are drawn by `models`. A3C becomes A2C, and LM the LSTM of the profiles.
     - A job of 0 steps is refused. Weight, SLO and the rest are not used.
     """
 
@@ -113,7 +115,7 @@ class GavelTrace:
 
 
 def _columns(path: Path) -> tuple[str, ...]:
-    """Return the names of a file's columns, told by their number; refuse a file that is no such table."""
+    """Return the names of a file's columns, given their number; refuse a file that is not such a table."""
     first = read_text(path).partition("\n")[0]
     known = {len(columns): columns for columns in (_COLUMNS, _MSR_COLUMNS)}
     fields = first.count("\t") + 1

@@ -48,13 +48,14 @@ class HeliosTrace:
 
     Rules:
 
-    - The duration is the trace's own run time without waiting; a job of duration 0 goes by `zero_duration`.
-    - Jobs of the original file that used no GPU go by `cpu_jobs`; kept ones need cpu_num. The recovered
-      file has none, so there a 0 is refused.
+    - The duration is the trace's own run time without waiting; jobs of duration 0 follow `zero_duration`.
+    - Jobs of the original file that used no GPU follow `cpu_jobs`; kept ones need cpu_num. The recovered file
+    has
+      none, so there a 0 is refused.
     - Jobs of all final states are kept, unless `states` names some (original file only).
     - cpu_num is for the whole job; jobs with GPUs ask for CPUs only with `cpus=keep`.
     - `measured_on=trace` means V100, as Venus and Earth have; Saturn has older GPUs too, Uranus no others.
-    - node_num, start_time, end_time and queue are not used: placement and waiting are ours to simulate.
+    - node_num, start_time, end_time and queue are not used: placement and waiting are simulated.
     """
 
     trace_gpu = "V100"

@@ -56,8 +56,8 @@ STORAGE_SHARES = {
     "a2c": 0.0,  # 0 : 91
     "dqn": 0.0,
 }
-"""Loading : preprocessing by the paper's Table 1; of a model not in it, that of the listed model with the
-same bottleneck in Table 3."""
+"""Loading : preprocessing by the paper's Table 1; for other models, that of the listed model with the same
+bottleneck in Table 3."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -77,14 +77,15 @@ class MuriCsv:
       so that a job alone runs as long as in Muri, and communication comes on top; `network=subtract`
       takes resource_time_2 off first, though no more than leaves the GPU its time: the rest overlapped.
     - The resource times are the stages of an iteration, if the row has all three. The first spans two,
-      storage and CPU: `storage_shares` says by the file's name of the model how much of it is storage, 0.5
-      where it says nothing. The GPUs are busy for the GPU's share of the iteration that was measured, 1 at
-      most or if the file has no number.
+    storage and
+      CPU: `storage_shares` says by the file's name of the model how much of it is storage, 0.5 by default.
+      The GPUs are busy for the GPU's share of the measured iteration, at most 1, or 1 if the file has no
+      number.
     - Muri groups jobs of a power of two of GPUs: other demands are rounded up with `odd_gpus=round_up`, and
       counted.
     - A job of priority 0 is guaranteed, any other is not; without that column all are.
-    - Models are renamed by `model_names`. Muri's `bert` is BERT-base; we have BERT-large, whose share of
-      communication it gets. null: drawn by `models`.
+    - Models are renamed by `model_names`. Muri's `bert` is BERT-base; it gets BERT-large's share of
+      communication. null: drawn by `models`.
     - A job of duration 0 goes by `zero_duration`; one without GPUs is left out, since the file names no
       CPUs. batch_size and interval are not used.
     """

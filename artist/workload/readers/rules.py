@@ -1,4 +1,4 @@
-"""Rules that several readers share; whatever leaves a job out is counted in the log."""
+"""Rules that several readers share; every job left out is counted in the log."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -40,13 +40,13 @@ def unknown_header(table: pd.DataFrame, path: Path, *headers: Sequence[str]) -> 
 
 
 def require_header(table: pd.DataFrame, path: Path, header: Sequence[str]) -> None:
-    """Refuse a file that lacks one of these columns."""
+    """Raise InputError for a file that lacks one of these columns."""
     if not same_header(table, header):
         raise unknown_header(table, path, header)
 
 
 def drop(table: pd.DataFrame, bad: np.ndarray, path: Path, reason: str) -> pd.DataFrame:
-    """Leave out the rows where `bad`, (n_jobs,), is true, and say how many.
+    """Leave out the rows where `bad`, (n_jobs,), is true, and log how many.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def keep_states(
 
 
 def refuse_states(wanted: Sequence[str] | None) -> None:
-    """Refuse a choice of final states for a file that does not tell them."""
+    """Raise InputError for a choice of final states if the file does not have them."""
     if wanted is not None:
         allowed = "null: this file does not say how jobs ended"
         raise InputError("no states", where="workload.states", found=list(wanted), allowed=allowed)
@@ -157,7 +157,7 @@ def from_records(records: Sequence[Mapping[str, Any]], keys: Sequence[str], path
 
 
 def whole_gpus(table: pd.DataFrame, rule: FractionalGpus, path: Path) -> pd.DataFrame:
-    """Apply the rule for parts of GPUs to a typed table, and say how many jobs it concerns."""
+    """Apply the rule for parts of GPUs to a typed table, and log how many jobs it affects."""
     gpus = table["gpus"].to_numpy(float)
     shared = np.isfinite(gpus) & (gpus > 0) & (gpus != np.floor(gpus))
     if rule == "drop":
@@ -170,7 +170,7 @@ def whole_gpus(table: pd.DataFrame, rule: FractionalGpus, path: Path) -> pd.Data
 
 
 def power_of_two_gpus(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Round demands of a typed table up to the next power of two, and say how many jobs it concerns."""
+    """Round demands of a typed table up to the next power of two, and log how many jobs it affects."""
     gpus = table["gpus"].to_numpy(float)
     rounded = np.where(gpus > 0, 2.0 ** np.ceil(np.log2(np.maximum(gpus, 1))), gpus)
     odd = np.isfinite(gpus) & (rounded != gpus)
@@ -194,7 +194,7 @@ def drop_unfinished(table: pd.DataFrame, path: Path, reason: str) -> pd.DataFram
 
 
 def note_order(table: pd.DataFrame, path: Path) -> None:
-    """Say how many jobs stand below one that arrived later; they are sorted when jobs are selected."""
+    """Log how many jobs come after one that arrived later; selection sorts them."""
     submit_s = table["submit_s"].to_numpy(float)
     late = int(np.sum(submit_s < np.maximum.accumulate(submit_s)))
     if late:
@@ -212,7 +212,7 @@ def parse_instants(table: pd.DataFrame, column: str, where: str, utc_offset_h: f
     Raises
     ------
     InputError
-        For the first value that is there and no date.
+        For the first value that is neither empty nor a date.
     """
     text = table[column].astype(object).where(table[column].notna(), "").astype(str).str.strip()
     dates = pd.to_datetime(text.where(text.ne("")), utc=True, format="ISO8601", errors="coerce")
@@ -222,13 +222,13 @@ def parse_instants(table: pd.DataFrame, column: str, where: str, utc_offset_h: f
 
 
 def dated(table: pd.DataFrame, origin: Any) -> pd.DataFrame:
-    """Return the table with `submit_date`, where the date of second 0 is known."""
+    """Return the table with `submit_date`, if the date of second 0 is known."""
     if origin is None:
         return table
     return table.assign(submit_date=pd.Timestamp(origin) + pd.to_timedelta(table["submit_s"], unit="s"))
 
 
 def renamed_models(table: pd.DataFrame, names: Mapping[str, str | None]) -> pd.DataFrame:
-    """Return the table with the models of a trace under our names; what maps to None is unnamed."""
+    """Return the table with the models of a trace renamed; a name that maps to None is removed."""
     known = {theirs: ours or "" for theirs, ours in names.items()}
     return table.assign(model=table["model"].map(lambda name: known.get(name, name)))
