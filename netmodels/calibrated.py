@@ -80,10 +80,10 @@ class CalibratedFile(_Part):
         By name.
     method
         What was fitted.
-    Name of the table, and SHA-256 of its content.
+    measured
         Name of the table, and SHA-256 of its content.
-    Name of the fabric with which the network model was asked.
-        Name of the fabric on which the network model was asked.
+    topology
+        Name of the fabric with which the network model was asked.
     network
         The model, its version and its settings.
     """

@@ -37,8 +37,8 @@ class Measured:
     ----------
     iteration_us
         Forward and backward, without communication, in microseconds of that GPU.
-    Source of the measurement, continuing "compute per iteration".
-        Who measured what, to go on after "compute per iteration".
+    source
+        Source of the measurement, continuing "compute per iteration".
     speed
         Of that GPU, relative to the reference GPU.
     """

@@ -40,7 +40,7 @@ def _files(folder: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for entry in os.scandir(folder):
         if entry.name not in _NO_SOURCES:
             parts = (*inside, entry.name)
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):  # a linked one may hold this one
                 yield from _files(entry.path, parts)
             elif entry.is_file():  # no link to nothing, such as an editor's lock
                 yield parts

@@ -33,11 +33,11 @@ class MachineType:
         CPU cores.
     memory_bytes
         Main memory.
-    Bandwidth of main memory, all sockets together.
+    memory_bandwidth_bytes_per_s
         Bandwidth of main memory, all sockets together.
-    How many of the GPUs that profiles were measured on one GPU replaces for a job that accepts either; 0
-    means the speed.
-        the speed.
+    worth
+        How many of the GPUs that profiles were measured on one GPU replaces for a job that accepts either;
+        0 means the speed.
     """
 
     name: str

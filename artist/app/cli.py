@@ -71,12 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Task:
-    """What Hydra calls with the configuration of a run.
+    """The task that Hydra calls with the configuration of a run.
 
     Attributes
     ----------
     points
-        What became of the points of a sweep, or of the run.
+        Results of the points of a sweep, or of the run.
     is_sweep
         Whether it was a sweep.
     name_unused
@@ -88,7 +88,7 @@ class _Task:
     name_unused = False
 
     def __call__(self, config: DictConfig) -> None:
-        """Run what is no sweep."""
+        """Run a configuration that is not a sweep."""
         from artist.run.point import Outcome, run_point
 
         settings = HydraConfig.get()
@@ -197,7 +197,7 @@ def _short(path: Path) -> str:
 
 
 def _checked_arguments(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments, overrides first, since Hydra's parser cannot mix them with options."""
+    """Return the arguments, overrides first, because Hydra's parser cannot mix them with options."""
     parser = get_args_parser()
 
     def refuse(message: str) -> NoReturn:
@@ -237,7 +237,7 @@ def _arguments(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def _folder_of_results(*, _root_: DictConfig) -> str:
-    """Return `output.dir`, checked, since Hydra makes folders before the task is called."""
+    """Return `output.dir`, checked because Hydra makes folders before it calls the task."""
     found = OmegaConf.select(_root_, "output.dir")
     if not isinstance(found, str) or not found.strip():
         raise InputError("wrong value", where="output.dir", found=found, allowed="a folder")
@@ -256,7 +256,7 @@ def _sweep_name(*, _root_: DictConfig) -> str:
 
 
 def _key(*, _root_: DictConfig) -> str:
-    """Return the run key. It never fails, for a sweep would end; the run itself says what is wrong."""
+    """Return the run key. Never raises: an error here would end a whole sweep; the run itself reports it."""
     from artist.run.build import input_files
 
     settings = _root_.hydra

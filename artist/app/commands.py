@@ -23,7 +23,7 @@ def run_command(
     run: Callable[[Sequence[str], Path | None], None],
     level: int = logging.WARNING,
 ) -> int:
-    """Run a command; return 0, or 2 for bad input, told in two lines.
+    """Run a command; return 0, or 2 for bad input, reported in two lines.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def overrides_parser(program: str, description: str, config: str) -> argparse.Ar
         prog=program,
         usage=f"{program} [field=value ...] [--config-dir FOLDER]",
         description=description,
-        epilog=f"Fields, beside those of the groups; of several values, a,b,c, all are taken:\n\n{settings}",
+        epilog=f"Fields besides those of the groups; a list of values, a,b,c, takes each:\n\n{settings}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("overrides", nargs="*", metavar="field=value")
@@ -96,7 +96,7 @@ def overrides_parser(program: str, description: str, config: str) -> argparse.Ar
 
 @contextmanager
 def composer(config: str, config_dir: Path | None) -> Iterator[Callable[[Sequence[str]], Mapping[str, Any]]]:
-    """Give a function from overrides to the resolved configuration.
+    """Yield a function from overrides to the resolved configuration.
 
     Parameters
     ----------
@@ -134,14 +134,14 @@ def _searchpath(config_dir: Path | None) -> list[str]:
 
 
 def save_figure(figure: Any, path: Path, field: str) -> None:
-    """Write a figure of the kind that its file's name asks for, and say so."""
+    """Write a figure in the format of its file's name, and report it."""
     from artist.report.figures.render import rendered
 
     save(rendered(figure, cast(Literal["png", "svg"], path.suffix.removeprefix("."))), path, field)
 
 
 def save(content: bytes, path: Path, field: str) -> None:
-    """Write a file, and say so.
+    """Write a file, and report it.
 
     Raises
     ------

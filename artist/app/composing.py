@@ -1,7 +1,7 @@
 """Composition by Hydra, less what it copies, reads and composes for nothing."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import yaml
 from hydra import compose, initialize_config_dir
 from hydra._internal.hydra import Hydra
 from hydra.core.config_store import ConfigNode, ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.utils import configure_log
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -27,11 +28,23 @@ def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str,
     config
         Name of the file in conf/.
     """
-    register_topologies()
-    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
+    with composing():
         found = compose(config, list(overrides))
     raw: Any = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
     return {str(key): value for key, value in raw.items()}
+
+
+@contextmanager
+def composing() -> Iterator[None]:
+    """Let Hydra compose from conf/, also in a program that uses Hydra for a configuration of its own."""
+    register_topologies()
+    own = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
+            yield
+    finally:
+        GlobalHydra.instance().hydra = own
 
 
 class _Topology(ConfigNode):

@@ -1,4 +1,4 @@
-"""Launchers: where the points of a sweep run. Each gives what became of them as they end.
+"""Launchers: where the points of a sweep run. Each yields their results as they end.
 
 A worker may be killed: by the system when memory runs out, by the scheduler of a cluster when time does, by
 the loss of a machine. Its point is lost, and the others go on:
@@ -64,7 +64,7 @@ Results = Generator[tuple[int, Result]]
 
 
 def launcher(config: DictConfig) -> Callable[[Todo], Results]:
-    """Return what runs the points of a sweep: the function that `hydra.launcher` names, with its settings."""
+    """Return the function that runs the points of a sweep: that of `hydra.launcher`, with its settings."""
     settings: Any = OmegaConf.to_container(config.hydra.launcher, resolve=True)
     target = settings.pop("_target_", "")
     run = run_here if target == _HYDRAS_OWN else get_method(target)
@@ -104,8 +104,12 @@ class _Workers:
 
     def start(self, number: int, request: "Request") -> None:
         connection, process = self.idle.pop() if self.idle else _started()
-        self.busy[connection] = (process, number, request)
-        connection.send(request)
+        try:
+            connection.send(request)
+        except OSError:  # it was killed while idle
+            self.start(number, request)
+        else:
+            self.busy[connection] = (process, number, request)
 
     def ended(self) -> Iterator[tuple[int, "Request", Result | None]]:
         """Wait for points to end; None is the result of one whose process was killed."""
@@ -170,7 +174,7 @@ def _started() -> tuple[Connection, BaseProcess]:
 
 
 def _work(connection: Connection, command: int) -> None:
-    """Run what comes until SIGTERM; Ctrl-C is the command's, which then ends its workers."""
+    """Run points until SIGTERM; Ctrl-C goes to the command, which then ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(command)
     try:
@@ -200,6 +204,7 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
     _check_installed("ray", "ray", "ray")
     init = settings["ray"]["init"]
     _check_reachable(str(init.get("address")))
+    points = list(todo)  # an error of theirs is not Ray's
     # Before it is imported: it sends statistics, and tells of plans with GPUs, unless it is asked not to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -221,7 +226,7 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
             ray.init(**init)
             here = Elsewhere()
             remote = ray.remote(**settings["ray"]["remote"])(lambda request: here(request))
-            running = {remote.remote(dumps(request)): number for number, request in todo}
+            running = {remote.remote(dumps(request)): number for number, request in points}
             while running:
                 (done,), _ = ray.wait(list(running))
                 yield running.pop(done), result(done)
@@ -230,7 +235,7 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise if nobody listens there; Ray would try for a quarter of an hour."""
+    """Raise if nothing listens there; Ray would try for a quarter of an hour."""
     if match := re.fullmatch(r"([\w.-]+):(\d+)", address):
         try:
             socket.create_connection((match[1], int(match[2])), timeout=_PATIENCE_S).close()
@@ -275,8 +280,10 @@ def _submitted(
                 fresh, waiting = waiting[:room], waiting[room:]
                 if fresh:
                     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's alone
-                    jobs = executor.map_array(here, [dumps(request) for _, request in fresh])
-                    signal.signal(signal.SIGINT, before)
+                    try:
+                        jobs = executor.map_array(here, [dumps(request) for _, request in fresh])
+                    finally:
+                        signal.signal(signal.SIGINT, before)
                     running += [(number, job) for (number, _), job in zip(fresh, jobs, strict=True)]
                 done = [(number, job) for number, job in running if job.done()]
                 running = [each for each in running if each not in done]
@@ -317,7 +324,7 @@ def _result(job: Any) -> Result:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Say of what a cluster refuses (a partition, an address) where it comes from."""
+    """Name the source of what a cluster refuses (a partition, an address)."""
     try:
         yield
     except (RuntimeError, ValueError, ConnectionError) as error:

@@ -8,12 +8,12 @@ from artist.errors import InputError
 
 
 def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[Path]) -> None:
-    """Refuse outputs that cannot be written, or that are read.
+    """Raise InputError for outputs that cannot be written, or that are inputs.
 
     Parameters
     ----------
     outputs
-        (field, file); None for what is not asked for.
+        (field, file); None for outputs not requested.
     inputs
         Files that are read.
 

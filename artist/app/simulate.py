@@ -1,21 +1,20 @@
 """`artist.simulate`: one run from Python, as the command line would make it."""
 
 import json
-import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING
 from warnings import warn
 
-from hydra import compose, initialize_config_dir
+from hydra import compose
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from artist.app.cli import request_of
-from artist.app.composing import register_topologies
+from artist.app.composing import composing
 from artist.bad_input.explain import from_library, two_lines
-from artist.data import data_path
 from artist.errors import InputError, RunError
 from artist.results.folder import read_run
 from artist.results.run import Run
@@ -24,13 +23,15 @@ from artist.run.user_folder import check_shadows
 if TYPE_CHECKING:
     from artist.run.point import Request
 
+_ONE_AT_A_TIME = RLock()  # Hydra's state and the log are one a process
+
 
 def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str] | None = None) -> Run:
-    """Run once and return the run, read from its folder; a run that was made before is not repeated.
+    """Run once and return the run, read from its folder; a finished run is not repeated.
 
     The folder is the one that a sweep (`artist -m`) has for the same point: under `runs/sweeps/` that of
     `output.name`, then the run key. So `read_sweep` reads what several calls made, and calls may run at
-    once, in processes of joblib for example.
+    once in processes, of joblib for example; threads take turns.
 
     Parameters
     ----------
@@ -48,21 +49,16 @@ def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str
     Warns
     -----
     UserWarning
-        For what the command says on stderr beside the table.
+        For notes that the command prints on stderr beside the table.
     """
     from artist.run.point import run_point
 
-    try:
-        request = _request(list(overrides), config_dir)
-    except Exception as error:
-        raise RunError(two_lines(from_library(error))) from error
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.INFO)  # of artist.log
-    try:
+    with _ONE_AT_A_TIME:
+        try:
+            request = _request(list(overrides), config_dir)
+        except Exception as error:
+            raise RunError(two_lines(from_library(error))) from error
         outcome = run_point(request)
-    finally:
-        root.setLevel(level)
     for note in outcome.notes:
         warn(note, stacklevel=2)
     if outcome.summary is None:
@@ -71,12 +67,11 @@ def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str
 
 
 def _request(overrides: list[str], config_dir: str | os.PathLike[str] | None) -> "Request":
-    register_topologies()
     if config_dir is not None:
         own = Path(config_dir).absolute()
         check_shadows(own)
         overrides = [*overrides, f"hydra.searchpath=[{json.dumps('file://' + str(own))}]"]
-    with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
+    with composing():
         config = compose("config", overrides, return_hydra_config=True)
     settings = config.hydra
     if settings.mode == RunMode.MULTIRUN:

@@ -1,4 +1,4 @@
-"""A sweep: its points, composed one after another, run by a launcher, each told when it ends."""
+"""A sweep: its points, composed one after another, run by a launcher, each reported when it ends."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ _MOST_KINDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of a sweep and what became of it."""
+    """A point of a sweep and its result."""
 
     overrides: tuple[str, ...]
     outcome: "Outcome"
@@ -134,14 +134,17 @@ class Composer:
         for text in overrides:
             each = self._parsed(text)
             key, value = each.key_or_group, each.value()
-            plain = text.startswith(f"{key}=") and not key.startswith("hydra") and not self._chooses(key)
-            if plain and not isinstance(value, dict) and "${" not in text:
+            chooses = not isinstance(value, dict) and self._chooses(key)
+            plain = text.startswith(f"{key}=") and not key.startswith("hydra") and not isinstance(value, dict)
+            if plain and not chooses and "${" not in text:
                 values[key] = value
+            elif not chooses and any(_touches(key, other) for other in values):
+                return tuple(overrides), {}  # what contradicts a value before it
             kind.append(key if key in values else text)
         return tuple(kind), values
 
     def check(self, points: Sequence[Sequence[str]]) -> None:
-        """Compose a point of each kind, or an error would come up after hours."""
+        """Compose a point of each kind, so that errors show at once and not after hours."""
         for each in {self.kind(each)[0]: each for each in points}.values():
             self.composed(0, each)
 
@@ -170,6 +173,10 @@ class Composer:
         return (
             isinstance(sweep, dict) and sweep["subdir"] == _FOLDER and "${hydra" not in OmegaConf.to_yaml(job)
         )
+
+
+def _touches(key: str, other: str) -> bool:
+    return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
 
 
 def _outcome(result: "Outcome | Lost", folder: Path) -> "Outcome":

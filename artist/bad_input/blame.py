@@ -1,4 +1,4 @@
-"""Say which lines of a user's own part led to an error; nobody wants to read the engine's."""
+"""Find the lines of a user's own part that led to an error, and leave out the engine's."""
 
 import sysconfig
 from collections.abc import Iterable, Iterator

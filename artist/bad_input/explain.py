@@ -18,7 +18,7 @@ _TAGS = re.compile(r"[-\[(]|^(int|float|str|bool|none|dict|list|tuple)$")  # bra
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what led to it, outermost first."""
+    """Yield an error and its causes, outermost first."""
     seen: list[BaseException] = []
     at: BaseException | None = error
     while at is not None and not any(at is one for one in seen):
@@ -54,7 +54,7 @@ def from_validation(
     model: type[BaseModel] | None = None,
     names: tuple[str, ...] = (),
 ) -> InputError:
-    """Explain the most telling problem that pydantic found.
+    """Explain the most specific problem that pydantic found.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class Buckets:
         self.in_rack[self._rack[machine]] -= gpus
 
     def move(self, machine: int, before: int, after: int) -> None:
-        """Take note that the free GPUs of a machine changed."""
+        """Update the sets after the free GPUs of a machine changed."""
         bit = 1 << machine
         self.sets[before] ^= bit
         self.sets[after] |= bit

@@ -1,21 +1,14 @@
 """What happens in a run: typed, in order. Policies read them as news, observers record them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeVar, dataclass_transform
+from typing import Literal, NamedTuple, Protocol
 
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
+from artist.core.record import record
 
 StartKind = Literal["start", "resume", "restart"]
 ChangeKind = Literal["retune", "resize", "migrate"]
-T = TypeVar("T")
-
-
-@dataclass_transform(frozen_default=True)
-def record(cls: type[T]) -> type[T]:
-    """Make a dataclass with slots, frozen for type checkers only: a check at run time doubles its cost."""
-    return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
 @record
@@ -114,4 +107,4 @@ class Observer(Protocol):
     """Sees every instant at which something happened, and changes nothing."""
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
-        """Take note of the events of one instant, in order, and of the state after them."""
+        """Record the events of one instant, in order, and the state after them."""

@@ -48,10 +48,7 @@ class Free:
         self._own = own
         self.cluster = cluster
         self.accepts = accepts
-        self._gpus, self._cpus, self._memory = (
-            column if isinstance(column, array) else array("q", map(int, column))
-            for column in (gpus, cpus, memory_bytes)
-        )
+        self._gpus, self._cpus, self._memory = map(_column, (gpus, cpus, memory_bytes))
         if buckets is None:
             open_ = [True] * len(cluster) if accepts is None else accepts.tolist()
             most = max([*cluster.gpus.tolist(), *self._gpus], default=0)
@@ -158,6 +155,10 @@ class Free:
                 self.total_gpus += sign * gpus
             self._cpus[m] += sign * cpus
             self._memory[m] += sign * memory
+
+
+def _column(values: Sequence[int] | Ints) -> "array[int]":
+    return values if isinstance(values, array) else array("q", map(int, values))
 
 
 def _readable(column: "array[int]") -> Ints:

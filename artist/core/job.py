@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 from math import ceil
 from typing import Literal, NamedTuple
 
+from artist.core.record import record
+
 OnStop = Literal["lose_iteration", "keep", "lose_since_checkpoint", "lose_all"]
 _TOLERANCE = 1e-9  # worths such as 1/3 are not exact in binary
 
@@ -47,6 +49,10 @@ class Demand:
         job has none.
     measured_worth
         Worth of the GPUs that `gpus` holds for (`artist.core.cluster.Machine`); 0 means their speed.
+    elastic
+        Whether the number of GPUs may change.
+    least_gpus
+        Fewest GPUs that could ever do; a fungible job may find GPUs that are worth more.
     """
 
     gpus: int
@@ -62,28 +68,21 @@ class Demand:
     fungible: bool = False
     measured_speed: float = 1.0
     measured_worth: float = 0.0
+    elastic: bool = field(init=False, repr=False, compare=False)
+    least_gpus: int = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.measured_worth:
             object.__setattr__(self, "measured_worth", self.measured_speed)
+        least = self.min_gpus if self.max_gpus > 0 else self.gpus
+        object.__setattr__(self, "elastic", self.max_gpus > 0)
+        object.__setattr__(self, "least_gpus", min(self.gpus, 1) if self.fungible else least)
         values = tuple(getattr(self, each.name) for each in fields(self) if each.init)
         object.__setattr__(self, "_hash", hash(values))
 
     def __hash__(self) -> int:
         return self._hash
-
-    @property
-    def elastic(self) -> bool:
-        """Whether the number of GPUs may change."""
-        return self.max_gpus > 0
-
-    @property
-    def least_gpus(self) -> int:
-        """Fewest GPUs that could ever do; a fungible job may find GPUs that are worth more."""
-        if self.fungible:
-            return min(self.gpus, 1)
-        return self.min_gpus if self.elastic else self.gpus
 
     def targets(self) -> range:
         """Allowed numbers of GPUs, in those that `gpus` holds for."""
@@ -121,7 +120,7 @@ class Stages(NamedTuple):
     network_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobSpec:
     """One training run of a trace, as known before it starts.
 

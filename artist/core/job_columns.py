@@ -75,11 +75,17 @@ class JobColumns(Sequence[JobSpec]):
         self._shared = [[getattr(each, name) for name in _FIELDS[5:]] for each in kinds]
         self.made = Made(self)
 
+    def __reduce__(self) -> tuple[type["JobColumns"], tuple[Any, ...]]:
+        return type(self), (list(self.column("job_id")), *self.numbers.values(), self.kinds, self.kind)
+
     def __len__(self) -> int:
         return len(self.kind)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __add__(self, other: Iterable[JobSpec]) -> list[JobSpec]:
+        return [*self, *other]
 
     def __getitem__(self, index: Any) -> Any:
         found = range(len(self))[index]
@@ -111,9 +117,10 @@ class JobColumns(Sequence[JobSpec]):
         return self._ids[self._starts[job] : self._starts[job + 1]].decode()
 
     def _make(self, job: int) -> JobSpec:
-        kind, submit_ns, iterations, compute_ns = (view[job] for view in self._views)
-        demand = self.kinds[kind].demand
-        return JobSpec(self._id(job), submit_ns, demand, iterations, compute_ns, *self._shared[kind])
+        kinds, submit_ns, iterations, compute_ns = self._views
+        kind = kinds[job]
+        demand, shared = self.kinds[kind].demand, self._shared[kind]
+        return JobSpec(self._id(job), submit_ns[job], demand, iterations[job], compute_ns[job], *shared)
 
 
 def field_of(jobs: Sequence[JobSpec], name: str, part: slice = slice(None)) -> Iterable[Any]:

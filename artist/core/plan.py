@@ -1,18 +1,18 @@
 """What a policy wants changed now. Whatever a plan does not mention stays as it is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
 from artist.core.cluster import Allocation
+from artist.core.record import record
 from artist.errors import PlanError
 
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """All that a policy returns.
 
@@ -37,6 +37,8 @@ _NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything stays as it is
 
 class PlanBuilder:
     """Collects a plan on top of the running jobs; the last entry for a job counts."""
+
+    __slots__ = ("_assigns", "_changes", "_wake_ns")
 
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
@@ -82,5 +84,7 @@ class PlanBuilder:
         if not self._changes and not self._assigns:
             return _NO_PLAN if self._wake_ns is None else Plan(_NOTHING, _NOTHING, self._wake_ns)
         return Plan(
-            MappingProxyType(dict(self._changes)), MappingProxyType(dict(self._assigns)), self._wake_ns
+            MappingProxyType(self._changes.copy()),
+            MappingProxyType(self._assigns.copy()) if self._assigns else _NOTHING,
+            self._wake_ns,
         )

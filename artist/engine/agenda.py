@@ -3,19 +3,12 @@
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from operator import index
-from typing import Final
 
 _NONE = (-1, 2**63)  # after all times
 
-
-class Due:
-    """Kinds of entries, in their order at one instant; a tick of the policy comes last."""
-
-    FINISH: Final = 0  # of a job
-    DEADLINE: Final = 1  # of a leaving machine
-    CAPACITY: Final = 2  # event, by its place in the list
-    ARRIVAL: Final = 3  # of a job
-    TIMER: Final = 4  # of the policy; there is one
+# Kinds of entries, in their order at one instant; a tick of the policy comes last. Their subjects: a job, a
+# leaving machine, a capacity event by its place in the list, a job, and none: the policy has one timer.
+FINISH, DEADLINE, CAPACITY, ARRIVAL, TIMER = range(5)
 
 
 class Agenda:
@@ -54,14 +47,17 @@ class Agenda:
     def pop(self, now: int) -> tuple[int, int] | None:
         """Remove and return the next (kind, subject) due now, None if there is none."""
         heap, arrives = self._heap, self._arrival_ns <= now
-        while heap and heap[0][0] <= now and not (arrives and heap[0][1] > Due.ARRIVAL):
-            _, kind, sequence, subject = heappop(heap)
+        while heap:
+            time, kind, sequence, subject = heap[0]
+            if time > now or (arrives and kind > ARRIVAL):
+                break
+            heappop(heap)
             holds = self._holds[kind]
             if holds.get(subject) == sequence:
                 del holds[subject]
                 return kind, subject
-        if arrives:
-            job = self._job
-            self._job, self._arrival_ns = next(self._arrivals, _NONE)
-            return Due.ARRIVAL, job
-        return None
+        if not arrives:
+            return None
+        job = self._job
+        self._job, self._arrival_ns = next(self._arrivals, _NONE)
+        return ARRIVAL, job

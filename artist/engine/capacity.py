@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from artist.core.cluster import CapacityEvent
 from artist.core.events import Event, MachineEvent
-from artist.engine.agenda import Agenda, Due
+from artist.engine.agenda import CAPACITY, DEADLINE, Agenda
 from artist.engine.machines import MachineTable
 from artist.engine.transitions import Transitions
 from artist.errors import InputError
@@ -28,13 +28,13 @@ class Capacity:
             if not 0 <= event.machine < len(machines.cluster) or event.time_ns < 0:
                 allowed = f"a machine number 0..{len(machines.cluster) - 1}, a time >= 0"
                 raise InputError("a capacity event names what is not there", found=event, allowed=allowed)
-            agenda.schedule(event.time_ns, Due.CAPACITY, index)
+            agenda.schedule(event.time_ns, CAPACITY, index)
 
     def apply(self, index: int, now: int) -> Iterator[Event]:
         """Apply one event."""
         event, machines = self._events[index], self._machines
         machine = event.machine
-        self._agenda.cancel(Due.DEADLINE, machine)  # one under way no longer holds
+        self._agenda.cancel(DEADLINE, machine)  # one under way no longer holds
         yield MachineEvent(now, machine, event.kind, machines.pools[machine], event.deadline_ns)
         if event.kind == "join":
             machines.set_present(machine, True)
@@ -42,7 +42,7 @@ class Capacity:
             yield from self._empty(machine, now, failed=True)
         elif machines.present[machine]:
             machines.set_accepts(machine, False)
-            self._agenda.schedule(max(event.deadline_ns, now), Due.DEADLINE, machine)
+            self._agenda.schedule(max(event.deadline_ns, now), DEADLINE, machine)
 
     def deadline(self, machine: int, now: int) -> Iterator[Event]:
         """Let a leaving machine go."""

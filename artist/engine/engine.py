@@ -6,7 +6,7 @@ the same instant leads to another round.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import Literal
 
@@ -19,7 +19,7 @@ from artist.core.plan import Plan
 from artist.core.result import RunResult
 from artist.core.view import Policy, Signal
 from artist.engine.admission import MOST_NS, check_jobs
-from artist.engine.agenda import Agenda, Due
+from artist.engine.agenda import ARRIVAL, DEADLINE, FINISH, TIMER, Agenda
 from artist.engine.bandwidth import BandwidthMeter
 from artist.engine.belief import Belief
 from artist.engine.best_cases import BestCases
@@ -91,14 +91,15 @@ class Engine:
         specs = jobs if isinstance(jobs, JobColumns) else sorted(jobs, key=lambda spec: spec.submit_ns)
         self._specs = specs
         worth = cluster.own.worth if cluster.same_kind and cluster.own else None
-        self.jobs = JobTable(specs, overheads.checkpoint_iterations, worth)
+        self.jobs = JobTable(specs, overheads.checkpoints(specs), worth)
         self.machines = MachineTable(cluster)
         self.running = RunningJobs(self.jobs, self.machines)
         self._agenda = Agenda(self.jobs.submit_ns)
+        self._events: list[Event] = []  # of this instant
         estimates = estimates or Exact()
         factors, believed = estimates.factors(specs), estimates.performance(performance)
-        first_delays_ns = estimates.first_delays_ns(specs, believed, cluster).tolist()
-        self._transitions = Transitions(self.jobs, self.machines, overheads, self._note, first_delays_ns)
+        delays_ns = estimates.first_delays_ns(specs, believed, cluster).tolist()
+        self._transitions = Transitions(self.jobs, self.machines, overheads, self._events.append, delays_ns)
         self._capacity = Capacity(capacity_events, self.machines, self._transitions, self._agenda)
         self._policy = policy
         self._performance = performance
@@ -116,7 +117,6 @@ class Engine:
         self._window_left = len(self._window) if self._window else -1
         self._observers = observers
         self._rates = any(getattr(observer, "rates", False) for observer in observers)
-        self._events: list[Event] = []  # of this instant
         self._news: list[Event] = []  # events not caused by the policy, since its last call
         self._story: deque[Event] = deque(maxlen=_STORY_EVENTS)
         self._n_events = 0
@@ -186,31 +186,34 @@ class Engine:
                 return
         name = self._state.known.policy
         raise PlanError(
-            f"policy {name} wakes itself for ever at {ns_to_seconds(now)} s; wake_at must lie ahead"
+            f"policy {name} wakes itself forever at {ns_to_seconds(now)} s; wake_at must lie ahead"
         )
 
     def _apply_due(self, now: int) -> bool:
         """Apply all that is due now; return whether the policy's timer is."""
-        woken = False
+        woken, events, news = False, self._events, self._news
+        happened: Iterable[Event]
         while (due := self._agenda.pop(now)) is not None:
             kind, subject = due
-            if kind == Due.FINISH:
-                self._announce(self._transitions.finish(subject, now))
+            if kind == FINISH:
+                happened = (self._transitions.finish(subject, now),)
                 if subject in self._window:
                     self._window_left -= 1
-            elif kind == Due.ARRIVAL:
+            elif kind == ARRIVAL:
                 self.jobs.arrive(subject, now)
-                self._announce(Arrival(now, subject))
-            elif kind == Due.TIMER:
+                happened = (Arrival(now, subject),)
+            elif kind == TIMER:
                 woken = True
-                if self._wakes.many(now, self._n_events) and not self._news:
+                if self._wakes.many(now, self._n_events) and not news:
                     self._wakes.check(now, self._agenda.next_time())
-                self._announce(Wake(now))
+                happened = (Wake(now),)
             else:
                 capacity = self._capacity
-                happened = capacity.deadline if kind == Due.DEADLINE else capacity.apply
-                for event in happened(subject, now):
-                    self._announce(event)
+                happened = (capacity.deadline if kind == DEADLINE else capacity.apply)(subject, now)
+            for event in happened:
+                events.append(event)
+                news.append(event)  # the policy did not cause it, so it hears of it
+            self._fruitless = 0
         return woken
 
     # --- the policy and the prices
@@ -228,16 +231,16 @@ class Engine:
         changed = bool(plan.changes or plan.assigns) and self._transitions.carry_out(plan, now)
         self._fruitless = 0 if changed else self._fruitless + 1
         if plan.wake_ns is not None:
-            self._agenda.schedule(plan.wake_ns, Due.TIMER)
+            self._agenda.schedule(plan.wake_ns, TIMER)
 
     def _reprice(self, now: int) -> None:
         """Ask for the iteration times that changed, and reschedule the finishes."""
         jobs = self.jobs
         changed, self._transitions.changed = self._transitions.changed, {}
         prices = self._performance.reprice(tuple(changed.values()), self.running)
-        for job, change in changed.items():
-            if change.after is None:
-                self._agenda.cancel(Due.FINISH, job)
+        for job, _, after in changed.values():
+            if after is None:
+                self._agenda.cancel(FINISH, job)
             elif job not in prices:
                 raise RuntimeError(f"performance gave no price for job {jobs.specs[job].job_id!r}")
         for job, parts in prices.items():
@@ -253,27 +256,20 @@ class Engine:
                 total_ns = sum(parts)
             if total_ns * jobs.iterations[job] * (jobs.held_gpus[job] or 1) > MOST_NS:
                 raise _endless(jobs.specs[job], parts)
-            jobs.settle(job, now)
-            self._agenda.schedule(jobs.set_rate(job, parts), Due.FINISH, job)
+            if job not in changed:  # else it was settled when it changed
+                jobs.settle(job, now)
+            self._agenda.schedule(jobs.set_rate(job, parts), FINISH, job)
             if self._rates:
                 self._events.append(Reprice(now, job, parts))
                 self._n_events -= 1  # only for observers that ask: not counted
 
     # --- observers
 
-    def _note(self, event: Event) -> None:
-        self._events.append(event)
-
-    def _announce(self, event: Event) -> None:
-        """Note an event that the policy did not cause, so that it hears of it."""
-        self._events.append(event)
-        self._news.append(event)
-        self._fruitless = 0
-
     def _tell(self, now: int) -> None:
-        events, self._events = self._events, []
-        if not events:
+        if not self._events:
             return
+        events = self._events.copy()  # for observers to keep
+        self._events.clear()
         self._story.extend(events)
         self._n_events += len(events)
         jobs, machines = self.jobs, self.machines

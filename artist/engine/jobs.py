@@ -6,7 +6,7 @@ array, which `vector` returns, so that a whole column is one vector expression.
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class JobTable:
     specs
         Jobs in order of arrival.
     checkpoint_iterations
-        Iterations between checkpoints of a job; 0 for none. By default every iteration is one.
+        Iterations between checkpoints by job; 0 for none. By default every iteration is one.
     worth
         That of all GPUs, which determines how many a fungible job asks for; None if they differ.
     """
@@ -53,17 +53,17 @@ class JobTable:
     def __init__(
         self,
         specs: Sequence[JobSpec],
-        checkpoint_iterations: Callable[[JobSpec], int] = lambda spec: 1,
+        checkpoint_iterations: Sequence[int] | None = None,
         worth: float | None = None,
     ) -> None:
         self.specs = specs.made if isinstance(specs, JobColumns) else specs
         n = len(specs)
         self.n = n
 
-        def column(value: int = 0, dtype: type[np.integer[Any]] = np.int64) -> memoryview:
+        def column(values: Sequence[int] | int = 0, dtype: type[np.integer[Any]] = np.int64) -> memoryview:
             made = np.zeros(n, dtype=dtype)  # what is never written takes no memory
-            if value:
-                made[:] = value
+            if values != 0:
+                made[:] = values
             return made.data
 
         def asked(spec: JobSpec) -> int:
@@ -81,7 +81,7 @@ class JobTable:
         self.held_gpus = column()
         self.attained_gpu_ns = column()
         self.waiting_since_ns = column()
-        self._checkpoint = checkpoint_iterations
+        self.checkpoint = column(checkpoint_iterations or 1)
         self.opened_ns, self.safe_ns = column(), column()
         self.grouped_gpu_ns = column()  # GPUs x time held in groups
         self.first_start_ns, self.finish_ns = column(-1), column(-1)
@@ -89,8 +89,8 @@ class JobTable:
         self.overhead_ns, self.lost_ns = column(), column()
         self.starts, self.preemptions, self.evictions = column(), column(), column()
         self.migrations, self.resizes = column(), column()
-        self.wider_ns = column(), column()  # held beyond a machine: in a rack, over the network
-        self.waits_ns = tuple(column() for _ in PART_COLUMNS[1:])  # all parts but compute
+        self.tier_ns = (column(), column(), column())
+        self.added_ns = (column(), column(), column(), column(), column())  # parts beside compute
         self.parts: list[IterationParts | None] = [None] * n
         self.held: list[Allocation | None] = [None] * n
         self.compute_gpu_ns = 0
@@ -114,11 +114,6 @@ class JobTable:
         """Return the integral of the number of unfinished jobs."""
         return self._unfinished_job_ns + self.n_unfinished * (now - self._counted_to)
 
-    def _count(self, change: int, now: int) -> None:
-        """Change the number of unfinished jobs."""
-        self._unfinished_job_ns, self._counted_to = self.unfinished_job_ns(now), now
-        self.n_unfinished += change
-
     # --- the clock of one job
 
     def arrive(self, job: int, now: int) -> None:
@@ -127,8 +122,9 @@ class JobTable:
         self._unfinished.append(job)
         self._waiting.append(job)
         self.waiting_gpus += self.gpus[job]
-        self._count(1, now)
-        self.met_ns[job] = self._unfinished_job_ns
+        self.met_ns[job] = self._unfinished_job_ns = self.unfinished_job_ns(now)
+        self._counted_to = now
+        self.n_unfinished += 1
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = WAITING
         self.waiting_since_ns[job] = now
@@ -137,7 +133,6 @@ class JobTable:
         """Let a job hold an allocation from now on; progress starts after the longest delay under way."""
         if self.status[job] == WAITING:
             self.queueing_ns[job] += now - self.waiting_since_ns[job]
-            assert RUNNING in LEGAL[self.status[job]], self.specs[job].job_id
             self.status[job] = RUNNING
             del self._waiting[bisect_left(self._waiting, job)]
             self.waiting_gpus -= self.gpus[job]
@@ -165,40 +160,35 @@ class JobTable:
         self.attained_gpu_ns[job] += gpus * held
         if self.in_group[job]:
             self.grouped_gpu_ns[job] += gpus * held
-        if tier := self.tier[job]:
-            self.wider_ns[tier - 1][job] += held
+        self.tier_ns[self.tier[job]][job] += held
         elapsed = now - self.progress_from_ns[job]
         if elapsed <= 0:
             self.overhead_ns[job] += held
             return
         self.progress_from_ns[job] = now
-        if held != elapsed:
+        if held > elapsed:
             self.overhead_ns[job] += held - elapsed
-        self.running_ns[job] += elapsed
-        iteration = self.iteration_ns[job]
-        self._book_parts(job, elapsed, iteration, gpus)
-        was = self.done[job]
-        done, remaining = progress.settle(was, self.open_left_ns[job], iteration, elapsed)
-        self.open_left_ns[job] = remaining
-        if done != was:
-            self.done[job] = done
-            opened = self.opened_ns[job] = self.running_ns[job] - (iteration - remaining)
-            every = self._checkpoint(self.specs[job])
-            if every and done // every != was // every:
-                self.safe_ns[job] = opened - done % every * iteration
-
-    def _book_parts(self, job: int, elapsed: int, iteration: int, gpus: int) -> None:
-        parts = self.parts[job]
+        running = self.running_ns[job] = self.running_ns[job] + elapsed
+        iteration, parts = self.iteration_ns[job], self.parts[job]
         assert parts is not None
         compute = elapsed  # takes the rounding, so that the parts sum to the time that passed
         if parts[0] != iteration:
-            for column, part in zip(self.waits_ns, parts[1:], strict=True):
+            for column, part in zip(self.added_ns, parts[1:], strict=True):
                 if part:
                     share = elapsed * part // iteration
                     column[job] += share
                     compute -= share
         busy = self.specs[job].gpu_utilization
         self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
+        was = self.done[job]
+        done, remaining = progress.settle(was, self.open_left_ns[job], iteration, elapsed)
+        self.open_left_ns[job] = remaining
+        if done != was:
+            self.done[job] = done
+            opened = self.opened_ns[job] = running - (iteration - remaining)
+            every = self.checkpoint[job]
+            if every and done // every != was // every:
+                self.safe_ns[job] = opened - done % every * iteration
 
     def set_rate(self, job: int, parts: IterationParts) -> int:
         """Set the speed of a settled job, carry its open iteration, and return its finish time."""
@@ -224,7 +214,7 @@ class JobTable:
 
     def cut_to_checkpoint(self, job: int) -> None:
         """Discard the progress of a settled job since its last checkpoint."""
-        every = self._checkpoint(self.specs[job])
+        every = self.checkpoint[job]
         self.done[job] -= self.done[job] % every if every else self.done[job]
         self.lost_ns[job] += self.running_ns[job] - self.safe_ns[job]
         self.safe_ns[job] = self.opened_ns[job] = self.running_ns[job]
@@ -244,14 +234,14 @@ class JobTable:
         self._let_go(job)
         if unnoticed_ns:
             self.overhead_ns[job] += unnoticed_ns
-            if tier := self.tier[job]:
-                self.wider_ns[tier - 1][job] += unnoticed_ns
+            self.tier_ns[self.tier[job]][job] += unnoticed_ns
         assert FINISHED in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = FINISHED
         self.finish_ns[job] = now + unnoticed_ns
         self.parts[job] = None
         del self._unfinished[bisect_left(self._unfinished, job)]
-        self._count(-1, now)
+        self._unfinished_job_ns, self._counted_to = self.unfinished_job_ns(now), now
+        self.n_unfinished -= 1
 
     def _let_go(self, job: int) -> None:
         self.held_gpus[job] = 0
@@ -266,14 +256,13 @@ class JobTable:
             self.settle(job, end)
         waiting = vector(self.status) == WAITING
         queueing = vector(self.queueing_ns) + np.where(waiting, end - vector(self.waiting_since_ns), 0)
-        running, attained = vector(self.running_ns), vector(self.attained_gpu_ns)
-        waits, wider = ([vector(each) for each in columns] for columns in (self.waits_ns, self.wider_ns))
-        compute = running - sum(waits)  # as parts and tiers sum to the time that passed
-        one_machine = running + vector(self.overhead_ns) - sum(wider)
-        named = dict(zip((*PART_COLUMNS, *TIER_COLUMNS), (compute, *waits, one_machine, *wider), strict=True))
-        named |= {"gpu_held_ns": attained, "gpu_held_alone_ns": attained - vector(self.grouped_gpu_ns)}
-        named |= {"iterations": vector(self.done), "queueing_ns": queueing}
-        columns = {n: named[n] if n in named else vector(getattr(self, n)) for n in JOB_COLUMNS}
+        named = dict(zip((*PART_COLUMNS[1:], *TIER_COLUMNS), (*self.added_ns, *self.tier_ns), strict=True))
+        named |= {"gpu_held_ns": self.attained_gpu_ns, "iterations": self.done}
+        alone_gpu_ns = vector(self.attained_gpu_ns) - vector(self.grouped_gpu_ns)
+        compute_ns = vector(self.running_ns) - sum(map(vector, self.added_ns))
+        made = {"queueing_ns": queueing, "gpu_held_alone_ns": alone_gpu_ns, PART_COLUMNS[0]: compute_ns}
+        named |= {n: getattr(self, n) for n in JOB_COLUMNS if n not in named and n not in made}
+        columns = {n: made[n] if n in made else vector(named[n]) for n in JOB_COLUMNS}
         for column in columns.values():
             column.flags.writeable = False
         return columns

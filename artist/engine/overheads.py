@@ -1,6 +1,7 @@
 """The cost of a change of allocation, and what a stop loses."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from artist.core.cluster import Allocation
 from artist.core.events import ChangeKind
-from artist.core.job import JobSpec, OnStop
+from artist.core.job import Demand, JobSpec, OnStop
+from artist.core.job_columns import field_of
 from artist.errors import InputError
 from artist.units import seconds_to_ns
 from netmodels.files import read_text
@@ -71,28 +73,30 @@ class Overheads:
 
     def keeps_open_iteration(self, spec: JobSpec) -> bool:
         """Return whether a stopped or moved job goes on inside its iteration (suspend-resume)."""
-        return self._on_stop(spec) == "keep"
+        return self._on_stop(spec.on_stop, spec.demand) == "keep"
 
     def unnoticed_ns(self, finish_ns: int) -> int:
         """Return the delay until a finish is noticed: at the next multiple of `notice_s`."""
         return -finish_ns % self._notice_ns if self._notice_ns else 0
 
-    def checkpoint_iterations(self, spec: JobSpec) -> int:
-        """Return how many iterations lie between checkpoints of a job; 0 if it has none.
+    def checkpoints(self, jobs: Sequence[JobSpec]) -> list[int]:
+        """Return how many iterations lie between checkpoints of each job; 0 if it has none.
 
         A checkpoint every `checkpoint_every_s` of ideal time, at least one iteration apart.
         """
-        mode = self._on_stop(spec)
-        if mode == "lose_all":
-            return 0
-        if mode == "lose_since_checkpoint":
-            return max(1, round(seconds_to_ns(self.parameters.checkpoint_every_s) / spec.compute_ns))
-        return 1
+        every_ns = seconds_to_ns(self.parameters.checkpoint_every_s)
+        iterations: list[int] = []
+        columns = (field_of(jobs, name) for name in ("on_stop", "demand", "compute_ns"))
+        for own, demand, compute_ns in zip(*columns, strict=True):
+            mode = self._on_stop(own, demand)
+            since = max(1, round(every_ns / compute_ns)) if mode == "lose_since_checkpoint" else 1
+            iterations.append(0 if mode == "lose_all" else since)
+        return iterations
 
-    def _on_stop(self, spec: JobSpec) -> OnStop:
+    def _on_stop(self, own: OnStop | None, demand: Demand) -> OnStop:
         """Return what a stop loses: the job's own value, else that for its kind, else that for all."""
-        of_kind = None if spec.demand.gpus else self.parameters.cpu_on_stop
-        return spec.on_stop or of_kind or self.parameters.on_stop
+        of_kind = None if demand.gpus else self.parameters.cpu_on_stop
+        return own or of_kind or self.parameters.on_stop
 
 
 def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeKind:
@@ -108,9 +112,9 @@ def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeK
     return "resize" if keeps_some else "migrate"
 
 
-def same_machines(before: Allocation | None, after: Allocation) -> bool:
+def same_machines(before: Allocation, after: Allocation) -> bool:
     """Return whether a stopped job comes back to the machines that it had."""
-    return before is not None and before.gpu_map().keys() == after.gpu_map().keys()
+    return before.machines == after.machines
 
 
 def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], dict[str, int]]:

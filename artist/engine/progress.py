@@ -40,6 +40,6 @@ def since_settled(remaining_ns: Ints, iteration_ns: Ints, elapsed_ns: Ints) -> t
     What remains of an iteration not yet begun is all of it; one without a time yet takes 1 ns.
     """
     iteration_ns = np.maximum(iteration_ns, 1)
-    beyond = elapsed_ns - np.where(remaining_ns > 0, remaining_ns, iteration_ns)
+    beyond = elapsed_ns - remaining_ns - (remaining_ns == 0) * iteration_ns
     more = beyond // iteration_ns + 1
     return more, more * iteration_ns - beyond

@@ -52,8 +52,8 @@ class Transitions:
         What changes is given back first, then jobs stop, machines change their pools, and jobs are placed.
         """
         held, pools = self._jobs.held, self._machines.pools
-        todo = [(job, held[job], after) for job, after in plan.changes.items() if held[job] != after]
-        assigns = [(m, pool) for m, pool in plan.assigns.items() if pools[m] != pool]
+        todo = [(j, was, new) for j, new in plan.changes.items() if (was := held[j]) is None or was != new]
+        changed = bool(todo)
         for job, before, _ in todo:
             if before is not None:
                 self._give_back(job, now)
@@ -62,18 +62,19 @@ class Transitions:
                 self._stop(job, before, now, keep=True)
                 self._jobs.preemptions[job] += 1
                 self._note(Stop(now, job, "preempted", self._jobs.done[job]))
-        for machine, pool in assigns:
-            self._note(self._machines.assign(machine, pool, now))
+        for machine, pool in plan.assigns.items():
+            if pools[machine] != pool:
+                self._note(self._machines.assign(machine, pool, now))
+                changed = True
         for job, before, after in todo:
             if after is not None:
                 self._hold(job, before, after, now)
-        return bool(todo or assigns)
+        return changed
 
     def finish(self, job: int, now: int) -> Finish:
         """Close a job that has done all its iterations; its GPUs are free now, noticed or not."""
         self._give_back(job, now)
         self._jobs.end(job, now, self._overheads.unnoticed_ns(now))
-        self._last_held.pop(job, None)
         return Finish(now, job)
 
     def evict(self, job: int, now: int, *, failed: bool) -> Stop:
@@ -115,12 +116,12 @@ class Transitions:
         self._note(event)
 
     def _start(self, job: int, after: Allocation, now: int) -> Start:
-        back = same_machines(self._last_held.pop(job, None), after)
-        how: StartKind = "start" if not self._jobs.starts[job] else "resume" if back else "restart"
-        delay_ns = self._overheads.delay_ns(how, self._jobs.specs[job])
-        if how == "start":
-            delay_ns += self._first_delays_ns[job]
-        return Start(now, job, after, how, delay_ns)
+        how: StartKind = "start"
+        more_ns = self._first_delays_ns[job]
+        if self._jobs.starts[job]:
+            how = "resume" if same_machines(self._last_held.pop(job), after) else "restart"
+            more_ns = 0
+        return Start(now, job, after, how, self._overheads.delay_ns(how, self._jobs.specs[job]) + more_ns)
 
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
         jobs, spec = self._jobs, self._jobs.specs[job]

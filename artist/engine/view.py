@@ -119,21 +119,22 @@ class View:
 
     def columns(self, jobs: Sequence[int]) -> Columns:
         for job in jobs:
-            self._submitted(job)
+            if not 0 <= job < self._table.n_arrived:
+                raise self._unknown(job)
         return self._columns(np.array(jobs, dtype=np.int64))
 
     def _columns(self, rows: Ints) -> Columns:
         return Columns(self._table, self._machines, self._state.known, rows, self.now_ns)
 
-    def _submitted(self, job: int) -> int:
-        """Return a job that has arrived; raise for one in the future."""
-        if not 0 <= job < self._table.n_arrived:
-            name = self._state.known.policy
-            raise PlanError(f"policy {name} asks for job number {job}, which has not arrived")
-        return job
+    def _unknown(self, job: int) -> PlanError:
+        """Return the error for a job that has not arrived."""
+        name = self._state.known.policy
+        return PlanError(f"policy {name} asks for job number {job}, which has not arrived")
 
     def demand(self, job: int) -> Demand:
-        return self._table.specs[self._submitted(job)].demand
+        if not 0 <= job < self._table.n_arrived:
+            raise self._unknown(job)
+        return self._table.specs[job].demand
 
     def allocation(self, job: int) -> Allocation | None:
         return self._table.held[job]

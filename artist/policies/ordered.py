@@ -98,7 +98,7 @@ class Ordered:
                 self._queue.push(job, float(key), view.demand(job))
             return
         for event in view.news:
-            if isinstance(event, Arrival | Stop):
+            if isinstance(event, (Arrival, Stop)):
                 job = event.job
                 key = job if self._order is FIFO else self._order.key(view.columns([job]))[0]
                 self._queue.push(job, float(key), view.demand(job))

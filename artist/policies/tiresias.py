@@ -72,6 +72,7 @@ class Tiresias:
     def __post_init__(self) -> None:
         self._check()
         self._thresholds = np.array([seconds_to_ns(t) for t in self.thresholds_gpu_s], dtype=np.int64)
+        self._last = max(self._thresholds.tolist(), default=0)
         self._adapt = adapter_of(self, self.fill)
         self._high = placer_of(self.placement_high_skew, self.fill, self.seed)
         self._low = placer_of(self.placement_low_skew, self.fill, self.seed)
@@ -154,12 +155,11 @@ class Tiresias:
         if not waiting_after(view, plan):
             return  # no job would take their place
         jobs = view.jobs
-        gpus, runs = jobs.held_gpus, jobs.running
-        if plan.changes:
-            rows = jobs.job.searchsorted(list(plan.changes))
-            gpus, runs = gpus.copy(), runs.copy()
-            gpus[rows] = [0 if a is None else a.gpus for a in plan.changes.values()]
-            runs[rows] = [a is not None for a in plan.changes.values()]
+        gpus, runs, changes = jobs.held_gpus.copy(), jobs.running.copy(), plan.changes
+        if changes:
+            rows = jobs.job.searchsorted(list(changes))
+            gpus[rows] = [0 if a is None else a.gpus for a in changes.values()]
+            runs[rows] = [a is not None for a in changes.values()]
         self._wake_at_threshold(jobs, gpus, view.now_ns, plan)
         if self.promote_knob is not None:
             self._wake_at_promotion(jobs, runs, view.now_ns, plan)
@@ -167,7 +167,7 @@ class Tiresias:
     def _wake_at_threshold(self, jobs: JobColumns, gpus: Ints, now: int, plan: PlanBuilder) -> None:
         """Ask to be woken when a job that will hold GPUs crosses a threshold."""
         service, thresholds = self._service(jobs), self._thresholds
-        rows = np.flatnonzero((gpus > 0) & (service < thresholds.max(initial=0)))
+        (rows,) = np.nonzero((gpus > 0) & (service < self._last))
         if len(rows):
             service = service[rows]
             above = thresholds[thresholds.searchsorted(service, side="right")]

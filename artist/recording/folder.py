@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.memory import release
 from artist.core.result import RunResult
-from artist.memory import release
 from artist.recording.inputs import Inputs, input_columns
 from artist.recording.kind_numbers import kind_columns
 from artist.recording.kinds import Kinds

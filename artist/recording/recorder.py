@@ -87,32 +87,36 @@ class Recorder:
         return list(self._pools)
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
-        """Take note of the events of one instant, in order, and of the state after them."""
+        """Record the events of one instant, in order, and the state after them."""
         if time_ns != self._open_ns:
             self.close_instant()
             self._open_ns = time_ns
         self._open = gauges
         for event in events:  # the most frequent kinds first
+            detail = _NOTHING
             if isinstance(event, Arrival):
-                self._row(time_ns, ARRIVAL, event.job)
+                kind, subject = ARRIVAL, event.job
             elif isinstance(event, Finish):
-                self._row(time_ns, FINISH, event.job)
+                kind, subject = FINISH, event.job
             elif isinstance(event, (Start, Change)):
-                self._row(time_ns, CODES[event.how], event.job, self._allocation_code(event.allocation))
+                kind, subject = CODES[event.how], event.job
+                detail = self._allocation_code(event.allocation)
             elif isinstance(event, Reprice):
-                if self.rates:
-                    self._row(time_ns, REPRICE, event.job, event.iteration_ns)
+                if not self.rates:
+                    continue
+                kind, subject, detail = REPRICE, event.job, event.iteration_ns
             elif isinstance(event, Stop):
-                self._row(time_ns, CODES[event.reason], event.job)
+                kind, subject = CODES[event.reason], event.job
             elif isinstance(event, MachineEvent):
-                pool = (
-                    self._pools.setdefault(event.pool, len(self._pools))
-                    if event.how == "assign"
-                    else _NOTHING
-                )
-                self._row(time_ns, CODES[event.how], event.machine, pool)
+                kind, subject = CODES[event.how], event.machine
+                if event.how == "assign":
+                    detail = self._pools.setdefault(event.pool, len(self._pools))
             else:
-                self._row(time_ns, WAKE, _NOTHING)
+                kind, subject = WAKE, _NOTHING
+            self.event_ns.append(time_ns)
+            self.event_kind.append(kind)
+            self.event_subject.append(subject)
+            self.event_detail.append(detail)
 
     def close_instant(self) -> None:
         """Take over the gauges of the instant that is open, if they differ from those before it."""
@@ -120,12 +124,6 @@ class Recorder:
             self.gauge_ns.append(self._open_ns)
             self.gauge_values.extend(self._open)
             self._closed = self._open
-
-    def _row(self, time_ns: int, kind: int, subject: int, detail: int = _NOTHING) -> None:
-        self.event_ns.append(time_ns)
-        self.event_kind.append(kind)
-        self.event_subject.append(subject)
-        self.event_detail.append(detail)
 
     def _allocation_code(self, allocation: Allocation) -> int:
         # Hashing the slices alone is much cheaper than hashing the dataclass around them.

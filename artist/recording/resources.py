@@ -95,7 +95,7 @@ class Resources:
         self._open_ns = 0  # when the open row begins
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
-        """Take note of the events of one instant, in order, and of the state after them."""
+        """Record the events of one instant, in order, and the state after them."""
         self._end_delays(time_ns)
         for event in events:
             if isinstance(event, Reprice):

@@ -76,7 +76,7 @@ def report_files(
     )
     gpus = [float(each.gauges[GAUGES.index("capacity_gpus")].mean[0]) for each in digests]
     delayed = any(each.parts_s[PARTS.index("overheads")] > 0 for each in digests)
-    more = [*careful, *pools(digests), *kinds(comparison, competing, _interference(comparison))]
+    more = [*pools(digests), *kinds(comparison, competing, _interference(comparison))]
     choice = has_choice(comparison)
     page = report_page(
         lead(comparison),

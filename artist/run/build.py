@@ -24,6 +24,7 @@ from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
+from artist.core.memory import release
 from artist.core.result import RunResult
 from artist.core.view import Signal
 from artist.data import data_path
@@ -32,7 +33,6 @@ from artist.datacenter.gpus import gpus_of
 from artist.engine.engine import Engine
 from artist.engine.stopping import StopRule
 from artist.errors import InputError
-from artist.memory import release
 from artist.performance.couplings.interleaved import Interleaved
 from artist.performance.couplings.packed import Packed
 from artist.performance.effects.compute import Compute
@@ -221,7 +221,7 @@ def build(config: Config) -> Simulation:
 
 
 def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
-    """Make what a `_target_` names.
+    """Make the part that a `_target_` names.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ def _system(base: SystemSettings, overrides: Mapping[str, Any]) -> SystemSetting
 
 
 def build_compute(config: PerformanceConfig) -> tuple[Compute, InputStall | None]:
-    """Make how compute scales, and what CPUs and memory do, if anything.
+    """Make the scaling of compute, and the effect of CPUs and memory, if any.
 
     Raises
     ------
@@ -402,7 +402,7 @@ def build_performance(
     compute: Compute,
     input_stall: InputStall | None,
 ) -> PlacedPerformance:
-    """Make what iteration times come from.
+    """Make the source of iteration times.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class NetworkConfig(Strict):
     profiles
         File of calibrated profiles, or the name of a calibration that ships; None for profiles as they are.
     fallback
-        Who answers where the model cannot; None: the run ends with the model's error.
+        Answers if the model cannot; None: the run ends with the model's error.
     ahead
         Processes that ask foreseeable questions before the clock starts; 0 asks when they come up.
     """
@@ -154,7 +154,7 @@ class StopConfig(Strict):
 
 
 class OutputConfig(Strict):
-    """Where results go and what is written. Not part of the run key.
+    """Place and content of results. Not part of the run key.
 
     Attributes
     ----------

@@ -2,10 +2,11 @@
 
 import os
 import signal
+import sys
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pickle import loads
-from threading import Thread
+from threading import Thread, Timer
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _PERIOD_S = 1.0
 _GRACE_S = 3.0
+_SOON_S = 0.05
 
 
 def timed(request: "Request") -> tuple["Outcome", float]:
@@ -67,12 +69,22 @@ def end_with(command: int) -> None:
     kernel's, and its scratch folder is removed by whoever takes up the point.
     """
     signal.signal(signal.SIGTERM, _stop)
+    sys.unraisablehook = _again
     Thread(target=_watch, args=(command, os.getppid() == command), daemon=True).start()
 
 
 def _stop(*_: object) -> NoReturn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up now is not interrupted by another
     raise KeyboardInterrupt
+
+
+def _again(lost: Any) -> None:
+    """Stop once more if Python dropped the exception, as in a `__del__`."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        signal.signal(signal.SIGTERM, _stop)
+        Timer(_SOON_S, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _watch(command: int, is_parent: bool) -> None:

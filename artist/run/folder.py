@@ -115,7 +115,7 @@ class RunFolder:
                 )
 
     def _remove_stale(self) -> None:
-        """Remove what killed runs left; whoever holds the lock is the only writer."""
+        """Remove the remains of killed runs; the holder of the lock is the only writer."""
         for stale in self.path.parent.glob(f".{self.path.name}.part-*"):
             shutil.rmtree(stale, ignore_errors=True)
 

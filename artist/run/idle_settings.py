@@ -1,4 +1,4 @@
-"""Settings of the network that somebody said, and that mean nothing."""
+"""Settings of the network that were set but mean nothing."""
 
 import logging
 from collections.abc import Sequence

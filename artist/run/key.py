@@ -1,4 +1,4 @@
-"""The name of what a run depends on: equal keys, equal results."""
+"""The digest of everything that a run depends on: equal keys, equal results."""
 
 import hashlib
 import json

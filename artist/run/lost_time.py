@@ -49,7 +49,7 @@ def tell_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[Jo
 
 def _least_ns(overheads: Overheads, spec: JobSpec) -> int:
     """Return how long a job must run after a restart to keep something of it."""
-    every = overheads.checkpoint_iterations(spec)
+    every = overheads.checkpoints([spec])[0]
     kept = overheads.keeps_open_iteration(spec) or spec.iterations == 1
     return overheads.delay_ns("restart", spec) + (
         0 if kept else min(every, spec.iterations) * spec.compute_ns

@@ -279,6 +279,8 @@ class _Notes(logging.Handler):
 @contextmanager
 def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     root = logging.getLogger()
+    level = root.level
+    root.setLevel(min(level, logging.INFO))  # that of artist.log and of notes, also where Hydra set none
     for handler in handlers:
         handler.setFormatter(logging.Formatter(_LOG_FORMAT))
         root.addHandler(handler)
@@ -287,3 +289,4 @@ def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     finally:
         for handler in handlers:
             root.removeHandler(handler)
+        root.setLevel(level)

@@ -1,4 +1,4 @@
-"""What a user should know of what a policy does with these jobs on this cluster."""
+"""Notes for the user on what a policy does with these jobs on this cluster."""
 
 import logging
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 def tell_notes(policy: object, cluster: Cluster, jobs: Sequence[JobSpec]) -> None:
-    """Log what `notes` of the policy returns, if it has any: what a user should know of this run."""
+    """Log the notes that the policy's `notes` returns, if it has that method."""
     notes = getattr(policy, "notes", None)
     for note in notes(cluster, jobs) if callable(notes) else ():
         _log.info("policy %s: %s", type(policy).__name__, note, extra={"note": True})

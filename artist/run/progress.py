@@ -34,7 +34,7 @@ class ProgressBar:
         self._thread = Thread(target=self._draw, name="progress", daemon=True)
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
-        """Count what finished."""
+        """Count finished jobs."""
         for event in events:
             if type(event) is Finish:
                 self._done += 1

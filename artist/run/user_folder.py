@@ -1,4 +1,4 @@
-"""A user's own folder (`--config-dir`): her YAML files join the groups, her modules can be imported."""
+"""A user's own folder (`--config-dir`): its YAML files join the groups, its modules can be imported."""
 
 import sys
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Tell the user what makes no difference, since no job depends on CPUs or memory."""
+"""Warn of settings without effect because no job depends on CPUs or memory."""
 
 import logging
 
@@ -10,7 +10,7 @@ _MECHANISMS = ("tune", "greedy", "opt", "tuned")
 
 
 def warn_without_needs(config: PerformanceConfig, policy: object, estimates: object) -> None:
-    """Log what only jobs with needs gain from, where no job has any.
+    """Log the settings that only affect jobs with needs, if no job has any.
 
     Effects of the user's own may look at CPUs and memory, so with such there is nothing to say.
     """

@@ -38,8 +38,10 @@ def draw(name: str, seed: int, share: float, jobs: int, weights: np.ndarray | No
 def draw_elastic(likely: np.ndarray, share: float | None, seed: int) -> np.ndarray:
     """Draw the elastic jobs, (n_jobs,) bool: those that are `likely`, (n_jobs,), before all others.
 
-    Parameters ---------- Share of all jobs; None for exactly the likely ones.
-        Of all jobs; None for those that are likely.
+    Parameters
+    ----------
+    share
+        Share of all jobs; None for exactly the likely ones.
     """
     if share is None:
         return likely

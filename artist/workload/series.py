@@ -54,8 +54,10 @@ class Series(Strict):
 def series_of(series: Series | None, draws: np.ndarray) -> np.ndarray:
     """Return the number of each job's series, (n_jobs,), rising; every job is its own without series.
 
-    Parameters ---------- Uniform in [0, 1), (n_jobs,): one for each possible series.
-        Uniform in [0, 1), (n_jobs,): one for each series that may be.
+    Parameters
+    ----------
+    draws
+        Uniform in [0, 1), (n_jobs,): one for each possible series.
     """
     jobs = len(draws)
     if series is None:

@@ -57,7 +57,7 @@ class Network:
         How many; switches are numbered after the hosts.
     links
         Between them.
-    Whether all groups of each dimension have as many members.
+    even
         Whether all groups of each dimension have as many members.
     """
 

@@ -43,7 +43,8 @@ class AstraSimParameters(BaseModel):
         The program: its path, or its name if it is on the PATH.
     backend
         Which one it is; `auto` finds out.
-    Other files that it consists of, such as what a wrapper starts: other content means another program.
+    program_files
+        Other files that it consists of, such as what a wrapper starts: other content means another program.
     timeout_s
         Longest run.
     scratch

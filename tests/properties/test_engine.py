@@ -411,7 +411,7 @@ def follow(number: int, log: Sequence[Event], spec: JobSpec, overheads: Overhead
                 if mode == "lose_all":
                     done, remaining = 0, 0
                 elif mode == "lose_since_checkpoint":
-                    done, remaining = done - done % (overheads.checkpoint_iterations(spec) or 1), 0
+                    done, remaining = done - done % (overheads.checkpoints([spec])[0] or 1), 0
                 elif mode == "lose_iteration" or failed_ns == now:
                     remaining = 0
                 assert kept == done

@@ -111,7 +111,7 @@ def test_a_policy_that_wakes_itself_for_ever_is_stopped():
             plan.wake_at(view.now_ns)
             return plan.done()
 
-    with pytest.raises(PlanError, match="policy Restless wakes itself for ever at 0"):
+    with pytest.raises(PlanError, match="policy Restless wakes itself forever at 0"):
         run_checked([job("a")], tiny_cluster(), Restless())
 
 

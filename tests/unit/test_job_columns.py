@@ -1,5 +1,7 @@
 """Jobs as columns: what they hold, how they read, and how little they take."""
 
+import copy
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -70,6 +72,14 @@ def test_the_engine_goes_through_specs_and_not_their_numbers():
     specs = JobTable(jobs).specs
     assert len(specs) == 3
     assert list(specs) == list(jobs)
+
+
+def test_they_are_copied_as_a_list_is():
+    """By pickle, for processes; deeply; and with a job more."""
+    jobs = built(3, gpus=[1, 2, 1])
+    assert jobs[1] == pickle.loads(pickle.dumps(jobs))[1] == copy.deepcopy(jobs.made)[1]
+    assert jobs == copy.deepcopy(jobs) == pickle.loads(pickle.dumps(jobs))
+    assert jobs + jobs[:1] == [*jobs, jobs[0]]
 
 
 def test_a_job_takes_less_than_64_bytes():

@@ -92,13 +92,14 @@ class Proportional(Fill):
 
     def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation:
         """Return the allocation; it always fits."""
-        slices = []
-        for m in sorted(gpus):
-            cpus, memory = free.cluster.machines[m].share(gpus[m])
+        slices, machines = [], free.cluster.machines
+        for m, count in sorted(gpus.items()):
+            cpus, memory = machines[m].share(count)
             if cpus or memory:
                 free_cpus, free_memory = free.cpus_and_memory(m)
-                cpus, memory = min(cpus, free_cpus), min(memory, free_memory)
-            slices.append(Slice(m, gpus[m], cpus, memory))
+                cpus = cpus if cpus < free_cpus else free_cpus  # quicker than `min`
+                memory = memory if memory < free_memory else free_memory
+            slices.append(Slice(m, count, cpus, memory))
         return Allocation(tuple(slices))
 
     def refilled(self, free: Free, held: Allocation) -> Allocation:

@@ -63,7 +63,9 @@ class Genetic:
         rng
             The source of all randomness.
 
-        Notes ----- Of equally good solutions the one known first is returned, so a given one stays.
+        Notes
+        -----
+        Of equally good solutions the one known first is returned, so a given one stays.
         """
         problem = _Problem(capacity, weights, values)
         parents = problem.repaired(problem.population(self.population, given, rng), rng)

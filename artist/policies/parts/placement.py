@@ -122,9 +122,11 @@ class Consolidate(MachineChooser):
             least = _least_machines(free, usable, need)
             if least < 2:
                 return None
+            fewest = buckets.fewest(need, usable)
+            if fewest is None or len(fewest) > least:
+                return None
             near = self._in_rack(free, usable, in_rack, need) or self._over_racks(free, usable, in_rack, need)
-            taken = near if near and len(near) <= least else buckets.fewest(need, usable)
-            return taken if taken and len(taken) <= least else None
+            return near if near and len(near) <= least else fewest
         taken = self._in_rack(free, usable, in_rack, need)
         if taken is None and (self._widest == "network" or need > _largest_rack(free, usable)):
             taken = self._over_racks(free, usable, in_rack, need)

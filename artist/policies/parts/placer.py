@@ -33,14 +33,11 @@ class Placer:
         """
         if not demand.gpus:
             return place_cpus(free, demand, among)
-        allocation = self._filled(free, demand, among)
-        if demand.cpus and allocation is not None and _lacks_cpus(free, allocation):
-            return self._filled(free, demand, among & _with_cpus(free))
-        return allocation
-
-    def _filled(self, free: Free, demand: Demand, among: int) -> Allocation | None:
         gpus = self.choose(free, demand, among)
-        return None if gpus is None else self.fill.fill(free, demand, gpus)
+        allocation = None if gpus is None else self.fill.fill(free, demand, gpus)
+        if demand.cpus and allocation is not None and _lacks_cpus(free, allocation):
+            return self.place(free, demand, among & _with_cpus(free))
+        return allocation
 
     def choose(self, free: Free, demand: Demand, among: int = ALL) -> dict[int, int] | None:
         """Return GPUs by machine for which the fill has room, or None to wait."""
@@ -82,7 +79,7 @@ class Packing:
         self._free = free
         self._last: Allocation | None = None  # placed, not yet taken: often it is the last
         self._among = among
-        self._refused: set[tuple[Demand, int]] = set()
+        self._refused: dict[tuple[int, int], Demand] = {}  # by identity, while they live: jobs share demands
 
     @property
     def free(self) -> Free:
@@ -94,12 +91,12 @@ class Packing:
 
     def place(self, demand: Demand, placer: Placer) -> Allocation | None:
         """Return what the placer says, taken from what is free; None if it refuses."""
-        key = (demand, id(placer))
+        key = (id(demand), id(placer))
         if key in self._refused:
             return None
         allocation = placer.place(self.free, demand, self._among)
         if allocation is None:
-            self._refused.add(key)
+            self._refused[key] = demand
         else:
             self._last = allocation
         return allocation

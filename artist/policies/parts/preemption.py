@@ -30,15 +30,16 @@ def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
     taken = np.zeros(len(gpus), dtype=np.bool_)
     rest = np.arange(len(gpus))
     while len(rest):
-        total = gpus[rest].cumsum()
+        total = gpus.cumsum()
         fit = int(total.searchsorted(capacity, side="right"))
         if fit:
             taken[rest[:fit]] = True
             capacity -= int(total[fit - 1])
         if not skip or fit == len(rest):
             break
-        rest = rest[fit + 1 :]
-        rest = rest[gpus[rest] <= capacity]
+        rest, gpus = rest[fit + 1 :], gpus[fit + 1 :]
+        may_fit = gpus <= capacity
+        rest, gpus = rest[may_fit], gpus[may_fit]
     return taken
 
 
@@ -101,19 +102,20 @@ def run_first(
         return
     running = columns.running[ranked]
     wanted = _wanted(view, columns, ranked, running, skip=skip)
-    if not cpu_jobs and not np.count_nonzero(wanted != running):
+    changes = wanted != running
+    if not cpu_jobs and not np.count_nonzero(changes):
         return
     packing = Packing(view.free())
-    victims: dict[int, Allocation] = {}
-    for job in jobs[running & ~wanted].tolist():
+    victims, free = dict[int, Allocation](), packing.free
+    for job in jobs[running & changes].tolist():
         allocation = view.allocation(job)
         assert allocation is not None
         victims[job] = allocation
-        packing.free.give(allocation)
+        free.give(allocation)
         plan.stop(job)
-    _place(view, plan, packing, jobs[wanted & ~running].tolist(), placer, skip=skip)
-    if packing.free.total_gpus:
-        rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= packing.free.total_gpus)]
+    _place(view, plan, packing, jobs[wanted & changes].tolist(), placer, skip=skip)
+    if packing.free.total_gpus:  # placed jobs are taken from it only now
+        rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= free.total_gpus)]
         _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
     start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
 
@@ -122,10 +124,11 @@ def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools
     """Return which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
     if view.cluster.same_kind:
         held = columns.held_gpus[ranked]
-        capacity = view.free_gpus + int(held.sum())
-        gpus = np.where(running, held, columns.gpus[ranked])
-        if gpus.max(initial=0) > capacity:  # elastic jobs may run with fewer
-            too_large = np.flatnonzero(gpus > capacity).tolist()
+        capacity = view.free_gpus + int(np.add.reduce(held))
+        gpus = columns.gpus[ranked]
+        gpus[running] = held[running]
+        too_large = (gpus > capacity).nonzero()[0]
+        if len(too_large):  # elastic jobs may run with fewer
             free = view.free()
             demands = [view.demand(job) for job in columns.job[ranked[too_large]].tolist()]
             (worth,) = view.cluster.worth_of.values()
@@ -204,11 +207,12 @@ def _use_leftovers(
     placer: Callable[[int], Placer],
 ) -> None:
     """Offer the GPUs that the placement left over to jobs in order; victims prefer those they have."""
+    demand, place = view.demand, packing.place
     for job in jobs:
         if job in victims and packing.free.fits(victims[job]):
             packing.free.take(victims[job])
             plan.keep(job)
-        elif (placed := packing.place(view.demand(job), placer(job))) is not None:
+        elif (placed := place(demand(job), placer(job))) is not None:
             plan.place(job, placed)
         else:
             continue

@@ -24,7 +24,7 @@ class Turns:
 
     def ranking(self, jobs: JobColumns, queue: Ints, key: Floats | None = None) -> Ints:
         """Return the rows in order, (n,), given their queues and what goes before turns there, shape (n,)."""
-        self._make_room(int(jobs.job.max(initial=0)) + 1)
+        self._make_room(int(np.maximum.reduce(jobs.job, initial=0)) + 1)
         turn = self._turn[jobs.job]
         fallen = jobs.running & (queue > self._queue[jobs.job])
         turn[fallen | (turn == 0)] = _LAST

@@ -56,7 +56,7 @@ def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = 
 
 
 def queueing_panels(digests: Sequence[Digest], contest: Contest) -> tuple[Facets, tuple[str, ...]]:
-    """Return the panels of waiting times, and the titles of those left out as nobody waits in them."""
+    """Return the panels of waiting times, and the titles of those left out: no job waits there."""
     layout = facets([each.group for each in digests], contest)
     return without_idle(layout, [len(each.queueing.times_s) > 0 for each in digests])
 

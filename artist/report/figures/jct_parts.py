@@ -1,4 +1,4 @@
-"""The figure of where the completion time went."""
+"""The figure of the parts of the completion time."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The figure of who ran where."""
+"""The figure of which job ran where."""
 
 from collections.abc import Sequence
 from functools import partial

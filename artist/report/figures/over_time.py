@@ -36,7 +36,7 @@ _CAPTIONS = {
     "unfinished_jobs": "Jobs that wait or run, over time.",
     BLOCKING: (
         "Over time, the mean over waiting jobs of the time that they have waited in their lives, relative to "
-        "the time that the rest of their iterations computes. 0 if nobody waits. Lower is better."
+        "the time that the rest of their iterations computes. 0 if no job waits. Lower is better."
     ),
 }
 _ALL_POOLS = " All pools count: also machines that serve something else, such as inference."
@@ -57,7 +57,7 @@ def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
     """Return what a caption says of a gauge's lines and panels."""
     layout, idle = gauge_panels(digests, name, contest)
     gauges = [gauge for each in digests if (gauge := each.gauge(name)) is not None]
-    text = UNRECORDED * (len(gauges) < len(digests)) + without_panel(idle, "nobody waited")
+    text = UNRECORDED * (len(gauges) < len(digests)) + without_panel(idle, "no job waited")
     tops = gauge_tops(digests, name, layout)
     text += _LOG_ABOVE_1 * on_a_far_scale(digests, name, layout) + _AXES_DIFFER * (len(set(tops)) > 1)
     if any(each.thinned for each in gauges):
@@ -115,9 +115,9 @@ def over_time(
 
 
 def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tuple[Facets, tuple[str, ...]]:
-    """Return the panels of a gauge over time, and the titles of those left out as nobody waits in them.
+    """Return the panels of a gauge over time, and the titles of those left out: no job waits there.
 
-    Nothing is left out if nobody waits at all.
+    Nothing is left out if no job waits at all.
     """
     groups = [each.group for each in digests]
     layout = facets(groups, contest)

@@ -1,4 +1,4 @@
-"""Who ran where, as an image: machines by time, coloured by how many GPUs the job had asked for."""
+"""Which job ran where, as an image: machines by time, coloured by how many GPUs the job had asked for."""
 
 from dataclasses import dataclass
 

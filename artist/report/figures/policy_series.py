@@ -1,4 +1,4 @@
-"""The figure of what policies noted of themselves over time."""
+"""The figure of the values that policies noted over time."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,8 +1,9 @@
-"""What stands at the top of the page: at most eight lines, one for each question of an operator. Pure."""
+"""The top of the page: at most eight lines, one for each question of an operator. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from artist.report.words.axes import SIZES, Axis, axes
+from artist.report.words.cautions import growing
 from artist.report.words.fabrics import fabrics, no_part
 from artist.report.words.policies import how_sure, which
 from artist.report.words.reasons import drivers
@@ -11,11 +12,13 @@ from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
 from artist.report.words.wording import begun, duration
 from artist.results.compare import POLICY, Comparison
 from artist.results.digest import GAUGES, Digest
-from artist.results.measures import BY_NAME, LEVEL, comparable
-from artist.results.names import short_key
+from artist.results.jobcolumns import PARTS
+from artist.results.measures import BY_NAME, comparable
+from artist.results.names import listed, short_key
 from artist.results.scenarios import Contest, of_policy
 
 _FABRIC = "topology.name"
+_COMPUTING, _COMMUNICATION = PARTS.index("computing"), PARTS.index("exposed communication")
 
 
 def answers(
@@ -26,26 +29,29 @@ def answers(
     Parameters
     ----------
     careful
-        Cautions; the first sentence of each is told.
+        Cautions.
     """
-    varied = axes(comparison)
+    doubted = growing(digests)
+    varied = axes(comparison, doubted)
     found = verdicts(comparison, contest, BY_NAME["jct_mean_s"])
     fabric = next((axis for axis in varied if axis.key == _FABRIC), None)
     size = next((axis for axis in varied if axis.key in SIZES and axis.numeric), None)
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
     capacity = GAUGES.index("capacity_gpus")
     gpus = [float(each.gauges[capacity].mean[0]) for each in digests]
+    pairs = [(float(each.parts_s[_COMMUNICATION]), float(each.parts_s[_COMPUTING])) for each in digests]
+    shares = [exposed / computing if computing > 0 else 0.0 for exposed, computing in pairs]
     said = [
-        ("Careful", " ".join(f"{text.split('. ')[0].rstrip('.')}." for _, text in careful)),
-        _which(comparison, contest, found, [each for each in (fabric, size, *others) if each is not None]),
-        ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus)),
+        ("Careful", " ".join(text for _, text in careful)),
+        _which(comparison, contest, found, len(varied), doubted),
+        ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),
         (
             "" if size is None else f"How many {SIZES[size.key]}",
             "" if size is None else sizes(size, comparison),
         ),
         *((f"What {short_key(axis.key)} changes", along(axis)) for axis in others[:1]),
         ("What drives it", drivers(varied, comparison, digests)),
-        ("What does not matter", _idle(varied, comparison, contest, found)),
+        ("What does not matter", _idle(varied, comparison, contest, found, shares)),
         ("How sure", how_sure(comparison, contest, found)),
     ]
     return [(question, answer) for question, answer in said if answer]
@@ -58,35 +64,45 @@ def has_choice(comparison: Comparison) -> bool:
 
 
 def _which(
-    comparison: Comparison, contest: Contest, found: Sequence[Verdict], told: Sequence[Axis]
+    comparison: Comparison, contest: Contest, found: Sequence[Verdict], told: int, doubted: Collection[int]
 ) -> tuple[str, str]:
     policy = comparison.groups[0].shown[0]
     if len(comparison.groups) == 1:
         return "Which policy", f"There is one row, {policy}, so there is nothing to compare."
     if has_choice(comparison):
-        return "Which policy", which(found, contest) if found else _TOO_FEW
-    if len(told) == len(comparison.keys) - 1:
+        return "Which policy", which(found, contest, comparison, doubted) if found else _TOO_FEW
+    if told == len(comparison.keys) - 1:
         return "Which policy", f"Only {policy} was run, so there is none to choose."
-    return "Which row", which(found, contest) if found else _TOO_FEW
+    return "Which row", which(found, contest, comparison, doubted) if found else _TOO_FEW
 
 
-_TOO_FEW = "Too few jobs have finished to say which is best."
+_TOO_FEW = (
+    "None can be called best: runs ended before all jobs had finished, and the longer and later ones are "
+    "missing. Run them to the end."
+)
 
 
-def _idle(varied: Sequence[Axis], comparison: Comparison, contest: Contest, found: Sequence[Verdict]) -> str:
-    """Return what hardly changes the mean JCT, and whether the network played no part."""
-    said = [axis.name for axis in varied if axis.effect <= LEVEL]
+def _idle(
+    varied: Sequence[Axis],
+    comparison: Comparison,
+    contest: Contest,
+    found: Sequence[Verdict],
+    shares: Sequence[float],
+) -> str:
+    """Return what hardly changes the mean JCT, and whether the network does."""
+    said = [f"{axis.name} (mean JCTs at most {axis.apart} apart)" for axis in varied if axis.idle]
     even = [each.scenario for each in found if each.even]
-    policy = next((axis for axis in varied if axis.key == POLICY and axis.effect > LEVEL), None)
-    if policy is not None and even:
+    policy = next((axis for axis in varied if axis.key == POLICY), None)
+    if policy is not None and not policy.idle and even:
         rows = [row for scenario in even for row in scenario.rows]
         waits = [comparable(BY_NAME["queueing_mean_s"], comparison.groups[row]).mean or 0.0 for row in rows]
         where = f" {at_scenarios(even)}".removesuffix(": ").rstrip()
         said.append(f"the policy{where}, where jobs wait {duration(max(waits))} on average at most")
-    text = f"{begun(', '.join(said))} (mean JCTs within 1 % of each other). " if said else ""
+    text = f"{begun(listed(said))}." if said else ""
     spans = verdicts(comparison, contest, BY_NAME["makespan_s"]) if policy is not None else []
-    if spans and all(each.even for each in spans):
-        text += "The policy does not matter for the makespan (within 1 %). "
-    part = no_part(comparison)
-    nothing = "All that was varied changes the mean JCT by more than 1 %." * bool(varied)
-    return f"{text}{part}.".strip() if part else text.strip() or nothing
+    if spans and all(len(each.level) == len(each.estimates) for each in spans):
+        text += " The policy does not matter for the makespan (within 1 %)."
+    part = no_part(comparison, shares)
+    text += f" {part}." * bool(part)
+    nothing = "Nothing can be ruled out: no setting that was varied stays within 1 %." * bool(varied)
+    return text.strip() or nothing

@@ -1,11 +1,12 @@
 """What was varied, and the mean JCT along each of these while all else is equal. Pure."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from artist.results.compare import POLICY, Comparison
-from artist.results.measures import BY_NAME, comparable
+from artist.report.words.wording import at_most, duration
+from artist.results.compare import POLICY, Comparison, Replicates
+from artist.results.measures import BY_NAME, LEVEL, changes, comparable
 from artist.results.names import labels, natural, short_key, spoken
 from artist.results.scenarios import of_policy
 
@@ -14,6 +15,7 @@ SIZES = {
     "cluster.machines": "machines",
     "cluster.machines_per_rack": "machines a rack",
 }
+SMALL = 0.05  # what is less above the lowest is as good in a choice of sizes, or where rows are single runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +33,42 @@ class Axis:
         missing, so is the entry.
     means
         Likewise, the mean JCT in seconds.
+    growing
+        Rows of the comparison whose queue grows.
+    limit
+        Part up to which means are not told apart.
+    chance
+        Whether not every seed shows the difference where it is widest.
     """
 
     key: str
     at: tuple[str, ...]
     rows: dict[str, tuple[int, ...]]
     means: dict[str, tuple[float, ...]]
+    growing: Collection[int]
+    limit: float
+    chance: bool
 
     @property
     def widest(self) -> str:
         """Name of the rows whose mean JCTs differ most."""
-        return max(self.means, key=lambda name: max(self.means[name]) / max(min(self.means[name]), 1e-9))
+        return _widest(self.means)
 
     @property
     def effect(self) -> float:
-        """By what part of the longest mean JCT the shortest is below it, where they differ most."""
+        """By what part the longest mean JCT is above the lowest, where they differ most."""
         means = self.means[self.widest]
-        return 1 - min(means) / max(max(means), 1e-9)
+        return max(means) / max(min(means), 1e-9) - 1
+
+    @property
+    def idle(self) -> bool:
+        """Whether it does not matter, as far as can be told."""
+        return self.effect <= self.limit
+
+    @property
+    def apart(self) -> str:
+        """How far apart mean JCTs are at most, in words."""
+        return at_most(self.effect)
 
     @property
     def name(self) -> str:
@@ -57,18 +78,22 @@ class Axis:
         known = {POLICY: "the policy", "topology.name": "the fabric"}
         return known.get(self.key, short_key(self.key))
 
+    def said(self, name: str, i: int) -> str:
+        """Return a mean JCT in words, marked if its queue grows."""
+        return mean_jct(self.means[name][i], self.rows[name][i] in self.growing)
+
     @property
     def numeric(self) -> bool:
         """Whether all values are numbers."""
         return all(map(is_number, self.at))
 
 
-def axes(comparison: Comparison) -> list[Axis]:
+def axes(comparison: Comparison, growing: Collection[int] = ()) -> list[Axis]:
     """Return what was varied: the policy with its settings, and each other key."""
     every = range(len(comparison.keys))
     policy = [i for i in every if of_policy(comparison.keys[i])]
     columns = [policy, *([i] for i in every if i not in policy)]
-    return [axis for each in columns if (axis := _axis(comparison, each)) is not None]
+    return [axis for each in columns if (axis := _axis(comparison, each, growing)) is not None]
 
 
 def is_number(text: str) -> bool:
@@ -79,7 +104,26 @@ def is_number(text: str) -> bool:
         return False
 
 
-def _axis(comparison: Comparison, columns: Sequence[int]) -> Axis | None:
+def mean_jct(seconds: float, growing: bool) -> str:
+    """Return a mean JCT in words, marked if the queue grows."""
+    return f"{duration(seconds)}{' [growing]' * growing}"
+
+
+def limit(comparison: Comparison) -> float:
+    """Return the part up to which means are not told apart: 1 %, or 5 % if each row is one run."""
+    return SMALL if all(len(group.runs) == 1 for group in comparison.groups) else LEVEL
+
+
+def ratios(one: Replicates, other: Replicates) -> list[float]:
+    """Return by how many times a mean JCT is another, seed by seed."""
+    return [1 + each for each in changes(BY_NAME["jct_mean_s"], one, other)]
+
+
+def _widest(lines: Mapping[str, Sequence[float]]) -> str:
+    return max(lines, key=lambda name: max(lines[name]) / max(min(lines[name]), 1e-9))
+
+
+def _axis(comparison: Comparison, columns: Sequence[int], growing: Collection[int]) -> Axis | None:
     keys, rest = comparison.keys, [i for i in range(len(comparison.keys)) if i not in columns]
     means = [comparable(BY_NAME["jct_mean_s"], group).mean for group in comparison.groups]
     found: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
@@ -105,4 +149,8 @@ def _axis(comparison: Comparison, columns: Sequence[int]) -> Axis | None:
         name: tuple(line[value] for value in at) for name, line in zip(names, whole.values(), strict=True)
     }
     lines = {name: tuple(means[row] or 0.0 for row in line) for name, line in rows.items()}
-    return Axis(keys[columns[0]], tuple(of), rows, lines)
+    widest = _widest(lines)
+    order = sorted(rows[widest], key=lambda row: means[row] or 0.0)
+    shown = ratios(comparison.groups[order[-1]], comparison.groups[order[0]])
+    chance = min(shown, default=0.0) <= 1 + LEVEL
+    return Axis(keys[columns[0]], tuple(of), rows, lines, growing, limit(comparison), chance)

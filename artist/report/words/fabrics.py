@@ -4,75 +4,79 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from artist.report.words.axes import Axis
-from artist.report.words.setting import gpu_types, speeds
-from artist.report.words.wording import duration, often, per_cent
+from artist.report.words.setting import gpu_types, is_free, speeds
+from artist.report.words.wording import at_most, longer, often
 from artist.results.compare import Comparison
-from artist.results.measures import BY_NAME, LEVEL, change, comparable, difference, is_level
+from artist.results.measures import LEVEL, is_level
 from artist.results.names import listed
 
 
-def fabrics(axis: Axis, comparison: Comparison, gpus: Sequence[float]) -> str:
+def fabrics(axis: Axis, comparison: Comparison, gpus: Sequence[float], shares: Sequence[float] = ()) -> str:
     """Return the fabric with the lowest mean JCT, policy by policy, and what else differs between fabrics.
 
-    Fabrics within 1 % of the lowest are as good. A difference whose 95 % interval, seed by seed, includes 0
-    is called chance.
+    Fabrics within 1 % of the lowest are as good.
 
     Parameters
     ----------
-    gpus
-        Of the clusters, by row, as far as they are known.
+    gpus, shares
+        GPUs of the clusters, and communication over computing, both summed over jobs; by row, as far as they
+        are known.
     """
     counts = dict.fromkeys(axis.at, 0)
     for means in axis.means.values():
         for at, mean in zip(axis.at, means, strict=True):
             counts[at] += is_level("time", mean, min(means))
-    if min(counts.values()) == len(axis.means):
-        text = f"It hardly matters: mean JCTs on {listed(axis.at)} are at most {per_cent(axis.effect)} apart"
+    if axis.idle:
+        text = f"It hardly matters: mean JCTs on {listed(axis.at)} are at most {at_most(axis.effect)} apart"
+    elif axis.chance:
+        text = f"None is best for certain. {_widest(axis)}, which may be chance"
     else:
-        text = f"{often(counts, len(axis.means), 'cases')}. {_widest(axis, comparison)}"
-    added = [_added(comparison, [rows[i] for rows in axis.rows.values()]) for i in range(len(axis.at))]
-    text += f". To the computing of a job, communication adds {_each(added, axis.at)}"
+        text = f"{often(counts, len(axis.means), 'cases')}. {_widest(axis)}"
+    added = [_added(axis, i, shares) for i in range(len(axis.at))]
+    if all(added):
+        text += f". Summed over all jobs, communication adds to computing {_each(added, axis.at)}"
     return " ".join([f"{text}.", *_besides(axis, comparison, gpus)])
 
 
-def no_part(comparison: Comparison) -> str:
-    """Return that the network played no part, and why; empty where it did.
+def no_part(comparison: Comparison, shares: Sequence[float] = ()) -> str:
+    """Return that the network hardly matters, and why; empty where it does.
 
-    It played none if in every run communication adds less than 1 % to the computing of jobs: on average,
-    and at the 95th percentile of jobs.
+    It hardly does if in every run communication adds less than 1 % to computing: of a job on average, at the
+    95th percentile of jobs, and summed over all jobs.
+
+    Parameters
+    ----------
+    shares
+        Communication over computing, both summed over jobs, by row as far as they are known.
     """
     summaries = [run.summary for group in comparison.groups for run in group.runs]
     found = [summary["comm_overhead"] for summary in summaries]
-    worst = max((each[key] or 0.0 for each in found for key in ("mean", "p95")), default=0.0)
-    if worst >= LEVEL:
+    mean, p95 = (max((each[key] or 0.0 for each in found), default=0.0) for key in ("mean", "p95"))
+    summed = max(shares, default=0.0)
+    if max(mean, p95, summed) >= LEVEL:
         return ""
-    text = "The network played no part in these runs: "
+    if all(is_free(run.config) for group in comparison.groups for run in group.runs):
+        return "These runs say nothing about the network: communication was set to take no time"
+    text = "The network hardly matters: "
     if not any(summary["placements"][tier] for summary in summaries for tier in ("rack", "network")):
         text += "every job ran inside one machine, and "
-    if not worst:
-        return f"{text}communication takes no time"
+    together = f", and {at_most(summed)} to that of all together" if shares else ""
     return (
-        f"{text}communication adds {_small(worst)} at most to the computing of 95 % of jobs, and on average"
+        f"{text}communication adds at most {at_most(p95)} to the computing of 95 % of the jobs, "
+        f"{at_most(mean)} to that of a job on average{together}"
     )
 
 
-def _small(part: float) -> str:
-    return per_cent(part) if part >= 0.001 else "less than 0.1 %"
-
-
-def _widest(axis: Axis, comparison: Comparison) -> str:
-    """Return the mean JCTs under the policy with the widest difference, and whether it may be chance."""
-    name, (means, rows) = axis.widest, (axis.means[axis.widest], axis.rows[axis.widest])
+def _widest(axis: Axis) -> str:
+    """Return the mean JCTs under the policy with the widest difference."""
+    name, means = axis.widest, axis.means[axis.widest]
     order = sorted(range(len(means)), key=lambda i: means[i])
     least = means[order[0]]
     level = [i for i in order if is_level("time", means[i], least)]
-    said = [f"{duration(least)} on {listed([axis.at[i] for i in level])}"]
+    said = [f"{axis.said(name, order[0])} on {listed([axis.at[i] for i in level])}"]
     for i in order[len(level) :]:
-        more = per_cent(difference(means[i], least) or 0.0)
-        said.append(f"{duration(means[i])} on {axis.at[i]} ({more} more)")
-    apart = change(BY_NAME["jct_mean_s"], *(comparison.groups[rows[order[end]]] for end in (-1, 0)))
-    chance = ", which may be chance (95 % interval)" * (apart.low is not None and apart.low <= 0)
-    return f"They are furthest apart under {name}: {listed(said)}{chance}"
+        said.append(f"{axis.said(name, i)} on {axis.at[i]} ({longer([means[i] / max(least, 1e-9) - 1])})")
+    return f"They are furthest apart under {name}: {listed(said)}"
 
 
 def _each(texts: Sequence[str], at: Sequence[str]) -> str:
@@ -84,9 +88,14 @@ def _each(texts: Sequence[str], at: Sequence[str]) -> str:
     )
 
 
-def _added(comparison: Comparison, rows: Sequence[int]) -> str:
-    found = [comparable(BY_NAME["comm_overhead_mean"], comparison.groups[row]).mean or 0.0 for row in rows]
-    return _small(sum(found) / len(found))
+def _added(axis: Axis, i: int, shares: Sequence[float]) -> str:
+    """Return the most that communication adds to the computing of all jobs, and from 1 % on where."""
+    found = {name: shares[rows[i]] for name, rows in axis.rows.items() if rows[i] < len(shares)}
+    if not found:
+        return ""
+    most = max(found, key=lambda name: found[name])
+    where = f" (under {most})" if found[most] >= LEVEL and len(found) > 1 else ""
+    return f"at most {at_most(found[most])}{where}"
 
 
 def _besides(axis: Axis, comparison: Comparison, gpus: Sequence[float]) -> list[str]:

@@ -165,21 +165,21 @@ def _price(case: _Case) -> str:
     if not names:
         return ""
     other = case.baseline if case.baseline in names else names[-1]
-    worse = _is_more("time", mean_s, best, other) + _is_more("fraction", within, other, best)
+    worse = [_is_more("time", mean_s, best, other), _is_more("fraction", within, other, best)]
     later, loses = _is_more("time", jct_s, best, other), _is_more("fraction", lost, best, other)
-    pays = later or worse == 2
-    some = bool(worse or loses)
-    pay = "CPU jobs pay for it" if pays else ("CPU jobs do not pay for it", "some CPU jobs pay for it")[some]
-    text = (
-        f"under {best}, which keeps fewest GPU jobs waiting, {pay}: they wait {duration(mean_s[best])} on "
-        f"average ({duration(mean_s[other])} under {other}), and {per_cent(within[best])} of all CPU jobs "
-        f"wait at most 3 min ({per_cent(within[other])})"
-    )
+    pay = "some CPU jobs pay for it" if any(worse) or loses else "CPU jobs do not pay for it"
+    pay = "CPU jobs pay for it" if later or all(worse) else pay
+    told = [
+        (worse[0], f"they wait {duration(mean_s[best])} on average ({duration(mean_s[other])})"),
+        (worse[1], f"{per_cent(within[best])} of them wait at most 3 min ({per_cent(within[other])})"),
+    ]
     if best in jct_s and other in jct_s:
-        text += f"; they complete after {duration(jct_s[best])} on average ({duration(jct_s[other])})"
+        told.append((later, f"they take {duration(jct_s[best])} on average ({duration(jct_s[other])})"))
     if best in lost and other in lost and (lost[best] or lost[other]):
-        text += f", {per_cent(lost[best])} of their work being lost ({per_cent(lost[other])})"
-    return text
+        told.append((loses, f"{per_cent(lost[best])} of their work is lost ({per_cent(lost[other])})"))
+    bad, good = (listed([text for is_bad, text in told if is_bad is kind]) for kind in (True, False))
+    text = "; besides, ".join(filter(None, (bad, good))).replace(")", f" under {other})", 1)
+    return f"under {best}, which keeps fewest GPU jobs waiting, {pay}: {text}"
 
 
 def _is_more(kind: str, values: Mapping[str, float], one: str, other: str) -> bool:

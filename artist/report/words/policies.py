@@ -1,13 +1,15 @@
 """Which policy is best, by which metric and where, how each fared, and how sure that is. Pure."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 
+from artist.report.words.axes import SMALL, mean_jct, ratios
 from artist.report.words.verdicts import MOST_CLAUSES, Verdict, at_scenarios, verdicts
-from artist.report.words.wording import begun, duration, few, often, per_cent
+from artist.report.words.wording import at_most, begun, duration, few, longer, per_cent
 from artist.results.compare import Comparison
 from artist.results.digest import Digest
 from artist.results.interval import LEAST
-from artist.results.measures import BY_NAME, changes, comparable, difference, estimated
+from artist.results.measures import BY_NAME, LEVEL, comparable, estimated
 from artist.results.names import listed
 from artist.results.scenarios import Contest
 
@@ -25,21 +27,31 @@ _TOLD = ("mean JCT", "95th percentile of JCT", "99th percentile of JCT", "makesp
 Lowest = tuple[tuple[str, ...], list[tuple[str, ...]]]  # headings, rows
 
 
-def which(found: Sequence[Verdict], contest: Contest) -> str:
-    """Return what has the lowest mean JCT, where, and by how much; equal outcomes said once."""
+def which(
+    found: Sequence[Verdict], contest: Contest, comparison: Comparison, growing: Collection[int] = ()
+) -> str:
+    """Return what has the lowest mean JCT, where, and by how much the others are above it.
+
+    What is lowest, or within 1 % of it, everywhere is chosen for all cases at once.
+    """
     clear = [each for each in found if not each.even]
-    even = [each.scenario for each in found if each.even]
-    leaders = list(dict.fromkeys(_leaders(each, contest) for each in clear))
-    if len(leaders) > 1 and len(clear) > MOST_CLAUSES:
-        clauses = [_counted(clear, contest)]
-    else:
-        clauses = [
-            _lead(name, [each for each in clear if _leaders(each, contest) == name], len(found), contest)
-            for name in leaders
-        ]
+    even = [each for each in found if each.even]
+    first = [[contest.contenders[row] for row in _leaders(each)] for each in clear]
+    always = [name for name in first[0] if all(name in own for own in first)] if clear else []
+    chosen = [listed(few(always or own)) for own in first]
+    groups = {name: [each for each, own in zip(clear, chosen, strict=True) if own == name] for name in chosen}
+    ranked = sorted(groups.items(), key=lambda pair: -len(pair[1]))[:MOST_CLAUSES]
+    clauses = [_lead(name, cases, len(found), contest, growing) for name, cases in ranked]
+    clauses += ["elsewhere others (table below)"] * (len(groups) > MOST_CLAUSES)
     if even:
-        clauses.append(f"{at_scenarios(even)}the policy hardly changes the mean JCT (by 1 % or 1 s at most)")
-    return begun("; ".join(clauses)) + "."
+        apart = max(each.above(row) for each in even for row in each.scenario.rows)
+        least = f"at most {at_most(apart)} apart" if apart <= even[0].limit else "less than 1 s apart"
+        few_seeds = ", too little to tell from one seed" * (LEVEL < apart <= even[0].limit)
+        where = at_scenarios([each.scenario for each in even]).replace(": ", ", ") if clear else ""
+        clauses.append(f"{where}any, as mean JCTs are {least}{few_seeds}")
+    rivals = dict.fromkeys(contest.contenders[row] for each in clear for row in _rivals(each, comparison))
+    doubt = f" Not certain against {listed(few(list(rivals)))}: see How sure." if rivals else ""
+    return f"{begun('; '.join(clauses))}.{doubt}"
 
 
 def lowest_by(comparison: Comparison, contest: Contest) -> Lowest | None:
@@ -77,72 +89,74 @@ def each_policy(comparison: Comparison, contest: Contest, digests: Sequence[Dige
 
 
 def how_sure(comparison: Comparison, contest: Contest, found: Sequence[Verdict]) -> str:
-    """Return how sure it is that what is lowest in mean JCT is.
-
-    A scenario is settled if the lowest is below each policy that is not level with it, seed by seed: the 95 %
-    interval (Student's t) of the change excludes 0; with two seeds, which have no interval, both agree.
-    """
+    """Return how sure it is that what is lowest in mean JCT is: against which policies, in how many cases."""
     counts = sorted({len(group.runs) for group in comparison.groups})
     if counts[-1] < 2:
-        return (
-            "Not very: each row is one run with one seed, so a small difference may be chance, and other "
-            "jobs may give another order. Repeat with several seeds before relying on it."
-        )
-    if not found and len(comparison.groups) > 1:
-        return "No two rows may be compared."
-    few_seeds = (
-        f"Not very: fewer than {LEAST} seeds a row give no intervals, and a small difference may be chance. "
-    )
+        each = "each row is one run with one seed, so what is less than 5 % apart may be chance"
+        only = "it is one run with one seed"
+        what = each if len(comparison.groups) > 1 else only
+        return f"Not very: {what}. Repeat with several seeds before relying on it."
     seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-    text = few_seeds if counts[-1] < LEAST else f"Rows are means over {seeds}. "
+    text = f"Not very: each row is the mean of only {seeds}. "
+    text = text if counts[-1] < LEAST else f"Rows are means over {seeds}. "
     clear = [each for each in found if not each.even]
     if not clear:
-        return text.strip()
-    how = "with 95 % confidence (Student's t, seed by seed)" if counts[0] >= LEAST else "at every seed"
-    rivals = {row: each.scenario for each in clear for row in _rivals(each, comparison)}
-    if not rivals:
-        return f"{text}Where rows differ, the lowest mean JCT is below all others {how}."
-    open_ = list(dict.fromkeys(rivals.values()))
-    where = f" {at_scenarios(open_).removesuffix(': ')}" if len(open_) < len(clear) else ""
-    names = listed(few(list(dict.fromkeys(contest.contenders[row] for row in rivals))))
-    return f"{text}Not settled{where}: the lowest mean JCT is not below that of {names} {how}."
+        return text.strip() if found or len(comparison.groups) == 1 else ""
+    how = "with 95 % confidence (Student's t, seed by seed)" if counts[0] >= LEAST else "with every seed"
+    met = [contest.contenders[row] for each in clear for row in _rest(each)]
+    open_ = [contest.contenders[row] for each in clear for row in _rivals(each, comparison)]
+    if not open_:
+        first = {listed(few([contest.contenders[row] for row in _leaders(each)])) for each in clear}
+        where = at_scenarios([each.scenario for each in clear]) if len(clear) < len(found) else ""
+        who = first.pop() if len(first) == 1 else "the policy with the lowest mean JCT"
+        return f"{text}{begun(where.replace(': ', ', ') + who)} came first {how}."
+    names = sorted(set(open_), key=met.index)
+    won = [f"{name} in {met.count(name) - open_.count(name)} of {_cases(met.count(name))}" for name in names]
+    return f"{text}Not settled: {how}, the lowest mean JCT is below that of {listed(few(won))}."
 
 
-def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest) -> str:
-    """Return that these are lowest, and by how much: in one scenario in detail, in several as a span."""
+def _cases(count: int) -> str:
+    return f"{count} case{'s' * (count > 1)}"
+
+
+def _lead(name: str, cases: Sequence[Verdict], of: int, contest: Contest, growing: Collection[int]) -> str:
+    """Return what to choose in some cases, and by how much the others are above the lowest."""
     first = cases[0]
-    where = at_scenarios([each.scenario for each in cases]) if len(cases) < of or of == 1 else ""
-    text = f"{where}{name} {'have' if len(first.level) > 1 else 'has'} the lowest mean JCT"
-    drops = [each.below for each in cases if each.below is not None and each.baseline not in each.level]
-    baseline = contest.contenders[first.baseline]
+    rest: dict[str, list[tuple[Verdict, int]]] = {}
+    for each in cases:
+        for row in _rest(each):
+            rest.setdefault(contest.contenders[row], []).append((each, row))
+    where = at_scenarios([each.scenario for each in cases]).replace(": ", ", ") if len(cases) < of else ""
     if len(cases) > 1:
-        everywhere = "" if where else " in every scenario"
-        return f"{text}{everywhere}" + (f", {_span(drops)} below {baseline}" if drops else "")
-    text += f", {duration(first.of(first.best)[0] or 0.0)}"
-    if drops:
-        text += f", {per_cent(drops[0])} below {baseline} ({duration(first.of(first.baseline)[0] or 0.0)})"
-    return text + _next(first, contest)
+        every = "both" if len(cases) == 2 else f"all {len(cases)}"
+        alike = ", or one within 1 % of it" * any(len(each.level) > 1 for each in cases)
+        text = f"{where}choose {name}: the lowest mean JCT{alike}, in {every} cases"
+    else:
+        own = mean_jct(first.of(first.best).mean or 0.0, first.best in growing)
+        text = f"{where}choose {name}: the lowest mean JCT, {own}"
+    ranked = sorted(rest.items(), key=lambda pair: max(each.above(row) for each, row in pair[1]))
+    told = []
+    for other, at in ranked:
+        parts = [each.above(row) for each, row in at]
+        parts += [0.0] * (len(cases) - len(at))
+        own = mean_jct(at[0][0].of(at[0][1]).mean or 0.0, at[0][1] in growing) if len(cases) == 1 else ""
+        told.append(f"{longer(parts)} under {other}{f' ({own})' * bool(own)}")
+    return f"{text}; it is {listed(told if len(told) < 5 else [*told[:2], told[-1]])}" if told else text
 
 
-def _next(each: Verdict, contest: Contest) -> str:
-    """Return what comes after the lowest and its equals, unless that was said."""
-    means = zip(each.scenario.rows, each.estimates, strict=True)
-    rest = [(mean, row) for row, (mean, *_) in means if row not in each.level and mean is not None]
-    mean, row = min(rest, default=(0.0, each.baseline))
-    above = difference(mean, each.of(each.best)[0])
-    if above is None or row == each.baseline:
-        return ""
-    return f"; {contest.contenders[row]} is next, {per_cent(above)} above it"
+def _rest(each: Verdict) -> list[int]:
+    """Return the rows that are not level with the lowest."""
+    return [row for row in each.scenario.rows if row not in each.level and each.of(row).mean is not None]
 
 
-def _leaders(each: Verdict, contest: Contest) -> str:
-    rows = [each.best, *(row for row in each.level if row != each.best)]
-    return listed(few([contest.contenders[row] for row in rows]))
+def _leaders(each: Verdict) -> list[int]:
+    return [each.best, *(row for row in each.level if row != each.best)]
 
 
 def _cell(each: Verdict, contest: Contest) -> str:
-    value = duration(each.of(each.best)[0] or 0.0)
-    return f"{'all alike' if each.even else _leaders(each, contest)} ({value})"
+    names = listed(few([contest.contenders[row] for row in _leaders(each)]))
+    value = duration(each.of(each.best).mean or 0.0)
+    return f"{'all alike' if len(each.level) == len(each.estimates) else names} ({value})"
 
 
 def _standing(title: str, found: Sequence[Verdict], rows: Sequence[int]) -> str | None:
@@ -152,14 +166,14 @@ def _standing(title: str, found: Sequence[Verdict], rows: Sequence[int]) -> str 
     best = sum(row in each.level for each, row in cases)
     if best == len(cases):
         return "" if cases else None
-    far = [difference(each.of(row).mean, each.of(each.best).mean) or 0.0 for each, row in cases]
+    far = [each.above(row) for each, row in cases]
     worst, row = cases[far.index(max(far))]
     own, least = (worst.of(at).mean or 0.0 for at in (row, worst.best))
     text = f"{duration(own)} where the lowest is {duration(least)}"
     if len(cases) == 1:
         return f"{title} {text}"
-    often = f"lowest in {best} of {len(cases)} scenarios" if best else "never lowest"
-    return f"{title} {often}, at worst {text} ({worst.scenario.name})"
+    near = f"within 1 % of the lowest in {best} of {len(cases)} cases" if best else "never lowest"
+    return f"{title} {near}, at worst {text} ({worst.scenario.name})"
 
 
 def _span(parts: Sequence[float]) -> str:
@@ -167,23 +181,17 @@ def _span(parts: Sequence[float]) -> str:
     return least if least == most else f"{least.removesuffix(' %')} to {most}"
 
 
-def _counted(clear: Sequence[Verdict], contest: Contest) -> str:
-    names = [contest.contenders[row] for each in clear for row in each.level]
-    text = often({name: names.count(name) for name in names}, len(clear), "scenarios that differ")
-    widest = max(clear, key=lambda each: each.below or 0.0)
-    if not widest.below:
-        return text
-    best, baseline = contest.contenders[widest.best], contest.contenders[widest.baseline]
-    where = at_scenarios([widest.scenario]).removesuffix(": ")
-    return f"{text}; the widest gap is {best} {per_cent(widest.below)} below {baseline}, {where}"
-
-
 def _rivals(each: Verdict, comparison: Comparison) -> list[int]:
-    """Return the rows that the lowest is not clearly below, those that are level with it left out."""
+    """Return the rows that the lowest is not clearly below, those that are level with it left out.
+
+    With three seeds it is if the 95 % interval (Student's t) of their ratio, seed by seed, lies above 1: of
+    its logarithm, since ratios of a wide gap differ widely. With two if both agree; with one from 5 % on.
+    """
     rivals = []
-    for row in each.scenario.rows:
-        if row not in each.level and each.of(row).mean is not None:
-            above = changes(_MEAN, comparison.groups[row], comparison.groups[each.best])
-            low = estimated(above).low if len(above) >= LEAST else min(above, default=0.0)
-            rivals += [row] * (low is None or low <= 0)
+    for row in _rest(each):
+        times = ratios(comparison.groups[row], comparison.groups[each.best])
+        low = min(times, default=0.0) - SMALL * (len(times) == 1)
+        if len(times) >= LEAST and low > 0:
+            low = math.exp(estimated([math.log(own) for own in times]).low or 0.0)
+        rivals += [row] * (low <= 1)
     return rivals

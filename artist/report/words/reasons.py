@@ -1,11 +1,9 @@
 """What the mean completion time is made of, and which of what was varied changes it. Pure."""
 
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Collection, Sequence
 
 from artist.report.words.axes import Axis
-from artist.report.words.wording import apart, begun, duration, per_cent, signed
+from artist.report.words.wording import above, begun, duration, per_cent
 from artist.results.compare import POLICY, Comparison
 from artist.results.digest import Digest
 from artist.results.jobcolumns import PARTS
@@ -21,18 +19,25 @@ _MOST = 3  # of what was varied is told
 def drivers(varied: Sequence[Axis], comparison: Comparison, digests: Sequence[Digest]) -> str:
     """Return which of what was varied changes the mean JCT most, and what its longest and shortest differ in.
 
-    Where nothing changes it, the parts that it is made of.
+    What may be chance drives nothing. Where nothing does, what mean JCTs are made of.
     """
-    moving = sorted((axis for axis in varied if axis.effect > LEVEL), key=lambda axis: -axis.effect)
+    large = sorted((axis for axis in varied if not axis.idle), key=lambda axis: -axis.effect)
+    moving = [axis for axis in large if not axis.chance][:_MOST]
+    chance = "".join(
+        f" With {axis.name}, they are at most {above(axis.effect)} the lowest, which may be chance."
+        for axis in large
+        if axis.chance
+    )
     if not moving:
-        return _parts(comparison, digests)
-    effects = [
-        f"{axis.name} {'changes the mean JCT ' * (not at)}by up to {per_cent(axis.effect)}{_where(axis)}"
-        for at, axis in enumerate(moving[:_MOST])
-    ]
+        nothing = "Nothing that was varied, for certain." * bool(varied)
+        return f"{nothing}{chance} {_parts(comparison, digests)}".strip()
+    effects = [f"{axis.name}, {above(axis.effect)} the lowest{_where(axis)}" for axis in moving]
+    most = " most" * (len(varied) > 1)
+    first = effects[0].replace(", ", f" matters{most}: mean JCTs are up to ", 1)
+    others = f"; then {listed(effects[1:])}" if effects[1:] else ""
     means, rows = moving[0].means[moving[0].widest], moving[0].rows[moving[0].widest]
     pair = [rows[means.index(extreme)] for extreme in (max(means), min(means))]
-    return f"{begun(listed(effects))}.{_between(pair, comparison, digests)}"
+    return f"{begun(first)}{others}.{chance}{_between(pair, comparison, digests, moving[0].growing)}"
 
 
 def _where(axis: Axis) -> str:
@@ -40,7 +45,9 @@ def _where(axis: Axis) -> str:
     return f" ({'at' if axis.key == POLICY else 'under'} {axis.widest})" if len(axis.means) > 1 else ""
 
 
-def _between(pair: Sequence[int], comparison: Comparison, digests: Sequence[Digest]) -> str:
+def _between(
+    pair: Sequence[int], comparison: Comparison, digests: Sequence[Digest], growing: Collection[int]
+) -> str:
     """Return what makes the difference between two rows; empty if that is not known."""
     if max(pair) >= len(digests):
         return ""
@@ -48,44 +55,52 @@ def _between(pair: Sequence[int], comparison: Comparison, digests: Sequence[Dige
     gap, total = worse - best, float(worse.sum() - best.sum())
     if not total > 0:  # or NaN
         return ""
-    longer, shorter, between = apart(float(worse.sum()), float(best.sum()))
-    names = [comparison.groups[row].label for row in pair]
+    names = [f"{comparison.groups[row].label}{' [growing]' * (row in growing)}" for row in pair]
+    parts = sorted(_large(gap, total).items(), key=lambda pair: -pair[1])
+    gains = [f"{duration(own)} because {_LESS[name]}" for name, own in parts if own > 0]
+    if len(parts) == 1:
+        gains = [f"practically all of it because {_LESS[parts[0][0]]}"]
+    more = {name: text.replace("less", "more") for name, text in _LESS.items()}
+    costs = [f"{duration(-own)} because {more[name]}" for name, own in parts if own < 0]
     held = _HELD if gap[_COMMUNICATION] > LEVEL * total else ""
-    return (
-        f" Of the {between} between {names[0]} ({longer}) and {names[1]} ({shorter}), {_shares(gap)}{held}."
-    )
+    reasons = listed(gains) + f", minus {listed(costs)}" * bool(costs) + held
+    between = f"Under {names[1]} the mean JCT is {duration(total)} shorter than under {names[0]}"
+    return f" {between}: {reasons}."
 
 
 def _parts(comparison: Comparison, digests: Sequence[Digest]) -> str:
-    group = comparison.groups[0]
-    if not digests or group.partial or np.isnan(digests[0].parts_s).any():
+    """Return what the mean JCT of one row is made of, or how much of it waits in several."""
+    known = [each for each in digests if not each.group.partial and each.parts_s.sum() > 0]
+    if len(comparison.groups) > 1 and known:
+        waits = max(known, key=lambda each: each.parts_s[0] / each.parts_s.sum())
+        part = per_cent(float(waits.parts_s[0] / waits.parts_s.sum()))
+        return f"Jobs wait {duration(float(waits.parts_s[0]))} at most on average, {part} of the mean JCT."
+    if not known:
         return ""
-    of = f" under {group.label}" if len(comparison.groups) > 1 else ""
-    parts_s = digests[0].parts_s
-    return f"Of the mean JCT{of} ({duration(float(parts_s.sum()))}), {_shares(parts_s)}."
+    total = float(known[0].parts_s.sum())
+    parts = _large(known[0].parts_s, total).items()
+    said = [f"{_WORDS[name]} {per_cent(own / total)}" for name, own in parts]
+    return f"Of the mean JCT ({duration(total)}), {listed(said)}."
 
 
-def _shares(parts_s: Floats) -> str:
-    """Return what makes how much of a time: per cents, or times where some work against others.
-
-    What makes less than 1 % is left out.
-    """
+def _large(parts_s: Floats, total: float) -> dict[str, float]:
+    """Return parts of a time that make at least 1 % of it; lost work is an overhead."""
     by_name = dict(zip(PARTS, map(float, parts_s), strict=True))
     by_name["overheads"] += by_name.pop("lost work")
-    total = sum(by_name.values())
-    large = {name: value for name, value in by_name.items() if abs(value) >= LEVEL * total}
-    against = any(value < 0 for value in large.values())
-    said = [
-        f"{_WORDS.get(name, name)} {signed(value) if against else per_cent(value / total)}"
-        for name, value in large.items()
-    ]
-    return f"{listed(said).replace(' 100 %', ' practically all')}"
+    return {name: value for name, value in by_name.items() if abs(value) >= LEVEL * total}
 
 
 _WORDS = {
     "queueing": "waiting in the queue makes",
-    "computing": "computing makes",  # jobs hold other GPUs, or more of them
+    "computing": "computing makes",
     "exposed communication": "communication makes",
     "stalls and sharing": "stalls and sharing make",
     "overheads": "overheads (lost work included) make",
+}
+_LESS = {
+    "queueing": "jobs wait less",
+    "computing": "jobs compute for less time (on other GPUs, or more of them)",
+    "exposed communication": "jobs communicate for less time",
+    "stalls and sharing": "running jobs are held up less (by slow input, or by sharing machines)",
+    "overheads": "less is lost to starts, stops and repeated work",
 }

@@ -20,7 +20,7 @@ _ON_STOP = {
     "keep": "a stopped job loses no work",
     "lose_iteration": "a stopped job loses its unfinished iteration",
     "lose_since_checkpoint": "a stopped job loses what it did since its last checkpoint",
-    "lose_all": "a stopped job begins anew",
+    "lose_all": "a stopped job starts over",
 }
 _FREE = "starting, moving and preempting a job cost no time"
 _PAPERS = {"Derived": "Synergy", "Lyra": "Lyra", "Coda": "CODA"}
@@ -253,9 +253,14 @@ def _capacity_changes(config: Mapping[str, Any]) -> str:
     return "machines fail, leave or join" if cluster.get("events") else "machines fail at random"
 
 
+def is_free(config: Mapping[str, Any]) -> bool:
+    """Return whether communication is set to take no time."""
+    return _word(_class(_section(config, "network", "model"), "Model")) == "zero"
+
+
 def _network(config: Mapping[str, Any]) -> str:
     name = _word(_class(_section(config, "network", "model"), "Model"))
-    if name == "zero":
+    if is_free(config):
         return "none, communication takes no time"
     return f"{name}, {_collectives(config)}" if name == "analytical" and _collectives(config) else name
 

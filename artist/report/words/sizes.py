@@ -3,39 +3,41 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from artist.report.words.axes import Axis
-from artist.report.words.wording import duration, few, per_cent
+from artist.report.words.axes import SMALL, Axis
+from artist.report.words.wording import at_most, few, longer, per_cent
 from artist.results.compare import Comparison
-from artist.results.measures import BY_NAME, comparable, difference, is_level
+from artist.results.measures import BY_NAME, comparable, is_level
 from artist.results.names import listed, short_key, spoken
-
-_ENOUGH = 0.05
 
 
 def sizes(axis: Axis, comparison: Comparison) -> str:
-    """Return how many racks or machines it takes, and what each step gains.
+    """Return how many racks or machines are enough, and by how much fewer are worse.
 
-    It takes the least number that was run whose mean JCT is at most 5 % above the lowest of all numbers
-    that were run, under each policy for itself. Where that is the largest, more may be better still.
+    Enough is the least number that was run whose mean JCT is under every policy at most 5 % above the lowest
+    of all numbers that were run. Where that is the largest, more may be better still.
     """
-    last = len(axis.at) - 1
-    needs = {name: _least(means) for name, means in axis.means.items()}
-    said: list[str] = []
-    for need in sorted(set(needs.values())):
-        names = [name for name, own in needs.items() if own == need]
-        count = axis.at[need] if said else spoken(axis.key, [axis.at[need]])
-        more = " (the most that was run: more may gain further)" * (need == last)
-        said.append(f"{count} {under(names, len(needs))}{more}")
-    ranked = sorted(axis.means, key=lambda name: axis.means[name][-1] / max(axis.means[name][0], 1e-9))
-    ends = list(dict.fromkeys([ranked[0], ranked[-1]]))
-    points = sorted({0, last} | {needs[name] for name in ends})
-    steps = "; ".join(f"{_steps(axis.means[name], points)} under {name}" for name in ends)
-    used = [_used(comparison, [rows[i] for rows in axis.rows.values()]) for i in points]
-    return (
-        f"It takes {listed(said)} to come within 5 % of the lowest mean JCT of all sizes run. "
-        f"With {spoken(axis.key, [axis.at[i] for i in points])} it is {steps}. "
-        f"GPUs compute {listed(used)} of the time."
-    )
+    above = {name: [mean / max(min(means), 1e-9) - 1 for mean in means] for name, means in axis.means.items()}
+    worst = [max(parts[i] for parts in above.values()) for i in range(len(axis.at))]
+    need = next((i for i, part in enumerate(worst) if part <= SMALL + 1e-9), worst.index(min(worst)))
+    if need < len(axis.at) - 1:
+        are = "is" if axis.at[need] == "1" else "are"
+        under = f"the mean JCT is at most {at_most(worst[need])} above the lowest of all numbers run"
+        text = f"{spoken(axis.key, [axis.at[need]])} {are} enough: {under}."
+    else:
+        text = f"Only {spoken(axis.key, axis.at)} were run, and more than these may be better still."
+    for i in sorted({0, max(need - 1, 0)} - {need}):
+        ranked = sorted(above, key=lambda name: above[name][i])
+        ends = [
+            f"{longer([above[name][i]])} under {name} ({axis.said(name, i)})"
+            for name in dict.fromkeys([ranked[0], ranked[-1]])
+        ]
+        text += f" With {spoken(axis.key, [axis.at[i]])}, it is {listed(ends)}."
+    if need == len(axis.at) - 1:
+        text = text.replace(", it is ", ", the mean JCT is ", 1)
+    points = sorted({0, need, len(axis.at) - 1})
+    used = [f"{_used(comparison, axis, i)} with {axis.at[i]}" for i in points]
+    mean = "Averaged over these rows, " * (len(axis.means) > 1)
+    return f"{text} {mean}GPUs compute {listed(used)}.".replace(" with", " of the time with", 1)
 
 
 def along(axis: Axis) -> str:
@@ -52,20 +54,22 @@ def along(axis: Axis) -> str:
     level = f"; up to {axis.at[stop]}, {little}" if stop and not level else level
     ranked = sorted(axis.means, key=lambda name: axis.means[name][-1] / max(axis.means[name][0], 1e-9))
     said = [f"{_trend(axis, name)} under {name}" for name in dict.fromkeys([ranked[0], ranked[-1]])]
-    return f"From {what}={axis.at[0]} to {axis.at[last]}, the mean JCT {listed(said)}{level}."
+    chance = " This may be chance." * (axis.idle or axis.chance)
+    return f"From {what}={axis.at[0]} to {axis.at[last]}, the mean JCT {listed(said)}{level}.{chance}"
 
 
 def _trend(axis: Axis, name: str) -> str:
-    """Return by how much the mean JCT rises or falls; the ends where it does neither."""
+    """Return between which means it rises or falls; first, extremes and last where it does neither."""
     means = list(axis.means[name])
-    part = difference(means[-1], means[0]) or 0.0
+    last = len(means) - 1
     ups, downs = (
         all(is_level("time", *pair[::step]) for pair in pairwise(means)) for step in (1, -1)
     )  # never, but for 1 %
     if ups or downs:
-        return f"{'rises' if part > 0 else 'falls'} by {per_cent(abs(part))}"
-    ends = (f"{duration(mean)} (at {axis.at[means.index(mean)]})" for mean in (min(means), max(means)))
-    return f"goes up and down between {' and '.join(ends)}"
+        way = "rises" if means[-1] > means[0] else "falls"
+        return f"{way} from {axis.said(name, 0)} to {axis.said(name, last)}"
+    points = sorted({0, means.index(min(means)), means.index(max(means)), last})
+    return f"goes up and down ({listed([f'{axis.said(name, i)} at {axis.at[i]}' for i in points])})"
 
 
 def under(names: Sequence[str], of: int) -> str:
@@ -73,20 +77,9 @@ def under(names: Sequence[str], of: int) -> str:
     return "under every policy" if len(names) == of > 1 else f"under {listed(few(names))}"
 
 
-def _least(means: Sequence[float]) -> int:
-    return next(i for i, mean in enumerate(means) if mean <= min(means) * (1 + _ENOUGH))
-
-
-def _steps(means: Sequence[float], points: Sequence[int]) -> str:
-    said = [duration(means[points[0]])]
-    for one, other in pairwise(points):
-        part = difference(means[other], means[one]) or 0.0
-        said.append(f"{duration(means[other])} ({per_cent(abs(part))} {'more' if part > 0 else 'less'})")
-    return listed(said)
-
-
-def _used(comparison: Comparison, rows: Sequence[int]) -> str:
-    shares = [comparable(BY_NAME["gpu_utilization"], comparison.groups[row]).mean or 0.0 for row in rows]
+def _used(comparison: Comparison, axis: Axis, i: int) -> str:
+    rows = [comparison.groups[rows[i]] for rows in axis.rows.values()]
+    shares = [comparable(BY_NAME["gpu_utilization"], row).mean or 0.0 for row in rows]
     return per_cent(sum(shares) / len(shares))
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from artist.report.words.axes import limit
 from artist.results.compare import Comparison
 from artist.results.measures import Estimate, Metric, comparable, difference, is_level
 from artist.results.names import spoken
@@ -18,33 +19,39 @@ class Verdict:
 
     Attributes
     ----------
-    best, baseline
-        Rows.
+    best
+        Row.
     level
         Rows within 1 % or a second of the best, the best included.
-    below
-        By how much of the baseline the best is below it; None if that cannot be said.
+    limit
+        Part up to which means are not told apart.
     """
 
     scenario: Scenario
     best: int
-    baseline: int
     level: tuple[int, ...]
     estimates: tuple[Estimate, ...]
-    below: float | None
+    limit: float
 
     @property
     def even(self) -> bool:
-        """Whether all rows are level."""
-        return len(self.level) == len(self.scenario.rows)
+        """Whether no two rows can be told apart."""
+        known = sum(each.mean is not None for each in self.estimates)
+        return len(self.level) == len(self.estimates) or (
+            known == len(self.estimates) and (max(map(self.above, self.scenario.rows)) <= self.limit)
+        )
 
     def of(self, row: int) -> Estimate:
         """Return mean and interval of a row of the scenario."""
         return self.estimates[self.scenario.rows.index(row)]
 
+    def above(self, row: int) -> float:
+        """Return by what part a row is above the best; 0 if that cannot be said."""
+        return difference(self.of(row).mean, self.of(self.best).mean) or 0.0
+
 
 def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[Verdict]:
-    """Return who is best in each scenario in which several rows have the number, and may be compared."""
+    """Return the best rows of each scenario in which several rows have the number and may be compared."""
     found = []
     for scenario in contest.scenarios:
         estimates = [comparable(metric, comparison.groups[row]) for row in scenario.rows]
@@ -56,16 +63,8 @@ def verdicts(comparison: Comparison, contest: Contest, metric: Metric) -> list[V
         level = tuple(
             row for row, mean in zip(scenario.rows, means, strict=True) if is_level(metric.kind, mean, least)
         )
-        baseline = contest.baseline[best]
-        reference = _own(scenario, estimates, baseline)
-        drop = difference(least, reference.mean)
-        below = None if drop is None else -drop
-        found.append(Verdict(scenario, best, baseline, level, tuple(estimates), below))
+        found.append(Verdict(scenario, best, level, tuple(estimates), limit(comparison)))
     return found
-
-
-def _own(scenario: Scenario, estimates: Sequence[Estimate], row: int) -> Estimate:
-    return estimates[scenario.rows.index(row)] if row in scenario.rows else Estimate()
 
 
 def at_scenarios(scenarios: Sequence[Scenario]) -> str:

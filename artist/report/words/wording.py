@@ -1,9 +1,11 @@
 """Times and parts as people say them. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 MINUS = "\u2212"
 _MOST_NAMES = 5
+_WORDS = ("any", "at ", "choose", "jobs", "of ", "practically", "the ", "under ")
 _TIMES = ((3600.0, "h", 5400.0), (60.0, "min", 90.0), (1.0, "s", 0.0))  # seconds, unit, from how many on
 
 
@@ -15,33 +17,37 @@ def duration(seconds: float) -> str:
     return f"{seconds / scale:.{_digits(abs(seconds) / scale)}f} {unit}"
 
 
-def signed(seconds: float) -> str:
-    """Return a time that may be less than none as people say it."""
-    return duration(seconds).replace("-", MINUS)
-
-
-def apart(longer: float, shorter: float) -> tuple[str, str, str]:
-    """Return two times and what lies between them: as said, the third is the first less the second.
-
-    They have as many decimals as it takes to give the third two digits, up to four.
-    """
-    scale, unit = _unit(longer)
-    decimals = _digits(shorter / scale)
-    while decimals < 4 and (longer - shorter) / scale * 10**decimals < 10:
-        decimals += 1
-    one, other = round(longer / scale, decimals), round(shorter / scale, decimals)
-    one_text, other_text, gap = (f"{value:.{decimals}f} {unit}" for value in (one, other, one - other))
-    return one_text, other_text, gap
-
-
 def per_cent(part: float) -> str:
-    """Return a part of a whole as whole per cents, with a decimal below 10."""
+    """Return a part of a whole as whole per cents, with a decimal below 10; less than all is not 100 %."""
+    if 0.995 <= part < 1:
+        return f"{math.floor(1000 * part) / 10} %"
     return f"{100 * part:.{1 if abs(part) < 0.0995 else 0}f} %".replace("-", MINUS)
+
+
+def at_most(part: float) -> str:
+    """Return a bound of a part: rounded up, to two digits and no finer than 0.01 %."""
+    digits = 2 if part < 0.001 else max(0, 1 - math.floor(math.log10(100 * part)))
+    return f"{math.ceil(100 * part * 10**digits - 1e-9) / 10**digits:.{digits}f} %" if part else "0 %"
+
+
+def above(part: float) -> str:
+    """Return what lies by a part above something: `12 % above`, or `2.5 times`."""
+    return f"{per_cent(part)} above" if part < 1 else f"{_times(part)} times"
+
+
+def longer(parts: Sequence[float]) -> str:
+    """Return by which parts something is longer in several cases: `2.0 to 12 %`, `up to 2.5 times`."""
+    least, most = min(parts), max(parts)
+    tell, unit = (per_cent, "longer") if most < 1 else (_times, "times as long")
+    ends = [tell(least).removesuffix(" %"), tell(most)]
+    if len(parts) == 1 or ends[0] == ends[1].removesuffix(" %"):
+        return f"{ends[1]} {unit}"
+    return f"up to {ends[1]} {unit}" if least < 0.01 else f"{ends[0]} to {ends[1]} {unit}"
 
 
 def begun(text: str) -> str:
     """Return a sentence with a capital letter, unless it begins with somebody's name."""
-    return text[0].upper() + text[1:] if text.startswith(("at ", "of ", "the ", "all ", "both ")) else text
+    return text[0].upper() + text[1:] if text.startswith(_WORDS) else text
 
 
 def often(counts: Mapping[str, int], of: int, cases: str) -> str:
@@ -55,6 +61,10 @@ def often(counts: Mapping[str, int], of: int, cases: str) -> str:
 def few(names: Sequence[str]) -> list[str]:
     """Return names, of many the first two and how many others there are."""
     return list(names) if len(names) <= _MOST_NAMES else [*names[:2], f"{len(names) - 2} others"]
+
+
+def _times(part: float) -> str:
+    return f"{1 + part:.{1 if 1 + part < 9.95 else 0}f}"
 
 
 def _unit(seconds: float) -> tuple[float, str]:

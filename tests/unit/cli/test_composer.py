@@ -23,6 +23,16 @@ from artist.data import data_path
         ([("performance.group_slowdown=[1.5,2]",), ("performance.group_slowdown=[3]",)], 1),
         ([("performance.sensitivity='a, b'",), ("performance.sensitivity=1e-3",)], 1),
         ([("performance={scaling_loss: 1}",), ("performance={mixed_efficiency: 2}",)], 2),
+        ([("cluster.racks=2", "cluster={racks: 1}"), ("cluster.racks=3", "cluster={racks: 1}")], 2),
+        ([("cluster.racks=2", "++cluster.racks=1"), ("cluster.racks=2", "++cluster.racks=3")], 2),
+        (
+            [
+                ("seed=1", "workload.jobs=2", "~workload.jobs"),
+                ("seed=2", "workload.jobs=3", "~workload.jobs"),
+            ],
+            2,
+        ),
+        ([("cluster.racks=2", "cluster=equal"), ("cluster.racks=3", "cluster=equal")], 1),
         ([("+workload.own=1",), ("+workload.own=2",)], 2),
         ([("seed=1", "hydra.sweep.subdir=${hydra.job.num}"), ("seed=2", "hydra.sweep.subdir=x")], 2),
         ([("performance.sensitivity=a",), ("performance.sensitivity=${hydra:job.id}",)], 2),

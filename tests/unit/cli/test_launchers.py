@@ -1,17 +1,21 @@
 """Sweeps on other launchers: lost workers are failed points, extras are named, lines come from anywhere."""
 
 import importlib.util
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hydra.core.config_store import ConfigStore
 
 from artist.app import launchers
 from artist.data import data_path
+from artist.errors import InputError
 
 Artist = Callable[..., Any]
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
@@ -87,6 +91,18 @@ def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: py
     assert "while it ran alone" in found[1][0].why
 
 
+def test_a_worker_that_is_killed_while_idle_costs_no_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker ends point 0 and is killed, as others of its cgroup are; point 1 runs in a fresh one."""
+    monkeypatch.setattr(launchers, "timed", lambda request: (request, 0.0))
+    points: Any = iter([(0, "zero"), (1, "one")])
+    results: Any = launchers.run_in_processes({"n_jobs": 1}, points)
+    assert next(results) == (0, ("zero", 0.0))
+    (worker,) = active_children()
+    worker.kill()
+    worker.join()
+    assert list(results) == [(1, ("one", 0.0))]
+
+
 @pytest.mark.parametrize(
     ("choice", "extra"), [("ray", "ray"), ("submitit_local", "slurm"), ("submitit_slurm", "slurm")]
 )
@@ -97,6 +113,26 @@ def test_a_launcher_that_is_not_installed_says_what_installs_it(
     monkeypatch.setattr(launchers, "find_spec", lambda name: None)
     message = refused("-m", "seed=0,1", f"hydra/launcher={choice}")
     assert f"found '{choice}'; allowed: pip install 'artist-sim[{extra}]'" in message
+
+
+def test_what_is_wrong_with_a_point_is_not_blamed_on_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points are composed as they are asked for; their errors stay what they are."""
+    monkeypatch.setattr(launchers, "find_spec", lambda name: name)
+    points: Any = (int(text) for text in ["no number"])
+    with pytest.raises(ValueError, match=r"^invalid literal"):
+        list(launchers.run_on_ray({"ray": {"init": {}, "remote": {}}}, points))
+
+
+def test_ctrl_c_works_after_submitit_refused_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGINT is ignored while jobs start, and not for ever."""
+    submitit = Mock()
+    submitit.AutoExecutor.return_value.map_array.side_effect = RuntimeError("no such partition")
+    monkeypatch.setitem(sys.modules, "submitit", submitit)
+    monkeypatch.setattr(launchers, "find_spec", lambda name: name)
+    before, points = signal.getsignal(signal.SIGINT), iter([(0, "zero")])
+    with pytest.raises(InputError, match="submitit refused the sweep: no such partition"):
+        list(launchers.run_on_slurm({"submitit_folder": "."}, points))  # type: ignore[arg-type]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_pickles_of_submitit_lie_beside_the_sweeps() -> None:
@@ -154,6 +190,7 @@ def test_submitit_gives_the_same(artist: Artist, mine: Path) -> None:
     assert "2 run now, 0 kept, 0 failed" in apart.err
     assert "2/2 policy=fifo: done in" in apart.err
     assert Path("runs/.submitit").is_dir()
+    assert all(" jobs on " in path.read_text() for path in Path("runs/sweeps").rglob("artist.log"))
     again = artist(*arguments)
     assert "0 run now, 2 kept, 0 failed" in again.err
     assert again.out == apart.out

@@ -1,12 +1,16 @@
 """`artist.simulate`, `artist.read_run` and `artist.read_sweep`: the command without the command line."""
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 
 import artist
 from artist.app.cli import main
+from artist.run.point import _logging_to
 
 DEMO = ["workload.jobs=20", "policy=fifo", "output.name=one"]
 
@@ -26,6 +30,40 @@ def test_it_makes_the_run_of_the_command(tmp_path: Path, capsys: pytest.CaptureF
     assert logging.getLogger().level == level
     assert main(["-m", *DEMO]) == 0
     assert "0 run now, 1 kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("before", "during"), [(logging.WARNING, logging.INFO), (logging.DEBUG, logging.DEBUG)]
+)
+def test_a_run_logs_wherever_it_runs(before: int, during: int) -> None:
+    """In a process that Hydra did not prepare its lines and notes are kept; `hydra.verbose` adds to them."""
+    root = logging.getLogger()
+    level = root.level
+    try:
+        root.setLevel(before)
+        with _logging_to():
+            assert root.level == during
+        assert root.level == before
+    finally:
+        root.setLevel(level)
+
+
+def test_a_program_that_uses_hydra_keeps_its_own(tmp_path: Path) -> None:
+    """Hydra has one state a process, and refuses a second: the other's is there again after the run."""
+    with initialize_config_dir(str(tmp_path), version_base="1.3"):
+        own = GlobalHydra.instance().hydra
+        assert artist.simulate(DEMO).summary["jobs"] == 20
+        assert GlobalHydra.instance().hydra is own is not None
+
+
+def test_threads_take_turns() -> None:
+    """Four runs of two threads have the logs of their own, of one line about jobs each; a fifth goes on."""
+    with ThreadPoolExecutor(2) as threads:
+        runs = list(threads.map(lambda seed: artist.simulate([*DEMO, f"seed={seed}"]), range(4)))
+    assert [run.summary["seed"] for run in runs] == [0, 1, 2, 3]
+    logs = [(run.folder / "artist.log").read_text(encoding="utf-8") for run in runs]
+    assert [log.count("20 jobs on") for log in logs] == [1, 1, 1, 1]
+    assert artist.simulate([*DEMO, "seed=4"]).summary["seed"] == 4
 
 
 def test_the_second_call_repeats_nothing() -> None:

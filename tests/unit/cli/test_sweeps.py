@@ -152,6 +152,25 @@ def test_sigterm_ends_a_sweep_and_its_workers(mine: Path, arguments: tuple[str, 
     assert [path.name for path in Path("runs/sweeps/sweep").iterdir()] == ["multirun.yaml"]
 
 
+def test_a_worker_ends_at_sigterm_that_comes_where_python_drops_exceptions() -> None:
+    """In a `__del__`: it is raised once more, soon after, and nothing is printed."""
+    code = (
+        "import os, signal, time\n"
+        "from artist.run.elsewhere import end_with\n"
+        "class Dropping:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "end_with(os.getppid())\n"
+        "Dropping()\n"
+        "try:\n"
+        "    time.sleep(10)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('ended')\n"
+    )
+    worker = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (worker.stdout, worker.stderr) == ("ended\n", "")
+
+
 def is_running(pid: int) -> bool:
     """Tell whether a process runs; one that ended and was not yet waited for does not."""
     try:

@@ -263,7 +263,7 @@ def test_what_is_said_of_two_policies(kinds_run: Make) -> None:
         ),
         "Waiting CPU jobs": (
             "Under coda, which keeps fewest GPU jobs waiting, CPU jobs pay for it: they wait 1.50 min on "
-            "average (60.0 s under fifo), and 87 % of all CPU jobs wait at most 3 min (90 %)."
+            "average (60.0 s under fifo) and 87 % of them wait at most 3 min (90 %)."
         ),
         "Aborted CPU jobs": "CPU jobs were stopped 131 times under coda.",
         "CPUs of GPU jobs": (
@@ -310,8 +310,12 @@ def test_what_cpu_jobs_pay_is_also_time_and_lost_work(
     text = said(runs)["Waiting CPU jobs"]
     assert f"keeps fewest GPU jobs waiting, {price}: " in text
     took = {3600.0: "60.0 min", 3630.0: "60.5 min", 3700.0: "61.7 min"}[jct_s]
-    losing = ", 5.0 % of their work being lost (0.0 %)" if lost else ""
-    assert text.endswith(f"; they complete after {took} on average (60.0 min){losing}.")
+    under = {name: " under fifo" * (f": {name}" in text) for name in ("they take", "5.0 %")}
+    assert f"they take {took} on average (60.0 min{under['they take']})" in text
+    assert (f"5.0 % of their work is lost (0.0 %{under['5.0 %']})" in text) == bool(lost)
+    worse = text.partition("; besides, ")[0] if " pay for it: " in text and "not pay" not in text else ""
+    assert ("they take" in worse, "is lost" in worse) == (jct_s == 3700.0, bool(lost))
+    assert "they wait" not in worse
 
 
 def test_where_gpu_jobs_wait_alike_there_is_no_price(kinds_run: Make) -> None:

@@ -335,8 +335,8 @@ def test_the_page_begins_with_what_was_found(sweep: Path) -> None:
     assert main([str(sweep)]) == 0
     above = (sweep / "report" / "report.html").read_text().partition("<table")[0]
     assert "4 runs of 3 jobs: policy fifo, srtf." in above
-    assert "The policy hardly changes the mean JCT (by 1&nbsp;% or 1&nbsp;s at most)." in above
-    assert "Not very: fewer than 3 seeds a row give no intervals" in above
+    assert "Any, as mean JCTs are at most 0&nbsp;% apart." in above
+    assert "Not very: each row is the mean of only 2 seeds." in above
     assert above.count("<p>") <= 8
 
 

@@ -198,7 +198,7 @@ def test_nothing_is_said_of_what_is_not_known(said: Callable[..., str]) -> None:
         (
             "overheads",
             {"on_stop": "lose_iteration", "cpu_on_stop": "lose_all"},
-            "a stopped job loses its unfinished iteration, a stopped CPU-only job begins anew;",
+            "a stopped job loses its unfinished iteration, a stopped CPU-only job starts over;",
         ),
         ("performance", {"whole_iterations_s": 300.0}, "; whole iterations in rounds of 300 s."),
         ("overheads", {**FREE, "start_s": 1, "notice_s": 300}, "1 s; finishes are noticed every 300 s;"),
