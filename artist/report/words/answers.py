@@ -9,7 +9,7 @@ from artist.report.words.policies import how_sure, which
 from artist.report.words.reasons import drivers
 from artist.report.words.sizes import along, sizes
 from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
-from artist.report.words.wording import begun, duration
+from artist.report.words.wording import at_most, begun, duration
 from artist.results.compare import POLICY, Comparison
 from artist.results.digest import GAUGES, Digest
 from artist.results.jobcolumns import PARTS
@@ -37,18 +37,16 @@ def answers(
     fabric = next((axis for axis in varied if axis.key == _FABRIC), None)
     size = next((axis for axis in varied if axis.key in SIZES and axis.numeric), None)
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
+    told = len(others) + (fabric is not None) + (size is not None)
     capacity = GAUGES.index("capacity_gpus")
     gpus = [float(each.gauges[capacity].mean[0]) for each in digests]
     pairs = [(float(each.parts_s[_COMMUNICATION]), float(each.parts_s[_COMPUTING])) for each in digests]
     shares = [exposed / computing if computing > 0 else 0.0 for exposed, computing in pairs]
     said = [
         ("Careful", " ".join(text for _, text in careful)),
-        _which(comparison, contest, found, len(varied), doubted),
+        _which(comparison, contest, found, told, doubted),
         ("Which fabric", "" if fabric is None else fabrics(fabric, comparison, gpus, shares)),
-        (
-            "" if size is None else f"How many {SIZES[size.key]}",
-            "" if size is None else sizes(size, comparison),
-        ),
+        *((f"How many {SIZES[axis.key]}", sizes(axis, comparison)) for axis in varied if axis is size),
         *((f"What {short_key(axis.key)} changes", along(axis)) for axis in others[:1]),
         ("What drives it", drivers(varied, comparison, digests)),
         ("What does not matter", _idle(varied, comparison, contest, found, shares)),
@@ -90,7 +88,7 @@ def _idle(
     shares: Sequence[float],
 ) -> str:
     """Return what hardly changes the mean JCT, and whether the network does."""
-    said = [f"{axis.name} (mean JCTs at most {axis.apart} apart)" for axis in varied if axis.idle]
+    said = [f"{axis.name} (mean JCTs at most {at_most(axis.effect)} apart)" for axis in varied if axis.idle]
     even = [each.scenario for each in found if each.even]
     policy = next((axis for axis in varied if axis.key == POLICY), None)
     if policy is not None and not policy.idle and even:

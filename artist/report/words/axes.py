@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from artist.report.words.wording import at_most, duration
+from artist.report.words.wording import duration
 from artist.results.compare import POLICY, Comparison, Replicates
 from artist.results.measures import BY_NAME, LEVEL, changes, comparable
 from artist.results.names import labels, natural, short_key, spoken
@@ -64,11 +64,6 @@ class Axis:
     def idle(self) -> bool:
         """Whether it does not matter, as far as can be told."""
         return self.effect <= self.limit
-
-    @property
-    def apart(self) -> str:
-        """How far apart mean JCTs are at most, in words."""
-        return at_most(self.effect)
 
     @property
     def name(self) -> str:

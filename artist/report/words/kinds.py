@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.report.words.verdicts import MOST_CLAUSES, at_scenarios
-from artist.report.words.wording import duration, few, per_cent
+from artist.report.words.wording import MOST_ROWS, duration, few, per_cent, under_each
 from artist.results.compare import Comparison, Replicates
 from artist.results.measures import is_level
 from artist.results.names import listed
 from artist.results.scenarios import Contest, Scenario
 
-_MOST_ROWS = 4  # told one by one
 _STARVED = " Starved GPUs are idle because their machine lacks the CPUs for a GPU job that waits."
 
 _USED = " Used are GPUs while they compute, in the part of that time for which their job keeps them busy."
@@ -143,13 +142,8 @@ def _waiting(case: _Case) -> str:
 
 def _shares(shares: Mapping[str, float], words: str) -> str:
     """Return a share under each row, of many rows the least and the greatest."""
-    pairs = list(shares.items())
-    ends = pairs if len(pairs) <= _MOST_ROWS else [pairs[0], pairs[-1]]
-    texts = [f"{per_cent(share)} under {name}" for name, share in ends]
-    text = listed(
-        [text.replace(" under", f" {words} under", 1) if not i else text for i, text in enumerate(texts)]
-    )
-    return text + f", the least and the most under {len(pairs)} policies" * (len(ends) < len(pairs))
+    text = listed(under_each(list(shares.items()), words))
+    return text + f", the least and the most under {len(shares)} policies" * (len(shares) > MOST_ROWS)
 
 
 def _price(case: _Case) -> str:
@@ -191,7 +185,7 @@ def _is_more(kind: str, values: Mapping[str, float], one: str, other: str) -> bo
 def _aborted(case: _Case) -> str:
     aborted = {name: count for name, count in case.of("aborted").items() if count}
     texts = [_times(count, len(case.said[name])) + f" under {name}" for name, count in aborted.items()]
-    return f"CPU jobs were stopped {listed(texts[-_MOST_ROWS:])}" if texts else ""
+    return f"CPU jobs were stopped {listed(texts[-MOST_ROWS:])}" if texts else ""
 
 
 def _times(count: float, runs: int) -> str:
@@ -201,7 +195,7 @@ def _times(count: float, runs: int) -> str:
 def _cpus(case: _Case) -> str:
     """Return how many GPU jobs got other CPUs than they asked for."""
     more, fewer = case.of("more_cpus"), case.of("fewer_cpus")
-    names = [name for name in more if more[name] or fewer[name]][-_MOST_ROWS:]
+    names = [name for name in more if more[name] or fewer[name]][-MOST_ROWS:]
     if not names:
         return ""
     first, *others = ((name, per_cent(more[name]), per_cent(fewer[name])) for name in names)

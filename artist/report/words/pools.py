@@ -4,13 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from artist.report.words.wording import few, per_cent
+from artist.report.words.wording import MOST_ROWS, few, per_cent, under_each
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.names import listed
 
 _SHORT = "_short"
-_MOST_ROWS = 4  # told one by one
 _MAY_USE = (
     " On GPUs of a type that training has not, Lyra runs only jobs that are fungible or name that type "
     "(columns fungible and gpu_types of a trace)."
@@ -66,19 +65,12 @@ def _unused(groups: Sequence[Replicates]) -> str:
 def _shares(groups: Sequence[Replicates], key: str, whose: str) -> list[str]:
     """Return a share under each row that has it; of many rows the greatest and the least."""
     known = [(group, found) for group in groups if (found := _all(group, "pools"))]
-    shares = sorted(
-        (
-            (_mean(found, key), group.name)
-            for group, found in known
-            if all(each[key] is not None for each in found)
-        ),
-        key=lambda pair: -pair[0],
-    )
-    ends = shares if len(shares) <= _MOST_ROWS else [shares[0], shares[-1]]
-    texts = [f"{per_cent(share)} under {name}" for share, name in ends]
-    return [
-        text.replace(" under", f" of {whose} under", 1) if not i else text for i, text in enumerate(texts)
+    shares = [
+        (group.name, _mean(found, key))
+        for group, found in known
+        if all(each[key] is not None for each in found)
     ]
+    return under_each(sorted(shares, key=lambda pair: -pair[1]), f"of {whose}")
 
 
 def _short(groups: Sequence[Replicates]) -> str:
@@ -105,7 +97,7 @@ def _short_of(name: str, groups: Sequence[Replicates]) -> str:
     clauses = [
         f"for {_mean(found, 'server_s'):,.0f} server-seconds, at worst by "
         f"{_count(max(each['worst_servers'] for each in found), 'machine')}, under {group.name}"
-        for group, found in lacked[:_MOST_ROWS]
+        for group, found in lacked[:MOST_ROWS]
     ]
     rest = len(lacked) - len(clauses)
     clauses += [f"for less under {_count(rest, 'other')}"] * bool(rest)
@@ -119,7 +111,7 @@ def _returned(groups: Sequence[Replicates]) -> str:
     known = [(group, found) for group, found in known if _mean(found, "machines")]
     if not known:
         return ""
-    if len(known) <= _MOST_ROWS:
+    if len(known) <= MOST_ROWS:
         return "; ".join(f"{group.name} returned {_how(found)}" for group, found in known) + "."
     jobs = [_mean(found, "preempted_jobs") / _mean(found, "machines") for _, found in known]
     ends = (("fewest", jobs.index(min(jobs))), ("most", jobs.index(max(jobs))))

@@ -260,7 +260,7 @@ def is_free(config: Mapping[str, Any]) -> bool:
 
 def _network(config: Mapping[str, Any]) -> str:
     name = _word(_class(_section(config, "network", "model"), "Model"))
-    if is_free(config):
+    if name == "zero":
         return "none, communication takes no time"
     return f"{name}, {_collectives(config)}" if name == "analytical" and _collectives(config) else name
 

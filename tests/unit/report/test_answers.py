@@ -467,3 +467,16 @@ def test_every_policy_has_a_sentence_over_all_scenarios(comparison: Callable[...
         "rack)" in said["las"]
     )
     assert "mean JCT never lowest, at worst 1.67 min where the lowest is 60.0 s (1 rack)" in said["fifo"]
+
+
+def test_words_that_were_varied_are_rows_to_choose_from(comparison: Callable[..., Comparison]) -> None:
+    """One policy, two network models, 100 s and 50 s: no line tells of names, so the rows are compared."""
+    made = comparison([("fifo", 1, 0, 100.0), ("fifo", 1, 1, 50.0)])
+    runs = [run for group in made.groups for run in group.runs]
+    for run, name in zip(runs, ("plain", "fine"), strict=True):
+        run.config.update(network={"name": name}, seed=0)
+        run.summary["seed"] = 0
+    made = compare(runs)
+    found = dict(answers(made, contest(made), [], []))
+    assert "Which policy" not in found
+    assert "2.0 times as long" in found["Which row"]
