@@ -27,6 +27,7 @@ from time import process_time
 import yaml
 
 from artist.core.job import JobSpec
+from artist.core.job_columns import field_of
 from artist.recording.folder import write_run
 from artist.recording.metrics import summarise
 from artist.recording.recorder import Recorder
@@ -49,7 +50,8 @@ COLUMNS = (
 def floor_s(jobs: Sequence[JobSpec], gpus: int) -> float:
     """Return the processor seconds of a strict FIFO that only counts free GPUs."""
     began = process_time()
-    arrivals = sorted((spec.submit_ns, spec.demand.gpus, spec.ideal_ns) for spec in jobs)
+    columns = (field_of(jobs, name) for name in ("submit_ns", "demand", "iterations", "compute_ns"))
+    arrivals = sorted((at, demand.gpus, n * each) for at, demand, n, each in zip(*columns, strict=True))
     finishes: list[tuple[int, int]] = []
     waiting: deque[tuple[int, int]] = deque()
     free, at = gpus, 0

@@ -34,7 +34,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from artist.data import data_path
 from artist.errors import InputError
-from artist.run.elsewhere import Elsewhere, end_with, timed
+from artist.run.elsewhere import Elsewhere, end_with, ending_at_once, timed
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
@@ -43,7 +43,7 @@ _PATIENCE_S = 10.0
 _PERIOD_S = 0.1
 _GRACE_S = 5.0  # of a worker that is told to end
 _HYDRAS_OWN = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # hydra/launcher=basic
-_STOPS = {signal.SIGINT, signal.SIGTERM}
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 _INIT = {"max_num_timeout"}  # what submitit's executors take when they are made
 _OF_ANY = {
     *("timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "mem_gb", "nodes", "name"),
@@ -69,6 +69,20 @@ def launcher(config: DictConfig) -> Callable[[Todo], Results]:
     target = settings.pop("_target_", "")
     run = run_here if target == _HYDRAS_OWN else get_method(target)
     return partial(run, settings)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM: what libraries make of an exception could change what the block does."""
+    arrived: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: arrived.append(number)) for each in _STOPS}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        if arrived:
+            signal.raise_signal(arrived[0])
 
 
 def prefer_our_defaults() -> None:
@@ -166,9 +180,8 @@ def _started() -> tuple[Connection, BaseProcess]:
     context: BaseContext = get_context("fork" if sys.platform == "linux" else None)
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, os.getpid()))  # type: ignore[attr-defined]
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # until the worker has its own way with them
-    process.start()
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with held():  # until the worker has its own way with them
+        process.start()
     theirs.close()
     return ours, process
 
@@ -177,12 +190,9 @@ def _work(connection: Connection, command: int) -> None:
     """Run points until SIGTERM; Ctrl-C goes to the command, which then ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(command)
-    try:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+    with suppress(EOFError, OSError):
         while True:
-            connection.send(timed(connection.recv()))
-    except (KeyboardInterrupt, EOFError, OSError):
-        os._exit(0)
+            connection.send(ending_at_once(connection.recv()))
 
 
 def _at_once(found: Any, name: str) -> int:
@@ -279,11 +289,9 @@ def _submitted(
                 room = at_once - len(running)
                 fresh, waiting = waiting[:room], waiting[room:]
                 if fresh:
-                    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's alone
-                    try:
+                    with held():
+                        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's alone
                         jobs = executor.map_array(here, [dumps(request) for _, request in fresh])
-                    finally:
-                        signal.signal(signal.SIGINT, before)
                     running += [(number, job) for (number, _), job in zip(fresh, jobs, strict=True)]
                 done = [(number, job) for number, job in running if job.done()]
                 running = [each for each in running if each not in done]

@@ -18,7 +18,7 @@ from hydra.core.utils import configure_log
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from artist.app.launchers import Lost, launcher
+from artist.app.launchers import Lost, held, launcher
 from artist.run.lock import LOCKS, remove_unheld
 
 if TYPE_CHECKING:
@@ -95,17 +95,20 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
         from artist.run.point import Outcome
 
         for number, each in enumerate(points):
-            request = request_of(composer.composed(number, each))
+            with held():  # a part that is not made, as one that was interrupted, changes the run's key
+                request = request_of(composer.composed(number, each))
             folders[number] = request.folder
             if isinstance(request, Outcome):
                 end(number, request, 0.0)
             else:
                 yield number, request
 
-    with closing(launcher(config)(requests())) as results:
-        for number, (result, wall_s) in results:
-            end(number, _outcome(result, folders[number]), wall_s)
-    remove_unheld(Path(config.output.dir).expanduser() / LOCKS)
+    try:
+        with closing(launcher(config)(requests())) as results:
+            for number, (result, wall_s) in results:
+                end(number, _outcome(result, folders[number]), wall_s)
+    finally:
+        remove_unheld(Path(config.output.dir).expanduser() / LOCKS)
     return [Point(each, ended[number]) for number, each in enumerate(points)]
 
 

@@ -167,7 +167,7 @@ def _from_hydra(error: BaseException) -> InputError | None:
     if re.match(r"Config group override.* must be a string", text):
         line = re.search(r"input_line='([^']*)'", text)
         found = line.group(1) if line else text.rpartition(" ")[2]
-        return InputError("a group takes the name of a choice", where="command line", found=found)
+        return InputError("a group takes the name of one choice", where="command line", found=found)
     if match := re.match(r"(?:In '([^']+)': )?Could not (?:find|load) '([^']+)'", text):
         where = f"{match.group(1)}.yaml" if match.group(1) else "configuration"
         allowed = "a file beside it, without .yaml, as in defaults: [base, _self_]"

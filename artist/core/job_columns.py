@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from artist.core.job import JobSpec
 
-_KEPT = 1 << 16  # specs made last, about 20 MB
+_KEPT = 1 << 14  # specs made last, about 5 MB
 _AT_ONCE = 1 << 14
 _FIELDS = tuple(field.name for field in fields(JobSpec))
 
@@ -19,15 +19,21 @@ Ints = npt.NDArray[np.int64]
 
 
 class Made(dict[int, JobSpec]):
-    """Specs by number, made when they are first asked for; as quick to read as a list."""
+    """Specs by number, made when first asked for; as quick to read as a list, and iterates as one."""
 
-    def __init__(self, make: Callable[[int], JobSpec]) -> None:
-        self._make = make
+    def __init__(self, jobs: "JobColumns") -> None:
+        self._jobs = jobs
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[JobSpec]:  # type: ignore[override]
+        return iter(self._jobs)
 
     def __missing__(self, job: int) -> JobSpec:
-        if len(self) >= _KEPT:
+        if dict.__len__(self) >= _KEPT:
             self.clear()
-        spec = self[job] = self._make(job)
+        spec = self[job] = self._jobs._make(job)
         return spec
 
 
@@ -49,6 +55,8 @@ class JobColumns(Sequence[JobSpec]):
     ----------
     made
         The specs by number.
+    numbers
+        `submit_ns`, `iterations` and `compute_ns` by name.
     """
 
     def __init__(
@@ -61,14 +69,14 @@ class JobColumns(Sequence[JobSpec]):
         kind: npt.NDArray[np.integer[Any]],
     ) -> None:
         self.kinds, self.kind = kinds, kind.astype(np.int32)
-        self._numbers = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
+        self.numbers = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
         self._views = [self.kind.data, submit_ns.data, iterations.data, compute_ns.data]
         self._ids, self._starts = _joined(job_ids)
         self._shared = [[getattr(each, name) for name in _FIELDS[5:]] for each in kinds]
-        self.made = Made(self._make)
+        self.made = Made(self)
 
     def __reduce__(self) -> tuple[type["JobColumns"], tuple[Any, ...]]:
-        return type(self), (list(self.column("job_id")), *self._numbers.values(), self.kinds, self.kind)
+        return type(self), (list(self.column("job_id")), *self.numbers.values(), self.kinds, self.kind)
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -90,8 +98,8 @@ class JobColumns(Sequence[JobSpec]):
 
     def column(self, name: str, part: slice = slice(None)) -> Iterable[Any]:
         """Return a field of all jobs, or of a stretch of them."""
-        if name in self._numbers:
-            numbers: list[int] = self._numbers[name][part].tolist()
+        if name in self.numbers:
+            numbers: list[int] = self.numbers[name][part].tolist()
             return numbers
         if name == "job_id":
             return map(self._id, range(len(self))[part])
@@ -100,8 +108,8 @@ class JobColumns(Sequence[JobSpec]):
 
     def longest(self, gpu_ns: float) -> Iterator[JobSpec]:
         """Yield the first job of each kind, and those of more GPU time, in order."""
-        gpus = np.array([max(each.demand.gpus, 1) for each in self.kinds])[self.kind]
-        chosen = self._numbers["iterations"] * self._numbers["compute_ns"].astype(float) * gpus > gpu_ns
+        gpus = of_kinds(self, lambda spec: max(spec.demand.gpus, 1))
+        chosen = self.numbers["iterations"] * self.numbers["compute_ns"].astype(float) * gpus > gpu_ns
         chosen[np.unique(self.kind, return_index=True)[1]] = True
         return map(self._make, np.flatnonzero(chosen).tolist())
 
@@ -120,6 +128,19 @@ def field_of(jobs: Sequence[JobSpec], name: str, part: slice = slice(None)) -> I
     if isinstance(jobs, JobColumns):
         return jobs.column(name, part)
     return [getattr(spec, name) for spec in jobs[part]]
+
+
+def numbers_of(jobs: Sequence[JobSpec], name: str) -> Ints:
+    """Return `submit_ns`, `iterations` or `compute_ns` of all jobs, shape (n_jobs,)."""
+    if isinstance(jobs, JobColumns):
+        return jobs.numbers[name]
+    return np.array([getattr(spec, name) for spec in jobs], dtype=np.int64)
+
+
+def of_kinds(jobs: Sequence[JobSpec], value: Callable[[JobSpec], int]) -> Ints:
+    """Return a number that jobs of a kind have in common, shape (n_jobs,)."""
+    values = np.array([value(spec) for spec in kinds_of(jobs)], dtype=np.int64)
+    return values[jobs.kind] if isinstance(jobs, JobColumns) else values
 
 
 def kinds_of(jobs: Sequence[JobSpec]) -> Sequence[JobSpec]:

@@ -7,6 +7,7 @@ array, which `vector` returns, so that a whole column is one vector expression.
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.core.job_columns import JobColumns, field_of
+from artist.core.job_columns import JobColumns, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
@@ -59,19 +60,20 @@ class JobTable:
         n = len(specs)
         self.n = n
 
-        def column(values: Sequence[int] | int = 0) -> memoryview:
-            made = np.zeros(n, dtype=np.int64)  # what is never written takes no memory
+        def column(values: Sequence[int] | int = 0, dtype: type[np.integer[Any]] = np.int64) -> memoryview:
+            made = np.zeros(n, dtype=dtype)  # what is never written takes no memory
             if values != 0:
                 made[:] = values
             return made.data
 
-        demands = list(field_of(specs, "demand"))
-        self.submit_ns = column(list(field_of(specs, "submit_ns")))
-        self.gpus = column([d.gpus_at(worth) if worth and d.fungible else d.gpus for d in demands])
-        self.least_gpus = column([d.least_gpus for d in demands])
-        self.iterations = column(list(field_of(specs, "iterations")))
-        self.compute_ns = column(list(field_of(specs, "compute_ns")))
-        self.status = column()
+        def asked(spec: JobSpec) -> int:
+            return spec.demand.gpus_at(worth) if worth else spec.demand.gpus
+
+        gpus, least = of_kinds(specs, asked), of_kinds(specs, lambda spec: spec.demand.least_gpus)
+        self.gpus, self.least_gpus = gpus.data, (least if (least != gpus).any() else gpus).data
+        names = ("submit_ns", "iterations", "compute_ns")
+        self.submit_ns, self.iterations, self.compute_ns = (numbers_of(specs, name).data for name in names)
+        self.status, self.in_group, self.tier = (column(dtype=np.int8) for _ in range(3))
         self.done = column()
         self.open_left_ns = column()
         self.iteration_ns = column()
@@ -81,14 +83,12 @@ class JobTable:
         self.waiting_since_ns = column()
         self.checkpoint = column(checkpoint_iterations or 1)
         self.opened_ns, self.safe_ns = column(), column()
-        self.in_group = column()
         self.grouped_gpu_ns = column()  # GPUs x time held in groups
         self.first_start_ns, self.finish_ns = column(-1), column(-1)
         self.queueing_ns, self.running_ns = column(), column()
         self.overhead_ns, self.lost_ns = column(), column()
         self.starts, self.preemptions, self.evictions = column(), column(), column()
         self.migrations, self.resizes = column(), column()
-        self.tier = column()
         self.tier_ns = (column(), column(), column())
         self.added_ns = (column(), column(), column(), column(), column())  # parts beside compute
         self.parts: list[IterationParts | None] = [None] * n

@@ -13,12 +13,9 @@ import pyarrow as pa
 
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
-from artist.core.job_columns import field_of, kinds_of
+from artist.core.job_columns import field_of, kinds_of, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, RunResult
-from artist.recording.kinds import Kinds
-from artist.recording.pools import Pools
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
-from artist.recording.resources import Resources
 from artist.units import NS_PER_S
 
 PIECE_ROWS = 1 << 18
@@ -64,41 +61,22 @@ def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> 
         yield pa.table({"time_s": _seconds(ends), **gauges})
 
 
-def resource_tables(resources: Resources, rows: int = PIECE_ROWS) -> Iterator[Any]:
-    """Yield resources.parquet of a closed run: step functions, the last row at the end of the run."""
-    time_ns, values = (
-        np.array(resources.row_ns),
-        np.array(resources.row_values).reshape(-1, len(resources.columns)),
-    )
-    for part in _parts(len(time_ns), rows):
-        named = zip(resources.columns, values[part].T, strict=True)
-        yield pa.table(
-            {"time_s": _seconds(time_ns[part]), **{name: pa.array(column) for name, column in named}}
-        )
-
-
-def pool_tables(pools: Pools, rows: int = PIECE_ROWS) -> Iterator[Any]:
-    """Yield pools.parquet of a closed run: step functions, the last row at the end of the run."""
-    for part in _parts(len(pools.times_ns), rows):
-        named = {name: pa.array(column[part]) for name, column in pools.columns.items()}
-        yield pa.table({"time_s": _seconds(pools.times_ns[part]), **named})
-
-
-def core_tables(kinds: Kinds, rows: int = PIECE_ROWS) -> Iterator[Any]:
-    """Yield cores.parquet of a closed run: step functions, the last row at the end of the run."""
-    for part in _parts(len(kinds.times_ns), rows):
-        named = {name: pa.array(column[part]) for name, column in kinds.columns.items()}
-        yield pa.table({"time_s": _seconds(kinds.times_ns[part]), **named})
+def step_tables(
+    times_ns: _Ints, columns: Mapping[str, npt.NDArray[Any]], rows: int = PIECE_ROWS
+) -> Iterator[Any]:
+    """Yield resources, pools or cores.parquet: step functions, the last row at the end of the run."""
+    for part in _parts(len(times_ns), rows):
+        named = {name: pa.array(column[part]) for name, column in columns.items()}
+        yield pa.table({"time_s": _seconds(times_ns[part]), **named})
 
 
 def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, _Ints]:
     """Return the least and the most GPUs that each job takes, shape (n_jobs,), if any job is elastic."""
     if not any(spec.demand.elastic for spec in kinds_of(jobs)):
         return {}
-    demands = list(field_of(jobs, "demand"))
     return {
-        "min_gpus": np.array([d.min_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
-        "max_gpus": np.array([d.max_gpus if d.elastic else d.gpus for d in demands], dtype=np.int64),
+        "min_gpus": of_kinds(jobs, lambda spec: spec.demand.targets()[0]),
+        "max_gpus": of_kinds(jobs, lambda spec: spec.demand.max_gpus or spec.demand.gpus),
     }
 
 
@@ -112,11 +90,8 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     if it is an `assign`.
     """
     names = _Names(recorder)
-    time_ns, detail = (np.frombuffer(each, np.int64) for each in (recorder.event_ns, recorder.event_detail))
-    kind, subject = (
-        np.frombuffer(recorder.event_kind, np.int8),
-        np.frombuffer(recorder.event_subject, np.int32),
-    )
+    columns = (recorder.event_ns, recorder.event_kind, recorder.event_subject, recorder.event_detail)
+    time_ns, kind, subject, detail = (np.frombuffer(each, each.typecode) for each in columns)
     for part in _parts(len(kind), rows):
         yield _events(names, part.start, time_ns[part], kind[part], subject[part], detail[part])
 
@@ -193,8 +168,8 @@ def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]
             finish = columns[name]
             made["jct_ns"] = np.where(finish == _UNKNOWN, _UNKNOWN, finish - columns["submit_ns"])
         elif name == "overhead_ns":
-            each = (np.array(field_of(specs, one, part), np.int64) for one in ("iterations", "compute_ns"))
-            made["ideal_ns"] = next(each) * next(each)
+            iterations, compute_ns = (numbers_of(specs, one)[part] for one in ("iterations", "compute_ns"))
+            made["ideal_ns"] = iterations * compute_ns
     del made[_NOT_WRITTEN]
     return made
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.memory import release
 from artist.core.result import RunResult
 from artist.recording.inputs import Inputs, input_columns
 from artist.recording.kind_numbers import kind_columns
@@ -52,11 +53,12 @@ def write_run(
         _write_table(folder / "events.parquet", columns.event_tables(recorder))
         _write_table(folder / "timeline.parquet", columns.timeline_tables(recorder, result.end_ns))
     if resources is not None:
-        _write_table(folder / RESOURCES_FILE, columns.resource_tables(resources))
-    if pools is not None:
-        _write_table(folder / POOLS_FILE, columns.pool_tables(pools))
-    if kinds is not None:
-        _write_table(folder / CORES_FILE, columns.core_tables(kinds))
+        values = np.array(resources.row_values).reshape(-1, len(resources.columns)).T
+        named = dict(zip(resources.columns, values, strict=True))
+        _write_table(folder / RESOURCES_FILE, columns.step_tables(np.array(resources.row_ns), named))
+    for name, part in ((POOLS_FILE, pools), (CORES_FILE, kinds)):
+        if part is not None:
+            _write_table(folder / name, columns.step_tables(part.times_ns, part.columns))
     write_series(folder, series)
     text = json.dumps(summary, indent=2, allow_nan=False)
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
@@ -72,6 +74,7 @@ def _write_table(path: Path, pieces: Iterator[Any]) -> None:
         for piece in pieces:
             writer.write_table(piece)
             del piece
+    release()
 
 
 _PARQUET: dict[str, Any] = {"version": "2.6", "compression": "zstd", "write_page_checksum": True}

@@ -110,8 +110,8 @@ def _mean_beyond_s(times_ns: npt.NDArray[np.int64], limit_ns: float) -> float:
 
 
 def _mean_s(times_ns: npt.NDArray[np.int64]) -> float:
-    # Summed as Python's integers: exact, whatever the order, and sums may pass 2^63.
-    total_ns: int = sum(times_ns.tolist())
+    # Summed in two halves: exact, whatever the order, and sums may pass 2^63.
+    total_ns = (int((times_ns >> 32).sum()) << 32) + int((times_ns & 0xFFFFFFFF).sum())
     return total_ns / (len(times_ns) * NS_PER_S)
 
 

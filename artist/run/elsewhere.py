@@ -2,20 +2,22 @@
 
 import os
 import signal
-import sys
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from pickle import loads
-from threading import Thread, Timer
+from shutil import rmtree
+from threading import Thread
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from artist.run.folder import scratch_folder
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
 
 _PERIOD_S = 1.0
 _GRACE_S = 3.0
-_SOON_S = 0.05
 
 
 def timed(request: "Request") -> tuple["Outcome", float]:
@@ -52,7 +54,7 @@ class Elsewhere:
             end_with(self.command)
         os.environ.update(self.variables)
         os.chdir(self.folder)
-        return timed(loads(request))
+        return timed(loads(request)) if self.command is None else ending_at_once(loads(request))
 
     def checkpoint(self, request: bytes) -> Any:
         """Return what submitit is to queue again when a job was preempted: the same."""
@@ -61,30 +63,29 @@ class Elsewhere:
         return DelayedSubmission(self, request)
 
 
+def ending_at_once(request: "Request") -> tuple["Outcome", float]:
+    """Run a point in a process that SIGTERM ends at once, with what it had written.
+
+    An exception would not do: a library or a policy may catch it, and the run would go on to its end.
+    """
+    signal.signal(signal.SIGTERM, partial(_leave, scratch_folder(request.folder)))
+    return timed(request)
+
+
+def _leave(scratch: Path, *_: object) -> NoReturn:
+    rmtree(scratch, ignore_errors=True)
+    os._exit(1)
+
+
 @lru_cache(maxsize=1)
 def end_with(command: int) -> None:
     """Let this process end with another one, and at SIGTERM; once a process.
 
-    A run removes what it wrote when SIGTERM comes. What a killed worker held is free again: its lock is the
-    kernel's, and its scratch folder is removed by whoever takes up the point.
+    What a killed worker held is free again: its lock is the kernel's, and its scratch folder is removed by
+    whoever takes up the point.
     """
-    signal.signal(signal.SIGTERM, _stop)
-    sys.unraisablehook = _again
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Thread(target=_watch, args=(command, os.getppid() == command), daemon=True).start()
-
-
-def _stop(*_: object) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what cleans up now is not interrupted by another
-    raise KeyboardInterrupt
-
-
-def _again(lost: Any) -> None:
-    """Stop once more if Python dropped the exception, as in a `__del__`."""
-    if isinstance(lost.exc_value, KeyboardInterrupt):
-        signal.signal(signal.SIGTERM, _stop)
-        Timer(_SOON_S, os.kill, (os.getpid(), signal.SIGTERM)).start()
-    else:
-        sys.__unraisablehook__(lost)
 
 
 def _watch(command: int, is_parent: bool) -> None:

@@ -74,7 +74,7 @@ class RunFolder:
             if not lacking:
                 self._check_place()
             self._remove_stale()
-            scratch = self._scratch(f"{socket.gethostname()}-{os.getpid()}")
+            scratch = scratch_folder(self.path)
             scratch.mkdir(parents=True)
             try:
                 yield scratch
@@ -102,9 +102,6 @@ class RunFolder:
     def _lock_file(self) -> Path:
         return self.locks / f"{sha256(str(self.path).encode()).hexdigest()[:20]}.lock"
 
-    def _scratch(self, owner: str) -> Path:
-        return self.path.parent / f".{self.path.name}.part-{owner}"
-
     def _check_place(self) -> None:
         if self.path.exists():
             foreign = sorted(p.name for p in self.path.iterdir() if p.name.lstrip(".") not in _OF_A_FAILURE)
@@ -130,6 +127,11 @@ class RunFolder:
         if self.path.exists():
             for path in self.path.iterdir():
                 path.unlink()
+
+
+def scratch_folder(path: Path) -> Path:
+    """Return where this process writes a run until it is whole."""
+    return path.parent / f".{path.name}.part-{socket.gethostname()}-{os.getpid()}"
 
 
 def remove_if_empty(folder: Path, root: Path) -> None:

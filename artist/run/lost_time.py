@@ -58,7 +58,7 @@ def _least_ns(overheads: Overheads, spec: JobSpec) -> int:
 
 def tell_of_losses(times_ns: Mapping[str, Any]) -> None:
     """Warn at the end of a run if much of the time was lost; takes the columns of a result."""
-    told = _losses(*(int(times_ns[name].sum()) for name in ("lost_ns", "overhead_ns", "running_ns")))
+    told = _losses(*(times_ns[name].sum(dtype=float) for name in ("lost_ns", "overhead_ns", "running_ns")))
     if told:
         _log.info("%s; %s", told, _REMEDY, extra={"note": True})
 
@@ -82,7 +82,7 @@ def watched(jobs: Any) -> Iterator[None]:
         ended.set()
 
 
-def _losses(lost_ns: int, overhead_ns: int, running_ns: int) -> str:
+def _losses(lost_ns: float, overhead_ns: float, running_ns: float) -> str:
     """Return what to say of times summed over jobs; nothing where most of it is progress."""
     held_ns = running_ns + overhead_ns
     if lost_ns + overhead_ns <= _MUCH * held_ns:

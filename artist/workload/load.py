@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable
 
 import pandas as pd
-import pyarrow as pa
 
 from artist.core.gpus import Gpus
 from artist.core.job_columns import JobColumns
@@ -113,6 +112,4 @@ def load_jobs(
         As `load_table`; and if a model has no profile.
     """
     table = load_table(source, arrivals, cluster_gpus, gpus, stretch)
-    jobs = to_jobs(table, profile_compute_ns, stretch)
-    pa.default_memory_pool().release_unused()  # of the tables: a fifth of what a million jobs take
-    return jobs
+    return to_jobs(table, profile_compute_ns, stretch)

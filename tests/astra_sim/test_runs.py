@@ -96,7 +96,7 @@ def test_answers_may_be_asked_ahead(run, tmp_path, monkeypatch, start_s):
 def test_quick_questions_start_no_processes(run, monkeypatch):
     """They are asked before others would be there to help; the program's own processes are all there is."""
     monkeypatch.setattr("artist.run.ahead._START_S", 1e9)
-    monkeypatch.setattr("artist.run.ahead.Parallel", None)
+    monkeypatch.setattr("joblib.Parallel", None)
     code, _, summary, _ = run("ahead", "workload.jobs=12", "network.ahead=2")
     assert code == 0
     assert summary["run"]["cache_hits"] == summary["run"]["network_calls"]

@@ -184,7 +184,7 @@ def test_an_unknown_option_that_looks_like_a_branch_of_a_union(name: str) -> Non
 def test_a_group_that_is_given_a_number(override: str, capsys: pytest.CaptureFixture[str]) -> None:
     """ValueError of Hydra, of which one of two was known."""
     assert network([override]) == 2
-    assert "a group takes the name of a choice" in capsys.readouterr().err
+    assert "a group takes the name of one choice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

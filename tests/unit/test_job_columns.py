@@ -11,6 +11,7 @@ import pytest
 from artist.core.job import Demand, JobSpec
 from artist.core.job_columns import JobColumns, field_of, kinds_of
 from artist.engine.admission import MOST_NS, check_jobs
+from artist.engine.jobs import JobTable
 from artist.errors import InputError
 from artist.testing.tiny import tiny_cluster
 from artist.workload.build_jobs import to_jobs
@@ -62,6 +63,15 @@ def test_a_spec_is_made_once_while_few_are_asked_for(monkeypatch):
     assert jobs.made.keys() == {2}
     assert jobs[0] is not first
     assert jobs[0] == first
+
+
+def test_the_engine_goes_through_specs_and_not_their_numbers():
+    """Three jobs, one of them made: the table's specs are three, in order, as those of a list of jobs are."""
+    jobs = built(3)
+    assert jobs[1].submit_ns == S
+    specs = JobTable(jobs).specs
+    assert len(specs) == 3
+    assert list(specs) == list(jobs)
 
 
 def test_they_are_copied_as_a_list_is():

@@ -140,6 +140,8 @@ class Consolidate(MachineChooser):
     @staticmethod
     def _in_rack(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int] | None:
         """Return the fewest machines of one rack; among equals the rack with the fewest free GPUs."""
+        if max(in_rack) < need:
+            return None
         able = sorted((gpus, rack) for rack, gpus in enumerate(in_rack) if gpus >= need)
         least = -(-need // max(free.buckets.most(usable), 1))
         chosen: dict[int, int] | None = None
@@ -157,9 +159,9 @@ class Consolidate(MachineChooser):
         left = list(in_rack)
         taken: dict[int, int] = {}
         while need:
-            enough = [(gpus, rack) for rack, gpus in enumerate(left) if gpus >= need]
-            rack = min(enough)[1] if enough else max(range(len(left)), key=left.__getitem__)
-            here = min(need, left[rack])
+            most = max(left)
+            rack = left.index(most if most < need else min(gpus for gpus in left if gpus >= need))
+            here = min(need, most)
             if not here:
                 return None
             taken.update(free.buckets.fewest(here, free.cluster.rack_sets[rack] & usable) or {})

@@ -24,6 +24,7 @@ from artist.data import data_path
         ([("performance.sensitivity='a, b'",), ("performance.sensitivity=1e-3",)], 1),
         ([("performance={scaling_loss: 1}",), ("performance={mixed_efficiency: 2}",)], 2),
         ([("cluster.racks=2", "cluster={racks: 1}"), ("cluster.racks=3", "cluster={racks: 1}")], 2),
+        ([(f"performance.sensitivity={each}", "++performance.sensitivity.own=1") for each in "ab"], 2),
         ([("cluster.racks=2", "++cluster.racks=1"), ("cluster.racks=2", "++cluster.racks=3")], 2),
         (
             [
@@ -34,7 +35,8 @@ from artist.data import data_path
         ),
         ([("cluster.racks=2", "cluster=equal"), ("cluster.racks=3", "cluster=equal")], 1),
         ([("+workload.own=1",), ("+workload.own=2",)], 2),
-        ([("seed=1", "hydra.sweep.subdir=${hydra.job.num}"), ("seed=2", "hydra.sweep.subdir=x")], 2),
+        ([(f"seed={each}", "hydra.sweep.subdir=${hydra.job.num}") for each in (1, 2)], 2),
+        ([(f"seed={each}", "performance.sensitivity=${hydra:job.num}") for each in (1, 2)], 2),
         ([("performance.sensitivity=a",), ("performance.sensitivity=${hydra:job.id}",)], 2),
     ],
 )

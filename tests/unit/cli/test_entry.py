@@ -18,6 +18,12 @@ IMPORTS = "import os, sys, time\n"
 SLEEPS = "os.write(1, b'ready'); time.sleep(30)"
 
 
+def _heed_signals() -> None:
+    """Undo what a background shell that runs the tests ignores."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def command(body: str, streams: str = "", before: str = "") -> subprocess.Popen[str]:
     """Start a process whose command is a module of these lines, its streams as bash is told."""
     Path("fake.py").write_text(body)
@@ -29,6 +35,7 @@ def command(body: str, streams: str = "", before: str = "") -> subprocess.Popen[
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": paths, "MPLBACKEND": "nope"},
         text=True,
+        preexec_fn=_heed_signals,
     )
 
 

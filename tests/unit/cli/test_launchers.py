@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: py
 
 def test_a_worker_that_is_killed_while_idle_costs_no_point(monkeypatch: pytest.MonkeyPatch) -> None:
     """One worker ends point 0 and is killed, as others of its cgroup are; point 1 runs in a fresh one."""
-    monkeypatch.setattr(launchers, "timed", lambda request: (request, 0.0))
+    monkeypatch.setattr(launchers, "ending_at_once", lambda request: (request, 0.0))
     points: Any = iter([(0, "zero"), (1, "one")])
     results: Any = launchers.run_in_processes({"n_jobs": 1}, points)
     assert next(results) == (0, ("zero", 0.0))
@@ -170,6 +171,21 @@ def test_a_wrong_number_of_points_at_a_time_is_named(
     """Neither zero nor a word."""
     message = refused("-m", "seed=0,1", f"hydra/launcher={launcher}", f"hydra.launcher.{key}={value}")
     assert f"hydra.launcher.{key}: wrong value" in message
+
+
+def test_a_signal_waits_for_what_could_catch_it() -> None:
+    """The block catches all that is raised in it, and goes on to its end; the signal comes after that."""
+    done = []
+
+    def catching() -> None:
+        with launchers.held():
+            with suppress(BaseException):
+                signal.raise_signal(signal.SIGINT)
+            done.append(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        catching()
+    assert done == [1]
 
 
 def installed(*names: str) -> bool:

@@ -45,6 +45,7 @@ COMMANDS = {
 def test_a_pipe_is_refused(command: str, arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Two lines and exit code 2 wherever a file is named; `run` has one in place of its summary."""
     Path("run").mkdir()
+    Path("run/config.yaml").touch()
     for pipe in ("pipe", "run/summary.json"):
         os.mkfifo(pipe)
     assert COMMANDS[command](arguments.split()) == 2

@@ -102,13 +102,17 @@ WORKERS = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 
 @contextmanager
 def sleeping(mine: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Callable[[], list[int]]]]:
-    """Yield a sweep of two points that sleep for a minute in their first decision, and what lists them."""
+    """Yield a sweep of two points that sleep for a minute in their first decision, and what lists them.
+
+    Workers, which are to end at once, would even catch what is raised.
+    """
     (mine / "slow.py").write_text(
         "import os, pathlib, time\n"
         "class Slow:\n"
         "    def decide(self, view):\n"
         "        pathlib.Path(f'pid-{os.getpid()}').touch()\n"
-        "        time.sleep(60)\n"
+        "        try: time.sleep(60)\n"
+        f"        except {'BaseException' if arguments else 'OSError'}: time.sleep(60)\n"
     )
     (mine / "policy" / "slow.yaml").write_text("_target_: slow.Slow\n")
     own = ["-m", f"--config-dir={mine}", "policy=slow", "seed=0,1", "workload.jobs=5"]
@@ -152,23 +156,27 @@ def test_sigterm_ends_a_sweep_and_its_workers(mine: Path, arguments: tuple[str, 
     assert [path.name for path in Path("runs/sweeps/sweep").iterdir()] == ["multirun.yaml"]
 
 
-def test_a_worker_ends_at_sigterm_that_comes_where_python_drops_exceptions() -> None:
-    """In a `__del__`: it is raised once more, soon after, and nothing is printed."""
+def test_a_worker_ends_at_sigterm_that_comes_where_python_drops_exceptions(tmp_path: Path) -> None:
+    """In a `__del__`: it ends all the same, with what it had written, and prints nothing."""
     code = (
         "import os, signal, time\n"
-        "from artist.run.elsewhere import end_with\n"
+        "from pathlib import Path\n"
+        "from types import SimpleNamespace\n"
+        "from artist.run import elsewhere\n"
         "class Dropping:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGTERM)\n"
-        "end_with(os.getppid())\n"
-        "Dropping()\n"
-        "try:\n"
-        "    time.sleep(10)\n"
-        "except KeyboardInterrupt:\n"
-        "    print('ended')\n"
+        "        time.sleep(10)\n"
+        "request = SimpleNamespace(folder=Path('key').absolute())\n"
+        "elsewhere.scratch_folder(request.folder).mkdir()\n"
+        "elsewhere.timed = lambda request: Dropping()\n"
+        "elsewhere.end_with(os.getppid())\n"
+        "elsewhere.ending_at_once(request)\n"
     )
-    worker = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (worker.stdout, worker.stderr) == ("ended\n", "")
+    command = [sys.executable, "-c", code]
+    worker = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert (worker.returncode, worker.stdout, worker.stderr) == (1, "", "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def is_running(pid: int) -> bool:

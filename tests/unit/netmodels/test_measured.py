@@ -186,7 +186,7 @@ def test_two_clusters_are_refused(printed_log, tmp_path):
 def test_a_damaged_log_in_a_folder_is_refused(model, tmp_path):
     """Half a gzipped log may be the run that matters."""
     (tmp_path / "more.log.gz").write_bytes(b"\x1f\x8b\x08broken")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="broken gzip file"):
         MeasuredModel([str(tmp_path)])
 
 

@@ -174,7 +174,7 @@ def test_bounds_without_a_job() -> None:
         ("hour_rate: [", "hour_rate: [1, ", "hour_rate"),
         ("  8: 0.2", "  8: -0.2", "gpu_probability"),
         ("max_gpus: null", "max_gpus: 2", "must rise and end with null"),
-        ("source:", "source: [", "malformed YAML"),
+        ("source:", "source: [", "not YAML"),
     ],
 )
 def test_a_bad_table_is_refused(write: Write, old: str, new: str, words: str) -> None:
