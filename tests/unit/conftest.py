@@ -170,11 +170,11 @@ def run_folder(result: RunResult, recorder: Recorder, summary: dict[str, Any]) -
     """Write the run, its completion times multiplied by `slower`, with a config, perhaps what was in use."""
 
     def write(
-        folder: Path, config: dict[str, Any], slower: int = 1, resources: Resources | None = None
+        folder: Path, config: dict[str, Any], slower: float = 1, resources: Resources | None = None
     ) -> Path:
         folder.mkdir(parents=True)
         slow = dict(result.columns)
-        slow["finish_ns"] = slow["submit_ns"] + slower * (slow["finish_ns"] - slow["submit_ns"])
+        slow["finish_ns"] = (slow["submit_ns"] + slower * (slow["finish_ns"] - slow["submit_ns"])).astype(int)
         changed = replace(result, columns=slow)
         policy, seed = str(config["policy"]["name"]), int(config["seed"])
         write_run(

@@ -79,7 +79,7 @@ class Packing:
         self._free = free
         self._last: Allocation | None = None  # placed, not yet taken: often it is the last
         self._among = among
-        self._refused: dict[tuple[int, int], Demand] = {}  # by identity, while they live: jobs share demands
+        self._refused: dict[tuple[int, int], tuple[Demand, Placer]] = {}  # by identity: jobs share demands
 
     @property
     def free(self) -> Free:
@@ -96,7 +96,7 @@ class Packing:
             return None
         allocation = placer.place(self.free, demand, self._among)
         if allocation is None:
-            self._refused[key] = demand
+            self._refused[key] = demand, placer  # kept, so that nothing else gets their identities
         else:
             self._last = allocation
         return allocation

@@ -164,8 +164,9 @@ def test_packing_takes_and_remembers_refusals():
     counting = Counting("machine")
     placer = placer_of(counting, "proportional")
     packing = Packing(free(4, 3, 3, 0))
-    assert packing.place(Demand(4), placer) == on((0, 4))
-    assert [packing.place(Demand(4), placer) for _ in range(3)] == [None, None, None]
+    demand = Demand(4)
+    assert packing.place(demand, placer) == on((0, 4))
+    assert [packing.place(demand, placer) for _ in range(3)] == [None, None, None]
     assert counting.asked == 2
     assert packing.free.total_gpus == 6
 
