@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from artist.app.arguments import words
-from artist.app.composing import register_topologies
+from artist.app.composing import plain, register_topologies, without_hydra
 from artist.app.launchers import prefer_our_defaults
 from artist.app.sweep import Point, SweepWanted, run_sweep
 from artist.bad_input.explain import from_library, two_lines
@@ -104,7 +104,7 @@ class _Task:
 
 def _request_of_point(config: DictConfig) -> "Request | Outcome":
     folder = Path(config.hydra.sweep.dir, config.hydra.sweep.subdir).absolute()
-    return _request(_without_hydra(config), config.hydra, folder)
+    return _request(without_hydra(config), config.hydra, folder)
 
 
 def _request(config: DictConfig, settings: Any, folder: Path) -> "Request | Outcome":
@@ -125,7 +125,7 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
     from artist.run.point import Request
 
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
-    resolved = _resolved(config)
+    resolved = plain(config)
     if isinstance(resolved.get("topology"), dict):  # one without a name is called as its file
         resolved["topology"].setdefault("name", str(settings.runtime.choices.get("topology")))
     return Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
@@ -260,27 +260,18 @@ def _key(*, _root_: DictConfig) -> str:
     from artist.run.build import input_files
 
     settings = _root_.hydra
-    config = _without_hydra(_root_)
+    config = without_hydra(_root_)
     files: list[Path] = []
     with suppress(OSError):
         for folder in _user_folders(settings):
             put_on_path(folder)
             files += python_files(folder)
     try:
-        resolved = _resolved(config)
+        resolved = plain(config)
         return run_key(resolved, policy=_policy_name(settings), files=[*files, *input_files(resolved)])
     except OmegaConfBaseException:
         raw: Any = OmegaConf.to_container(config, resolve=False)
         return run_key(raw, policy=_policy_name(settings), files=files)
-
-
-def _without_hydra(config: DictConfig) -> DictConfig:
-    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-
-
-def _resolved(config: DictConfig) -> dict[str, Any]:
-    resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    return {str(key): value for key, value in resolved.items()}
 
 
 def _policy_name(settings: Any) -> str:

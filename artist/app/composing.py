@@ -30,8 +30,18 @@ def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str,
     """
     with composing():
         found = compose(config, list(overrides))
-    raw: Any = OmegaConf.to_container(found, resolve=True, throw_on_missing=True)
+    return plain(found)
+
+
+def plain(config: DictConfig) -> dict[str, Any]:
+    """Return a configuration as plain mappings, resolved; raise OmegaConf's error for what is missing."""
+    raw: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     return {str(key): value for key, value in raw.items()}
+
+
+def without_hydra(config: DictConfig) -> DictConfig:
+    """Return what is ours of a configuration."""
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
 @contextmanager

@@ -10,10 +10,9 @@ from warnings import warn
 
 from hydra import compose
 from hydra.types import RunMode
-from omegaconf import OmegaConf
 
 from artist.app.cli import request_of
-from artist.app.composing import composing
+from artist.app.composing import composing, without_hydra
 from artist.bad_input.explain import from_library, two_lines
 from artist.errors import InputError, RunError
 from artist.results.folder import read_run
@@ -77,5 +76,4 @@ def _request(overrides: list[str], config_dir: str | os.PathLike[str] | None) ->
     if settings.mode == RunMode.MULTIRUN:
         what, found = "an experiment is a sweep of its own", settings.runtime.choices.experiment
         raise InputError(what, where="experiment", found=found, allowed="the command: artist experiment=NAME")
-    own_keys = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    return request_of(own_keys, settings, Path(settings.sweep.dir, settings.sweep.subdir))
+    return request_of(without_hydra(config), settings, Path(settings.sweep.dir, settings.sweep.subdir))

@@ -18,6 +18,7 @@ from hydra.core.utils import configure_log
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
+from artist.app.composing import without_hydra
 from artist.app.launchers import Lost, held, launcher
 from artist.run.lock import LOCKS, remove_unheld
 
@@ -171,10 +172,11 @@ class Composer:
 
     def _values_alone(self, config: DictConfig) -> bool:
         """Return whether nothing in it depends on the number of the point, or on its overrides as text."""
-        job = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
         sweep = OmegaConf.to_container(config.hydra.sweep, resolve=False)
         return (
-            isinstance(sweep, dict) and sweep["subdir"] == _FOLDER and "${hydra" not in OmegaConf.to_yaml(job)
+            isinstance(sweep, dict)
+            and sweep["subdir"] == _FOLDER
+            and "${hydra" not in OmegaConf.to_yaml(without_hydra(config))
         )
 
 

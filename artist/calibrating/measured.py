@@ -51,7 +51,7 @@ def measured_file(name: str) -> Path:
     InputError
         If there is neither.
     """
-    with suppress(RuntimeError):  # a home that nobody has
+    with suppress(RuntimeError):  # the home of an unknown user
         path = Path(name).expanduser()
         if path.exists():
             return path
