@@ -71,7 +71,10 @@ def parts(folder: Path, fit: Fit, seeds: int) -> Iterator[tuple[str, Sequence[pd
     jobs = read_jobs(folder, fit)
     windows = {name: month(jobs, name) for name in MONTHS.get(fit.name, ())}
     if not windows:
-        windows = {"whole": jobs, "trace 1": MuriCsv(path=folder / "tiresias-muri/muri_trace1.csv").table()}
+        windows = {
+            "whole": jobs,
+            "trace 1": MuriCsv(path=folder / "tiresias-muri/muri_trace1.csv").table().frame(),
+        }
     for name, window in windows.items():
         yield f"{fit.name} {name}" + "*" * (name in fit.series_from), [window]
     fitted = [windows[name] for name in fit.series_from]
@@ -79,7 +82,7 @@ def parts(folder: Path, fit: Fit, seeds: int) -> Iterator[tuple[str, Sequence[pd
     days = sum(float(window["submit_s"].max()) for window in fitted) / len(fitted) / 86_400
     for structure in ("series", "none"):
         chosen: dict[str, Any] = {"preset": fit.name, "jobs": count, "days": days, "structure": structure}
-        draws = (SyntheticTrace(**chosen, start_hour=0, seed=seed).table() for seed in range(seeds))
+        draws = (SyntheticTrace(**chosen, start_hour=0, seed=seed).table().frame() for seed in range(seeds))
         yield f"drawn, {structure}", list(draws)
 
 

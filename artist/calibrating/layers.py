@@ -38,7 +38,7 @@ def read_layers(path: Path) -> dict[str, CalibratedModel]:
             )
     models: dict[str, list[CalibratedLayer]] = {}
     sources: dict[str, str] = {}
-    for line, row in table.to_dict("index").items():
+    for line, row in table.records():
         cells = {str(name): str(value).strip() for name, value in row.items()}
         where = f"{path}, line {line}"
         if not (cells["model"] and cells["layer"]):
@@ -93,7 +93,7 @@ def read_gradients(path: Path, layers: Sequence[str]) -> dict[str, int]:
                 allowed="layer, gradient_bytes",
             )
     gradients: dict[str, int] = {}
-    for line, row in table.to_dict("index").items():
+    for line, row in table.records():
         layer, where = str(row["layer"]).strip(), f"{path}, line {line}"
         if layer not in layers:
             raise InputError("unknown layer", where=where, found=layer, allowed=allowed_names(layer, layers))
