@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,6 +35,7 @@ from omegaconf import DictConfig, OmegaConf
 from artist.data import data_path
 from artist.errors import InputError
 from artist.run.elsewhere import Elsewhere, end_with, ending_at_once, timed
+from netmodels.naming import allowed_names
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
@@ -99,8 +100,16 @@ def _check_installed(choice: str, package: str, extra: str) -> None:
         raise InputError("not installed", where="hydra/launcher", found=choice, allowed=allowed)
 
 
+def _check_known(settings: dict[str, Any], names: Sequence[str]) -> None:
+    """Refuse settings that were added with `+` and mean nothing."""
+    for name in settings.keys() - set(names):
+        allowed = allowed_names(name, names) if names else "none"
+        raise InputError("unknown option", where=f"hydra.launcher.{name}", found=name, allowed=allowed)
+
+
 def run_here(settings: dict[str, Any], todo: Todo) -> Results:
     """Run one point after another in the process of the command."""
+    _check_known(settings, ())
     for number, request in todo:
         yield number, timed(request)
 
@@ -151,6 +160,7 @@ class _Workers:
 
 def run_in_processes(settings: dict[str, Any], todo: Todo) -> Results:
     """Run `n_jobs` points at a time in processes of this machine."""
+    _check_known(settings, ("n_jobs",))
     workers, again = _Workers(_at_once(settings["n_jobs"], "n_jobs")), list[tuple[int, "Request"]]()
     alone: set[int] = set()  # points beside which no other ran
     try:

@@ -463,6 +463,9 @@ def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputErr
             if explained is not None:
                 return explained
     cause = [link for link in chain(error) if not isinstance(link, InstantiationException)]
+    if "Expected a callable target" in str(error):
+        allowed = "module.Class"
+        return InputError("not a class", where=f"{where}._target_", found=target, allowed=allowed)
     if not cause:  # Hydra itself refuses
         reason = " ".join(str(error).split()).partition(". ")[0]
         return InputError(f"cannot be made: {reason}", where=where, found=target)
