@@ -43,7 +43,5 @@ def _unfit(path: Path) -> str:
         return "not in a folder"
     if not os.access(there, os.W_OK):
         return "cannot be written"
-    beside = (
-        there.resolve().parent if there.is_file() else there
-    )  # where `write_whole` makes what replaces it
+    beside = there.resolve().parent if there.is_file() else there  # where it is made anew
     return "" if os.access(beside, os.W_OK) else "in a folder that cannot be written to"

@@ -247,6 +247,35 @@ def test_a_job_that_fits_only_the_whole_cluster(refused: Refused) -> None:
     assert "found '12 GPUs'; allowed: up to 8 GPUs" in message
 
 
+@pytest.mark.parametrize(
+    ("kind", "use", "policy", "refuses"),
+    [
+        ("t4_8gpu", 0, "lyra", True),
+        ("v100_8gpu", 1, "lyra", True),
+        ("v100_8gpu", 0, "lyra", False),
+        ("v100_8gpu", 0, "lyra_no_loans", True),
+    ],
+)
+def test_a_job_that_never_fits_what_is_for_training_or_on_loan(
+    artist: Artist, kind: str, use: int, policy: str, refuses: bool
+) -> None:
+    """12 GPUs, 8 V100 in each pool: it runs if those of inference are V100 too, idle, and may be borrowed."""
+    write("big.csv", "job_id,submit_s,gpus,duration_s,model\na,0,1,60,VGG16\nbig,0,12,60,VGG16\n")
+    write("use.csv", f"time_s,inference\n0,{use}\n600,{use}\n")
+    pools = f"{{type: v100_8gpu, count: 1, pool: training}}, {{type: {kind}, count: 1, pool: inference}}"
+    given = f"policy={policy}", "topology=v100_t4_pools", f"cluster.machines=[{pools}]"
+    signals = "signals=file", "signals.path=use.csv", "signals.ahead=[inference]"
+    own = () if policy == "lyra_no_loans" else ("policy.headroom=0",)
+    result = artist("workload.path=big.csv", *given, *signals, *own)
+    assert result.code == 2 * refuses, result.err
+    if refuses:
+        told = "job 'big': it can never fit the machines for training and those that they ever borrow\n"
+        assert (
+            result.err
+            == f"{told}  found '12 GPUs'; allowed: up to 8 GPUs; workload.max_gpus=8, or fungible jobs\n"
+        )
+
+
 def test_relative_homes_are_left_to_the_shell() -> None:
     """`~` inside a word is a letter like others: of backup files, and of short names."""
     assert os.path.expanduser("a~") == "a~"
