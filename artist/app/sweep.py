@@ -19,9 +19,10 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from artist.app.composing import without_hydra
-from artist.app.launchers import Lost, held, launcher
+from artist.app.launchers import Lost, launcher
 from artist.errors import InputError
 from artist.run.lock import LOCKS, remove_unheld
+from artist.run.workers import held
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
