@@ -68,7 +68,7 @@ def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: py
     class Dying:
         limit = 2
 
-        def __init__(self, at_once: int) -> None:
+        def __init__(self, work: object, at_once: int) -> None:
             self.busy: dict[int, object] = {}
 
         def start(self, number: int, request: object) -> None:
@@ -84,7 +84,7 @@ def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: py
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr(launchers, "_Workers", Dying)
+    monkeypatch.setattr(launchers, "Workers", Dying)
     points: Any = iter([(0, "zero"), (1, "one")])
     found: dict[int, Any] = dict(launchers.run_in_processes({"n_jobs": 2}, points))
     assert started == [0, 1, 0, 1]
