@@ -49,7 +49,7 @@ from artist.policies.parts.growth import Growth
 from artist.policies.parts.nearness import apart, span
 from artist.policies.parts.pairs import Pairs
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import Consolidate, MachineChooser
+from artist.policies.parts.placement import Consolidate, MachineChooser, take_in_order
 from artist.policies.parts.placer import Packing, Placer
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.randomness import child_generator
@@ -242,14 +242,8 @@ class Affinity(MachineChooser):
         if fits:
             best = min(rank[m] for m in fits)
             return {self._one_of([m for m in fits if rank[m] == best]): need}
-        taken: dict[int, int] = {}
         shuffled = self._rng.permutation(sorted(with_free)).tolist()
-        for m in sorted(shuffled, key=rank.__getitem__):
-            taken[m] = min(need, int(gpus[m]))
-            need -= taken[m]
-            if not need:
-                return taken
-        return None
+        return take_in_order(free, sorted(shuffled, key=rank.__getitem__), need)
 
     def _rank(self, machine: int, need: int, free_gpus: int) -> tuple[int, int]:
         label = self.labels.get(machine)

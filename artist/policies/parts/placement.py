@@ -86,7 +86,7 @@ class FirstFit(MachineChooser):
         fits = reduce(or_, free.buckets.sets[need:], 0) & usable
         if fits:
             return {first_of(fits): need}
-        return _fill(free, members_of(reduce(or_, free.buckets.sets[1:], 0) & usable), need)
+        return take_in_order(free, members_of(reduce(or_, free.buckets.sets[1:], 0) & usable), need)
 
 
 class BestFit(MachineChooser):
@@ -224,7 +224,7 @@ class Random(MachineChooser):
         if fits:
             return {int(self._rng.choice(fits)): need}
         some = members_of(reduce(or_, free.buckets.sets[1:], 0) & usable)
-        return _fill(free, self._rng.permutation(some).tolist(), need)
+        return take_in_order(free, self._rng.permutation(some).tolist(), need)
 
 
 class OwnChooser:
@@ -329,8 +329,8 @@ def _largest_rack(free: Free, usable: int, span: int | None = None) -> int:
     return max(int(rack[::-1][:span].sum()) for rack in racks)
 
 
-def _fill(free: Free, order: Iterable[int], need: int) -> dict[int, int] | None:
-    """Take GPUs machine by machine in the given order."""
+def take_in_order(free: Free, order: Iterable[int], need: int) -> dict[int, int] | None:
+    """Return GPUs of one machine after another until there are `need`, or None; each has a free one."""
     gpus = free.gpus
     taken: dict[int, int] = {}
     for m in order:

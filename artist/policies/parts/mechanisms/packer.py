@@ -62,16 +62,6 @@ class Packer(Mechanism):
         return packed, room
 
 
-def best(need: Need, gpus: int, machine: Machine) -> Amounts:
-    """Return the best case."""
-    return need.best(gpus, machine)
-
-
-def least(need: Need, gpus: int, machine: Machine) -> Amounts:
-    """Return the lesser of best case and proportional share, in each of CPUs and memory."""
-    return need.least(gpus, machine)
-
-
 def share(need: Need, gpus: int, machine: Machine) -> Amounts:
     """Return the proportional share."""
     return machine.share(gpus)
