@@ -32,6 +32,7 @@ Differs from the paper:
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -87,7 +88,7 @@ class Gandiva:
         self._growth = Growth(seconds_to_ns(self.grow_after_s), fill)
         self._steps: list[Callable[[ClusterView, PlanBuilder], None]] = [self._run]
         if self.packing:
-            self._steps += [self._part, self._pairs.pack]
+            self._steps += [partial(self._pairs.part, placer=self._placer), self._pairs.pack]
         if self.grow_shrink:
             self._steps = [self._growth.shrink, *self._steps, self._growth.grow]
 
@@ -125,9 +126,6 @@ class Gandiva:
         if self._freed and self.migration:
             self._freed = self._migrate(view, plan)
         self._pairs.go_with_hosts(view, plan)
-
-    def _part(self, view: ClusterView, plan: PlanBuilder) -> None:
-        self._pairs.part(view, plan, self._placer)
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         if not view.n_waiting:

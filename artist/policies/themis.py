@@ -59,7 +59,6 @@ import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.alone import Alone, in_turns
@@ -102,7 +101,7 @@ class Themis:
     def decide(self, view: ClusterView) -> Plan:
         """Hold an auction if a job waits and there is something to win."""
         view = self._adapt(view)
-        self._follow(view)
+        self._alone.follow(view)
         plan = view.plan()
         if not view.n_waiting:
             return plan.done()
@@ -120,14 +119,6 @@ class Themis:
             look_ns = max(1, self._lease_ns // _LOOKS) if plan.changes else self._patience_ns(standing)
             plan.wake_at(min(now + look_ns, (now // self._lease_ns + 1) * self._lease_ns))
         return plan.done()
-
-    def _follow(self, view: ClusterView) -> None:
-        """Track arrivals and finishes."""
-        for event in view.news:
-            if isinstance(event, Arrival):
-                self._alone.enter(view, event.job)
-            elif isinstance(event, Finish):
-                self._alone.leave(event.job)
 
     def _standing(self, view: ClusterView, jobs: JobColumns) -> "_Standing":
         """Return how well off jobs are."""

@@ -93,14 +93,13 @@ class ThemisGavel:
         if not self.on_events:
             for job in view.jobs.job[view.jobs.running].tolist():
                 self._rounds[job] += 1
+        self._alone.follow(view)
         changed = False
         for event in view.news:
             if isinstance(event, Arrival):
-                self._alone.enter(view, event.job)
                 self._rounds[event.job] = 0
                 changed = True
             elif isinstance(event, Finish):
-                self._alone.leave(event.job)
                 self._isolated.leave(event.job)
                 del self._rounds[event.job]
                 self._shares.pop(event.job, None)
@@ -154,8 +153,7 @@ class Isolated:
             self._asked.setdefault(job, left_now)
             self._last[job] = left_now, speed_now
         so_far = np.array([self._so_far[job] for job in jobs])
-        until: Floats = so_far + left / speed
-        return until
+        return so_far + left / speed
 
     def leave(self, job: int) -> None:
         """Forget a job."""

@@ -103,8 +103,7 @@ class InputStall:
         eaten, parts = _eaten(known, spec, allocation, compute_ns), self.compute.parts(allocation, cluster)
         times = known.dragged_on_grid(_spare_on_grid(known, allocation, parts, eaten, cpus))
         dragged_ns = np.rint(compute_ns * times).astype(np.int64) - compute_ns
-        stall_ns: Ints = np.maximum(waits_ns, dragged_ns)
-        return stall_ns
+        return np.maximum(waits_ns, dragged_ns)
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
         """Return what one GPU is fed, relative to what a reference GPU consumes; the least of them all."""

@@ -75,8 +75,7 @@ class SteppedStall(InputStall):
         least = (cpus >= steps.least_cpus) & (memory_bytes >= steps.least_bytes)
         curve = super().rate_on_grid(model, allocation, cluster, cpus, memory_bytes)
         below = np.where(least, steps.share_rate, np.minimum(curve, steps.share_rate))
-        rates: Floats = np.where(best, steps.best_rate, below)
-        return rates
+        return np.where(best, steps.best_rate, below)
 
     def _steps(self, model: str, allocation: Allocation, cluster: Cluster) -> Steps:
         """Return the steps of a job with as many GPUs, on machines like its first."""

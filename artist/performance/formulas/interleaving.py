@@ -149,8 +149,7 @@ class Clock:
     def times(self, stages: Ints) -> Floats:
         """Return the iteration times of groups of one size, at most one job a resource; shape (...)."""
         formula = periods(stages, self.ordering, self.loading)
-        clock: Floats = formula.astype(np.float64) * self.factor(stages.shape[-2])
-        return clock
+        return formula.astype(np.float64) * self.factor(stages.shape[-2])
 
     def group_ns(self, stages: Sequence[Sequence[int]]) -> int:
         """Return how long an iteration of a group takes, in ns.

@@ -231,7 +231,8 @@ def look_again(view: ClusterView, plan: PlanBuilder) -> None:
             continue
         demand = view.demand(job)
         if demand.gpus:
-            again = any(_cpu_jobs_draw(view, s.machine) for s in after.slices)
+            drawing = (job for s in after.slices for job in view.observed_bandwidth_on(s.machine))
+            again = any(not view.demand(job).gpus for job in drawing)
         else:
             again = demand.memory_bandwidth_bytes_per_s > 0
         if again:
@@ -277,10 +278,6 @@ def _machines_of(view: ClusterView, plan: PlanBuilder) -> set[int]:
     """Return the machines of the jobs that a plan changes, before and after."""
     held = (each for job, after in plan.changes.items() for each in (view.allocation(job), after))
     return {s.machine for allocation in held for s in _slices(allocation)}
-
-
-def _cpu_jobs_draw(view: ClusterView, machine: int) -> bool:
-    return any(not view.demand(job).gpus for job in view.observed_bandwidth_on(machine))
 
 
 def _slices(allocation: Allocation | None) -> tuple[Slice, ...]:

@@ -139,16 +139,11 @@ def _idle(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
     return extra
 
 
-def _none(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
-    """Leave all jobs at base demand."""
-    return [0] * len(jobs)
-
-
 SCALINGS: Mapping[str, Scaling] = {
     "knapsack": ShippedScaling(_knapsack),  # Lyra
     "marginal_gain": ShippedScaling(_marginal_gain),  # AFS
     "idle": ShippedScaling(_idle, heeds_pending=True),  # Gandiva
-    "none": ShippedScaling(_none),
+    "none": ShippedScaling(lambda capacity, jobs, pending: [0] * len(jobs)),  # all stay at base demand
 }
 AnyScaling = Annotated[str | Scaling, PlainValidator(lambda value: check_part(value, SCALINGS, "extra"))]
 
