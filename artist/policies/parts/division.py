@@ -192,7 +192,7 @@ class Division:
         share = replace(planned, slices=tuple(self._share(view, s) for s in planned.slices))
         where, machines = share.gpu_map(), view.cluster.machines
         best, cases = self._cases.among(view, job, share.gpus, set_of(where))
-        need = Need(job, view.demand(job), *best, where=where, cases=cases)
+        need = Need(job, view.demand(job), *best, cases=cases)
         wanted = (Slice(m, gpus, *need.best(gpus, machines[m])) for m, gpus in where.items())
         least = replace(share, slices=tuple(map(_lesser, share.slices, wanted)))
         if least != share and not self._as_fast(view, job, least, share):

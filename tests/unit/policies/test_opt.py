@@ -34,14 +34,10 @@ def packed(
     held: Mapping[int, Allocation] | None = None,
     *,
     opt: Opt | None = None,
-    where: Mapping[int, Mapping[int, int]] | None = None,
     **needs: Any,
 ) -> dict[int, Allocation]:
     """Return what jobs hold."""
-    wanted = [
-        Need(job, Demand(gpus, **needs), gpus, 0, 0, where=(where or {}).get(job))
-        for job, (gpus, _) in enumerate(jobs)
-    ]
+    wanted = [Need(job, Demand(gpus, **needs), gpus, 0, 0) for job, (gpus, _) in enumerate(jobs)]
     return (opt or Opt(POINTS)).pack(wanted, all_free(cluster), view_of(cluster, jobs, held))
 
 
@@ -131,14 +127,6 @@ def test_a_job_that_may_not_be_torn_apart_waits():
     """The same with one machine at most for each job."""
     given = packed(servers(2), [Believed(g, still) for g in (3, 3, 2)], max_machines=1)
     assert len(given) == 2
-
-
-def test_where_gpus_are_placed_already_they_stay_and_the_others_go_round_them():
-    """For fills: job 1 has 3 GPUs of machine 0; the pairs share machine 1, 6 CPUs each."""
-    jobs = [Believed(2, keen), Believed(3, still), Believed(2, keen)]
-    given = packed(servers(2), jobs, where={1: {0: 3}})
-    assert given[1].gpu_map() == {0: 3}
-    assert [given[job].slices[0][:3] for job in (0, 2)] == [(1, 2, 6), (1, 2, 6)]
 
 
 def test_the_same_jobs_stay_where_they_are():

@@ -75,10 +75,6 @@ class Opt(Mechanism):
         """Return GPUs by machine, by job."""
         left = Free(free.cluster, free.gpus, free.cpus, free.memory_bytes, free.accepts)
         where: dict[int, _Where] = {}
-        for need in needs:
-            if need.where is not None:
-                where[need.job] = need.where
-                left.take(_held(need.where))
         kinds = self._chosen(needs, points, left)
         for kind in kinds:
             if kind.gpus > left.buckets.most(kind.among):
@@ -93,11 +89,10 @@ class Opt(Mechanism):
     def _chosen(
         self, needs: Sequence[Need], points: Sequence[tuple[Point, ...]], free: Free
     ) -> list["_Alike"]:
-        """Return the needs whose GPUs are not placed yet, by kinds, with what the first program chooses."""
+        """Return the needs by kinds, with what the first program chooses."""
         alike: dict[tuple[tuple[Point, ...], int, int], list[Need]] = {}
         for need, front in zip(needs, points, strict=True):
-            if need.where is None:
-                alike.setdefault((front, need.gpus, need.among), []).append(need)
+            alike.setdefault((front, need.gpus, need.among), []).append(need)
         kinds = [
             Kind(tuple(Option(p.worth, (p.cpus, p.memory_bytes)) for p in front), len(same))
             for (front, _, _), same in alike.items()
