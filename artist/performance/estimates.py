@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
-from artist.performance.api import Floats, Ints, Performance
+from artist.performance.api import Performance
 from artist.randomness import child_generator
 
 

@@ -14,11 +14,12 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.job import Demand, JobSpec
-from artist.performance.api import Floats, Ints, Performance
+from artist.performance.api import Performance
 from artist.performance.effects.input_stall import InputStall
-from artist.performance.estimates import Estimates
+from artist.performance.estimates import Exact
 from artist.performance.formulas.bisection import bisected
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.placed import PlacedPerformance
@@ -27,7 +28,7 @@ from artist.units import NS_PER_S, seconds_to_ns
 
 
 @dataclass(config={"extra": "forbid"})
-class OptimisticProfiling(Estimates):
+class OptimisticProfiling(Exact):
     """Policies believe a matrix of few measurements; durations are known.
 
     Jobs of one model and number of GPUs have one profile, but each of them is charged for it. If jobs need no
@@ -50,10 +51,6 @@ class OptimisticProfiling(Estimates):
     charge: bool = False
     noise: float = Field(default=0, ge=0, lt=1)
     seed: int = Field(default=0, ge=0)
-
-    def factors(self, jobs: Sequence[JobSpec]) -> Floats:
-        """Return ones, shape (n_jobs,)."""
-        return np.ones(len(jobs))
 
     def performance(self, truth: Performance) -> Performance:
         """Return the truth except for the input stall, which is that of the filled-in matrix."""

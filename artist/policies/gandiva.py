@@ -35,10 +35,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Ints
 from artist.core.buckets import ALL, members_of
 from artist.core.events import Finish, MachineEvent, Stop
 from artist.core.free import Free
@@ -55,8 +55,6 @@ from artist.policies.parts.placer import Packing, Placer
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.randomness import child_generator
 from artist.units import seconds_to_ns
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(config=STRICT)

@@ -21,12 +21,13 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Ints
 from artist.core.events import Arrival, Stop
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.fill import AnyFill, adapter_of
 from artist.policies.parts.freed import Freed
-from artist.policies.parts.orders import FIFO, AnyOrder, Ints, adopt_knowledge, order_of, ranking
+from artist.policies.parts.orders import FIFO, AnyOrder, adopt_knowledge, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of

@@ -33,10 +33,10 @@ Differs from Gavel:
 """
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Floats
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
@@ -49,8 +49,6 @@ from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import in_order, run_first
 from artist.units import NS_PER_S
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 _NONE_YET = 1e-9  # rounds, or s; jobs that received less come first
 
 

@@ -10,12 +10,12 @@ from typing import Literal
 
 import numpy as np
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.job import JobSpec
 from artist.errors import InputError
-from artist.performance.api import Ints
 from artist.performance.effects.compute import Compute
-from artist.performance.formulas.input_rate import Floats, Sensitivity
+from artist.performance.formulas.input_rate import Sensitivity
 from artist.units import BYTES_PER_GIB
 
 Parts = Sequence[float] | None

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
-from artist.performance.api import Ints
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall, MeasuredWith
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, TOLERANCE
-from artist.performance.formulas.input_rate import Floats, Sensitivity
+from artist.performance.formulas.input_rate import Sensitivity
 from artist.units import BYTES_PER_GIB
 
 

@@ -1,13 +1,10 @@
 """What a job would have alone: GPUs close together, or its share of the time on them."""
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats, Ints
 from artist.core.events import Arrival, Finish
 from artist.core.view import ClusterView, JobColumns
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def in_turns(jobs: JobColumns) -> Floats:

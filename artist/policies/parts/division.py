@@ -16,9 +16,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
-import numpy as np
-import numpy.typing as npt
-
+from artist.core.arrays import Ints
 from artist.core.buckets import set_of
 from artist.core.cluster import Allocation, Slice
 from artist.core.events import Finish, MachineEvent, Stop
@@ -28,8 +26,6 @@ from artist.core.view import ClusterView
 from artist.policies.parts.adapted_view import AdaptedView
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.mechanisms.api import Need
-
-Ints = npt.NDArray[np.int64]
 
 
 class Tenant(NamedTuple):

@@ -15,9 +15,9 @@ from math import floor, inf
 from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Floats
 from artist.core.cluster import Allocation, Slice
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
@@ -251,13 +251,13 @@ class _Limits:
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
-        self._by_machine: npt.NDArray[np.float64] | None = None
+        self._by_machine: Floats | None = None
 
     def of(self, machine: int) -> float:
         assert self._by_machine is not None
         return float(self._by_machine[machine])
 
-    def passed(self, view: ClusterView, drawn: npt.NDArray[np.float64]) -> list[int]:
+    def passed(self, view: ClusterView, drawn: Floats) -> list[int]:
         """Return the machines whose jobs draw more than that."""
         if self._by_machine is None:
             capacities = [m.memory_bandwidth_bytes_per_s for m in view.cluster.machines]

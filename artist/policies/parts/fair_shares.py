@@ -24,9 +24,9 @@ OSDI 2020, section 4 (finish-time fairness).
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from artist.core.arrays import Floats
+
 _LARGEST_PRICE = 2.0**60
 
 

@@ -15,9 +15,9 @@ from operator import ge
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Ints
 from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
@@ -33,8 +33,6 @@ from artist.policies.parts.mechanisms.leftovers import HandOut
 from artist.policies.parts.orders import adopt_knowledge
 from artist.policies.parts.parameters import check_part, class_name
 from artist.policies.parts.placement import gpus_to_place
-
-Ints = npt.NDArray[np.int64]
 
 
 class Shares(NamedTuple):

@@ -18,10 +18,9 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from artist.core.arrays import Floats, Ints
+
 Group = tuple[Ints, Floats]
 Options = list[tuple[int, float]]
 

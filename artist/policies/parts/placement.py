@@ -14,9 +14,9 @@ from operator import or_
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Ints
 from artist.core.buckets import ALL, first_of, members_of
 from artist.core.cluster import Cluster
 from artist.core.free import Free
@@ -25,8 +25,6 @@ from artist.errors import PlanError
 from artist.policies.parts.parameters import check_part, class_name
 from artist.policies.parts.worker_fit import fit_workers
 from artist.randomness import child_generator
-
-Ints = npt.NDArray[np.int64]
 
 
 class Chooser(Protocol):

@@ -10,15 +10,12 @@ from heapq import heapify, heappop, heappush
 from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Floats, Ints
 from artist.errors import PlanError
 from artist.policies.parts.knapsack import multiple_choice
 from artist.policies.parts.parameters import check_part, class_name
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Growing(NamedTuple):

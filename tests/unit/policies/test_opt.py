@@ -239,14 +239,15 @@ def test_points_are_worked_out_once_for_jobs_alike():
     view.performance.at_resources = lambda job, *rest: asked.append(job) or ask(job, *rest)
     fronts = Fronts(BestCases(POINTS))
     for _ in range(2):
-        fronts.of(view, [0, 1, 2], [1, 1, 2])
+        fronts.of(view, [0, 1, 2], [1, 1, 2], [own_machine(view.cluster)] * 3)
     assert asked == [0, 2]
 
 
 def test_the_share_is_tried_whatever_the_points():
     """Memory is tried at 60 GiB only; the share of 30 GiB is what the job gets, as it needs no more."""
     cluster = servers(1)
-    (points,) = Fronts(BestCases([60.0])).of(view_of(cluster, [Believed(1, keen)]), [0], [1])
+    view = view_of(cluster, [Believed(1, keen)])
+    (points,) = Fronts(BestCases([60.0])).of(view, [0], [1], [own_machine(cluster)])
     assert [(p.cpus, p.memory_bytes // GIB, p.worth) for p in points[:2]] == [(3, 30, 1.0), (4, 30, 1.333333)]
     assert points[-1].cpus == 9
 

@@ -20,9 +20,9 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from artist.core.arrays import Floats, Ints
+
 REL_GAP = 1e-6  # of the objective: a solution is optimal to this
 _FINEST = 1 << 20  # units in a row, if no unit measures all amounts exactly
 _MOST_REMEMBERED = 4096
@@ -101,7 +101,7 @@ def _milp(kinds: Sequence[Kind], limits: Sequence[int]) -> Ints:
     return chosen
 
 
-def _rows(kinds: Sequence[Kind], limits: Sequence[int]) -> tuple[npt.NDArray[np.float64], Ints]:
+def _rows(kinds: Sequence[Kind], limits: Sequence[int]) -> tuple[Floats, Ints]:
     """Return what options take beyond the first ones, in whole units, and how much of it there is."""
     excess = np.array(
         [np.subtract(option.takes, k.options[0].takes) for k in kinds for option in k.options], dtype=np.int64

@@ -26,10 +26,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from artist.core.arrays import Floats, Ints
+
 _FRAGMENT = 100.0  # cost of a GPU of a job to be fragmented; that of a whole machine's CPUs is 1
 _MOST_REMEMBERED = 1024
 _NODES = 20  # of the search for one pattern
