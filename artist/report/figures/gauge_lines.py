@@ -1,11 +1,10 @@
 """The line of a gauge over time, the band that it lies in, and the capacity."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
 
 from artist.results.digest import Digest, Gauge
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def gauge_of(digest: Digest, name: str) -> Gauge:
@@ -20,7 +19,7 @@ def top_of(digest: Digest, gauge: str) -> float:
     return float(gauge_of(digest, gauge).most.max())
 
 
-def draw_gauge(axes: "Axes", gauge: Gauge, scale: float, line_look: dict[str, Any], *, band: bool) -> None:
+def draw_gauge(axes: Axes, gauge: Gauge, scale: float, line_look: dict[str, Any], *, band: bool) -> None:
     """Draw a gauge, with its band if it is averaged; `scale` is the unit of time in seconds."""
     x = gauge.times_s / scale
     if band and gauge.thinned:
@@ -30,7 +29,7 @@ def draw_gauge(axes: "Axes", gauge: Gauge, scale: float, line_look: dict[str, An
     axes.plot(x, gauge.mean, drawstyle="steps-post", **line_look)
 
 
-def draw_capacity(axes: "Axes", gauge: Gauge, scale: float) -> None:
+def draw_capacity(axes: Axes, gauge: Gauge, scale: float) -> None:
     """Draw the capacity as a dashed grey line; `scale` is the unit of time in seconds."""
     grey: dict[str, Any] = {"color": "#777777", "linewidth": 1.0, "linestyle": (0, (4, 3))}
     axes.plot(gauge.times_s / scale, gauge.mean, drawstyle="steps-post", **grey)

@@ -1,17 +1,15 @@
 """Lines of a metric along a swept number: means with whiskers, as they are or against a baseline."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from artist.report.figures.looks import marked_look
 from artist.report.figures.time_axis import log_axis
 from artist.results.compare import Replicates
 from artist.results.measures import Estimate, Metric, change, column_unit, estimate
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _WIDE = 20.0  # numbers further apart stand on a logarithmic axis
 _ROOM = 2.5  # of the greatest mean: whiskers may leave an axis, so that the means can be seen
@@ -19,7 +17,7 @@ _ASIDE = 0.05  # how far apart whiskers of neighbours are, in steps between valu
 
 
 def draw_metric(
-    axes: "Axes",
+    axes: Axes,
     groups: Sequence[Replicates],
     rows: Sequence[Sequence[int]],
     numbers: Sequence[int],
@@ -45,7 +43,7 @@ def draw_metric(
 
 
 def draw_relative(
-    axes: "Axes",
+    axes: Axes,
     groups: Sequence[Replicates],
     rows: Sequence[Sequence[int]],
     numbers: Sequence[int],
@@ -64,9 +62,7 @@ def draw_relative(
     axes.set_ylabel("% more than the baseline", fontsize=8)
 
 
-def _lines(
-    axes: "Axes", estimates: Sequence[Sequence[Estimate]], scale: float, numbers: Sequence[int]
-) -> None:
+def _lines(axes: Axes, estimates: Sequence[Sequence[Estimate]], scale: float, numbers: Sequence[int]) -> None:
     for number, line in enumerate(estimates):
         x = np.arange(len(line)) + _ASIDE * (number - (len(estimates) - 1) / 2)
         mean, low, high = scale * np.array(line, dtype=np.float64).T  # NaN for None

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from artist.report.figures.along import Along, along, relative
 from artist.report.figures.drawing import Drawing, several
@@ -14,9 +15,6 @@ from artist.results.digest import Digest
 from artist.results.measures import BY_NAME
 from artist.results.names import clip, short_key
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 METRICS = (
     "makespan_s", "jct_mean_s", "queueing_mean_s", "queueing_p95_s", "queueing_p99_s", "exposed_mean_s",
@@ -62,7 +60,7 @@ def metrics_along(
     found: Along,
     width_in: float = WIDTH_IN,
     baseline: Sequence[int] | None = None,
-) -> "Figure":
+) -> Figure:
     """Draw metrics along a swept number: a panel each, a line a policy, whiskers for the intervals.
 
     A metric that is 0 everywhere has no panel.

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from artist.recording.names import BLOCKING
 from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, without_panel
@@ -15,9 +16,6 @@ from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.pools import have_pools
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
 _OVERLAID = 6  # queues of more rows get a panel each
@@ -65,9 +63,7 @@ def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
     return text
 
 
-def over_time(
-    digests: Sequence[Digest], gauge: str, contest: Contest, width_in: float = WIDTH_IN
-) -> "Figure":
+def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw a gauge, or the blocking index, over time; of replicates, the first.
 
     Rows share a panel where they can be told apart, and have one each otherwise; a panel has its own axis
