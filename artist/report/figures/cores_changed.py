@@ -29,13 +29,7 @@ _PARTS = (("fewer", SHADES[4]), ("as many as asked for", "#777777"), ("more", SH
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure of the rows under which GPU jobs get other CPUs than they ask for, if any.
-
-    Raises
-    ------
-    InputError
-        If the jobs of a run are damaged.
-    """
+    """Return the figure of the rows under which GPU jobs get other CPUs than they ask for, if any."""
     if not any(map(_changes, digests)):
         return []
     rows = chosen(digests, contest, _changes)

@@ -39,13 +39,7 @@ _COLOURS = (SHADES[0], SHADES[1], SHADES[2])  # by LEVELS
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figures, where jobs are elastic; reads the events of a few runs.
-
-    Raises
-    ------
-    InputError
-        If the jobs or the events of a run are damaged.
-    """
+    """Return the figures, where jobs are elastic; reads the events of a few runs."""
     if not any(_are_elastic(each) for each in digests):
         return []
     shown = chosen(digests, contest, _are_elastic)

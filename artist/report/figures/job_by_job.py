@@ -42,13 +42,7 @@ _LEAST, _MOST = 1e-3, 4.0  # of the best case: what lies beyond is not told apar
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure of what jobs got, where they need CPUs and memory, and of speed-ups if asked for.
-
-    Raises
-    ------
-    InputError
-        If the jobs of a run are damaged.
-    """
+    """Return the figure of what jobs got, where they need CPUs and memory, and of speed-ups if asked for."""
     return [*_best_drawing(digests, contest), *_speedup_drawing(digests, contest)]
 
 

@@ -35,13 +35,7 @@ Gauges = dict[int, dict[str, Gauge]]  # by row and title
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figures, where runs tell GPU jobs from CPU jobs; each is of the rows of one scenario.
-
-    Raises
-    ------
-    InputError
-        If a table of a run is damaged.
-    """
+    """Return the figures, where runs tell GPU jobs from CPU jobs; each is of the rows of one scenario."""
     if not any(map(have_kinds, digests)):
         return []
     rows = chosen(digests, contest, have_kinds)

@@ -28,13 +28,7 @@ _POOLS = " Lines part the machines that begin in different pools, named at the r
 
 
 def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
-    """Return the figure; reads the events of a few runs.
-
-    Raises
-    ------
-    InputError
-        If the events of a run are damaged.
-    """
+    """Return the figure; reads the events of a few runs."""
     shown = chosen(digests, contest)
     pictures = [picture(digests[i].group, digests[i].end_s) for i in shown]
     configs = [each.group.runs[0].config for each in pictures]

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from artist.report.figures.drawing import Drawing, first
@@ -14,6 +14,9 @@ from artist.report.figures.time_axis import time_unit
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.profiling import other_series
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MOST_LINES = 8  # of a panel; beyond, those that changed most often
 _CAPTION = (

@@ -39,13 +39,7 @@ Read = Mapping[int, Pools]
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure, if some cluster has several pools.
-
-    Raises
-    ------
-    InputError
-        If the pools of a run are damaged.
-    """
+    """Return the figure, if some cluster has several pools."""
     if not any(_has_pools(each) for each in digests):
         return []
     shown = chosen(digests, contest, _has_pools)

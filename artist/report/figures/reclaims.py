@@ -42,13 +42,7 @@ _DOTS: Any = {
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figures, if machines went back to their pools in some run.
-
-    Raises
-    ------
-    InputError
-        If the pools of a run are damaged.
-    """
+    """Return the figures, if machines went back to their pools in some run."""
     if not any(_has_some(each) for each in digests):
         return []
     made = [Drawing("reclaims", "Machines returned", _CAPTION, partial(reclaims, digests, contest))]

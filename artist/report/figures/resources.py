@@ -61,7 +61,7 @@ def _without_empty(
 
 
 def _uses(digest: Digest) -> Mapping[str, Gauge]:
-    return dict(zip(RESOURCES.values(), digest.resources, strict=False))  # the blocking index comes last
+    return {title: digest.gauges[name] for name, title in RESOURCES.items() if name in digest.gauges}
 
 
 def _shares(digest: Digest) -> Mapping[str, Gauge]:

@@ -32,13 +32,7 @@ COLOURS = (pale("#555555"), "#555555", pale(SHADES[1]), SHADES[1])  # of both un
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure, if the user named a baseline that others ran the same jobs as.
-
-    Raises
-    ------
-    InputError
-        If the jobs of a run are damaged.
-    """
+    """Return the figure, if the user named a baseline that others ran the same jobs as."""
     if not contest.asked:
         return []
     rows = chosen(digests, contest)

@@ -32,13 +32,7 @@ _ASIDE = 0.5  # how far apart the first and the last row of a user are, in steps
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure, where runs tell GPU jobs from CPU jobs and name users.
-
-    Raises
-    ------
-    InputError
-        If the jobs of a run are damaged.
-    """
+    """Return the figure, where runs tell GPU jobs from CPU jobs and name users."""
     if not any(map(have_kinds, digests)):
         return []
     rows = chosen(digests, contest, have_kinds)
