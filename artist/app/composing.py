@@ -127,6 +127,6 @@ class _ComposingOnce(Hydra):
 
 
 def compose_once() -> None:
-    """Let the command compose without copies, and once; programs that import this keep their Hydra as it is."""
+    """Let the command compose without copies, and once; programs that import this keep Hydra as it is."""
     ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
     hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]
