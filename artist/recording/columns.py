@@ -91,8 +91,7 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     if it is an `assign`.
     """
     names = _Names(recorder)
-    columns = (recorder.event_ns, recorder.event_kind, recorder.event_subject, recorder.event_detail)
-    time_ns, kind, subject, detail = (np.frombuffer(each, each.typecode) for each in columns)
+    time_ns, kind, subject, detail = recorder.events()
     for part in _parts(len(kind), rows):
         yield _events(names, part.start, time_ns[part], kind[part], subject[part], detail[part])
 
@@ -195,22 +194,18 @@ def _events(
         {
             "time_s": _seconds(time_ns),
             "seq": arrow.numbers(np.arange(first, first + len(kind), dtype=np.int64)),
-            "kind": names.kinds.take(arrow.numbers(kind)),
-            "job_id": _taken(names.jobs, job, of_machine | (kind == WAKE)),
-            "reason": names.reasons.take(arrow.numbers(reason)),
-            "allocation": _taken(names.places, place, ~(of_machine | placing)),
-            "group": _taken(names.groups, place, ~placing),
-            "group_gpus": _taken(names.group_gpus, place, ~placing),
-            "group_depth": _taken(names.group_depths, place, ~placing),
-            "cpus": _taken(names.cpus, place, ~placing),
-            "memory_bytes": _taken(names.memory, place, ~placing),
+            "kind": arrow.taken(names.kinds, kind),
+            "job_id": arrow.taken(names.jobs, job, of_machine | (kind == WAKE)),
+            "reason": arrow.taken(names.reasons, reason),
+            "allocation": arrow.taken(names.places, place, ~(of_machine | placing)),
+            "group": arrow.taken(names.groups, place, ~placing),
+            "group_gpus": arrow.taken(names.group_gpus, place, ~placing),
+            "group_depth": arrow.taken(names.group_depths, place, ~placing),
+            "cpus": arrow.taken(names.cpus, place, ~placing),
+            "memory_bytes": arrow.taken(names.memory, place, ~placing),
             "iteration_s": _seconds(detail, kind != REPRICE),
         }
     )
-
-
-def _taken(values: Any, index: _Ints, missing: _Flags) -> Any:
-    return values.take(arrow.numbers(index, missing))
 
 
 def _seconds(time_ns: _Ints, missing: _Flags | None = None) -> Any:

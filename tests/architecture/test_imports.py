@@ -62,7 +62,7 @@ ALLOWED = {
     ),
     "artist.calibrating": (
         *("artist.calibrating", "artist.pricing.tables", "artist.results", "artist.report.figures"),
-        *("artist.workload.files", "artist.errors", "artist.data", "netmodels"),
+        *("artist.workload.files", "artist.workload.rows", "artist.errors", "artist.data", "netmodels"),
     ),
     "artist.describe": (
         *("artist.describe", "artist.results", "artist.report.figures", "artist.workload", "artist.errors"),
