@@ -2,7 +2,6 @@
 
 The file is a CSV table, plain or gzipped, one row a time and one column a signal:
 
-    The file is a CSV table, plain or gzipped, one row per time and one column per signal:
     any name   the value from that time on, until the next row
 
 A signal with the name of a pool is the share of its machines, from 0 to 1, that something other than jobs
