@@ -2,6 +2,7 @@
 
 The file is a CSV table, plain or gzipped, one row a time and one column a signal:
 
+    time_s     seconds from the start of the simulation, rising
     any name   the value from that time on, until the next row
 
 A signal with the name of a pool is the share of its machines, from 0 to 1, that something other than jobs
