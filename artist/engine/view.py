@@ -84,6 +84,10 @@ class View:
         return np.frombuffer(self._machines.accepts, dtype=np.int8).astype(np.bool_)
 
     @property
+    def all_open(self) -> bool:
+        return not self._machines.closed
+
+    @property
     def observed_bandwidth_bytes_per_s(self) -> Floats:
         return self._state.bandwidth.total()
 
