@@ -64,7 +64,8 @@ class Ordered:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
         self._adapt = adapter_of(self, self.fill)
-        self.only_while_jobs_wait = self._adapt is as_it_is and self.queues == "one"
+        own = type(self) is Ordered  # a subclass may listen to every event
+        self.only_while_jobs_wait = own and self._adapt is as_it_is and self.queues == "one"
         self._placer = placer_of(self.placement, self.fill, self.seed)
         strict = by_kind if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if self.backfill else strict)
