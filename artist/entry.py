@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
+from threading import Timer
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -22,6 +23,7 @@ SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 GOES_ON = "the same command goes on with a sweep where it stopped"
 _STOPS = {1: "terminated", 2: "interrupted", 15: "terminated"}  # by SIGHUP, SIGINT, SIGTERM
 _SOON_S = 0.05
+_LONGEST_S = 30.0  # that a command takes to end
 
 
 def guarded(module: str, hint: str = "") -> int:
@@ -41,6 +43,9 @@ def guarded(module: str, hint: str = "") -> int:
         if not arrived:
             with suppress(OSError):
                 os.write(2, f"{_STOPS[number]}{hint}\n".encode())
+            last = Timer(_LONGEST_S, os._exit, (128 + number,))  # should a part catch every exception
+            last.daemon = True
+            last.start()
         arrived.append(number)
         stderr.muted = True
         raise KeyboardInterrupt(number)
@@ -83,8 +88,6 @@ def _raise_later(lost: Any) -> None:
     if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
-    from threading import Timer
-
     Timer(_SOON_S, os.kill, (os.getpid(), *lost.exc_value.args)).start()
 
 

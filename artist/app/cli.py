@@ -36,12 +36,7 @@ _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv
-        Arguments without the program's name; those of the process if None.
+    """Run the command line, by default that of the process, less the program's name.
 
     Returns
     -------
@@ -74,21 +69,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Task:
-    """The task that Hydra calls with the configuration of a run.
-
-    Attributes
-    ----------
-    points
-        Results of the points of a sweep, or of the run.
-    is_sweep
-        Whether it was a sweep.
-    name_unused
-        Whether a run was given the name of a sweep.
-    """
+    """The task that Hydra calls with the configuration of a run."""
 
     points: Sequence[Point] = ()
     is_sweep = False
-    name_unused = False
+    name_unused = False  # of a sweep, given to a run
 
     def __call__(self, config: DictConfig) -> None:
         """Run a configuration that is not a sweep."""

@@ -20,15 +20,7 @@ from artist.errors import InputError
 
 
 def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str, Any]:
-    """Return a resolved configuration, less `hydra`.
-
-    Parameters
-    ----------
-    overrides
-        As on the command line.
-    config
-        Name of the file in conf/.
-    """
+    """Return the resolved configuration of a file in conf/, less `hydra`, with overrides of the user."""
     with composing():
         found = compose(config, list(overrides))
     return plain(found)
@@ -46,13 +38,7 @@ def without_hydra(config: DictConfig) -> DictConfig:
 
 
 def with_topology(resolved: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a configuration whose topology, if it says no name, has that of its file.
-
-    Raises
-    ------
-    InputError
-        If the file is not a mapping.
-    """
+    """Return a configuration whose topology has the name of its file unless it has its own."""
     topology = resolved.get("topology")
     if isinstance(topology, dict):
         topology.setdefault("name", name)
@@ -127,6 +113,6 @@ class _ComposingOnce(Hydra):
 
 
 def compose_once() -> None:
-    """Let the command compose without copies, and once; a program that imports this keeps its Hydra as it is."""
+    """Let the command compose once and without copies; programs that import this module keep their Hydra."""
     ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
     hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]

@@ -8,20 +8,7 @@ from artist.errors import InputError
 
 
 def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[Path]) -> None:
-    """Raise InputError for outputs that cannot be written, or that are inputs.
-
-    Parameters
-    ----------
-    outputs
-        (field, file); None for outputs not requested.
-    inputs
-        Files that are read.
-
-    Raises
-    ------
-    InputError
-        With the field and the file.
-    """
+    """Raise InputError for outputs, (field, file or None), that cannot be written or are inputs."""
     taken = {path.expanduser().resolve(): "a file that is read" for path in inputs}
     for field, path in outputs:
         if path is None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
 
 _AGAIN = "the same command tries it again, and repeats nothing that is finished"
-_WORDS = {"bad_input": "bad input"}
 _FOLDER = "${artist.run_key:}"  # hydra.sweep.subdir of conf/config.yaml
 _MOST_KINDS = 64
 _UNHEEDED: dict[str, object] = {  # settings of Hydra, and what conf/config.yaml and Hydra say
@@ -78,19 +77,12 @@ def _check_heeded(settings: DictConfig) -> None:
 
 
 def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request | Outcome"]) -> list[Point]:
-    """Run all points of a sweep and print a line as each ends.
+    """Run all points of a sweep, print a line as each ends, and return them in their order.
 
     Parameters
     ----------
-    wanted
-        What Hydra said.
     request_of
-        Makes the request of a point of its configuration, or the outcome of one that cannot be resolved.
-
-    Returns
-    -------
-    list of Point
-        In their order.
+        Makes the request of a point from its configuration, or the outcome of one that cannot be resolved.
     """
     config = wanted.config
     _check_heeded(config.hydra)
@@ -135,17 +127,7 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
 
 
 class Composer:
-    """Composes points as Hydra does, which takes 0.15 s: once for points that differ in plain values alone.
-
-    Parameters
-    ----------
-    loader
-        Hydra's.
-    config
-        Of the sweep.
-    parser
-        Of overrides.
-    """
+    """Composes points as Hydra does, which takes 0.15 s: once for those that differ in plain values alone."""
 
     def __init__(self, loader: Any, config: DictConfig, parser: OverridesParser) -> None:
         self._loader, self._config = loader, config
@@ -220,7 +202,7 @@ def _outcome(result: "Outcome | Lost", folder: Path) -> "Outcome":
 def _how(outcome: "Outcome", wall_s: float) -> str:
     if outcome.status == "finished":
         return f"done in {wall_s:.1f} s"
-    return "lost" if outcome.message.startswith("lost: ") else _WORDS.get(outcome.status, outcome.status)
+    return "lost" if outcome.message.startswith("lost: ") else outcome.status.replace("_", " ")
 
 
 def _say(point: str, overrides: Sequence[str], swept: set[str], how: str) -> None:

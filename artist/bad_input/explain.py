@@ -124,13 +124,8 @@ def from_library(error: BaseException) -> InputError:
     for link in chain(error):
         if isinstance(link, InputError):
             return link
-    for explain in (
-        _from_omegaconf,
-        _from_hydra,
-        _from_yaml,
-        _from_system,
-        _from_reading,
-    ):  # the most telling first
+    # The most telling first.
+    for explain in (_from_omegaconf, _from_hydra, _from_yaml, _from_system, _from_reading):
         for link in chain(error):
             explained = explain(link)
             if explained is not None:

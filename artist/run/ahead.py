@@ -27,15 +27,6 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
     first, which takes seconds, and its questions are asked, `network.ahead` at once. Others are asked when
     they come up. The first question without an answer ends the run, unless there is a fallback.
 
-    Parameters
-    ----------
-    config
-        Of the run; without `network.ahead` nothing is done.
-    network
-        The run's network model.
-    shown
-        Whether a progress bar is.
-
     Raises
     ------
     InputError

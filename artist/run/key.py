@@ -23,8 +23,6 @@ def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path
     ----------
     config
         The resolved configuration; what cannot change results does not count.
-    policy
-        The name that the results give to the policy.
     files
         Files that the run reads besides those that the configuration names.
     """
@@ -38,11 +36,6 @@ def code_digest(config: Mapping[str, Any], *, files: Iterable[Path] = ()) -> str
     """Return what a run key covers beside the configuration: the program and the contents of all files.
 
     Runs that differ in it differ by more than their settings. Where the files lie does not count.
-
-    Parameters
-    ----------
-    config, files
-        As for `run_key`.
     """
     contents = sorted(["/".join(path.parts[-2:]), _digest(path)] for path in _all_files(_kept(config), files))
     program = program_version().partition("+")[2]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictStr, ValidationError, model_validator
-from pydantic_core import ErrorDetails
 
 from artist.bad_input.records import Strict
 from artist.data import data_path
@@ -164,17 +163,11 @@ def _read(path: Path) -> SensitivityFile:
         fields = {*SensitivityFile.model_fields, *ModelSensitivity.model_fields, *ProcessMemory.model_fields}
         problem = min(error.errors(), key=lambda each: each["type"] == "missing")  # a slip in a name first
         if problem["loc"][2:3] == ("throughput",) and problem["loc"][-1] == "[key]":
-            raise _wrong_cpus(problem, path) from None
+            where = f"{path}, {'.'.join(map(str, problem['loc'][:-1]))}"
+            what, found = "wrong number of CPUs a GPU", problem["input"]
+            allowed = "a number greater than 0 and up to 1000000, as in throughput: {1: 0.4, 4: 1}"
+            raise InputError(what, where=where, found=found, allowed=allowed) from None
         raise first_problem(error, str(path), sorted(fields)) from None
-
-
-def _wrong_cpus(problem: ErrorDetails, path: Path) -> InputError:
-    """Explain a point of a throughput whose CPUs are no such number."""
-    where = ".".join(map(str, problem["loc"][:-1]))
-    allowed = "a number greater than 0 and up to 1000000, as in throughput: {1: 0.4, 4: 1}"
-    return InputError(
-        "wrong number of CPUs a GPU", where=f"{path}, {where}", found=problem["input"], allowed=allowed
-    )
 
 
 def _models(file: SensitivityFile, path: Path) -> Sensitivities:
