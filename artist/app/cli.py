@@ -84,7 +84,7 @@ class _Task:
         try:
             request = _request(config, settings, folder)
             outcome = request if isinstance(request, Outcome) else run_point(request)
-        finally:  # of a run that was not finished, Hydra's empty folder would be left
+        finally:  # an unfinished run would leave Hydra's empty folder behind
             remove_if_empty(folder, Path(_folder_of_results(_root_=config)))
         self.points = [Point((), outcome)]
         self.name_unused = OmegaConf.select(config, "output.name") is not None
@@ -145,7 +145,7 @@ def _report(task: _Task) -> int:
 
 
 def _print_notes(outcomes: Sequence["Outcome"]) -> None:
-    """Print what the user should know: all of the first point that has notes, once."""
+    """Print notes once: all those of the first point that has any."""
     notes = dict.fromkeys(note for each in outcomes for note in each.notes)
     first = dict.fromkeys(next((each.notes for each in outcomes if each.notes), ()))
     if first:

@@ -1,4 +1,4 @@
-"""Files that are written: checked before the work, so that no measurement is written over."""
+"""Output files: checked before the work, so that no input file is overwritten."""
 
 import os
 from collections.abc import Iterable
@@ -30,5 +30,5 @@ def _unfit(path: Path) -> str:
         return "not in a folder"
     if not os.access(there, os.W_OK):
         return "cannot be written"
-    beside = there.resolve().parent if there.is_file() else there  # where it is made anew
+    beside = there.resolve().parent if there.is_file() else there  # which is replaced
     return "" if os.access(beside, os.W_OK) else "in a folder that cannot be written to"

@@ -16,8 +16,8 @@ _MOST_FRAMES = 3
 def own_lines(error: BaseException, config: object) -> str:
     """Return the user's own frames of an error, outermost first, as "file:line in function, ...".
 
-    A frame is hers if its file is neither ours nor Python's, and, of an installed package, only if the
-    configuration names a class of that package. Of many frames the last are shown, each once.
+    A frame is the user's if its file is neither ours nor Python's; in an installed package, only if the
+    configuration names a class of that package. Only the last frames are shown, each once.
     """
     packages = {target.partition(".")[0] for target in targets_of(config)}
     lines = [

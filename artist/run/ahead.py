@@ -16,7 +16,7 @@ from netmodels.cache import CachedModel, Question
 
 log = logging.getLogger("artist")
 
-_BATCHES = 8  # for each process, so that none waits long for the last
+_BATCHES = 8  # for each process, so that all end at about the same time
 _ANALYTICAL = {"_target_": "netmodels.analytical.AnalyticalModel"}
 
 
@@ -30,8 +30,8 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
     Raises
     ------
     InputError
-        If answers are not kept on disk: other processes could not hand them over. And if the network model
-        gives no answer.
+        If answers are not kept on disk, since processes pass them on there, or if the network model gives no
+        answer.
     """
     processes = config.network.ahead
     if not processes:

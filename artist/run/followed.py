@@ -1,4 +1,4 @@
-"""The series that a policy follows are there and make sense, and it is called in time, or no run starts."""
+"""Checks before the run: the series that a policy follows exist and make sense, and it is called in time."""
 
 from collections.abc import Mapping, Sequence
 

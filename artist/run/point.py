@@ -1,4 +1,4 @@
-"""One run, from its configuration to its folder. Never raises for bad input: it returns an outcome."""
+"""One run, from its configuration to its folder. Bad input is returned as an outcome, never raised."""
 
 import errno
 import io
@@ -62,7 +62,7 @@ class Request:
     user_folders
         Folders with a user's own parts.
     alone
-        Whether it is the only run of the command, so that it may show its progress.
+        Whether it is the only run of the command, which may then show progress.
     """
 
     config: Mapping[str, Any]
@@ -79,13 +79,13 @@ class Outcome:
     Attributes
     ----------
     status
-        Finished now; kept, since it was finished before; bad input; failed.
+        Finished now; kept because it was finished before; bad input; failed.
     message
-        Why it did not finish, for the user.
+        Why it did not finish.
     log
-        Its log, if the message does not say all.
+        Its log, if the message does not say everything.
     notes
-        What the user should know of a run that was done now.
+        Notes for the user on a run that was done now.
     """
 
     status: Literal["finished", "kept", "bad_input", "failed"]
@@ -99,7 +99,7 @@ class Outcome:
 def run_point(request: Request) -> Outcome:
     """Run, unless it was run before; write the run folder; leave `error.json` if it fails.
 
-    Only an interruption is raised, and what a cluster's scheduler does with its job.
+    Only interruptions are raised, including those by a cluster's scheduler.
     """
     lines, notes = io.StringIO(), _Notes()
     output = request.config["output"]
@@ -242,7 +242,7 @@ def _unforeseen(error: BaseException, request: Request) -> Outcome:
 
 
 def _of_the_scheduler(error: BaseException) -> bool:
-    """Return whether submitit raised it when its job was out of time, or is to be queued again."""
+    """Return whether submitit raised it because its job ran out of time or is to be queued again."""
     return any("submitit" in Path(frame.filename).parts for frame in extract_tb(error.__traceback__))
 
 
@@ -252,7 +252,7 @@ def _as_yaml(config: Mapping[str, Any]) -> str:
 
 
 class _Notes(logging.Handler):
-    """Keeps what was logged with `extra={"note": True}`: the user should see it, and once for a sweep."""
+    """Keeps messages logged with `extra={"note": True}`, which the user sees once for a run or sweep."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -271,7 +271,7 @@ def _is_no_note(record: logging.LogRecord) -> bool:
 def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     root = logging.getLogger()
     level, others = root.level, list(root.handlers)
-    for each in others:  # a note is told at the end
+    for each in others:  # notes are printed at the end
         each.addFilter(_is_no_note)
     root.setLevel(min(level, logging.INFO))  # that of artist.log and of notes, also where Hydra set none
     for handler in handlers:

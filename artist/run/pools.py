@@ -1,4 +1,4 @@
-"""The pools that a policy names are there, or the run does not start."""
+"""Checks before the run: the pools that a policy names exist, and every job fits them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from artist.errors import InputError
 def check_pools(policy: object, cluster: Cluster) -> None:
     """Refuse a `pool` of the policy that no machine is in.
 
-    Where no machine has a named pool any is accepted, because all machines serve then.
+    Where no machine has a named pool any name is accepted, because all machines then serve.
     """
     pool, pools = getattr(policy, "pool", ""), cluster.pools
     if isinstance(pool, str) and pool and pool not in pools and pools != {DEFAULT_POOL}:

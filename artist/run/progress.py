@@ -1,4 +1,4 @@
-"""A progress bar on stderr: jobs done, simulated time, jobs per second, and an instant that takes long."""
+"""A progress bar on stderr: jobs done, simulated time, jobs per second, and slow instants."""
 
 from collections.abc import Sequence
 from threading import Event as Signal
@@ -18,7 +18,7 @@ _LONG_S = 1.0  # an instant that takes longer is mentioned
 class ProgressBar:
     """Observer that shows how far a run is; results do not depend on it.
 
-    A thread draws, so that the bar goes on while a policy decides or a network is simulated.
+    A thread draws, so that the bar advances while a policy decides or a network is simulated.
     """
 
     def __init__(self, n_jobs: int) -> None:

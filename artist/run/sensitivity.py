@@ -1,4 +1,4 @@
-"""What CPUs and memory do for jobs, by model: the tables that ship, and the user's own.
+"""How CPUs and memory affect jobs, by model: the shipped tables, and the user's own.
 
     gpu_speed: 0.25
     models:
@@ -39,7 +39,7 @@ class ProcessMemory(Strict):
 
 
 class ModelSensitivity(Strict):
-    """What CPUs and memory do for a model.
+    """How CPUs and memory affect a model.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ModelSensitivity(Strict):
     gpu_utilization
         Of its GPUs where they never wait for input: for `workload=coda`, which reads the table that ships.
     source
-        Who says so.
+        Source of the figures.
     """
 
     throughput: dict[Positive, Positive] = Field(min_length=1)

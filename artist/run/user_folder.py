@@ -24,7 +24,7 @@ def check_shadows(folder: Path) -> None:
 
 
 def put_on_path(folder: Path) -> None:
-    """Let modules of the folder be imported; installed ones come first."""
+    """Make modules of the folder importable, after installed ones."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
@@ -43,6 +43,6 @@ def check_targets(config: object, folder: Path) -> None:
 
 
 def python_files(folder: Path) -> list[Path]:
-    """Return the modules of the folder, which decide results: those on top, and those of its packages."""
+    """Return the modules of the folder, which determine results: top-level ones and those of packages."""
     packages = [path.parent for path in folder.glob("*/__init__.py")]
     return sorted([*folder.glob("*.py"), *(path for package in packages for path in package.rglob("*.py"))])
