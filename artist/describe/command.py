@@ -86,13 +86,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
-    _describe_all(_points(overrides, config_dir))
-
-
-def _describe_all(points: Sequence[Point]) -> None:
     from artist.describe.demand import read_demand
     from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
 
+    points = _points(overrides, config_dir)
     first = points[0].config
     check_outputs((("csv", first.csv), ("plot", first.plot)), ())
     if first.demand.path is not None:

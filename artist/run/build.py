@@ -40,7 +40,7 @@ from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stepped_stall import SteppedStall
 from artist.performance.effects.tuned import TunedCompute
-from artist.performance.own_parts import CheckedCoupling, checked_effect
+from artist.performance.own_parts import CheckedCoupling, CheckedEffect
 from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
@@ -428,7 +428,7 @@ def build_performance(
         interleaved=Interleaved(config.group_slowdown, config.loading),
         network_stage=config.network_stage,
         input_stall=input_stall,
-        effects=[checked_effect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
+        effects=[CheckedEffect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
         couplings=[CheckedCoupling(each, f"performance.couplings[{i}]") for i, each in enumerate(couplings)],
     )
 
