@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -73,7 +74,6 @@ class _Task:
 
     points: Sequence[Point] = ()
     is_sweep = False
-    name_unused = False  # of a sweep, given to a run
 
     def __call__(self, config: DictConfig) -> None:
         """Run a configuration that is not a sweep."""
@@ -86,8 +86,10 @@ class _Task:
             outcome = request if isinstance(request, Outcome) else run_point(request)
         finally:  # an unfinished run would leave Hydra's empty folder behind
             remove_if_empty(folder, Path(_folder_of_results(_root_=config)))
+        if OmegaConf.select(config, "output.name") is not None:
+            note = "output.name is not used: it names the folder of a sweep (-m)"
+            outcome = replace(outcome, notes=(*outcome.notes, note))
         self.points = [Point((), outcome)]
-        self.name_unused = OmegaConf.select(config, "output.name") is not None
 
 
 def _request_of_point(config: DictConfig) -> "Request | Outcome":
@@ -135,8 +137,6 @@ def _report(task: _Task) -> int:
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
         print(run_table(outcome.summary).rstrip(), flush=True)
         _print_notes(outcomes)
-        if task.name_unused:
-            print("output.name is not used: it names the folder of a sweep (-m)", file=sys.stderr)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
         return SUCCESS
     if good:
