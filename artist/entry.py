@@ -13,7 +13,6 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
-from threading import Timer
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -43,9 +42,8 @@ def guarded(module: str, hint: str = "") -> int:
         if not arrived:
             with suppress(OSError):
                 os.write(2, f"{_STOPS[number]}{hint}\n".encode())
-            last = Timer(_LONGEST_S, os._exit, (128 + number,))  # should a part catch every exception
-            last.daemon = True
-            last.start()
+            signal.signal(signal.SIGALRM, lambda *_: os._exit(128 + number))
+            signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)  # should a part catch every exception
         arrived.append(number)
         stderr.muted = True
         raise KeyboardInterrupt(number)
@@ -88,6 +86,8 @@ def _raise_later(lost: Any) -> None:
     if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
+    from threading import Timer
+
     Timer(_SOON_S, os.kill, (os.getpid(), *lost.exc_value.args)).start()
 
 
