@@ -13,7 +13,6 @@ import os
 import re
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -129,14 +128,20 @@ def run_in_processes(settings: dict[str, Any], todo: Todo) -> Results:
 
 
 def _at_once(found: Any, name: str) -> int:
-    """Return a number of points at a time; -1 and null are all cores, -2 all but one, and so on."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return a number of points at a time; as for joblib, -1 and null are all cores, -2 all but one.
+
+    Cores are those that a container, a batch system or LOKY_MAX_CPU_COUNT leaves to the command.
+    """
     if found is None:
-        return cores
+        found, name = -1, "n_jobs"
     if type(found) is not int or found == 0 or (found < 0 and name != "n_jobs"):
         allowed = "a positive integer, or null for all cores"
         raise InputError("wrong value", where=f"hydra.launcher.{name}", found=found, allowed=allowed)
-    return found if found > 0 else max(1, cores + 1 + found)
+    if found > 0:
+        return found
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(found))
 
 
 # --- other machines

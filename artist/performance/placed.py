@@ -7,10 +7,11 @@ from typing import Self
 
 import numpy as np
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
-from artist.performance.api import Changed, Floats, Ints, Running
+from artist.performance.api import Changed, Running
 from artist.performance.bandwidth import Models, drawn_bandwidth
 from artist.performance.couplings.api import Coupling
 from artist.performance.couplings.groups import Groups

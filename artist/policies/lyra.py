@@ -30,6 +30,7 @@ Differs from the paper:
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from typing import Literal
 
 from pydantic import Field
@@ -48,9 +49,9 @@ from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.pools import machines_in, notes_on_others
 from artist.policies.parts.predictors import NEXT_USE, USE, AnyPredictor, predictor_of
+from artist.policies.parts.queueing import WaitingQueue, by_demand, in_one
 from artist.policies.parts.reclaiming import AnyReclaim, reclaim_of
 from artist.policies.parts.scaling import AnyScaling, scaling_of
-from artist.policies.parts.waiting import Waiting
 from artist.policies.parts.workers import Held, Workers
 
 
@@ -82,8 +83,9 @@ class Lyra:
             self.knows_durations = self.knows_iterations = self.knows_models = self.knows_performance = True
         parts = predictor_of(self.predictor), reclaim_of(self.reclaim, self.seed)
         self._orchestrator = Orchestrator(*parts, self.headroom, self.interval_s) if self.loaning else None
-        self._queues = {kind: Waiting(skip=self.skip) for kind in ("any", "loan", "heterogeneous")}
-        self._bases: dict[Demand, Demand] = {}
+        lane = by_demand if self.skip else in_one
+        self._queues = {kind: WaitingQueue(lane) for kind in ("any", "loan", "heterogeneous")}
+        self._base_of = cache(partial(base_of, requested=self.base == "requested"))
         self._room_made = False  # by the last plan
 
     def follows(self, cluster: Cluster) -> Sequence[str]:
@@ -142,7 +144,7 @@ class Lyra:
         self._grounds.look(view, own & ~on_loan & ~view.in_pool(INFERENCE), on_loan)
         if room:
             for queue in self._queues.values():
-                queue.make_room(self._may_fit)
+                queue.try_again(self._may_fit)
         self._room_made = False
         if getattr(self._order, "ages", False):
             self._rank_again(view)
@@ -185,12 +187,6 @@ class Lyra:
         return self._grounds.may_fit(self._base_of(demand), self._preferred(demand))
 
     # --- what a job is
-
-    def _base_of(self, demand: Demand) -> Demand:
-        base = self._bases.get(demand)
-        if base is None:
-            base = self._bases[demand] = base_of(demand, requested=self.base == "requested")
-        return base
 
     def _is_elastic(self, demand: Demand) -> bool:
         return demand.elastic and self._elastic

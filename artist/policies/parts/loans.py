@@ -29,7 +29,7 @@ from math import floor
 
 import numpy as np
 
-from artist.core.buckets import members_of
+from artist.core.buckets import members_of, set_of
 from artist.core.cluster import Cluster, Machine
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView, Signal
@@ -78,8 +78,9 @@ class Orchestrator:
         machines = inference | on_loan
         if not machines:
             return
-        self._ask_again(view, plan)
-        there = _accepting(view)
+        if not view.signals[USE].ended(view.now_ns):
+            plan.wake_at(view.now_ns + self._step_ns)
+        there = set_of(np.flatnonzero(view.accepts).tolist())
         loaned = on_loan & there
         spare = (machines & there).bit_count() - self.kept(view, machines.bit_count())
         more = max(spare, 0) - loaned.bit_count()
@@ -87,10 +88,6 @@ class Orchestrator:
             _assign(plan, members_of(inference & there)[:more], ON_LOAN)
         elif more < 0:
             self._take_back(-more, loaned, plan, workers)
-
-    def _ask_again(self, view: ClusterView, plan: PlanBuilder) -> None:
-        if not view.signals[USE].ended(view.now_ns):
-            plan.wake_at(view.now_ns + self._step_ns)
 
     def lent(self, machines: Sequence[Machine], signals: Mapping[str, Signal]) -> list[Machine]:
         """Return the machines of the inference pool that are on loan when it uses least, the largest."""
@@ -140,11 +137,6 @@ def _without_base(n: int, loaned: int, workers: Workers) -> Iterator[int]:
         left.remove(machine)
         workers.vacate(machine)
         yield machine
-
-
-def _accepting(view: ClusterView) -> int:
-    """Return the machines that are present and take new work, as a set of `artist.core.buckets`."""
-    return int.from_bytes(np.packbits(view.accepts, bitorder="little").tobytes(), "little")
 
 
 def _assign(plan: PlanBuilder, machines: Iterable[int], pool: str) -> None:
