@@ -17,7 +17,6 @@ from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
 from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
-from artist.report.contents import CHANGES, CLAIMS, report_files
 from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
 from artist.results.compare import CODE, compare
@@ -76,10 +75,10 @@ def report(
     """
     claimed = None if claims is None else read_claims(claims)
     found = find_runs(folders)
+    comparison = compare([read_run(folder) for folder in found.runs])
     for folder, name in product(found.runs, (CONFIG, JOBS)):
         if not (folder / name).exists():
             raise InputError(f"a run without its {name}", where=str(folder), allowed=AGAIN)
-    comparison = compare([read_run(folder) for folder in found.runs])
     competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]
     new = not output.parent.exists()
@@ -104,6 +103,9 @@ def report(
         print(f"--baseline {baseline}: {first}", file=sys.stderr)
     if CODE in comparison.keys:
         print(CODE_ALONE, file=sys.stderr)
+    # What draws takes a second to import, which help and refusals do not need.
+    from artist.report.contents import CHANGES, CLAIMS, report_files
+
     with _written(output):
         timelines = traces(comparison) if trace else {}
         files = report_files(comparison, competing, judged, failures, output, list(timelines))

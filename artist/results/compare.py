@@ -1,6 +1,6 @@
 """What differs between runs, and which of them are replicates of each other. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,11 +164,11 @@ def _facts(run: Run) -> _Facts:
     return facts
 
 
-def flatten(value: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+def flatten(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     """Return (key, value) of a nested mapping, keys joined by dots, in its order."""
     flat: list[tuple[str, Any]] = []
     for key, item in value.items():
-        if isinstance(item, dict):
+        if isinstance(item, Mapping):
             flat += flatten(item, f"{prefix}{key}.")
         else:
             flat.append((f"{prefix}{key}", item))

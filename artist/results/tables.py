@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,27 +84,30 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
 
 def comparison_csv(comparison: Comparison) -> str:
     """Return a comparison as CSV in seconds and fractions, ends of intervals in columns of their own."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     columns = [name for metric in ALL_METRICS for name in _columns(metric)]
-    writer.writerow([*comparison.keys, "runs", *columns])
+    lines: list[Sequence[object]] = [[*comparison.keys, "runs", *columns]]
     for group in comparison.groups:
         estimates = [estimate(metric, [run.summary for run in group.runs]) for metric in ALL_METRICS]
         cells = [_plain(number) for each in estimates for number in each]
-        writer.writerow([*group.values, len(group.runs), *cells])
+        lines.append([*group.values, len(group.runs), *cells])
+    return csv_text(lines)
+
+
+def csv_text(lines: Iterable[Sequence[object]]) -> str:
+    """Return lines as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
 
 
 def seeds_csv(comparison: Comparison) -> str:
     """Return a comparison seed by seed as CSV in seconds and fractions: a line for each run."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*comparison.keys, "seed", *(metric.name for metric in ALL_METRICS)])
+    lines: list[Sequence[object]] = [[*comparison.keys, "seed", *(metric.name for metric in ALL_METRICS)]]
     for group in comparison.groups:
         for run in group.runs:
             cells = [_plain(metric.of(run.summary)) for metric in ALL_METRICS]
-            writer.writerow([*group.values, run.summary["seed"], *cells])
-    return text.getvalue()
+            lines.append([*group.values, run.summary["seed"], *cells])
+    return csv_text(lines)
 
 
 def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
@@ -115,16 +118,15 @@ def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
     baseline
         For each row the one that it is measured against; its own row has no line.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*comparison.keys, "baseline", *(name for each in METRICS for name in _columns(each))])
+    columns = [name for metric in METRICS for name in _columns(metric)]
+    lines: list[Sequence[object]] = [[*comparison.keys, "baseline", *columns]]
     for row, group in enumerate(comparison.groups):
         other = comparison.groups[baseline[row]]
         if other is not group:
             changes = [change(metric, group, other) for metric in METRICS]
             cells = [_plain(number) for each in changes for number in each]
-            writer.writerow([*group.values, other.label, *cells])
-    return text.getvalue()
+            lines.append([*group.values, other.label, *cells])
+    return csv_text(lines)
 
 
 _Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
