@@ -102,8 +102,8 @@ class View:
 
     def free(self) -> Free:
         m = self._machines
-        columns, buckets, total_gpus = (m.free_gpus, m.free_cpus, m.free_memory), m.buckets.copy(), m.open_gpus
-        free = Free(m.cluster, *columns, buckets=buckets, total_gpus=total_gpus, own=False)
+        columns, open_gpus = (m.free_gpus, m.free_cpus, m.free_memory), m.open_gpus
+        free = Free(m.cluster, *columns, buckets=m.buckets.copy(), total_gpus=open_gpus, own=False)
         if m.closed:
             free.accepts = self.accepts
             for column in (free.gpus, free.cpus, free.memory_bytes):
