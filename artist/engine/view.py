@@ -106,7 +106,8 @@ class View:
 
     def free(self) -> Free:
         m = self._machines
-        free = Free(m.cluster, m.free_gpus, m.free_cpus, m.free_memory, buckets=m.buckets, own=False)
+        columns, open_gpus = (m.free_gpus, m.free_cpus, m.free_memory), m.open_gpus
+        free = Free(m.cluster, *columns, buckets=m.buckets.copy(), total_gpus=open_gpus, own=False)
         if m.closed:
             free.accepts = self.accepts
             for column in (free.gpus, free.cpus, free.memory_bytes):

@@ -173,4 +173,4 @@ def adopt_knowledge(policy: object, part: object) -> None:
 
 def ranking(keys: Keys) -> Ints:
     """Return the indices of n jobs from first to last, shape (n,); equal keys keep their order."""
-    return np.argsort(keys, kind="stable")
+    return np.asarray(keys).argsort(kind="stable")
