@@ -2,7 +2,6 @@
 
 import os
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
@@ -34,9 +33,11 @@ def data_path(kind: Kind, name: str = "") -> Path:
 @lru_cache(maxsize=1)
 def program_version() -> str:
     """Return the version and a digest of the program's own files; an edited checkout is another program."""
+    from importlib import metadata  # takes 10 ms, and help does without
+
     try:
-        number = version("artist-sim")
-    except PackageNotFoundError:  # run from a checkout that is not installed
+        number = metadata.version("artist-sim")
+    except metadata.PackageNotFoundError:  # run from a checkout that is not installed
         number = "0"
     package = Path(__file__).resolve().parent
     return f"{number}+{digest_of_sources(package, package.parent / 'netmodels')[:8]}"

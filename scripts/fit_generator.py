@@ -28,6 +28,7 @@ from artist.workload.readers.artist_json import ArtistJson
 from artist.workload.readers.helios import HeliosTrace
 from artist.workload.readers.muri import MuriCsv
 from artist.workload.readers.philly import PhillyTrace
+from artist.workload.rows import Table
 from artist.workload.synthetic import GeneratorTable
 
 QUANTILES = (
@@ -153,7 +154,7 @@ def main() -> None:
 
 def read_jobs(folder: Path, fit: Fit) -> pd.DataFrame:
     """Return the jobs of a trace, all its files together, since the first date that counts."""
-    jobs = pd.concat([fit.reader(path=folder / file).table() for file in fit.files])
+    jobs = pd.concat([Table.of(fit.reader(path=folder / file).table()).frame() for file in fit.files])
     if fit.since is None:
         return jobs.assign(duration_s=jobs["iterations"].astype(float) * jobs["compute_s"].astype(float))
     return jobs[jobs["submit_date"] >= fit.since]

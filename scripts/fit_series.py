@@ -86,7 +86,7 @@ def mean(structures: Sequence[TimeStructure]) -> pd.Series:
 def draw(known: GeneratorTable, jobs: int, days: float, seed: int) -> TimeStructure:
     """Return the time structure of jobs of a table of distributions, from a Monday at 0:00 on."""
     table = draw_jobs(known, SyntheticTrace.Parameters(jobs=jobs, days=days, start_hour=0, seed=seed))
-    return structure_of(*(table[name].to_numpy(float) for name in ("submit_s", "gpus", "duration_s")))
+    return structure_of(*(table[name] for name in ("submit_s", "gpus", "duration_s")))
 
 
 def apart(real: pd.Series, drawn: pd.Series) -> float:

@@ -11,7 +11,7 @@ from netmodels.calibrated import CalibratedLayer, CalibratedModel
 from netmodels.naming import allowed_names
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from artist.workload.rows import Table
 
 FIGURES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns", "gradient_bytes")
 _REQUIRED = ("model", "layer", *FIGURES)
@@ -36,7 +36,7 @@ def read_layers(path: Path) -> dict[str, CalibratedModel]:
     table = _read(path, "layers", _REQUIRED)
     models: dict[str, list[CalibratedLayer]] = {}
     sources: dict[str, str] = {}
-    for line, row in table.to_dict("index").items():
+    for line, row in table.records():
         cells = {str(name): str(value).strip() for name, value in row.items()}
         where = f"{path}, line {line}"
         if not (cells["model"] and cells["layer"]):
@@ -54,7 +54,7 @@ def read_layers(path: Path) -> dict[str, CalibratedModel]:
     }
 
 
-def _read(path: Path, kind: str, columns: Sequence[str]) -> "pd.DataFrame":
+def _read(path: Path, kind: str, columns: Sequence[str]) -> "Table":
     table = read_csv(path, kind)
     for name in columns:
         if name not in table.columns:
@@ -91,7 +91,7 @@ def read_gradients(path: Path, layers: Sequence[str]) -> dict[str, int]:
     """
     table = _read(path, "gradients", ("layer", "gradient_bytes"))
     gradients: dict[str, int] = {}
-    for line, row in table.to_dict("index").items():
+    for line, row in table.records():
         layer, where = str(row["layer"]).strip(), f"{path}, line {line}"
         if layer not in layers:
             raise InputError("unknown layer", where=where, found=layer, allowed=allowed_names(layer, layers))

@@ -80,20 +80,20 @@ def read_measured(path: Path, topology: Topology) -> list[Measured]:
             allowed = f"{', '.join(REQUIRED)}; also machine_type, source"
             raise InputError("column is missing", where=f"{path}, line 1", found=name, allowed=allowed)
     rows: dict[str, Measured] = {}
-    for row in table.to_dict("index").items():
-        measured = _measured(*row, path, topology)  # type: ignore[arg-type]
+    for line, row in table.records():
+        measured = _measured(line, row, path, topology)
         if measured.profile.name in rows:
             what = f"the same model as in {rows[measured.profile.name].where}"
-            raise InputError(what, where=measured.where, found=row[1]["model"], allowed="one row a model")
+            raise InputError(what, where=measured.where, found=row["model"], allowed="one row a model")
         rows[measured.profile.name] = measured
     if not rows:
         raise InputError("empty table", where=str(path), found=0, allowed="one row a model")
     return list(rows.values())
 
 
-def _measured(line: int, row: dict[str, object], path: Path, topology: Topology) -> Measured:
+def _measured(line: int, row: dict[str, str], path: Path, topology: Topology) -> Measured:
     where = f"{path}, line {line}"
-    cells = {name: value.strip() if isinstance(value, str) else "" for name, value in row.items()}
+    cells = {name: value.strip() for name, value in row.items()}
     try:
         profile = get_profile(cells["model"])
         machine = topology.machine_type(cells.get("machine_type") or None)

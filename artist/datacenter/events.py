@@ -26,6 +26,7 @@ from artist.errors import InputError
 from artist.units import seconds_to_ns
 from artist.workload.fields import MAX_S
 from artist.workload.files import read_csv
+from artist.workload.rows import Table, to_numbers
 from netmodels.topology import MachineType, Topology
 
 _NEEDED = ("time_s", "kind", "machine", "deadline_s")
@@ -67,52 +68,41 @@ def machine_of(name: str, rack: int, kind: MachineType, pool: str, present: bool
 
 def read_events(path: Path) -> list[Row]:
     """Read the table; the checks of a column are one vector expression each."""
-    import pandas as pd
-
     table = read_csv(path, "capacity")
     for name in _NEEDED:
         if name not in table:
             allowed = f"columns {', '.join(_NEEDED)}, and {', '.join(_OPTIONAL)} if you like"
-            raise InputError("column is missing", where=f"{path}, {name}", found=list(table), allowed=allowed)
-    for name in table.columns.difference([*_NEEDED, *_OPTIONAL]):
+            raise InputError(
+                "column is missing", where=f"{path}, {name}", found=list(table.columns), allowed=allowed
+            )
+    for name in sorted(set(table.columns) - {*_NEEDED, *_OPTIONAL}):
         raise InputError(
             "unknown column", where=str(path), found=name, allowed=", ".join(_NEEDED + _OPTIONAL)
         )
-    table = table.reindex(columns=[*_NEEDED, *_OPTIONAL], fill_value="").apply(
-        lambda column: column.fillna("").str.strip()  # a short row has nothing in its last cells
-    )
-    leaves = (table["kind"] == "leave").to_numpy(bool)
-    time_s = pd.to_numeric(table["time_s"], errors="coerce").to_numpy(float)
-    deadline_s = pd.to_numeric(table["deadline_s"], errors="coerce").to_numpy(float)
-    given = (table["deadline_s"] != "").to_numpy(bool)
-    _refuse(
-        ~table["kind"].isin(_KINDS).to_numpy(bool), table["kind"], path, "unknown kind", ", ".join(_KINDS)
-    )
+    table = table.assign(**{name: "" for name in _OPTIONAL if name not in table})
+    table = table.assign(**{name: [text.strip() for text in one] for name, one in table.columns.items()})
+    leaves = table["kind"] == "leave"
+    time_s, deadline_s = to_numbers(table["time_s"]), to_numbers(table["deadline_s"])
+    given = table["deadline_s"] != ""
+    _refuse(~np.isin(table["kind"], _KINDS), table, "kind", path, "unknown kind", ", ".join(_KINDS))
     seconds = f"seconds from 0 to {MAX_S:g}"
-    _refuse(~((time_s >= 0) & (time_s <= MAX_S)), table["time_s"], path, "wrong time", seconds)
+    _refuse(~((time_s >= 0) & (time_s <= MAX_S)), table, "time_s", path, "wrong time", seconds)
     late = (deadline_s >= time_s) & (deadline_s <= MAX_S)
-    _refuse(leaves & ~late, table["deadline_s"], path, "wrong deadline", f"{seconds}, not before time_s")
-    _refuse(~leaves & given, table["deadline_s"], path, "a deadline without leave", "nothing")
-    _refuse(
-        (table["machine"] == "").to_numpy(bool), table["machine"], path, "no machine", "a name such as m0"
-    )
-    cells = zip(table["kind"], table["machine"], table["type"], table["rack"], table["pool"], strict=True)
-    rows = [
-        Row(line, float(time), kind, machine, float(deadline), kind_of, rack, pool)
-        for line, time, deadline, (kind, machine, kind_of, rack, pool) in zip(
-            table.index, time_s, deadline_s, cells, strict=True
-        )
-    ]
+    _refuse(leaves & ~late, table, "deadline_s", path, "wrong deadline", f"{seconds}, not before time_s")
+    _refuse(~leaves & given, table, "deadline_s", path, "a deadline without leave", "nothing")
+    _refuse(table["machine"] == "", table, "machine", path, "no machine", "a name such as m0")
+    table = table.assign(time_s=time_s, deadline_s=deadline_s)
+    rows = [Row(line, **cells) for line, cells in table.records()]
     return sorted(rows, key=lambda row: row.time_s)
 
 
 def _refuse(
-    bad: "np.ndarray[Any, np.dtype[np.bool_]]", column: Any, path: Path, what: str, allowed: str
+    bad: "np.ndarray[Any, np.dtype[np.bool_]]", table: Table, name: str, path: Path, what: str, allowed: str
 ) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        where = f"{path}, line {column.index[row]}, {column.name}"
-        raise InputError(what, where=where, found=column.iloc[row], allowed=allowed)
+        where = f"{path}, {table.place(row)}, {name}"
+        raise InputError(what, where=where, found=table[name][row], allowed=allowed)
 
 
 def newcomers(

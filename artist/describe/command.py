@@ -25,10 +25,9 @@ from artist.run.config import Part
 from netmodels.topology import load_topology
 
 if TYPE_CHECKING:  # what needs pandas is imported where it is used, for the sake of --help
-    import pandas as pd
-
     from artist.describe.statistics import Description
     from artist.workload.api import JobSource
+    from artist.workload.rows import Table
 
 _EXAMPLES = """\
   artist-trace                                               the jobs of the demo
@@ -103,7 +102,7 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
 
             save_figure(demand_figure(series), first.plot, "plot")
         return
-    tables: dict[str, pd.DataFrame] = {}
+    tables: dict[str, Table] = {}
     descriptions = [_describe(point, tables) for point in points]
     print(description_text(descriptions))
     if first.csv is not None:
@@ -114,10 +113,10 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         save_figure(description_figure(descriptions), first.plot, "plot")
 
 
-def _describe(point: Point, tables: dict[str, "pd.DataFrame"]) -> "Description":
+def _describe(point: Point, tables: dict[str, "Table"]) -> "Description":
     """Describe one workload; `tables` caches those already read, because only the cluster may differ."""
     from artist.describe.statistics import describe
-    from artist.workload.load import read_table
+    from artist.workload.load import arrived, read_table
 
     config = point.config
     topology = load_topology(config.topology)
@@ -129,7 +128,7 @@ def _describe(point: Point, tables: dict[str, "pd.DataFrame"]) -> "Description":
         tables[key] = read_table(source, gpus)
     arrivals = part(config.arrivals, "arrivals", ("apply",))
     return describe(
-        arrivals.apply(tables[key], cluster.own_gpus),
+        arrived(tables[key], arrivals, cluster.own_gpus).frame(),
         point.name,
         cluster_gpus=cluster.total_gpus,
         own_gpus=cluster.own_gpus,

@@ -23,8 +23,9 @@ import pandas as pd
 from artist.describe.series import Floats, mean_in_use
 from artist.errors import InputError
 from artist.workload.files import read_csv
-from artist.workload.readers.rules import parse_instants
-from artist.workload.table import refuse, to_numbers
+from artist.workload.readers.rules import parse_instants, seconds_between
+from artist.workload.rows import Table, to_numbers
+from artist.workload.table import refuse
 
 _log = logging.getLogger(__name__)
 
@@ -84,18 +85,18 @@ def read_demand(path: Path, step_s: float) -> DemandSeries:
         If the file is invalid, or shorter than a step.
     """
     raw = read_csv(path, "demand")
-    if raw.empty:
+    if not len(raw):
         raise InputError("no rows", where=str(path), found="0 rows", allowed="one row an instance or request")
     readers = ((_DLRM, _instances), (_GENAI, _requests), (_OWN, _levels))
     for header, reader in readers:
-        if set(header) <= set(raw.columns):
+        if all(name in raw for name in header):
             return reader(raw, path, step_s)
     allowed = "; or ".join(",".join(header) for header, _ in readers)
     found = ",".join(raw.columns)
     raise InputError("unknown header", where=f"{path}, line 1", found=found, allowed=allowed)
 
 
-def _instances(raw: pd.DataFrame, path: Path, step_s: float) -> DemandSeries:
+def _instances(raw: Table, path: Path, step_s: float) -> DemandSeries:
     start_s = _seconds(raw, "scheduled_time", path, empty=0.0)
     asked = _seconds(raw, "deletion_time", path, empty=np.inf)
     gpus = _seconds(raw, "gpu_request", path)
@@ -106,25 +107,25 @@ def _instances(raw: pd.DataFrame, path: Path, step_s: float) -> DemandSeries:
     return _series(path, step_s, (start_s, until_s, gpus), 0.0, end_s, None)
 
 
-def _requests(raw: pd.DataFrame, path: Path, step_s: float) -> DemandSeries:
-    pending = raw["predict_status"].eq("PENDING")
+def _requests(raw: Table, path: Path, step_s: float) -> DemandSeries:
+    pending = raw["predict_status"] == "PENDING"
     if pending.any():
         _log.warning("%s: left out %d of %d requests: PENDING", path, int(pending.sum()), len(raw))
-    raw = raw[~pending]
+    raw = raw.take(~pending)
     dates = parse_instants(raw, "gmt_create", str(path), 0.0)
     allowed = "a date such as 2024-11-15 16:57:50"
-    refuse(raw, dates.isna().to_numpy(bool), str(path), "gmt_create", "is not a date", allowed)
-    if raw.empty:
+    refuse(raw, np.isnat(dates), str(path), "gmt_create", "is not a date", allowed)
+    if not len(raw):
         raise InputError("no requests", where=str(path), found="all PENDING", allowed="at least one served")
-    midnight = dates.min().normalize()
-    start_s = (dates - midnight).dt.total_seconds().to_numpy(float)
+    midnight = dates.min().astype("datetime64[D]")
+    start_s = seconds_between(midnight, dates)
     taken_s = _seconds(raw, "exec_time_seconds", path)
     ends = float(start_s.max())
     use = (start_s, start_s + taken_s, np.ones(len(raw)))
-    return _series(path, step_s, use, float(start_s.min()), ends, midnight)
+    return _series(path, step_s, use, float(start_s.min()), ends, pd.Timestamp(midnight))
 
 
-def _levels(raw: pd.DataFrame, path: Path, step_s: float) -> DemandSeries:
+def _levels(raw: Table, path: Path, step_s: float) -> DemandSeries:
     times_s, gpus = _seconds(raw, "time_s", path), _seconds(raw, "gpus", path)
     falls = np.append(False, np.diff(times_s) <= 0)
     refuse(raw, falls, str(path), "time_s", "is not after the row before", "rising times")
@@ -154,10 +155,10 @@ def _series(
     return DemandSeries(path.name, step_s, float(edges_s[0]), mean_in_use(*use, edges_s), date)
 
 
-def _seconds(raw: pd.DataFrame, column: str, path: Path, empty: float | None = None) -> Floats:
+def _seconds(raw: Table, column: str, path: Path, empty: float | None = None) -> Floats:
     """Return a column of numbers from 0 to `_MOST`; `empty` replaces an empty value."""
     values = to_numbers(raw[column])
-    gaps = (raw[column].isna() | raw[column].eq("")).to_numpy(bool) & (empty is not None)
+    gaps = (raw[column] == "") & (empty is not None)
     wrong = ~gaps & ~((values >= 0) & (values <= _MOST))
     refuse(raw, wrong, str(path), column, "is no such number", f"a number from 0 to {_MOST:g}")
     return np.where(gaps, empty if empty is not None else np.nan, values)

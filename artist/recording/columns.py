@@ -15,6 +15,7 @@ from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
 from artist.core.job_columns import field_of, kinds_of, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, RunResult
+from artist.recording import arrow
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
 from artist.units import NS_PER_S
 
@@ -43,7 +44,7 @@ def job_tables(
         others = {name: column[part] for name, column in (more or {}).items()}
         yield pa.table(
             _jobs(result.jobs, part, columns)
-            | {name: pa.array(column, mask=np.isnan(column)) for name, column in others.items()}
+            | {name: arrow.numbers(column, np.isnan(column)) for name, column in others.items()}
         )
 
 
@@ -56,7 +57,7 @@ def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> 
     for part in _parts(count, rows):
         at = np.arange(part.start, min(part.stop, count))
         columns = zip(_GAUGES, values[np.minimum(at, last)].T, strict=True)
-        gauges = {name: pa.array(column.astype(np.int64)) for name, column in columns}
+        gauges = {name: arrow.numbers(column.astype(np.int64)) for name, column in columns}
         ends = np.where(at > last, end_ns, time_ns[np.minimum(at, last)])
         yield pa.table({"time_s": _seconds(ends), **gauges})
 
@@ -66,7 +67,7 @@ def step_tables(
 ) -> Iterator[Any]:
     """Yield resources, pools or cores.parquet: step functions, the last row at the end of the run."""
     for part in _parts(len(times_ns), rows):
-        named = {name: pa.array(column[part]) for name, column in columns.items()}
+        named = {name: arrow.numbers(column[part]) for name, column in columns.items()}
         yield pa.table({"time_s": _seconds(times_ns[part]), **named})
 
 
@@ -122,7 +123,8 @@ class _Names:
         slices = [each.slices if isinstance(each, Allocation) else each for each in allocations]
         self.groups = _texts(None if each is None else each.name for each in groups)
         self.group_gpus = _texts(None if each is None else _gpus_text(each.gpus, cluster) for each in groups)
-        self.group_depths = pa.array([None if each is None else each.depth for each in groups], pa.int64())
+        depths = np.array([-1 if each is None else each.depth for each in groups], dtype=np.int64)
+        self.group_depths = arrow.numbers(depths, depths < 0)
         self.cpus = _texts("+".join([str(s.cpus) for s in each]) for each in slices)
         self.memory = _texts("+".join([str(s.memory_bytes) for s in each]) for each in slices)
         places = (allocation_text(allocation, cluster) for allocation in allocations)
@@ -130,15 +132,15 @@ class _Names:
         self.first_machine = len(allocations)
         self.first_pool = len(KINDS)
         self.jobs = _texts(field_of(recorder.jobs, "job_id"))
-        self.kinds = pa.array([kind for kind, _ in KINDS], pa.string())
-        self.reasons = pa.array([reason for _, reason in KINDS] + recorder.pools, pa.string())
+        self.kinds = arrow.texts(kind for kind, _ in KINDS)
+        self.reasons = arrow.texts(chain((reason for _, reason in KINDS), recorder.pools))
 
 
 def _texts(values: Iterable[str | None]) -> Any:
     """Return texts as one column, few of them at a time as Python's."""
-    left, pieces = iter(values), [pa.array([], pa.string())]
+    left, pieces = iter(values), [arrow.texts([])]
     while some := list(islice(left, _AT_ONCE)):
-        pieces.append(pa.array(some, pa.string()))
+        pieces.append(arrow.texts(some))
     return pa.concat_arrays(pieces)
 
 
@@ -148,13 +150,15 @@ def _parts(n_rows: int, rows: int) -> Iterator[slice]:
 
 def _jobs(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]) -> dict[str, Any]:
     texts = ("job_id", "model", "user", "vc")
-    table = {name: pa.array(field_of(specs, name, part), pa.string()) for name in texts}
-    table["gpus"] = pa.array([demand.gpus for demand in field_of(specs, "demand", part)], pa.int64())
+    table = {name: _texts(field_of(specs, name, part)) for name in texts}
+    table["gpus"] = arrow.numbers(
+        np.array([demand.gpus for demand in field_of(specs, "demand", part)], dtype=np.int64)
+    )
     for name, values in _derived(specs, part, columns).items():
         if name.endswith("_ns"):
             table[f"{name.removesuffix('_ns')}_s"] = _seconds(values, values == _UNKNOWN)
         else:
-            table[name] = pa.array(values)
+            table[name] = arrow.numbers(values)
     return table
 
 
@@ -189,25 +193,20 @@ def _events(
     return pa.table(
         {
             "time_s": _seconds(time_ns),
-            "seq": pa.array(np.arange(first, first + len(kind), dtype=np.int64)),
-            "kind": names.kinds.take(pa.array(kind)),
-            "job_id": _taken(names.jobs, job, of_machine | (kind == WAKE)),
-            "reason": names.reasons.take(pa.array(reason)),
-            "allocation": _taken(names.places, place, ~(of_machine | placing)),
-            "group": _taken(names.groups, place, ~placing),
-            "group_gpus": _taken(names.group_gpus, place, ~placing),
-            "group_depth": _taken(names.group_depths, place, ~placing),
-            "cpus": _taken(names.cpus, place, ~placing),
-            "memory_bytes": _taken(names.memory, place, ~placing),
+            "seq": arrow.numbers(np.arange(first, first + len(kind), dtype=np.int64)),
+            "kind": arrow.taken(names.kinds, kind),
+            "job_id": arrow.taken(names.jobs, job, of_machine | (kind == WAKE)),
+            "reason": arrow.taken(names.reasons, reason),
+            "allocation": arrow.taken(names.places, place, ~(of_machine | placing)),
+            "group": arrow.taken(names.groups, place, ~placing),
+            "group_gpus": arrow.taken(names.group_gpus, place, ~placing),
+            "group_depth": arrow.taken(names.group_depths, place, ~placing),
+            "cpus": arrow.taken(names.cpus, place, ~placing),
+            "memory_bytes": arrow.taken(names.memory, place, ~placing),
             "iteration_s": _seconds(detail, kind != REPRICE),
         }
     )
 
 
-def _taken(values: Any, index: _Ints, missing: _Flags) -> Any:
-    return values.take(pa.array(index, mask=missing))
-
-
 def _seconds(time_ns: _Ints, missing: _Flags | None = None) -> Any:
-    missing = missing if missing is not None and missing.any() else None
-    return pa.array(time_ns / float(NS_PER_S), pa.float64(), mask=missing)
+    return arrow.numbers(time_ns / float(NS_PER_S), missing)

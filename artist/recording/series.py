@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from artist.recording import arrow
 from artist.recording.names import SERIES
 from artist.units import NS_PER_S
 
@@ -21,8 +22,8 @@ def write_series(folder: Path, series: Series) -> None:
 
     times, names, values = zip(*series, strict=True)
     columns = {
-        "time_s": np.array(times, dtype=np.int64) / NS_PER_S,
-        "name": list(map(str, names)),
-        "value": np.array(values, dtype=np.float64),
+        "time_s": arrow.numbers(np.array(times, dtype=np.int64) / NS_PER_S),
+        "name": arrow.texts(map(str, names)),
+        "value": arrow.numbers(np.array(values, dtype=np.float64)),
     }
     pq.write_table(pa.table(columns), folder / SERIES)

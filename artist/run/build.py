@@ -166,7 +166,7 @@ def build(config: Config) -> Simulation:
     InputError
         With file, row or field, the value found and what is allowed.
     """
-    from artist.workload.load import load_jobs  # needs pandas, which other commands do without
+    from artist.workload.load import load_jobs  # other commands do without
     from artist.workload.measured import tell_of_requests
 
     topology = load_topology(config.topology)

@@ -1,13 +1,16 @@
 """What a source of jobs and an arrival process are."""
 
 from pathlib import Path
-from typing import Annotated, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
-import pandas as pd
 from pydantic import BeforeValidator, Field
 
 from artist.workload.filters import Selection
 from artist.workload.models import ModelRule
+from artist.workload.rows import Table
+
+if TYPE_CHECKING:  # a user's own parts may work in pandas
+    import pandas as pd
 
 _LEAST_SPEED, _MOST_SPEED = 1e-6, 1e6  # as of a machine type
 SPEEDS = f"a speed from {_LEAST_SPEED:g} to {_MOST_SPEED:g}, that of H100 being 1"
@@ -67,7 +70,7 @@ class JobSource(Protocol):
     def input_files(self) -> tuple[Path, ...]:
         """Files whose contents decide the jobs; they go into the run key."""
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "Table | pd.DataFrame":
         """Return all jobs as a canonical table (`artist.workload.table`), neither filtered nor shifted.
 
         Raises
@@ -81,7 +84,7 @@ class JobSource(Protocol):
 class Generator(JobSource, Protocol):
     """A source whose arrivals depend on how long its jobs take on the cluster's GPUs."""
 
-    def table_at(self, relative_time: float) -> pd.DataFrame:
+    def table_at(self, relative_time: float) -> "Table | pd.DataFrame":
         """Return all jobs as `table` does.
 
         Parameters
@@ -95,13 +98,13 @@ class Generator(JobSource, Protocol):
 class Arrivals(Protocol):
     """A rule for the arrivals of the selected jobs."""
 
-    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
+    def apply(self, table: Any, cluster_gpus: float) -> "Table | pd.DataFrame":
         """Return the table with new `submit_s`, from 0 or what the rule says, rows in order of arrival.
 
         Parameters
         ----------
         table
-            Jobs, with run times on the cluster's own GPUs.
+            Jobs, with run times on the cluster's own GPUs; a DataFrame for a user's own rule.
         cluster_gpus
             Number of the cluster's own GPUs that compute as much as the whole cluster.
         """

@@ -5,10 +5,9 @@ is on the cluster's own GPUs, without waiting and communication; GPUs of another
 number of these. All rules keep the order of arrival of the trace.
 """
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, PositiveFloat, model_validator
 
 from artist.bad_input.records import Strict, validated
@@ -16,12 +15,16 @@ from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.fields import MAX_S
 from artist.workload.filters import from_zero
+from artist.workload.rows import Table
 from artist.workload.table import work_s
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _GROUP = "arrivals"
 
 
-def load_of(table: pd.DataFrame, cluster_gpus: float) -> float:
+def load_of(table: "Table | pd.DataFrame", cluster_gpus: float) -> float:
     """Return the load that the jobs offer to a cluster; infinite if all arrive at once.
 
     Raises
@@ -30,13 +33,13 @@ def load_of(table: pd.DataFrame, cluster_gpus: float) -> float:
         If the cluster has no GPUs.
     """
     _need_gpus(cluster_gpus)
-    span_s = float(table["submit_s"].max() - table["submit_s"].min())
+    span_s = float(np.ptp(np.asarray(table["submit_s"])))
     return gpu_seconds(table) / (cluster_gpus * span_s) if span_s > 0 else float("inf")
 
 
-def gpu_seconds(table: pd.DataFrame) -> float:
+def gpu_seconds(table: "Table | pd.DataFrame") -> float:
     """Return the work of all jobs in GPU-seconds."""
-    return float(np.sum(table["gpus"].to_numpy(float) * work_s(table)))
+    return float(np.sum(np.asarray(table["gpus"], dtype=float) * work_s(table)))
 
 
 def _need_gpus(cluster_gpus: float) -> None:
@@ -53,7 +56,20 @@ def _need_soon(span_s: float) -> None:
         )
 
 
-class TraceArrivals:
+class Rule:
+    """A rule of the program's own, which needs no pandas."""
+
+    Parameters: type[Strict]
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters: Any = validated(self.Parameters, parameters, _GROUP)
+
+    def apply(self, table: Table, cluster_gpus: float) -> Table:
+        """Do as `artist.workload.api.Arrivals` says."""
+        raise NotImplementedError
+
+
+class TraceArrivals(Rule):
     """Jobs arrive as in the trace, the first at `first_s`."""
 
     class Parameters(Strict):
@@ -61,30 +77,24 @@ class TraceArrivals:
 
         first_s: float = Field(default=0.0, ge=0, le=MAX_S)
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, _GROUP)
-
-    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
+    def apply(self, table: Table, cluster_gpus: float) -> Table:
         """Return the jobs, the first at `first_s`."""
         start = from_zero(table)
         return start.assign(submit_s=start["submit_s"] + self.parameters.first_s)
 
 
-class BatchArrivals:
+class BatchArrivals(Rule):
     """All jobs arrive at 0 s."""
 
     class Parameters(Strict):
         """None."""
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, _GROUP)
-
-    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
+    def apply(self, table: Table, cluster_gpus: float) -> Table:
         """Return the jobs, all at 0 s."""
         return table.assign(submit_s=0.0)
 
 
-class PoissonArrivals:
+class PoissonArrivals(Rule):
     """Times between arrivals are exponential and independent; the first job arrives at 0 s.
 
     The mean is 3600 / `jobs_per_hour` seconds, or the one at which the expected span of the jobs gives `load`
@@ -104,13 +114,10 @@ class PoissonArrivals:
                 raise ValueError("give one of load and jobs_per_hour; set the other to null")
             return self
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, _GROUP)
-
-    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
+    def apply(self, table: Table, cluster_gpus: float) -> Table:
         """Return the jobs with new arrivals, in the order of the old ones."""
         gaps = len(table) - 1
-        ordered = table.sort_values("submit_s", kind="stable")
+        ordered = table.by_arrival()
         if self.parameters.jobs_per_hour is not None:
             mean_s = 3600.0 / self.parameters.jobs_per_hour
         else:
@@ -121,7 +128,7 @@ class PoissonArrivals:
         return ordered.assign(submit_s=np.concatenate([[0.0], np.cumsum(draws)]))
 
 
-class CompressArrivals:
+class CompressArrivals(Rule):
     """Arrivals of the trace, all multiplied by the one factor that gives `load` on the cluster."""
 
     class Parameters(Strict):
@@ -129,10 +136,7 @@ class CompressArrivals:
 
         load: PositiveFloat
 
-    def __init__(self, **parameters: Any) -> None:
-        self.parameters = validated(self.Parameters, parameters, _GROUP)
-
-    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
+    def apply(self, table: Table, cluster_gpus: float) -> Table:
         """Return the jobs with scaled arrivals.
 
         Raises

@@ -6,7 +6,6 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from artist.core.job import Demand, JobSpec, Stages
 from artist.core.job_columns import JobColumns
@@ -14,13 +13,13 @@ from artist.errors import InputError
 from artist.units import NS_PER_S
 from artist.workload.fields import FIELDS, MEASURED, Field, Text
 from artist.workload.measured import Stretch, stretched
-from artist.workload.table import row_name
+from artist.workload.rows import Table, coded
 
 _CPU_ITERATION_NS = NS_PER_S  # a CPU-only job has no profile: it advances in steps of about a second
 
 
 def to_jobs(
-    table: pd.DataFrame, profile_compute_ns: Callable[[str], int], stretch: Stretch | None = None
+    table: Table, profile_compute_ns: Callable[[str], int], stretch: Stretch | None = None
 ) -> JobColumns:
     """Return the jobs sorted by arrival; jobs that arrive together keep the order of the table.
 
@@ -46,12 +45,11 @@ def to_jobs(
     InputError
         If a job that uses GPUs has no model, or one without a profile.
     """
-    if not table["submit_s"].is_monotonic_increasing:
-        table = table.sort_values("submit_s", kind="stable")
+    table = table.by_arrival()
     iterations, compute_ns = _work(table, profile_compute_ns, stretch)
-    submit_ns = np.rint(table["submit_s"].to_numpy(float) * NS_PER_S).astype(np.int64)
+    submit_ns = np.rint(table["submit_s"] * NS_PER_S).astype(np.int64)
     kind, first = _kinds(table)
-    some, own = table.iloc[first], [field for field in FIELDS if field.to and "." not in field.to]
+    some, own = table.take(first), [field for field in FIELDS if field.to and "." not in field.to]
     columns: dict[str, Iterable[Any]] = {
         "job_id": some["job_id"].tolist(),
         "submit_ns": submit_ns[first].tolist(),
@@ -66,26 +64,27 @@ def to_jobs(
     return JobColumns(table["job_id"], submit_ns, iterations, compute_ns, list(made), kind)
 
 
-def _kinds(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _kinds(table: Table) -> tuple[np.ndarray, np.ndarray]:
     """Return which jobs differ only in name, arrival and work, (n_jobs,), and the first of each kind."""
     kind = np.zeros(len(table), dtype=np.int64)
     for field in (*FIELDS, *MEASURED):
         if field.to and field.name in table:
-            codes, values = pd.factorize(table[field.name], use_na_sentinel=False)
+            codes, values = coded(table[field.name])
             if len(values) > 1:
-                kind, _ = pd.factorize(kind * len(values) + codes)
-    return kind, np.unique(kind, return_index=True)[1]
+                kind, _ = coded(kind * len(values) + codes)
+    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[kind], first[order]
 
 
 def _work(
-    table: pd.DataFrame, profile_compute_ns: Callable[[str], int], stretch: Stretch | None
+    table: Table, profile_compute_ns: Callable[[str], int], stretch: Stretch | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return iterations and compute_ns of one, both (n_jobs,) int64."""
-    given = table["iterations"].to_numpy(float, na_value=np.nan)
-    compute = np.rint(table["compute_s"].to_numpy(float) * NS_PER_S)
-    duration = np.rint(table["duration_s"].to_numpy(float) * NS_PER_S)
+    given = table["iterations"]
+    compute, duration = np.rint(table["compute_s"] * NS_PER_S), np.rint(table["duration_s"] * NS_PER_S)
     profiled = _profile_compute(table, profile_compute_ns)
-    slower = stretched(table, pd.Series(_measured(table, "measured_speed")), stretch) if stretch else 1.0
+    slower = stretched(table, _measured(table, "measured_speed"), stretch) if stretch else 1.0
     grain = np.where(np.isnan(compute), profiled * slower, compute)
     rounded = np.maximum(1.0, np.rint(duration / np.maximum(grain, 1.0)))
     iterations = np.where(np.isnan(given), rounded, given)
@@ -94,25 +93,25 @@ def _work(
     return iterations.astype(np.int64), np.maximum(compute_ns, 1.0).astype(np.int64)
 
 
-def _profile_compute(table: pd.DataFrame, profile_compute_ns: Callable[[str], int]) -> np.ndarray:
+def _profile_compute(table: Table, profile_compute_ns: Callable[[str], int]) -> np.ndarray:
     """Ask once for each model; also for jobs that do not need the answer, to find unknown models."""
-    codes, models = pd.factorize(table["model"])
+    codes, models = coded(table["model"])
     known = np.full(len(models), float(_CPU_ITERATION_NS))
     for code, model in enumerate(models):
-        users = (codes == code) & (table["gpus"].to_numpy() > 0)
+        users = (codes == code) & (table["gpus"] > 0)
         if users.any():
             known[code] = _ask(str(model), table, int(np.argmax(users)), profile_compute_ns)
     on_gpus = known[codes] / _measured(table, "measured_speed")
-    return np.where(table["gpus"].to_numpy() > 0, on_gpus, float(_CPU_ITERATION_NS))
+    return np.where(table["gpus"] > 0, on_gpus, float(_CPU_ITERATION_NS))
 
 
-def _measured(table: pd.DataFrame, column: str) -> np.ndarray:
+def _measured(table: Table, column: str) -> np.ndarray:
     """Return a column of speeds or worths, (n_jobs,)."""
-    return table[column].to_numpy(float) if column in table else np.ones(len(table))
+    return table[column] if column in table else np.ones(len(table))
 
 
-def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Callable[[str], int]) -> int:
-    where = f"workload, {row_name(table, position)}, job {table['job_id'].iloc[position]}"
+def _ask(model: str, table: Table, position: int, profile_compute_ns: Callable[[str], int]) -> int:
+    where = f"workload, {table.place(position)}, job {table['job_id'][position]}"
     if not model:
         raise InputError("no model", where=where, found=model, allowed="name one, or see workload.models")
     try:
@@ -125,7 +124,7 @@ def _ask(model: str, table: pd.DataFrame, position: int, profile_compute_ns: Cal
         ) from error
 
 
-def _records(table: pd.DataFrame, owner: str, make: Callable[[dict[str, Any]], Any]) -> Iterable[Any]:
+def _records(table: Table, owner: str, make: Callable[[dict[str, Any]], Any]) -> Iterable[Any]:
     """Return one record per job, made of the columns that go into `owner`; equal ones are one object."""
     known = (*FIELDS, *MEASURED)
     chosen = [field for field in known if field.to.startswith(f"{owner}.") and field.name in table]
@@ -142,11 +141,10 @@ def _records(table: pd.DataFrame, owner: str, make: Callable[[dict[str, Any]], A
     return records
 
 
-def _raw(table: pd.DataFrame, field: Field) -> list[Any]:
+def _raw(table: Table, field: Field) -> list[Any]:
     """Return a column as Python's values, times in ns; None if a number is not known."""
     column = table[field.name]
     if isinstance(field, Text) or not field.optional:
-        return column.tolist()
-    numbers = column.to_numpy(float, na_value=np.nan)
-    numbers = np.rint(numbers * NS_PER_S) if field.unit == "time" else numbers
+        return list(column.tolist())
+    numbers = np.rint(column * NS_PER_S) if field.unit == "time" else column
     return [None if one != one else one for one in numbers.tolist()]

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import yaml
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
@@ -30,6 +29,7 @@ from artist.workload.api import SourceParameters
 from artist.workload.draws import at_rates, dealt, even, picked
 from artist.workload.files import read_text
 from artist.workload.kinds import first_share
+from artist.workload.rows import Table, joined
 from artist.workload.table import check
 
 _ON_ONE_MACHINE = 4  # GPUs of a job that still asks for one machine, and for each of several
@@ -172,16 +172,17 @@ class CodaTrace:
         self.input_files: tuple[Path, ...] = tuple(data_path("traces", name) for name in names)
         self.trace_gpu = "GTX1080Ti"
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table, in order of arrival."""
         chosen = self.parameters
         known = read_coda_table(self.input_files[0])
         kinds = [draw_gpu_jobs(known, chosen), draw_cpu_jobs(known, chosen)]
-        table = pd.concat(kinds).sort_values("submit_s", kind="stable", ignore_index=True)
-        table["vc"] = table["user"].map({name: user.tenant for name, user in known.users.items()})
-        table["gpu_utilization"] = table["model"].map(read_gpu_utilization(self.input_files[1])).fillna(1.0)
-        width = len(str(len(table)))
-        table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, len(table) + 1)])
+        table = joined(kinds).counted()
+        busy = read_gpu_utilization(self.input_files[1])
+        table = table.assign(
+            vc=[known.users[name].tenant for name in table["user"]],
+            gpu_utilization=[busy.get(name, 1.0) for name in table["model"]],
+        )
         return check(table, "workload=coda")
 
 
@@ -196,7 +197,7 @@ def read_gpu_utilization(path: Path) -> dict[str, float]:
     return {name: model["gpu_utilization"] for name, model in models.items()}
 
 
-def draw_gpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFrame:
+def draw_gpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> Table:
     """Draw the GPU jobs, by rising run time."""
     random = child_generator(chosen.seed, "coda.gpu_jobs")
     n_jobs = _scaled(known.gpu_jobs, known, chosen)
@@ -212,7 +213,7 @@ def draw_gpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFram
         inside = np.flatnonzero(model == name)
         user[inside] = picked(known.users_of(name), even(len(inside), random))
     at = _spread(part, gpus * run_time_s, chosen, random)
-    return pd.DataFrame(
+    return Table(
         {
             "submit_s": _arrivals_s(known.gpu_hour_rate, chosen, at),
             "gpus": gpus,
@@ -226,7 +227,7 @@ def draw_gpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFram
     )
 
 
-def draw_cpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFrame:
+def draw_cpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> Table:
     """Draw the CPU jobs, by rising run time of those that are not hungry."""
     random = child_generator(chosen.seed, "coda.cpu_jobs")
     n_jobs = _scaled(known.cpu_jobs, known, chosen)
@@ -242,7 +243,7 @@ def draw_cpu_jobs(known: CodaTable, chosen: CodaTrace.Parameters) -> pd.DataFram
         submit_s[inside] = _arrivals_s(rates, chosen, at)
     hungry = first_share(child_generator(chosen.seed, "coda.hungry").permutation(n_jobs), chosen.hungry)
     as_hungry_s = np.round(run_time_s * cpus / known.hungry_cpus, 3)
-    return pd.DataFrame(
+    return Table(
         {
             "submit_s": submit_s,
             "gpus": 0,

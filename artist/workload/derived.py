@@ -18,7 +18,6 @@ from random import Random
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 import yaml
 from pydantic import Field, NonNegativeFloat, field_validator
 
@@ -28,6 +27,7 @@ from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.fields import MAX_S
 from artist.workload.files import read_text
+from artist.workload.rows import Table
 from artist.workload.table import check
 
 CLASSES = (
@@ -90,7 +90,7 @@ class DerivedTrace:
         self.input_files: tuple[Path, ...] = (data_path("traces", "measured/input_sensitivity.yaml"),)
         self.trace_gpu = "V100"
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table, in order of arrival."""
         chosen = self.parameters
         models = draw_models(chosen.split, chosen.jobs)
@@ -99,7 +99,7 @@ class DerivedTrace:
         compute_s = [known[model] for model in models]
         work = zip(durations_s, compute_s, strict=True)
         width = len(str(chosen.jobs))
-        table = pd.DataFrame(
+        table = Table(
             {
                 "job_id": [f"job-{number:0{width}d}" for number in range(chosen.jobs)],
                 "submit_s": draw_arrivals_s(chosen.jobs_per_hour or 0.0, chosen.jobs, chosen.seed),

@@ -5,20 +5,22 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from artist.errors import InputError
+from artist.workload.rows import Table
 from netmodels.files import read_text as read_text
 
-if TYPE_CHECKING:  # not every command reads a table, and pandas takes a quarter of a second
-    import pandas as pd
-
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_END = 'end"'  # not what it says if the last quotation is open
 
 
-def read_csv(path: Path, kind: str = "trace") -> "pd.DataFrame":
-    """Return a comma-separated file with a header; all values as text, the index being the line number.
+def read_csv(path: Path, kind: str = "trace") -> Table:
+    """Return a comma-separated file with a header; all values as text.
 
     Parameters
     ----------
@@ -30,49 +32,57 @@ def read_csv(path: Path, kind: str = "trace") -> "pd.DataFrame":
     InputError
         As `read_text`; and if the file is empty, or a row has more fields than the header.
     """
-    import pandas as pd
-
     text = read_text(path, kind)
     if not text.strip():
         allowed = f"a header, and the rows of a {kind} file"
         raise InputError("empty file", where=str(path), found="", allowed=allowed)
     header = text.partition("\n")[0]
     _check_commas(header, header_of(header, f"{path}, line 1"), f"{path}, line 1")
-    table = parse(text, path)
-    if not isinstance(table.index, pd.RangeIndex):
-        found = f"{table.index.nlevels + len(table.columns)} fields"
-        allowed = f"{len(table.columns)} fields, as in the header"
-        raise InputError("more fields than the header", where=f"{path}, line 2", found=found, allowed=allowed)
-    table.columns = table.columns.str.strip()
-    return by_line(table, 2)
+    return parse(text, path, 2, "the header", ", as in the header")
 
 
-def parse(text: str, path: Path, separator: str = ",") -> "pd.DataFrame":
-    """Return a table with a header as text values; surplus fields of its rows become its index.
+def parse(text: str, path: Path, first: int, columns: str, as_there: str = "", separator: str = ",") -> Table:
+    """Return the rows of a table with a header that are not blank; all values as text.
+
+    Parameters
+    ----------
+    first
+        Number of the line below the header.
+    columns, as_there
+        What says how many fields there are, for messages.
 
     Raises
     ------
     InputError
         If it is not a table.
     """
-    import pandas as pd
-
+    before = csv.field_size_limit(len(text) + len(_END))
     try:
-        return pd.read_csv(
-            io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, skip_blank_lines=False
-        )
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        found = str(error).removeprefix("Error tokenizing data. C error: ").strip()
-        raise InputError("not a table", where=str(path), found=found, allowed="one row a job") from None
-
-
-def by_line(table: "pd.DataFrame", first: int) -> "pd.DataFrame":
-    """Return the rows that are not blank, indexed by line number; the top row is on line `first`."""
-    import pandas as pd
-
-    table.index = pd.RangeIndex(first, len(table) + first, name="line")
-    blank = table.isna() | table.isin([""])
-    return table[~blank.all(axis=1)]
+        header, *rows = csv.reader(chain(io.StringIO(text), [_END]), delimiter=separator)
+    finally:
+        csv.field_size_limit(before)
+    names = [name.strip() if name else f"Unnamed: {at}" for at, name in enumerate(header)]
+    end = rows.pop() if rows else header
+    width = max(len(names), len(rows[0]) if rows else 0)
+    long = next((number for number, row in enumerate(rows) if len(row) > width), None)
+    found = ""
+    if not width:
+        found = "No columns to parse from file"
+    elif long is not None:
+        found = f"Expected {width} fields in line {long + 2}, saw {len(rows[long])}"
+    elif end != [_END]:
+        found = f"EOF inside string starting at row {len(rows) + 1 if end is not header else 0}"
+    if found:
+        raise InputError("not a table", where=str(path), found=found, allowed="one row a job")
+    if width > len(names):
+        where, allowed = f"{path}, line {first}", f"{len(names)} fields{as_there}"
+        raise InputError(f"more fields than {columns}", where=where, found=f"{width} fields", allowed=allowed)
+    lines = [number for number, row in enumerate(rows) if any(row)]
+    cells = np.empty((len(lines), width), dtype=object)
+    for at, number in enumerate(lines):
+        row = rows[number]
+        cells[at] = row if len(row) == width else row + [""] * (width - len(row))
+    return Table(dict(zip(names, cells.T, strict=True)), np.array(lines, dtype=np.int64) + first, "line")
 
 
 def header_of(line: str, where: str, separator: str = ",") -> list[str]:
@@ -91,10 +101,7 @@ def header_of(line: str, where: str, separator: str = ",") -> list[str]:
 
 
 def checked_names(names: Sequence[str], where: str) -> list[str]:
-    """Return names of columns without surrounding spaces; raise InputError if two are the same.
-
-    pandas would rename the second.
-    """
+    """Return names of columns without surrounding spaces; raise InputError if two are the same."""
     stripped = [name.strip() for name in names]
     twice = next((name for name in stripped if name and stripped.count(name) > 1), None)
     if twice is not None:

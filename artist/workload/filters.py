@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Self
 
 import numpy as np
-import pandas as pd
 from pydantic import (
     Field,
     NaiveDatetime,
@@ -18,6 +17,7 @@ from pydantic import (
 
 from artist.bad_input.records import Strict
 from artist.errors import InputError
+from artist.workload.rows import Table
 from artist.workload.table import work_s
 
 _log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class Selection(Strict):
         return self
 
 
-def select(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+def select(table: Table, selection: Selection) -> Table:
     """Return the chosen jobs in order of arrival, the first at 0 s.
 
     Jobs that arrive together keep the order of the file.
@@ -99,26 +99,26 @@ def select(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     InputError
         If no job is left; names the filter responsible.
     """
-    ordered = from_zero(table.sort_values("submit_s", kind="stable"))
+    ordered = from_zero(table.by_arrival())
     chosen = _by_window(ordered, selection.window)
     if selection.vcs is not None:
         known = ", ".join(sorted(set(chosen["vc"]) - {""})[:30]) or "leave it null: the trace has no VCs"
-        chosen = _keep(chosen, chosen["vc"].isin(selection.vcs), "vcs", list(selection.vcs), known)
-    chosen = _by_range(chosen, "GPUs", "min_gpus", "max_gpus", chosen["gpus"].to_numpy(), selection)
+        chosen = _keep(chosen, np.isin(chosen["vc"], selection.vcs), "vcs", list(selection.vcs), known)
+    chosen = _by_range(chosen, "GPUs", "min_gpus", "max_gpus", chosen["gpus"], selection)
     chosen = _by_range(chosen, "s", "min_duration_s", "max_duration_s", work_s(chosen), selection)
     if selection.first is not None:
-        chosen = chosen.iloc[: selection.first]
+        chosen = chosen.take(slice(selection.first))
     if len(chosen) < len(table):
         _log.info("took %d of %d jobs", len(chosen), len(table))
     return from_zero(chosen)
 
 
-def from_zero(table: pd.DataFrame) -> pd.DataFrame:
+def from_zero(table: Table) -> Table:
     """Return the table with its first arrival at 0 s."""
     return table.assign(submit_s=table["submit_s"] - table["submit_s"].min())
 
 
-def _by_window(table: pd.DataFrame, window: Window) -> pd.DataFrame:
+def _by_window(table: Table, window: Window) -> Table:
     """Apply both bounds of the window; `table` starts at 0 s."""
     for name, bound in (("start", window.start), ("end", window.end)):
         if bound is None:
@@ -128,16 +128,21 @@ def _by_window(table: pd.DataFrame, window: Window) -> pd.DataFrame:
             allowed = "seconds after the first arrival: this trace has no dates"
             raise InputError("a date", where=f"workload.window.{name}", found=str(bound), allowed=allowed)
         times = table[column]
-        value = pd.Timestamp(bound) if isinstance(bound, datetime) else bound
+        value = np.datetime64(bound) if isinstance(bound, datetime) else bound
         inside = (times >= value) if name == "start" else (times < value)
-        span = f"jobs arrive from {times.min()} to {times.max()}"
+        span = f"jobs arrive from {_shown(times.min())} to {_shown(times.max())}"
         table = _keep(table, inside, f"window.{name}", str(bound), span)
     return table
 
 
+def _shown(time: np.generic) -> str:
+    """Return seconds, or a date as people write it."""
+    return str(time.astype("datetime64[us]").item() if isinstance(time, np.datetime64) else time)
+
+
 def _by_range(
-    table: pd.DataFrame, unit: str, least: str, most: str, values: np.ndarray, selection: Selection
-) -> pd.DataFrame:
+    table: Table, unit: str, least: str, most: str, values: np.ndarray, selection: Selection
+) -> Table:
     """Keep the jobs whose values, (n_jobs,), lie between two bounds of the selection."""
     low, high = getattr(selection, least), getattr(selection, most)
     if low is None and high is None:
@@ -147,11 +152,9 @@ def _by_range(
     return _keep(table, inside, f"{least}, {most}", f"{low} to {high}", allowed)
 
 
-def _keep(
-    table: pd.DataFrame, inside: pd.Series | np.ndarray, name: str, found: object, allowed: str
-) -> pd.DataFrame:
-    kept = table[np.asarray(inside, dtype=bool)]
-    if kept.empty:
+def _keep(table: Table, inside: np.ndarray, name: str, found: object, allowed: str) -> Table:
+    kept = table.take(inside)
+    if not len(kept):
         raise InputError(
             "no job is left by this filter", where=f"workload.{name}", found=found, allowed=allowed
         )

@@ -3,21 +3,21 @@
 import logging
 from collections.abc import Callable
 
-import pandas as pd
-
 from artist.core.gpus import Gpus
 from artist.core.job_columns import JobColumns
 from artist.workload.api import Arrivals, FileParameters, Generator, JobSource
+from artist.workload.arrivals import Rule
 from artist.workload.build_jobs import to_jobs
 from artist.workload.filters import select
 from artist.workload.measured import Stretch, on_own_gpus, on_own_share, usual_gpu
 from artist.workload.models import ModelRule, assign_models
+from artist.workload.rows import Table
 from artist.workload.table import check
 
 _log = logging.getLogger(__name__)
 
 
-def read_table(source: JobSource, gpus: Gpus) -> pd.DataFrame:
+def read_table(source: JobSource, gpus: Gpus) -> Table:
     """Return the canonical table of the jobs to take, with times on the cluster's own GPUs.
 
     Parameters
@@ -44,7 +44,7 @@ def read_table(source: JobSource, gpus: Gpus) -> pd.DataFrame:
 
 def load_table(
     source: JobSource, arrivals: Arrivals, cluster_gpus: float, gpus: Gpus, stretch: Stretch | None = None
-) -> pd.DataFrame:
+) -> Table:
     """Return the canonical table of the jobs to simulate, in order of arrival.
 
     Parameters
@@ -68,12 +68,19 @@ def load_table(
     if isinstance(source.parameters, FileParameters):
         _tell_of_models(table, source.parameters.models, source.parameters.seed)
     table = assign_models(table, source.parameters.models, source.parameters.seed)
-    return arrivals.apply(on_own_share(table, stretch), cluster_gpus)
+    return arrived(on_own_share(table, stretch), arrivals, cluster_gpus)
 
 
-def _tell_of_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> None:
+def arrived(table: Table, arrivals: Arrivals, cluster_gpus: float) -> Table:
+    """Return the table with the arrivals of a rule; a user's own rule sees it in pandas."""
+    if isinstance(arrivals, Rule):
+        return arrivals.apply(table, cluster_gpus)
+    return Table.of(arrivals.apply(table.frame(), cluster_gpus))
+
+
+def _tell_of_models(table: Table, rule: ModelRule, seed: int) -> None:
     """Log it if models are drawn for jobs of a trace: all results depend on the network's share."""
-    unnamed = int((table["model"].eq("") & (table["gpus"] > 0)).sum())
+    unnamed = int(((table["model"] == "") & (table["gpus"] > 0)).sum())
     if unnamed and rule.rule != "fixed":
         models = list(dict.fromkeys(name for part in rule.ranges() for name in part.weights))
         _log.info(

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
 import yaml
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
@@ -35,6 +34,7 @@ from artist.workload.files import read_text
 from artist.workload.kinds import TRAINING_GPU, bounds_of, draw, draw_elastic
 from artist.workload.models import ModelRule
 from artist.workload.queueing import MACHINE_GPUS, fifo_waits_s, steer
+from artist.workload.rows import Table, joined
 from artist.workload.table import check
 
 _log = logging.getLogger(__name__)
@@ -183,7 +183,7 @@ class LyraTrace:
         self.input_files: tuple[Path, ...] = (path,)
         self.trace_gpu = TRAINING_GPU
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table, in order of arrival.
 
         Raises
@@ -196,15 +196,12 @@ class LyraTrace:
         drawn = draw_jobs(known, chosen)
         table = _with_kinds(known, chosen, drawn)
         worker_gpus = _worker_gpus(chosen, drawn.gpus, drawn.elastic)
-        table["submit_s"] = draw_arrivals_s(known, chosen, drawn, worker_gpus)
+        table = table.assign(submit_s=draw_arrivals_s(known, chosen, drawn, worker_gpus))
         if chosen.bootstrap is not None:
             random = child_generator(chosen.seed, f"lyra.bootstrap.{chosen.bootstrap}")
             days = random.integers(max(1, int(chosen.days)), size=chosen.bootstrap_days)
             table = days_of(table, days.tolist())
-        table = table.sort_values("submit_s", kind="stable", ignore_index=True)
-        width = len(str(len(table)))
-        table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, len(table) + 1)])
-        return check(table, f"workload={chosen.preset}")
+        return check(table.counted(), f"workload={chosen.preset}")
 
 
 def read_lyra_table(path: Path) -> LyraTable:
@@ -285,7 +282,7 @@ def _day_rates(known: LyraTable, days: float) -> list[float]:
     return [known.weekday_rate[(known.start_weekday + day) % 7] for day in range(int(np.ceil(days)))]
 
 
-def _with_kinds(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) -> pd.DataFrame:
+def _with_kinds(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) -> Table:
     """Return the jobs with the properties of their kinds, without arrivals."""
     n_jobs, seed, gpus = len(drawn.gpus), chosen.seed, drawn.gpus
     elastic = draw_elastic(drawn.elastic, chosen.elastic, seed)
@@ -296,7 +293,7 @@ def _with_kinds(known: LyraTable, chosen: LyraTrace.Parameters, drawn: Drawn) ->
     least, most = bounds_of(gpus, _worker_gpus(chosen, gpus, True), *chosen.elastic_range)
     models = child_generator(seed, "lyra.models").integers(len(known.elastic_models), size=n_jobs)
     named = np.array(known.elastic_models, dtype=object)[models]
-    return pd.DataFrame(
+    return Table(
         {
             "gpus": gpus,
             "duration_s": drawn.run_time_s,
@@ -319,7 +316,7 @@ def _worker_gpus(chosen: LyraTrace.Parameters, gpus: np.ndarray, elastic: np.nda
     return whole
 
 
-def days_of(table: pd.DataFrame, days: Sequence[int]) -> pd.DataFrame:
+def days_of(table: Table, days: Sequence[int]) -> Table:
     """Return the jobs of these days of a table, one day after the other; a day may repeat.
 
     Parameters
@@ -330,6 +327,6 @@ def days_of(table: pd.DataFrame, days: Sequence[int]) -> pd.DataFrame:
     day_of = table["submit_s"] // DAY_S
     parts = []
     for number, day in enumerate(days):
-        part = table[day_of == day]
+        part = table.take(day_of == day)
         parts.append(part.assign(submit_s=np.round(part["submit_s"] + (number - day) * DAY_S, 3)))
-    return pd.concat(parts, ignore_index=True)
+    return joined(parts)

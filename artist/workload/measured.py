@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from artist.core.gpus import Gpu, Gpus
 from artist.core.job import JobSpec
@@ -13,7 +12,8 @@ from artist.core.job_columns import field_of
 from artist.errors import InputError
 from artist.workload.api import SPEEDS, JobSource, is_speed
 from artist.workload.fields import MAX_S
-from artist.workload.table import refuse, row_name, work_s
+from artist.workload.rows import Column, Table, coded
+from artist.workload.table import refuse, work_s
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _SCALED = ("duration_s", "compute_s", "storage_s", "cpu_s", "gpu_s")  # the netw
 _SPEED_THERE = "speed_there"  # of the GPUs that times held for, if there are others than the cluster's own
 
 
-def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) -> pd.DataFrame:
+def on_own_gpus(table: Table, source: JobSource, gpus: Gpus, where: str) -> Table:
     """Return the table with times on as many of the cluster's own GPUs.
 
     Adds the columns measured_speed, of the cluster's own GPUs, and measured_worth, of those that the GPU
@@ -48,14 +48,12 @@ def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) 
     InputError
         If the GPUs that times hold for are not known, or a job takes too long on the cluster's.
     """
-    uses = table["gpus"].to_numpy() > 0
-    names = table["measured_on"].str.strip() if "measured_on" in table else pd.Series("", index=table.index)
-    codes, kinds = pd.factorize(names.where(uses, "cluster"))
+    uses = table["gpus"] > 0
+    names = [name.strip() for name in table["measured_on"]] if "measured_on" in table else ""
+    codes, kinds = coded(np.where(uses, np.array(names, dtype=object), "cluster"))
     rows = [int(np.argmax(codes == code)) for code in range(len(kinds))]
     found = [
-        _named(kind, f"{where}, {row_name(table, row)}, measured_on", gpus)
-        if kind
-        else usual_gpu(source, gpus)
+        _named(kind, f"{where}, {table.place(row)}, measured_on", gpus) if kind else usual_gpu(source, gpus)
         for kind, row in zip(kinds, rows, strict=True)
     ]
     if "" in kinds and source.parameters.measured_on == "cluster" and len(gpus.kinds) > 1:
@@ -67,7 +65,7 @@ def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) 
         "measured_worth": np.where(uses, np.array([gpu.worth for gpu in found])[codes], 1.0),
     }
     if (ratio != 1.0).any():
-        columns |= {name: table[name].to_numpy(float) * ratio for name in _SCALED if name in table}
+        columns |= {name: table[name] * ratio for name in _SCALED if name in table}
         columns[_SPEED_THERE] = columns["measured_speed"] * ratio
     result = table.assign(**columns)
     what, allowed = f"is too long on {gpus.own.name or 'these GPUs'}", f"up to {MAX_S:g} s"
@@ -75,7 +73,7 @@ def on_own_gpus(table: pd.DataFrame, source: JobSource, gpus: Gpus, where: str) 
     return result
 
 
-def on_own_share(table: pd.DataFrame, stretch: Stretch | None) -> pd.DataFrame:
+def on_own_share(table: Table, stretch: Stretch | None) -> Table:
     """Return the table of `on_own_gpus`, models assigned, with input as fast as before on other GPUs.
 
     A run time on other GPUs is the longer of computing there and being fed by CPUs and memory; other GPUs
@@ -89,15 +87,16 @@ def on_own_share(table: pd.DataFrame, stretch: Stretch | None) -> pd.DataFrame:
     """
     if _SPEED_THERE not in table:
         return table
-    there, result = table[_SPEED_THERE], table.drop(columns=_SPEED_THERE)
+    there = table[_SPEED_THERE]
+    result = table.without(_SPEED_THERE)
     if stretch is None:
         return result
     factor = stretched(table, table["measured_speed"], stretch) / stretched(table, there, stretch)
     times = [name for name in ("duration_s", "compute_s") if name in table]
-    return result.assign(**{name: table[name].to_numpy(float) * factor for name in times})
+    return result.assign(**{name: table[name] * factor for name in times})
 
 
-def stretched(table: pd.DataFrame, speed: pd.Series, stretch: Stretch) -> np.ndarray:
+def stretched(table: Table, speed: Column, stretch: Stretch) -> np.ndarray:
     """Return run time / compute time on GPUs of some speed, (n_jobs,)."""
     asked = zip(table["cpus"].tolist(), table["memory_bytes"].tolist(), strict=True)
     keys = list(zip(table["model"].tolist(), table["gpus"].tolist(), speed.tolist(), asked, strict=True))

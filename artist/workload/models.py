@@ -8,10 +8,10 @@ from hashlib import blake2b
 from typing import Annotated, Literal, Self
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, PositiveInt, model_validator
 
 from artist.bad_input.records import Strict
+from artist.workload.rows import Table
 
 TABLE_1_MODELS = ("AlexNet", "VGG11", "MobileNetV3", "ResNet18", "ResNet50", "BERT-large")
 """The models of Table 1 of the Dally paper."""
@@ -68,7 +68,7 @@ class ModelRule(Strict):
         return (GpuRange(weights=dict.fromkeys(names, 1.0)),)
 
 
-def assign_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> pd.DataFrame:
+def assign_models(table: Table, rule: ModelRule, seed: int) -> Table:
     """Return the table with a model for every job that uses GPUs; models named by the trace stay.
 
     Parameters
@@ -80,16 +80,15 @@ def assign_models(table: pd.DataFrame, rule: ModelRule, seed: int) -> pd.DataFra
     seed
         Seed of the run.
     """
-    unnamed = table["model"].eq("").to_numpy(bool) & (table["gpus"].to_numpy() > 0)
+    unnamed = (table["model"] == "") & (table["gpus"] > 0)
     if not unnamed.any():
         return table
-    models = table["model"].to_numpy(object).copy()
-    gpus = table["gpus"].to_numpy()
+    models, gpus = table["model"].copy(), table["gpus"]
     done = ~unnamed
     for part in rule.ranges():
         chosen = ~done & (gpus <= (part.max_gpus or np.inf))
         edges = np.cumsum(list(part.weights.values()))
-        draws = job_draws(table["job_id"].to_numpy(object)[chosen], seed, "models")
+        draws = job_draws(table["job_id"][chosen], seed, "models")
         picked = np.searchsorted(edges[:-1] / edges[-1], draws, side="right")
         models[chosen] = np.array(list(part.weights), dtype=object)[picked]
         done |= chosen

@@ -2,7 +2,6 @@
 
 The file is a CSV table, plain or gzipped, one row a time and one column a signal:
 
-    The file is a CSV table, plain or gzipped, one row per time and one column per signal:
     any name   the value from that time on, until the next row
 
 A signal with the name of a pool is the share of its machines, from 0 to 1, that something other than jobs
@@ -17,7 +16,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from pydantic import Field
 
 from artist.bad_input.records import Strict, validated
@@ -26,7 +24,7 @@ from artist.errors import InputError
 from artist.units import NS_PER_S
 from artist.workload.fields import MAX_S
 from artist.workload.files import read_csv
-from artist.workload.table import to_numbers
+from artist.workload.rows import Table, to_numbers
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -113,16 +111,18 @@ class FileSignals:
         path = self.parameters.path
         table = read_csv(path, "signal")
         signals = [name for name in table.columns if name != _TIME]
-        unnamed = any(name.startswith("Unnamed: ") for name in signals)  # as pandas calls it
+        unnamed = any(name.startswith("Unnamed: ") for name in signals)
         if _TIME not in table or not signals or unnamed:
             allowed = f"{_TIME} and a named column for each signal"
-            raise InputError("wrong columns", where=f"{path}, line 1", found=list(table), allowed=allowed)
+            raise InputError(
+                "wrong columns", where=f"{path}, line 1", found=list(table.columns), allowed=allowed
+            )
         for name in self.parameters.names or ():
             if name not in signals:
                 raise InputError(
                     "no such signal", where=f"{_GROUP}.names", found=name, allowed=f"{', '.join(signals)}"
                 )
-        if table.empty:
+        if not len(table):
             raise InputError("no rows", where=str(path), found=0, allowed="a row for each time")
         times_s = to_numbers(table[_TIME])
         allowed = f"seconds from 0 to {MAX_S:g}"
@@ -136,7 +136,7 @@ class FileSignals:
             values = to_numbers(table[name])
             _refuse(~np.isfinite(values), table, path, name, "not a number", "a finite number")
             values.flags.writeable = False
-            read[name] = Series(times_ns, values, (path, name, table.index.to_numpy()))
+            read[name] = Series(times_ns, values, (path, name, table.places))
         for name in self.parameters.ahead:
             if name not in read or name + NEXT in read:
                 what = "no such signal" if name not in read else f"{name + NEXT} is in the file"
@@ -145,10 +145,8 @@ class FileSignals:
         return read
 
 
-def _refuse(
-    bad: npt.NDArray[np.bool_], table: pd.DataFrame, path: Path, name: str, what: str, allowed: str
-) -> None:
+def _refuse(bad: npt.NDArray[np.bool_], table: Table, path: Path, name: str, what: str, allowed: str) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        where = f"{path}, line {table.index[row]}, {name}"
-        raise InputError(what, where=where, found=table[name].iloc[row], allowed=allowed)
+        where = f"{path}, {table.place(row)}, {name}"
+        raise InputError(what, where=where, found=table[name][row], allowed=allowed)

@@ -10,7 +10,6 @@ from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, PositiveInt
 
 from artist.bad_input.records import validated
@@ -18,7 +17,9 @@ from artist.data import data_path
 from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.fields import STAGE_COLUMNS
+from artist.workload.files import read_csv
 from artist.workload.models import GpuRange, ModelRule, assign_models
+from artist.workload.rows import Table, to_numbers
 from artist.workload.synthetic import Preset, SyntheticTrace
 
 _MS_PER_S = 1000.0
@@ -59,7 +60,7 @@ class StagedTrace(SyntheticTrace):
         self.input_files = (*self.input_files, self.measured)
         self.trace_gpu = "V100"
 
-    def table_at(self, relative_time: float) -> pd.DataFrame:
+    def table_at(self, relative_time: float) -> Table:
         """Return all jobs as a canonical table, in order of arrival.
 
         Raises
@@ -69,21 +70,31 @@ class StagedTrace(SyntheticTrace):
         """
         chosen = self.parameters
         drawn = assign_models(super().table_at(relative_time).assign(model=""), self._models(), chosen.seed)
-        measured = pd.read_csv(self.measured).sort_values("gpus")
-        row = pd.merge_asof(drawn.reset_index().sort_values("gpus"), measured, on="gpus", by="model")
-        row = row.set_index("index").sort_index()
+        row = self._rows_of(drawn)
         whole_s = row["iteration_ms"] / _MS_PER_S
         compute_s = whole_s
         if chosen.network == "subtract":
-            compute_s = (whole_s - row["network_ms"] / _MS_PER_S).clip(lower=row["gpu_ms"] / _MS_PER_S)
+            compute_s = np.maximum(whole_s - row["network_ms"] / _MS_PER_S, row["gpu_ms"] / _MS_PER_S)
         random = child_generator(chosen.seed, "synthetic.guaranteed")
         return drawn.assign(
-            iterations=np.maximum(1, np.rint(drawn["duration_s"] / whole_s)).astype("Int64"),
+            iterations=np.maximum(1, np.rint(drawn["duration_s"] / whole_s)),
             compute_s=compute_s,
             **{name: row[name.replace("_s", "_ms")] / _MS_PER_S for name in STAGE_COLUMNS},
             gpu_utilization=np.minimum(1.0, row["gpu_ms"] / _MS_PER_S / compute_s),
             guaranteed=(random.random(len(drawn)) < chosen.guaranteed_share).astype(np.int64),
         )
+
+    def _rows_of(self, jobs: Table) -> Table:
+        """Return the measured row of each job: of its model, and its GPUs or the next fewer."""
+        measured = read_csv(self.measured)
+        numbers = {name: to_numbers(one) for name, one in measured.columns.items() if name != "model"}
+        measured = measured.assign(**numbers)
+        measured = measured.take(np.argsort(measured["gpus"], kind="stable"))
+        rows = np.zeros(len(jobs), dtype=np.int64)
+        for model in set(jobs["model"]):
+            of, inside = np.flatnonzero(measured["model"] == model), jobs["model"] == model
+            rows[inside] = of[np.searchsorted(measured["gpus"][of], jobs["gpus"][inside], side="right") - 1]
+        return measured.take(rows)
 
     def _models(self) -> ModelRule:
         """Return the user's rule, restricted to the models of the job types."""

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from artist.bad_input.records import Strict, validated
@@ -28,6 +27,7 @@ from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.workload.api import SourceParameters
 from artist.workload.fields import MAX_S
+from artist.workload.rows import Table
 from artist.workload.series import Series, alone, levels, offsets_s, repeated, series_of
 from artist.workload.table import check
 from netmodels.schema import read_yaml
@@ -158,17 +158,15 @@ class SyntheticTrace:
         self.input_files: tuple[Path, ...] = (path,)
         self.trace_gpu = _GPU_OF.get(self.parameters.preset, "")
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table, in order of arrival."""
         return self.table_at(1.0)
 
-    def table_at(self, relative_time: float) -> pd.DataFrame:
+    def table_at(self, relative_time: float) -> Table:
         """Return all jobs as `table` does, for GPUs on which they take `relative_time` of their run time."""
         chosen = self.parameters
         table = draw_jobs(read_generator_table(self.input_files[0]), chosen, relative_time)
-        width = len(str(chosen.jobs))
-        table.insert(0, "job_id", [f"job-{number:0{width}d}" for number in range(1, chosen.jobs + 1)])
-        return check(table, f"workload=synthetic, {chosen.preset}")
+        return check(table.counted(), f"workload=synthetic, {chosen.preset}")
 
 
 def read_generator_table(path: Path) -> GeneratorTable:
@@ -185,9 +183,7 @@ def read_generator_table(path: Path) -> GeneratorTable:
     return validated(GeneratorTable, values, str(path))
 
 
-def draw_jobs(
-    known: GeneratorTable, chosen: SyntheticTrace.Parameters, relative_time: float = 1.0
-) -> pd.DataFrame:
+def draw_jobs(known: GeneratorTable, chosen: SyntheticTrace.Parameters, relative_time: float = 1.0) -> Table:
     """Draw jobs of a table of distributions, in order of arrival: submit_s, gpus, duration_s and model.
 
     Parameters
@@ -210,7 +206,7 @@ def draw_jobs(
         own_s = draw_arrivals_s(known, None, np.arange(chosen.jobs), start_s, span_s, random)
         submit_s = np.where(alone(series, gpus * duration_s, random), random.permutation(own_s), submit_s)
     drawn = {"submit_s": submit_s, "gpus": gpus, "duration_s": duration_s, "model": models}
-    return pd.DataFrame(drawn).sort_values("submit_s", kind="stable", ignore_index=True)
+    return Table(drawn).by_arrival()
 
 
 def _random(chosen: SyntheticTrace.Parameters, name: str) -> np.random.Generator:

@@ -40,7 +40,7 @@ def jobs_of(reader: Any, arrivals: Any, also_describe: bool = False) -> list[Job
     table = load_table(reader, arrivals, 128, Gpus(Gpu(), (), {}.__getitem__))
     assert check(table, "again")["job_id"].tolist() == table["job_id"].tolist()
     if also_describe:
-        described = [describe(table, "x", cluster_gpus=128, machines=16, target_load=0.9)]
+        described = [describe(table.frame(), "x", cluster_gpus=128, machines=16, target_load=0.9)]
         assert description_text(described)
         assert description_csv(described)
     return to_jobs(table, lambda model: get_profile(model).compute_ns)

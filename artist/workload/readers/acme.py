@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import numpy as np
 from pydantic import Field
 
 from artist.bad_input.records import validated
@@ -12,7 +12,8 @@ from artist.errors import InputError
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.table import check, refuse, to_numbers, typed
+from artist.workload.rows import Column, Table, to_numbers
+from artist.workload.table import check, refuse, typed
 
 _LOG_HEADER = (
     *("job_id", "user", "node_num", "gpu_num", "cpu_num", "type", "state"),
@@ -89,7 +90,7 @@ class AcmeTrace:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         raw = read_csv(path)
@@ -105,21 +106,21 @@ class AcmeTrace:
             return self._from_converted(raw)
         raise rules.unknown_header(raw, path, _LOG_HEADER, _SAMPLE_HEADER, _CONVERTED_HEADER)
 
-    def _from_log(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _from_log(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
         submitted, started, ended = (
             rules.parse_instants(raw, name, str(path), chosen.utc_offset_h)
             for name in ("submit_time", "start_time", "end_time")
         )
-        table = rules.renamed(raw, _LOG_FIELDS).assign(duration_s=(ended - started).dt.total_seconds())
+        table = rules.renamed(raw, _LOG_FIELDS).assign(duration_s=rules.seconds_between(started, ended))
         table = self._with_dates(table, submitted, _LOG_FIELDS)
-        table = rules.keep_states(table, raw["state"], chosen.states, path)
-        table = rules.keep_values(table, raw["type"], chosen.types, path, "type")
+        table = rules.keep_states(table, raw, "state", chosen.states, path)
+        table = rules.keep_values(table, raw, "type", chosen.types, path)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.drop_unfinished(table, path, "no start or no end")
         return self._finished(rules.apply_use_cpus(table, chosen.cpus), _LOG_FIELDS)
 
-    def _from_sample(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _from_sample(self, raw: Table) -> Table:
         path = str(self.parameters.path)
         queue_s = to_numbers(raw["queue_wait_s"])
         refuse(raw, ~(queue_s >= 0), path, "queue_wait_s", "is no wait", "seconds, 0 or more")
@@ -127,7 +128,7 @@ class AcmeTrace:
         table = self._with_dates(rules.renamed(raw, _SAMPLE_FIELDS), submitted, _SAMPLE_FIELDS)
         return self._finished(table.assign(duration_s=table["duration_s"] - queue_s), _SAMPLE_FIELDS)
 
-    def _from_converted(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _from_converted(self, raw: Table) -> Table:
         path = str(self.parameters.path)
         table = typed(rules.renamed(raw, _CONVERTED_FIELDS), path, _CONVERTED_FIELDS)
         per_worker, iteration_s = (to_numbers(raw[n]) for n in ("gpu_per_worker", "iteration_computing_time"))
@@ -137,13 +138,12 @@ class AcmeTrace:
         table = table.assign(gpus=table["gpus"] * per_worker, duration_s=table["duration_s"] * iteration_s)
         return self._finished(rules.dated(table, origin), _CONVERTED_FIELDS)
 
-    def _with_dates(self, table: pd.DataFrame, dates: pd.Series, fields: dict[str, str]) -> pd.DataFrame:
+    def _with_dates(self, table: Table, dates: Column, fields: dict[str, str]) -> Table:
         path = str(self.parameters.path)
-        gone = dates.isna().to_numpy(bool)
-        refuse(table, gone, path, fields["submit_s"], "is missing", "a date", found="submit_s")
+        refuse(table, np.isnat(dates), path, fields["submit_s"], "is missing", "a date", found="submit_s")
         return typed(table.assign(submit_s=rules.seconds_after_first(dates), submit_date=dates), path, fields)
 
-    def _finished(self, table: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
+    def _finished(self, table: Table, fields: dict[str, str]) -> Table:
         path = self.parameters.path
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
         rules.note_order(table, path)

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
 from artist.workload.files import read_json_records
 from artist.workload.readers import rules
+from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _FIELDS = {
@@ -54,15 +54,14 @@ class ArtistJson:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         raw = rules.from_records(read_json_records(path), tuple(_FIELDS.values()), path)
         table = check(typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS), str(path), _FIELDS)
         table = rules.apply_use_cpus(table, self.parameters.cpus)
-        table = table.assign(model=table["model"].replace(self.parameters.model_names))
+        table = rules.renamed_models(table, self.parameters.model_names)
         if self.parameters.work == "per_job":
             return table
-        shares = np.maximum(table["gpus"].to_numpy(), 1)
-        total = table["iterations"].to_numpy(np.int64)
-        return table.assign(iterations=pd.array(-(-total // shares), dtype="Int64"))
+        shares = np.maximum(table["gpus"], 1)
+        return table.assign(iterations=np.ceil(table["iterations"] / shares))

@@ -4,14 +4,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.workload.api import FileParameters
 from artist.workload.fields import COLUMNS, OPTIONAL_COLUMNS
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
+from artist.workload.rows import Table
 from artist.workload.table import check
 
 
@@ -30,7 +29,7 @@ class CanonicalCsv:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         raw = read_csv(path)

@@ -1,12 +1,12 @@
 """Reader of any table with one row per job, by a map from canonical columns to its own."""
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, NaiveDatetime, create_model, model_validator
 
 from artist.bad_input.records import Strict, validated
@@ -15,7 +15,8 @@ from artist.workload.api import FileParameters
 from artist.workload.fields import FIELDS, Unit
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
-from artist.workload.table import check, refuse, to_numbers, typed
+from artist.workload.rows import Column, Table, repeated, to_numbers
+from artist.workload.table import check, refuse, typed
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -131,7 +132,7 @@ class ColumnsCsv:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
         separator = "\t" if chosen.separator == "tab" else chosen.separator
@@ -140,8 +141,8 @@ class ColumnsCsv:
         fields = {ours: " x ".join(theirs) for ours, theirs in chosen.columns.named().items()}
         table = typed(self._columns(raw), str(path), fields)
         if chosen.no_duration == "drop":
-            work = table["duration_s"].notna() | (table["iterations"].notna() & table["compute_s"].notna())
-            table = rules.drop(table, ~work.to_numpy(bool), path, "no duration (no_duration=drop)")
+            unknown = np.isnan(table["duration_s"]) & np.isnan(table["iterations"] * table["compute_s"])
+            table = rules.drop(table, unknown, path, "no duration (no_duration=drop)")
         table = rules.whole_gpus(table, chosen.fractional_gpus, path)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
@@ -152,24 +153,25 @@ class ColumnsCsv:
             table = rules.dated(table, chosen.origin)
         return rules.renamed_models(table, chosen.model_names or {})
 
-    def _filtered(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _filtered(self, raw: Table) -> Table:
         path = self.parameters.path
         for column, wanted in (self.parameters.filters or {}).items():
-            values = _column(raw, column, f"workload.filters.{column}", path).astype(str).str.strip()
+            values = rules.stripped(_column(raw, column, f"workload.filters.{column}", path))
             texts = [str(value) for value in wanted]
-            if not values.isin(texts).any():
+            kept = rules.among(values, texts)
+            if not kept.any():
                 allowed = ", ".join(sorted(set(values))[:30])
                 where = f"workload.filters.{column}"
                 raise InputError("no row has this value", where=where, found=texts, allowed=allowed)
-            raw = rules.drop(raw, ~values.isin(texts).to_numpy(bool), path, f"{column} is filtered")
+            raw = rules.drop(raw, ~kept, path, f"{column} is filtered")
         return raw
 
-    def _columns(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _columns(self, raw: Table) -> Table:
         """Return the canonical columns of the file's rows, still unchecked."""
         chosen = self.parameters
         constants = chosen.constants or {}
         made: dict[str, Any] = {name: self._constant(raw, name, value) for name, value in constants.items()}
-        dates: dict[str, pd.Series] = {}
+        dates: dict[str, Column] = {}
         for ours, theirs in chosen.columns.named().items():
             columns = [_column(raw, name, f"workload.columns.{ours}", chosen.path) for name in theirs]
             if ours in _INSTANTS and getattr(chosen.units, ours) == "timestamp":
@@ -182,26 +184,25 @@ class ColumnsCsv:
         self._run_time(made, dates)
         if "submit_s" in dates:
             asked = dates["submit_s"]
-            gone = asked.isna().to_numpy(bool)
             (column,) = chosen.columns.named()["submit_s"]
-            refuse(raw, gone, str(chosen.path), column, "is missing", "a time of arrival")
+            refuse(raw, np.isnat(asked), str(chosen.path), column, "is missing", "a time of arrival")
             made |= {"submit_s": rules.seconds_after_first(asked), "submit_date": asked}
         if "job_id" not in made:
-            made["job_id"] = "job-" + raw.index.astype(str)
-        return pd.DataFrame(made, index=raw.index)
+            made["job_id"] = [f"job-{line}" for line in raw.places]
+        return Table(made, raw.places, raw.unit)
 
-    def _constant(self, raw: pd.DataFrame, name: str, value: Constant | Mapping[str, Constant]) -> pd.Series:
-        """Return a value for each row, the same or by the file's name of its model."""
+    def _constant(self, raw: Table, name: str, value: Constant | Mapping[str, Constant]) -> Any:
+        """Return a value for each row, or for all, by the file's name of its model."""
         if not isinstance(value, Mapping):
-            return pd.Series([value] * len(raw), raw.index)
+            return value
         (column,) = self.parameters.columns.named()["model"]
-        models = _column(raw, column, "workload.columns.model", self.parameters.path).str.strip()
-        unknown = ~models.isin(list(value)).to_numpy(bool)
+        models = rules.stripped(_column(raw, column, "workload.columns.model", self.parameters.path))
+        unknown = ~rules.among(models, value)
         fault = f"has no value in constants.{name}"
         refuse(raw, unknown, str(self.parameters.path), column, fault, ", ".join(value))
-        return models.map(dict(value))
+        return [value[model] for model in models]
 
-    def _run_time(self, made: dict[str, Any], dates: dict[str, pd.Series]) -> None:
+    def _run_time(self, made: dict[str, Any], dates: dict[str, Column]) -> None:
         """Make duration_s from start and end, if the file has those instead."""
         start, end = (dates.get(name, made.pop(name, None)) for name in ("start_s", "end_s"))
         if "duration_s" in made or start is None or end is None:
@@ -209,34 +210,37 @@ class ColumnsCsv:
         if ("start_s" in dates) != ("end_s" in dates):
             allowed = "timestamp for both, or for neither"
             raise InputError("one date, one number", where="workload.units.end_s", allowed=allowed)
-        made["duration_s"] = (end - start).dt.total_seconds() if "start_s" in dates else end - start
+        made["duration_s"] = rules.seconds_between(start, end) if "start_s" in dates else end - start
 
-    def _dates(self, raw: pd.DataFrame, column: str) -> pd.Series:
+    def _dates(self, raw: Table, column: str) -> Column:
         chosen = self.parameters
         if chosen.timestamp_format is None:
-            if raw[column].str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True).any():
-                return rules.parse_instants(raw, column, str(chosen.path), chosen.utc_offset_h)
-            return rules.parse_instants(raw, column, str(chosen.path), 0.0)
-        text = raw[column].str.strip()
+            zoned = any(re.search(r"(?:Z|[+-]\d\d:?\d\d)$", text) for text in raw[column])
+            return rules.parse_instants(raw, column, str(chosen.path), chosen.utc_offset_h if zoned else 0.0)
+        import pandas as pd
+
+        text = pd.Series(rules.stripped(raw[column]))
         zoned = "%z" in chosen.timestamp_format
         dates = pd.to_datetime(
             text.where(text.ne("")), format=chosen.timestamp_format, errors="coerce", utc=zoned
         )
         wrong = (dates.isna() & text.ne("")).to_numpy(bool)
         refuse(raw, wrong, str(chosen.path), column, "is not a date", chosen.timestamp_format)
-        return (dates + pd.Timedelta(hours=chosen.utc_offset_h)).dt.tz_localize(None) if zoned else dates
+        if zoned:
+            dates = (dates + pd.Timedelta(hours=chosen.utc_offset_h)).dt.tz_localize(None)
+        return dates.to_numpy()
 
-    def _unique(self, table: pd.DataFrame) -> pd.DataFrame:
-        again = table["job_id"].duplicated().to_numpy(bool)
+    def _unique(self, table: Table) -> Table:
+        again = repeated(table["job_id"])
         if self.parameters.duplicates == "first":
             return rules.drop(table, again, self.parameters.path, "its job_id came before (duplicates=first)")
         if self.parameters.duplicates == "number":
-            names = np.where(again, table["job_id"] + "#" + table.index.astype(str), table["job_id"])
-            return table.assign(job_id=names)
+            rows = zip(table["job_id"], table.places, again, strict=True)
+            return table.assign(job_id=[f"{job}#{line}" if twice else job for job, line, twice in rows])
         return table
 
 
-def _column(raw: pd.DataFrame, name: str, where: str, path: Path) -> pd.Series:
+def _column(raw: Table, name: str, where: str, path: Path) -> Column:
     if name in raw:
         return raw[name]
     close = get_close_matches(name, list(raw.columns), n=1)
@@ -244,12 +248,12 @@ def _column(raw: pd.DataFrame, name: str, where: str, path: Path) -> pd.Series:
     raise InputError(f"{path} has no such column", where=where, found=name, allowed=allowed)
 
 
-def _product(raw: pd.DataFrame, columns: list[pd.Series], names: tuple[str, ...], path: Path) -> pd.Series:
+def _product(raw: Table, columns: list[Column], names: tuple[str, ...], path: Path) -> Column:
     """Return the product of columns as numbers; empty values are NaN, others must be numbers."""
-    result = pd.Series(1.0, index=raw.index)
+    result = np.ones(len(raw))
     for column, name in zip(columns, names, strict=True):
         values = to_numbers(column)
-        empty = column.str.strip().str.lower().isin(["", "na", "n/a", "nan", "null", "none"]) | column.isna()
-        refuse(raw, np.isnan(values) & ~empty.to_numpy(bool), str(path), name, "is not a number", "a number")
+        empty = [text.strip().lower() in ("", "na", "n/a", "nan", "null", "none") for text in column]
+        refuse(raw, np.isnan(values) & ~np.array(empty), str(path), name, "is not a number", "a number")
         result *= values
     return result

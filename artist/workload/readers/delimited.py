@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from artist.errors import InputError
-from artist.workload.files import by_line, checked_names, header_of, parse, read_text
+from artist.workload.files import checked_names, header_of, parse, read_text
+from artist.workload.rows import Table
 
 
 def read_delimited(
     path: Path, *, separator: str = ",", header: Sequence[str] | None = None, comment: str | None = None
-) -> pd.DataFrame:
-    """Return a table, plain or gzipped; all values as text, the index being the line number.
+) -> Table:
+    """Return a table, plain or gzipped; all values as text.
 
     Parameters
     ----------
@@ -42,12 +41,8 @@ def read_delimited(
         body = ["" if line.startswith(comment) else line for line in body]
     if not any(line.strip() for line in body):
         raise InputError("no jobs", where=str(path), found="0 rows", allowed="at least one job")
-    table = parse("\n".join([separator.join(map(_quoted, names)), *body]), path, separator)
-    if not isinstance(table.index, pd.RangeIndex):
-        found = f"{table.index.nlevels + len(table.columns)} fields"
-        where = f"{path}, line {first}"
-        raise InputError("more fields than columns", where=where, found=found, allowed=f"{len(names)} fields")
-    return by_line(table, first)
+    text = "\n".join([separator.join(map(_quoted, names)), *body])
+    return parse(text, path, first, "columns", separator=separator)
 
 
 def _quoted(name: str) -> str:

@@ -1,11 +1,11 @@
 """Reader of the job files of Gavel, Narayanan et al., OSDI'20 (stanford-futuredata/gavel)."""
 
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from artist.bad_input.records import validated
 from artist.errors import InputError
@@ -13,6 +13,7 @@ from artist.workload.api import FileParameters
 from artist.workload.files import read_json, read_text
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
+from artist.workload.rows import Column, Table
 from artist.workload.table import check, refuse, typed
 
 _log = logging.getLogger(__name__)
@@ -78,25 +79,23 @@ class GavelTrace:
         self.input_files: tuple[Path, ...] = (self.parameters.path, self.parameters.throughputs)
         self.trace_gpu = self.parameters.worker.partition("_")[0].upper()
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
         raw = read_delimited(path, separator="\t", header=_columns(path))
-        width = len(str(raw.index[-1]))
-        named = raw.assign(throughput="1").pipe(rules.renamed, _FIELDS)
-        named = named.assign(job_id=[f"gavel-{line:0{width}d}" for line in raw.index])
-        table = typed(named, str(path), _FIELDS)
+        named = rules.renamed(raw.assign(throughput="1"), _FIELDS)
+        table = typed(named.assign(job_id=rules.line_names("gavel", raw)), str(path), _FIELDS)
         steps_per_s = self._steps_per_s(raw, table["gpus"])
-        table = table[~np.isnan(steps_per_s)]
+        table = table.take(~np.isnan(steps_per_s))
         steps_per_s = steps_per_s[~np.isnan(steps_per_s)]
         table = rules.drop(table, steps_per_s == 0, path, f"does not run on {chosen.worker}")
         table = table.assign(compute_s=1.0 / steps_per_s[steps_per_s > 0])
         rules.note_order(table, path)
         table = check(table, str(path), _FIELDS)
-        table["model"] = table["model"].str.replace(r" \(batch size \d+\)$", "", regex=True)
+        table = table.assign(model=[re.sub(r" \(batch size \d+\)$", "", name) for name in table["model"]])
         return rules.renamed_models(table, chosen.model_names)
 
-    def _steps_per_s(self, raw: pd.DataFrame, gpus: pd.Series) -> np.ndarray:
+    def _steps_per_s(self, raw: Table, gpus: Column) -> np.ndarray:
         """Return the throughput of each job alone, (n_jobs,)."""
         chosen = self.parameters
         known = _throughputs(chosen.throughputs, chosen.worker)

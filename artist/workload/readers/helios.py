@@ -1,16 +1,17 @@
 """Reader of the Helios traces (SenseTime), Hu et al., SC'21, doi 10.1145/3458817.3476223."""
 
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import NaiveDatetime
 
 from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
+from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _LOG_HEADER = (
@@ -80,7 +81,7 @@ class HeliosTrace:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         raw = read_csv(self.parameters.path)
         if rules.same_header(raw, _LOG_HEADER):
@@ -89,21 +90,23 @@ class HeliosTrace:
             return self._from_recovered(raw)
         raise rules.unknown_header(raw, self.parameters.path, _LOG_HEADER, _RECOVERED_HEADER)
 
-    def _from_log(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _from_log(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
         table = typed(rules.renamed(raw, _LOG_FIELDS).assign(submit_s=0.0), str(path), _LOG_FIELDS)
         dates = rules.parse_dates(raw, "submit_time", str(path))
         table = table.assign(submit_s=rules.seconds_after_first(dates), submit_date=dates)
-        table = rules.keep_states(table, raw["state"], chosen.states, path)
+        table = rules.keep_states(table, raw, "state", chosen.states, path)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
         return check(rules.apply_use_cpus(table, chosen.cpus), str(path), _LOG_FIELDS)
 
-    def _from_recovered(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _from_recovered(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
         rules.refuse_states(chosen.states)
         table = typed(rules.renamed(raw, _RECOVERED_FIELDS), str(path), _RECOVERED_FIELDS)
-        venus = bool(table["job_id"].str.fullmatch(r"\d+(#\d+)?").all())  # Alibaba's has these columns, too
+        venus = all(
+            re.fullmatch(r"\d+(#\d+)?", name) for name in table["job_id"]
+        )  # Alibaba's has these columns, too
         origin = chosen.origin if venus or chosen.origin != VENUS_ORIGIN else None
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
         return rules.dated(check(table, str(path), _RECOVERED_FIELDS), origin)

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import NaiveDatetime
 
 from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
+from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _HEADER = ("#job id", "arrival time (sec)", "topology", "shape", "size", "duration (sec)")
@@ -45,7 +45,7 @@ class LingjunTrace:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         raw = read_csv(path)

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
 from artist.bad_input.records import validated
@@ -12,7 +11,8 @@ from artist.workload.api import FileParameters
 from artist.workload.fields import STAGE_COLUMNS
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.table import check, refuse, to_numbers, typed
+from artist.workload.rows import Table, to_numbers
+from artist.workload.table import check, refuse, typed
 
 _HEADER = (
     *("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "iteration_time"),
@@ -106,32 +106,27 @@ class MuriCsv:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
         raw = read_csv(path)
         rules.require_header(raw, path, _HEADER)
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
-        for column in ("submit_s", "duration_s", "compute_s"):
-            table[column] = table[column] / _MS_PER_S
-        refuse(
-            table, table["compute_s"].isna().to_numpy(bool), str(path), "iteration_time", "is missing", "ms"
-        )
+        table = table.assign(**{n: table[n] / _MS_PER_S for n in ("submit_s", "duration_s", "compute_s")})
+        refuse(table, np.isnan(table["compute_s"]), str(path), "iteration_time", "is missing", "ms")
         table = rules.apply_cpu_jobs(table, "drop", path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
+        raw = raw.at(table.places)
         if chosen.network == "subtract":
-            sent_s = to_numbers(raw["resource_time_2"].reindex(table.index)) / _MS_PER_S
-            left_s = table["compute_s"] - sent_s
-            on_gpu_s = to_numbers(raw["resource_time_1"].reindex(table.index)) / _MS_PER_S
-            refuse(raw.reindex(table.index), ~(left_s.to_numpy() > 0), str(path), "resource_time_2",
+            left_s = table["compute_s"] - to_numbers(raw["resource_time_2"]) / _MS_PER_S
+            refuse(raw, ~(left_s > 0), str(path), "resource_time_2",
                    "leaves no time to compute", "less than iteration_time")  # fmt: skip
-            left_s = left_s.clip(lower=pd.Series(on_gpu_s, table.index).fillna(0.0))
+            left_s = np.fmax(left_s, to_numbers(raw["resource_time_1"]) / _MS_PER_S)
             share = left_s / table["compute_s"]
             table = table.assign(compute_s=left_s, duration_s=table["duration_s"] * share)
-        table = self._with_stages(table, raw.reindex(table.index))
+        table = self._with_stages(table, raw)
         if "priority" in raw:
-            guaranteed = to_numbers(raw["priority"].reindex(table.index)) == 0
-            table = table.assign(guaranteed=guaranteed.astype(np.int64))
+            table = table.assign(guaranteed=(to_numbers(raw["priority"]) == 0).astype(np.int64))
         if chosen.work == "duration":
             table = table.assign(compute_s=table["duration_s"] / table["iterations"])
         if chosen.odd_gpus == "round_up":
@@ -139,11 +134,12 @@ class MuriCsv:
         rules.note_order(table, path)
         return rules.renamed_models(check(table, str(path), _FIELDS | _STAGE_FIELDS), chosen.model_names)
 
-    def _with_stages(self, table: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
+    def _with_stages(self, table: Table, raw: Table) -> Table:
         """Return the table with the stages of an iteration, and the share in which the GPUs are busy."""
         loading, gpu, network = (to_numbers(raw[f"resource_time_{n}"]) / _MS_PER_S for n in range(3))
-        of_loading = table["model"].map(self.parameters.storage_shares).fillna(0.5).to_numpy(float)
-        busy = np.clip(gpu / table["compute_s"].to_numpy(float), 1e-6, 1.0)
+        shares = self.parameters.storage_shares
+        of_loading = np.array([shares.get(name, 0.5) for name in table["model"]])
+        busy = np.clip(gpu / table["compute_s"], 1e-6, 1.0)
         known = ~np.isnan(loading + gpu + network)
         stages = (loading * of_loading, loading * (1 - of_loading), gpu, network)
         return table.assign(

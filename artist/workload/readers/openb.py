@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
+from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _HEADER = (
@@ -67,7 +67,7 @@ class OpenbTrace:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
         raw = read_csv(path)
@@ -81,14 +81,14 @@ class OpenbTrace:
             cpus=np.ceil(table["cpus"] / 1000),
             memory_bytes=table["memory_bytes"] * _BYTES_PER_MIB,
         )
-        table = rules.keep_states(table, raw["pod_phase"], chosen.states, path)
-        table = rules.keep_values(table, raw["qos"], chosen.qos, path, "qos")
+        table = rules.keep_states(table, raw, "pod_phase", chosen.states, path)
+        table = rules.keep_values(table, raw, "qos", chosen.qos, path)
         table = rules.drop_unfinished(table, path, "never scheduled")
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.whole_gpus(table, chosen.fractional_gpus, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)
         table = rules.apply_use_cpus(table, chosen.cpus)
         if chosen.memory == "ignore":
-            table = table.assign(memory_bytes=table["memory_bytes"].where(table["gpus"] == 0, 0.0))
+            table = table.assign(memory_bytes=np.where(table["gpus"] == 0, table["memory_bytes"], 0.0))
         rules.note_order(table, path)
         return check(table, str(path), _FIELDS)

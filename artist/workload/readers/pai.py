@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pydantic import NaiveDatetime
 
 from artist.bad_input.records import validated
@@ -12,7 +11,8 @@ from artist.workload.api import FileParameters
 from artist.workload.files import read_csv, read_text
 from artist.workload.readers import rules
 from artist.workload.readers.delimited import read_delimited
-from artist.workload.table import check, to_numbers, typed
+from artist.workload.rows import Table, to_numbers
+from artist.workload.table import check, typed
 
 _TASK_HEADER = (
     *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),
@@ -65,7 +65,7 @@ class PaiTrace:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         first = read_text(path).partition("\n")[0]
@@ -77,7 +77,7 @@ class PaiTrace:
             return self._from_recovered(raw)
         raise rules.unknown_header(raw, path, _TASK_HEADER, _RECOVERED_HEADER)
 
-    def _from_tasks(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _from_tasks(self, raw: Table) -> Table:
         chosen, path = self.parameters, self.parameters.path
         if not rules.same_header(raw, _TASK_HEADER):
             raise rules.unknown_header(raw, path, _TASK_HEADER, _RECOVERED_HEADER)
@@ -89,32 +89,32 @@ class PaiTrace:
         raw = rules.drop(raw, ~known, path, "no inst_num, start or end")
         instances, start, end, gpu, cpu = (values[known] for values in numbers.values())
         per_instance = np.nan_to_num(gpu) / 100.0
-        table = pd.DataFrame(
-            {
-                "job_id": raw["job_name"] + "-" + raw["task_name"] + "#" + raw.index.astype(str),
+        named = zip(raw["job_name"], raw["task_name"], raw.places, strict=True)
+        table = raw.assign(
+            **{
+                "job_id": [f"{job}-{task}#{line}" for job, task, line in named],
                 "submit_s": start,
                 "gpus": per_instance,
                 "duration_s": end - start,
                 "cpus": np.ceil(np.nan_to_num(cpu) / 100.0) * instances,
-            },
-            index=raw.index,
+            }
         )
         table = typed(table, str(path), _TASK_FIELDS)
-        instances_of = pd.Series(instances, index=raw.index)
-        table = rules.keep_states(table, raw["status"], chosen.states, path)
+        raw = raw.assign(instances=instances)
+        table = rules.keep_states(table, raw, "status", chosen.states, path)
         table = rules.whole_gpus(table, chosen.fractional_gpus, path)
-        table = table.assign(gpus=table["gpus"] * instances_of.reindex(table.index))
+        table = table.assign(gpus=table["gpus"] * raw.at(table.places)["instances"])
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         return self._finished(rules.apply_use_cpus(table, chosen.cpus), _TASK_FIELDS)
 
-    def _from_recovered(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _from_recovered(self, raw: Table) -> Table:
         rules.refuse_states(self.parameters.states)
         path = str(self.parameters.path)
         return self._finished(
             typed(rules.renamed(raw, _RECOVERED_FIELDS), path, _RECOVERED_FIELDS), _RECOVERED_FIELDS
         )
 
-    def _finished(self, table: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
+    def _finished(self, table: Table, fields: dict[str, str]) -> Table:
         path = self.parameters.path
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
         rules.note_order(table, path)

@@ -1,15 +1,17 @@
 """Reader of the Philly trace (Microsoft), Jeon et al., ATC'19."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
+import numpy as np
 
 from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv, read_json_records, read_text
 from artist.workload.readers import rules
+from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _PASS_HEADER = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
@@ -21,10 +23,12 @@ _ALL_FIELDS = {
     "gpus": "size",
     "duration_s": "duration (sec)",
 }
-_ALL_ORIGIN = pd.Timestamp("2017-08-14 23:27:00")  # recovered from 4,262 matches with the original
+_ALL_ORIGIN = datetime(2017, 8, 14, 23, 27)  # recovered from 4,262 matches with the original
 _LOG_FIELDS = {"job_id": "jobid", "submit_s": "submitted_time", "vc": "vc", "user": "user"}
 
 AttemptTime = Literal["sum", "last", "first_to_last"]
+_ATTEMPT = ("start_time", "end_time", "gpus")
+_Attempt = tuple[float, float, int]
 
 
 class PhillyTrace:
@@ -61,7 +65,7 @@ class PhillyTrace:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         if read_text(path).lstrip()[:1] in ("[", "{"):
@@ -74,10 +78,9 @@ class PhillyTrace:
             return self._from_all(raw)
         raise rules.unknown_header(raw, path, _PASS_HEADER, _ALL_HEADER)
 
-    def _from_passed(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _from_passed(self, raw: Table) -> Table:
         path = self.parameters.path
-        width = len(str(raw.index[-1])) if len(raw) else 0
-        names = [f"philly-{line:0{width}d}" for line in raw.index]
+        names = rules.line_names("philly", raw)
         table = rules.renamed(raw, _PASS_FIELDS).assign(job_id=names, submit_s=0.0)
         table = typed(table, str(path), _PASS_FIELDS)
         dates = rules.parse_dates(raw, "timestamp", str(path))
@@ -85,64 +88,60 @@ class PhillyTrace:
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
         return check(table, str(path), _PASS_FIELDS)
 
-    def _from_all(self, raw: pd.DataFrame) -> pd.DataFrame:
+    def _from_all(self, raw: Table) -> Table:
         path = self.parameters.path
         table = typed(rules.renamed(raw, _ALL_FIELDS), str(path), _ALL_FIELDS)
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
         return rules.dated(check(table, str(path), _ALL_FIELDS), _ALL_ORIGIN)
 
-    def _from_log(self, records: list[dict[str, Any]]) -> pd.DataFrame:
+    def _from_log(self, records: list[dict[str, Any]]) -> Table:
         path = self.parameters.path
         raw = rules.from_records(records, (*_LOG_FIELDS.values(), "status", "attempts"), path)
-        attempts = _attempts(raw["attempts"], str(path))
-        runs = _runs(attempts, self.parameters.attempt_time).reindex(raw.index)
+        found = _attempts(raw, str(path))
+        runs = [found.get(entry, []) for entry in raw.places.tolist()]
         dates = rules.parse_dates(raw, "submitted_time", str(path))
         table = rules.renamed(raw, _LOG_FIELDS).assign(
-            submit_s=rules.seconds_after_first(dates), submit_date=dates, gpus=runs["gpus"].fillna(0.0)
+            submit_s=rules.seconds_after_first(dates),
+            submit_date=dates,
+            gpus=[attempts[-1][2] if attempts else 0 for attempts in runs],
+            duration_s=[_run_time_s(attempts, self.parameters.attempt_time) for attempts in runs],
         )
-        table = typed(table.assign(duration_s=runs["duration_s"]), str(path), _LOG_FIELDS)
-        table = rules.keep_states(table, raw["status"], self.parameters.states, path)
-        no_run = table["duration_s"].isna().to_numpy(bool)
-        table = rules.drop(table, no_run, path, "no attempt with a start, an end and GPUs")
+        table = typed(table, str(path), _LOG_FIELDS)
+        table = rules.keep_states(table, raw, "status", self.parameters.states, path)
+        table = rules.drop_unfinished(table, path, "no attempt with a start, an end and GPUs")
         table = rules.apply_zero_duration(table, self.parameters.zero_duration, path)
         return check(table, str(path), _LOG_FIELDS)
 
 
-def _attempts(lists: pd.Series, where: str) -> pd.DataFrame:
-    """Return one row an attempt that counts, in order: entry, start_s, end_s, gpus."""
+def _attempts(raw: Table, where: str) -> dict[int, list[_Attempt]]:
+    """Return the attempts that count by entry, in order."""
     rows = []
-    for entry, attempts in lists.items():
+    for entry, attempts in zip(raw.places, raw["attempts"], strict=True):
         try:
-            rows += [(entry, a["start_time"], a["end_time"], _gpus(a)) for a in attempts]
+            rows += [(int(entry), a["start_time"], a["end_time"], _gpus(a)) for a in attempts]
         except (TypeError, KeyError) as error:
             allowed = "a list of objects with start_time, end_time and detail [{ip, gpus}]"
             place = f"{where}, entry {entry}"
             raise InputError("malformed attempts", where=place, found=str(error), allowed=allowed) from None
-    table = pd.DataFrame(rows, columns=["entry", "start_time", "end_time", "gpus"]).set_index("entry")
-    known = ~table[["start_time", "end_time"]].isin([None, "None", "null", ""]).any(axis=1)
-    whole = table[known & (table["gpus"] > 0)]
-    starts, ends = (rules.parse_dates(whole, column, where) for column in ("start_time", "end_time"))
-    origin = starts.min()
-    return pd.DataFrame(
-        {
-            "start_s": (starts - origin).dt.total_seconds(),
-            "end_s": (ends - origin).dt.total_seconds(),
-            "gpus": whole["gpus"],
-        }
-    )
+    whole = [row for row in rows if row[3] > 0 and not {*map(str, row[1:3])} & {"None", "null", ""}]
+    entries, *columns = map(list, zip(*whole, strict=True)) if whole else ([], [], [], [])
+    table = Table(dict(zip(_ATTEMPT, columns, strict=True)), np.array(entries, dtype=np.int64), "entry")
+    dates = [rules.parse_dates(table, name, where) for name in _ATTEMPT[:2]]
+    seconds = [each.astype("datetime64[s]").astype(float).tolist() for each in dates]
+    found: dict[int, list[_Attempt]] = {}
+    for entry, *attempt in zip(entries, *seconds, columns[2], strict=True):
+        found.setdefault(entry, []).append(tuple(attempt))
+    return found
 
 
 def _gpus(attempt: dict[str, Any]) -> int:
     return sum(len(machine["gpus"]) for machine in attempt["detail"])
 
 
-def _runs(attempts: pd.DataFrame, rule: AttemptTime) -> pd.DataFrame:
-    """Return gpus and duration_s of each job that has an attempt."""
-    by_job = attempts.assign(run_s=attempts["end_s"] - attempts["start_s"]).groupby(level="entry")
-    if rule == "sum":
-        duration_s = by_job["run_s"].sum()
-    elif rule == "last":
-        duration_s = by_job["run_s"].last()
-    else:
-        duration_s = by_job["end_s"].max() - by_job["start_s"].min()
-    return pd.DataFrame({"gpus": by_job["gpus"].last(), "duration_s": duration_s})
+def _run_time_s(attempts: list[_Attempt], rule: AttemptTime) -> float:
+    """Return the run time of a job; NaN if no attempt counts."""
+    if not attempts:
+        return np.nan
+    if rule == "first_to_last":
+        return max(end for _, end, _ in attempts) - min(start for start, _, _ in attempts)
+    return sum(end - start for start, end, _ in (attempts if rule == "sum" else attempts[-1:]))

@@ -1,14 +1,14 @@
 """Rules that several readers share; every job left out is counted in the log."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from artist.errors import InputError
+from artist.workload.rows import Column, Table, texts
 from artist.workload.table import refuse
 
 _log = logging.getLogger(__name__)
@@ -26,12 +26,12 @@ UseCpus = Literal["ignore", "keep"]
 """Whether a job that uses GPUs asks for the CPUs that the trace names; CPU-only jobs always do."""
 
 
-def same_header(table: pd.DataFrame, header: Sequence[str]) -> bool:
+def same_header(table: Table, header: Sequence[str]) -> bool:
     """Return whether a file has all of these columns."""
-    return set(header) <= set(table.columns)
+    return all(name in table for name in header)
 
 
-def unknown_header(table: pd.DataFrame, path: Path, *headers: Sequence[str]) -> InputError:
+def unknown_header(table: Table, path: Path, *headers: Sequence[str]) -> InputError:
     """Return the error for a file whose header no reader of this source knows."""
     allowed = "; or ".join(",".join(header) for header in headers)
     return InputError(
@@ -39,13 +39,13 @@ def unknown_header(table: pd.DataFrame, path: Path, *headers: Sequence[str]) -> 
     )
 
 
-def require_header(table: pd.DataFrame, path: Path, header: Sequence[str]) -> None:
+def require_header(table: Table, path: Path, header: Sequence[str]) -> None:
     """Raise InputError for a file that lacks one of these columns."""
     if not same_header(table, header):
         raise unknown_header(table, path, header)
 
 
-def drop(table: pd.DataFrame, bad: np.ndarray, path: Path, reason: str) -> pd.DataFrame:
+def drop(table: Table, bad: np.ndarray, path: Path, reason: str) -> Table:
     """Leave out the rows where `bad`, (n_jobs,), is true, and log how many.
 
     Raises
@@ -61,38 +61,34 @@ def drop(table: pd.DataFrame, bad: np.ndarray, path: Path, reason: str) -> pd.Da
         raise InputError(
             "no jobs", where=str(path), found=f"all {count}: {reason}", allowed="at least one job"
         )
-    return table[~bad]
+    return table.take(~bad)
 
 
-def apply_zero_duration(table: pd.DataFrame, rule: ZeroDuration, path: Path) -> pd.DataFrame:
+def apply_zero_duration(table: Table, rule: ZeroDuration, path: Path) -> Table:
     """Apply the rule for jobs of duration 0 to a typed table."""
-    zero = table["duration_s"].eq(0).to_numpy(bool)
+    zero = table["duration_s"] == 0
     if rule == "drop":
         return drop(table, zero, path, "duration is 0 (zero_duration=drop)")
     if zero.any():
         _log.warning("%s: %d of %d jobs take 1 s instead of 0", path, int(zero.sum()), len(table))
-    return table.assign(duration_s=table["duration_s"].mask(zero, 1.0))
+    return table.assign(duration_s=np.where(zero, 1.0, table["duration_s"]))
 
 
-def apply_use_cpus(table: pd.DataFrame, rule: UseCpus) -> pd.DataFrame:
+def apply_use_cpus(table: Table, rule: UseCpus) -> Table:
     """Apply the rule for the CPUs of jobs that use GPUs to a typed table."""
     if rule == "keep":
         return table
-    return table.assign(cpus=table["cpus"].where(table["gpus"] == 0, 0.0))
+    return table.assign(cpus=np.where(table["gpus"] == 0, table["cpus"], 0.0))
 
 
-def keep_states(
-    table: pd.DataFrame, states: pd.Series, wanted: Sequence[str] | None, path: Path
-) -> pd.DataFrame:
-    """Keep the jobs that ended in one of the wanted states; None keeps all."""
-    if wanted is None:
-        return table
-    if not states.isin(wanted).any():
-        allowed = ", ".join(sorted(set(states)))
+def keep_states(table: Table, raw: Table, column: str, wanted: Sequence[str] | None, path: Path) -> Table:
+    """Keep the jobs that ended in one of the wanted states, by a column of the file; None keeps all."""
+    if wanted is not None and not (states := set(raw[column])) & set(wanted):
+        allowed = ", ".join(sorted(states))
         raise InputError(
             "no job has this state", where="workload.states", found=list(wanted), allowed=allowed
         )
-    return keep_values(table, states, wanted, path, "state")
+    return keep_values(table, raw, column, wanted, path, "state")
 
 
 def refuse_states(wanted: Sequence[str] | None) -> None:
@@ -103,42 +99,62 @@ def refuse_states(wanted: Sequence[str] | None) -> None:
 
 
 def keep_values(
-    table: pd.DataFrame, values: pd.Series, wanted: Sequence[str] | None, path: Path, name: str
-) -> pd.DataFrame:
-    """Keep the jobs whose value, by the index of the table, is one of the wanted; None keeps all."""
+    table: Table, raw: Table, column: str, wanted: Sequence[str] | None, path: Path, name: str = ""
+) -> Table:
+    """Keep the jobs with one of the wanted values in a column of the file; None keeps all."""
     if wanted is None:
         return table
-    other = ~values.reindex(table.index).isin(wanted).to_numpy(bool)
-    return drop(table, other, path, f"{name} is not one of {', '.join(wanted)}")
+    other = ~among(raw.at(table.places)[column], wanted)
+    return drop(table, other, path, f"{name or column} is not one of {', '.join(wanted)}")
 
 
-def parse_dates(table: pd.DataFrame, column: str, where: str) -> pd.Series:
-    """Return a column of dates such as 2020-06-01 12:30:00.
+def among(column: Column, wanted: Iterable[str]) -> Column:
+    """Return whether each value is one of those wanted, (n_jobs,) bool."""
+    known = set(wanted)
+    return np.array([one in known for one in column.tolist()], dtype=bool)
+
+
+def parse_dates(table: Table, column: str, where: str) -> Column:
+    """Return a column of dates such as 2020-06-01 12:30:00, (n_jobs,).
 
     Raises
     ------
     InputError
         For the first value that is not such a date.
     """
+    import pandas as pd
+
     text = table[column].astype(str)  # a number in JSON is no date
-    dates = pd.to_datetime(text, format="%Y-%m-%d %H:%M:%S", errors="coerce")
+    dates = pd.to_datetime(text, format="%Y-%m-%d %H:%M:%S", errors="coerce").to_numpy()
     allowed = "a date such as 2020-06-01 12:30:00"
-    refuse(table, dates.isna().to_numpy(bool), where, column, "is not a date", allowed)
+    refuse(table, np.isnat(dates), where, column, "is not a date", allowed)
     return dates
 
 
-def seconds_after_first(dates: pd.Series) -> pd.Series:
-    """Return the seconds since the earliest date."""
-    seconds: pd.Series = (dates - dates.min()).dt.total_seconds()
-    return seconds
+def seconds_between(start: Column, end: Column) -> Column:
+    """Return the seconds from dates to others, (n_jobs,); NaN if one is not known."""
+    import pandas as pd
+
+    return pd.to_timedelta(end - start).total_seconds().to_numpy()
 
 
-def renamed(table: pd.DataFrame, fields: Mapping[str, str]) -> pd.DataFrame:
+def seconds_after_first(dates: Column) -> Column:
+    """Return the seconds since the earliest date, (n_jobs,)."""
+    return seconds_between(np.fmin.reduce(dates), dates)
+
+
+def renamed(table: Table, fields: Mapping[str, str]) -> Table:
     """Return the columns that `fields` names (canonical name: file's name), under their canonical names."""
-    return table[list(fields.values())].set_axis(list(fields), axis=1)
+    return Table({ours: table[theirs] for ours, theirs in fields.items()}, table.places, table.unit)
 
 
-def from_records(records: Sequence[Mapping[str, Any]], keys: Sequence[str], path: Path) -> pd.DataFrame:
+def line_names(prefix: str, table: Table) -> list[str]:
+    """Return a name for each job of a file without names, of its line; all are of one length."""
+    lines = table.places.tolist()
+    return [f"{prefix}-{line:0{len(str(lines[-1]))}d}" for line in lines]
+
+
+def from_records(records: Sequence[Mapping[str, Any]], keys: Sequence[str], path: Path) -> Table:
     """Return the chosen keys of JSON objects as a table whose index counts the entries from 1.
 
     Raises
@@ -152,13 +168,13 @@ def from_records(records: Sequence[Mapping[str, Any]], keys: Sequence[str], path
             raise InputError(
                 f"{lost[0]} is missing", where=where, found=sorted(record), allowed=", ".join(keys)
             )
-    index = pd.RangeIndex(1, len(records) + 1, name="entry")
-    return pd.DataFrame({key: [record[key] for record in records] for key in keys}, index=index, dtype=object)
+    columns = {key: [record[key] for record in records] for key in keys}
+    return Table(columns, np.arange(1, len(records) + 1), "entry")
 
 
-def whole_gpus(table: pd.DataFrame, rule: FractionalGpus, path: Path) -> pd.DataFrame:
+def whole_gpus(table: Table, rule: FractionalGpus, path: Path) -> Table:
     """Apply the rule for parts of GPUs to a typed table, and log how many jobs it affects."""
-    gpus = table["gpus"].to_numpy(float)
+    gpus = table["gpus"]
     shared = np.isfinite(gpus) & (gpus > 0) & (gpus != np.floor(gpus))
     if rule == "drop":
         return drop(table, shared, path, "part of a GPU (fractional_gpus=drop)")
@@ -169,9 +185,9 @@ def whole_gpus(table: pd.DataFrame, rule: FractionalGpus, path: Path) -> pd.Data
     return table.assign(gpus=np.where(shared, np.ceil(gpus), gpus))
 
 
-def power_of_two_gpus(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+def power_of_two_gpus(table: Table, path: Path) -> Table:
     """Round demands of a typed table up to the next power of two, and log how many jobs it affects."""
-    gpus = table["gpus"].to_numpy(float)
+    gpus = table["gpus"]
     rounded = np.where(gpus > 0, 2.0 ** np.ceil(np.log2(np.maximum(gpus, 1))), gpus)
     odd = np.isfinite(gpus) & (rounded != gpus)
     if odd.any():
@@ -181,27 +197,27 @@ def power_of_two_gpus(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     return table.assign(gpus=rounded)
 
 
-def apply_cpu_jobs(table: pd.DataFrame, rule: CpuJobs, path: Path) -> pd.DataFrame:
+def apply_cpu_jobs(table: Table, rule: CpuJobs, path: Path) -> Table:
     """Apply the rule for jobs without GPUs to a typed table."""
     if rule == "keep":
         return table
-    return drop(table, table["gpus"].eq(0).to_numpy(bool), path, "no GPUs (cpu_jobs=drop)")
+    return drop(table, table["gpus"] == 0, path, "no GPUs (cpu_jobs=drop)")
 
 
-def drop_unfinished(table: pd.DataFrame, path: Path, reason: str) -> pd.DataFrame:
+def drop_unfinished(table: Table, path: Path, reason: str) -> Table:
     """Leave out the jobs of a typed table whose duration is not known."""
-    return drop(table, table["duration_s"].isna().to_numpy(bool), path, reason)
+    return drop(table, np.isnan(table["duration_s"]), path, reason)
 
 
-def note_order(table: pd.DataFrame, path: Path) -> None:
+def note_order(table: Table, path: Path) -> None:
     """Log how many jobs come after one that arrived later; selection sorts them."""
-    submit_s = table["submit_s"].to_numpy(float)
+    submit_s = table["submit_s"]
     late = int(np.sum(submit_s < np.maximum.accumulate(submit_s)))
     if late:
         _log.info("%s: %d of %d jobs stand out of order; sorted by arrival", path, late, len(table))
 
 
-def parse_instants(table: pd.DataFrame, column: str, where: str, utc_offset_h: float) -> pd.Series:
+def parse_instants(table: Table, column: str, where: str, utc_offset_h: float) -> Column:
     """Return a column of ISO dates with or without a time zone as wall clock of one zone; NaT where empty.
 
     Parameters
@@ -214,21 +230,31 @@ def parse_instants(table: pd.DataFrame, column: str, where: str, utc_offset_h: f
     InputError
         For the first value that is neither empty nor a date.
     """
-    text = table[column].astype(object).where(table[column].notna(), "").astype(str).str.strip()
+    import pandas as pd
+
+    text = pd.Series(stripped(table[column]))
     dates = pd.to_datetime(text.where(text.ne("")), utc=True, format="ISO8601", errors="coerce")
     wrong = (dates.isna() & text.ne("")).to_numpy(bool)
     refuse(table, wrong, where, column, "is not a date", "a date such as 2023-05-17 11:00:58+00:00")
-    return (dates + pd.Timedelta(hours=utc_offset_h)).dt.tz_localize(None)
+    return (dates + pd.Timedelta(hours=utc_offset_h)).dt.tz_localize(None).to_numpy()
 
 
-def dated(table: pd.DataFrame, origin: Any) -> pd.DataFrame:
+def stripped(column: Column) -> Column:
+    """Return a column as text without surrounding spaces, (n_jobs,)."""
+    return np.array([one.strip() for one in texts(column)], dtype=object)
+
+
+def dated(table: Table, origin: Any) -> Table:
     """Return the table with `submit_date`, if the date of second 0 is known."""
     if origin is None:
         return table
-    return table.assign(submit_date=pd.Timestamp(origin) + pd.to_timedelta(table["submit_s"], unit="s"))
+    import pandas as pd
+
+    dates = pd.Timestamp(origin) + pd.to_timedelta(table["submit_s"], unit="s")
+    return table.assign(submit_date=dates.to_numpy())
 
 
-def renamed_models(table: pd.DataFrame, names: Mapping[str, str | None]) -> pd.DataFrame:
+def renamed_models(table: Table, names: Mapping[str, str | None]) -> Table:
     """Return the table with the models of a trace renamed; a name that maps to None is removed."""
     known = {theirs: ours or "" for theirs, ours in names.items()}
-    return table.assign(model=table["model"].map(lambda name: known.get(name, name)))
+    return table.assign(model=[known.get(name, name) for name in table["model"]])

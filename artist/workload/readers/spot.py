@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from pydantic import NaiveDatetime
 
 from artist.bad_input.records import validated
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
-from artist.workload.table import check, refuse, to_numbers, typed
+from artist.workload.rows import Table, to_numbers
+from artist.workload.table import check, refuse, typed
 
 _HEADER = (
     *("job_name", "organization", "gpu_model", "cpu_request", "gpu_request", "worker_num"),
@@ -60,7 +60,7 @@ class SpotTrace:
         models = self.parameters.gpu_models or ()
         self.trace_gpu = models[0] if len(models) == 1 else ""
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         chosen, path = self.parameters, self.parameters.path
         raw = read_csv(path)
@@ -68,14 +68,12 @@ class SpotTrace:
         workers = to_numbers(raw["worker_num"])
         refuse(raw, ~(workers >= 1), str(path), "worker_num", "is no number of workers", "1 or more")
         table = typed(rules.renamed(raw, _FIELDS), str(path), _FIELDS)
-        table = rules.keep_values(table, raw["job_type"], chosen.job_types, path, "job_type")
-        table = rules.keep_values(table, raw["gpu_model"], chosen.gpu_models, path, "gpu_model")
+        table = rules.keep_values(table, raw, "job_type", chosen.job_types, path)
+        table = rules.keep_values(table, raw, "gpu_model", chosen.gpu_models, path)
         if chosen.at_start == "drop":
-            table = rules.drop(
-                table, table["submit_s"].eq(0).to_numpy(bool), path, "ran before the trace began"
-            )
+            table = rules.drop(table, table["submit_s"] == 0, path, "ran before the trace began")
         table = rules.whole_gpus(table, chosen.fractional_gpus, path)
-        count = pd.Series(workers, index=raw.index).reindex(table.index)
+        count = raw.assign(workers=workers).at(table.places)["workers"]
         table = table.assign(gpus=table["gpus"] * count, cpus=np.ceil(table["cpus"]) * count)
         table = rules.apply_cpu_jobs(table, chosen.cpu_jobs, path)
         table = rules.apply_zero_duration(table, chosen.zero_duration, path)

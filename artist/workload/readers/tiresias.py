@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-
 from artist.bad_input.records import validated
 from artist.errors import InputError
 from artist.workload.api import FileParameters
 from artist.workload.files import read_csv
 from artist.workload.readers import rules
+from artist.workload.rows import Table
 from artist.workload.table import check, typed
 
 _HEADER = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration")
@@ -62,7 +61,7 @@ class TiresiasCsv:
         self.parameters = validated(self.Parameters, parameters, "workload")
         self.input_files: tuple[Path, ...] = (self.parameters.path,)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> Table:
         """Return all jobs as a canonical table."""
         path = self.parameters.path
         raw = read_csv(path)

@@ -61,4 +61,4 @@ def three() -> pd.DataFrame:
             "vc": ["x", "y", "x"],
         }
     )
-    return check(table, "three")
+    return check(table, "three").frame()

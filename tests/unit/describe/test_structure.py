@@ -11,9 +11,8 @@ from artist.workload.table import check
 def jobs(submit_s: list[float], gpus: list[int], duration_s: list[float]) -> pd.DataFrame:
     """Return a checked table."""
     names = [f"job-{place}" for place in range(len(submit_s))]
-    return check(
-        pd.DataFrame({"job_id": names, "submit_s": submit_s, "gpus": gpus, "duration_s": duration_s}), "x"
-    )
+    table = {"job_id": names, "submit_s": submit_s, "gpus": gpus, "duration_s": duration_s}
+    return check(pd.DataFrame(table), "x").frame()
 
 
 def test_dispersion_is_variance_over_mean() -> None:

@@ -12,13 +12,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from artist.workload.rows import Table
 from artist.workload.table import check
 
 Write = Callable[..., Path]
 
 
 @pytest.fixture
-def three() -> pd.DataFrame:
+def three() -> Table:
     """Return the three jobs as a checked table."""
     table = pd.DataFrame(
         {

@@ -38,7 +38,7 @@ job_id,arrival_time,num_iteration,iteration_computing_time,iteration_networking_
 
 def test_the_original_of_seren(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """Job 1 runs 09:01 to 09:03; 2 has no GPUs, 3 has not ended, 4 has not started."""
-    table = AcmeTrace(path=write(SEREN)).table()
+    table = AcmeTrace(path=write(SEREN)).table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s", "user", "cpus"]].values.tolist() == [
         ["1", 0.0, 8, 120.0, "u1", 0]
     ]
@@ -49,25 +49,25 @@ def test_the_original_of_seren(write: Write, caplog: pytest.LogCaptureFixture) -
 
 def test_the_duration_of_kalos_has_the_wait_in_it(write: Write) -> None:
     """The example row of its authors: duration 18 s is 10 s queue + 8 s run; 11:00 UTC is 19:00 there."""
-    table = AcmeTrace(path=write(KALOS)).table()
+    table = AcmeTrace(path=write(KALOS)).table().frame()
     assert table[["gpus", "duration_s"]].values.tolist() == [[64, 8.0]]
     assert table["submit_date"].iloc[0] == pd.Timestamp("2023-05-17 19:00:58")
-    utc = AcmeTrace(path=write(KALOS), utc_offset_h=0).table()
+    utc = AcmeTrace(path=write(KALOS), utc_offset_h=0).table().frame()
     assert utc["submit_date"].iloc[0] == pd.Timestamp("2023-05-17 11:00:58")
 
 
 def test_states_types_and_cpus(write: Write) -> None:
     """Of the original only; 2 is kept as a job of 16 cores."""
-    assert len(AcmeTrace(path=write(SEREN), types=["Pretrain"], states=["COMPLETED"]).table()) == 1
-    table = AcmeTrace(path=write(SEREN), cpu_jobs="keep", cpus="keep").table()
+    assert len(AcmeTrace(path=write(SEREN), types=["Pretrain"], states=["COMPLETED"]).table().frame()) == 1
+    table = AcmeTrace(path=write(SEREN), cpu_jobs="keep", cpus="keep").table().frame()
     assert table[["job_id", "cpus"]].values.tolist() == [["1", 96], ["2", 16]]
     with pytest.raises(InputError, match="no types"):
-        AcmeTrace(path=write(SAMPLE), types=["Pretrain"]).table()
+        AcmeTrace(path=write(SAMPLE), types=["Pretrain"]).table().frame()
 
 
 def test_the_sample(write: Write) -> None:
     """18 - 10 = 8 s and 100 - 7 = 93 s, nine hours apart; the second arrives on the next day in Shanghai."""
-    table = AcmeTrace(path=write(SAMPLE)).table()
+    table = AcmeTrace(path=write(SAMPLE)).table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s"]].values.tolist() == [
         ["acme:a", 0.0, 64, 8.0],
         ["acme:b", 32_400.0, 8, 93.0],
@@ -77,7 +77,7 @@ def test_the_sample(write: Write) -> None:
 
 def test_the_converted_file(write: Write) -> None:
     """8 x 8 GPUs for 208 x 0.5 s; its iterations are made up, so none are given."""
-    table = AcmeTrace(path=write(CONVERTED)).table()
+    table = AcmeTrace(path=write(CONVERTED)).table().frame()
     assert table[["job_id", "gpus", "duration_s"]].values.tolist() == [["0", 64, 104.0], ["1", 2, 50.0]]
     assert table["iterations"].isna().all()
     assert table["submit_date"].iloc[0] == pd.Timestamp("2023-05-17 19:30:13")
@@ -99,12 +99,12 @@ def test_the_converted_file(write: Write) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        AcmeTrace(path=write(text)).table()
+        AcmeTrace(path=write(text)).table().frame()
 
 
 def test_the_sample_of_kalos(traces: Path) -> None:
     """500 jobs; the first had 64 GPUs for 18 - 10 = 8 s; 320 are the most."""
-    table = AcmeTrace(path=traces / "acme/kalos_gpu_jobs_first500.csv").table()
+    table = AcmeTrace(path=traces / "acme/kalos_gpu_jobs_first500.csv").table().frame()
     assert len(table) == 500
     assert table.iloc[0][["gpus", "duration_s"]].tolist() == [64, 8.0]
     assert table["gpus"].max() == 320
@@ -112,9 +112,11 @@ def test_the_sample_of_kalos(traces: Path) -> None:
 
 def test_the_converted_jobs_are_in_the_sample(traces: Path) -> None:
     """README: where both overlap, each converted job is in the sample, the wait (6 s or more) taken off."""
-    converted = AcmeTrace(path=traces / "acme/kalos_completed_train_jobs_day0-44.converted.csv").table()
+    converted = (
+        AcmeTrace(path=traces / "acme/kalos_completed_train_jobs_day0-44.converted.csv").table().frame()
+    )
     assert len(converted) == 158
-    sample = AcmeTrace(path=traces / "acme/kalos_gpu_jobs_first500.csv").table()
+    sample = AcmeTrace(path=traces / "acme/kalos_gpu_jobs_first500.csv").table().frame()
     both = converted.merge(sample, on=["submit_date", "gpus"], suffixes=("", "_sample"))
     assert len(both) >= 50
     waits_s = both["duration_s"] - both["duration_s_sample"]

@@ -12,6 +12,7 @@ from artist.workload.arrivals import (
     TraceArrivals,
     load_of,
 )
+from artist.workload.rows import Table
 from artist.workload.table import check
 
 
@@ -24,40 +25,40 @@ def many(jobs: int) -> pd.DataFrame:
     )
 
 
-def test_load_by_hand(three: pd.DataFrame) -> None:
+def test_load_by_hand(three: Table) -> None:
     """(1 x 100 + 2 x 50 + 4 x 25) GPU-seconds / (4 GPUs x 40 s) = 300 / 160."""
     assert load_of(three, cluster_gpus=4) == 300 / 160
 
 
-def test_load_by_iterations(three: pd.DataFrame) -> None:
+def test_load_by_iterations(three: Table) -> None:
     """10 iterations x 2 s = 20 s each: (1 + 2 + 4) x 20 / (4 x 40) = 140 / 160."""
     assert load_of(three.assign(iterations=10, compute_s=2.0), cluster_gpus=4) == 140 / 160
 
 
-def test_trace_moves_the_first_job_to_zero(three: pd.DataFrame) -> None:
+def test_trace_moves_the_first_job_to_zero(three: Table) -> None:
     """5, 15, 45 s become 0, 10, 40 s."""
     later = three.assign(submit_s=three["submit_s"] + 5)
     assert TraceArrivals().apply(later, 4)["submit_s"].tolist() == [0.0, 10.0, 40.0]
 
 
-def test_the_first_job_may_arrive_later(three: pd.DataFrame) -> None:
+def test_the_first_job_may_arrive_later(three: Table) -> None:
     """409 s into the first of rounds of 300 s, as in the run of Synergy's authors: 0, 10, 40 + 409."""
     assert TraceArrivals(first_s=409).apply(three, 4)["submit_s"].tolist() == [409.0, 419.0, 449.0]
 
 
-def test_batch_is_all_at_zero(three: pd.DataFrame) -> None:
+def test_batch_is_all_at_zero(three: Table) -> None:
     """The batch experiments of the Dally paper."""
     assert BatchArrivals().apply(three, 4)["submit_s"].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_compress_reaches_its_load_exactly(three: pd.DataFrame) -> None:
+def test_compress_reaches_its_load_exactly(three: Table) -> None:
     """Load 300 / 160 on 4 GPUs to 0.75: all times x 2.5, so 0, 25, 100 s."""
     result = CompressArrivals(load=0.75).apply(three, 4)
     assert result["submit_s"].tolist() == [0.0, 25.0, 100.0]
     assert load_of(result, 4) == 0.75
 
 
-def test_compress_needs_a_span(three: pd.DataFrame) -> None:
+def test_compress_needs_a_span(three: Table) -> None:
     """Jobs that arrive at once stay so by any factor."""
     with pytest.raises(InputError, match="all jobs arrive at once"):
         CompressArrivals(load=0.9).apply(three.assign(submit_s=0.0), 4)
@@ -84,19 +85,19 @@ def test_poisson_gaps_are_exponential() -> None:
     assert (gaps < gaps.mean()).mean() == pytest.approx(0.632, abs=0.01)
 
 
-def test_poisson_keeps_order_and_seed(three: pd.DataFrame) -> None:
+def test_poisson_keeps_order_and_seed(three: Table) -> None:
     """The same seed gives the same arrivals, another seed others; the first job stays first, at 0 s."""
-    first = PoissonArrivals(load=0.7, seed=1).apply(three.iloc[::-1], 4)
+    first = PoissonArrivals(load=0.7, seed=1).apply(three.take(slice(None, None, -1)), 4)
     again = PoissonArrivals(load=0.7, seed=1).apply(three, 4)
     other = PoissonArrivals(load=0.7, seed=2).apply(three, 4)
     assert first["job_id"].tolist() == ["a", "b", "c"]
-    assert first["submit_s"].iloc[0] == 0.0
+    assert first["submit_s"][0] == 0.0
     assert first["submit_s"].tolist() == again["submit_s"].tolist() != other["submit_s"].tolist()
 
 
-def test_one_job_arrives_at_zero(three: pd.DataFrame) -> None:
+def test_one_job_arrives_at_zero(three: Table) -> None:
     """There is no gap to draw."""
-    assert PoissonArrivals(load=0.7).apply(three.iloc[:1], 4)["submit_s"].tolist() == [0.0]
+    assert PoissonArrivals(load=0.7).apply(three.take(slice(1)), 4)["submit_s"].tolist() == [0.0]
 
 
 @pytest.mark.parametrize("parameters", [{}, {"load": 0.7, "jobs_per_hour": 3}, {"load": 0.7, "seed": -1}])

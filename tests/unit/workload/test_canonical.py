@@ -17,14 +17,14 @@ GOOD = "job_id,submit_s,gpus,duration_s,model\na,0,1,100,VGG11\nb,5,2,50,\n"
 
 def test_the_shipped_sample() -> None:
     """GPU-seconds 100 + 120 + 200 + 30 + 80 + 15 + 50 + 120 = 715; 120 s x 4 GPUs: load 715 / 480."""
-    table = CanonicalCsv(path=data_path("traces", "tiny.csv")).table()
+    table = CanonicalCsv(path=data_path("traces", "tiny.csv")).table().frame()
     assert table["job_id"].tolist() == list("abcdefgh")
     assert load_of(table, cluster_gpus=4) == pytest.approx(715 / 480)
 
 
 def test_columns_may_be_left_out(write: Write) -> None:
     """Only the id, the arrival, the GPUs and the work are needed."""
-    table = CanonicalCsv(path=write(GOOD)).table()
+    table = CanonicalCsv(path=write(GOOD)).table().frame()
     assert table["model"].tolist() == ["VGG11", ""]
     assert table["user"].tolist() == ["", ""]
 
@@ -32,11 +32,11 @@ def test_columns_may_be_left_out(write: Write) -> None:
 def test_dates_of_arrival(write: Write) -> None:
     """submit_date, where given, makes windows by date possible."""
     text = "job_id,submit_s,gpus,duration_s,submit_date\na,0,1,1,2020-06-01 12:30:00\n"
-    assert CanonicalCsv(path=write(text)).table()["submit_date"].tolist() == [
+    assert CanonicalCsv(path=write(text)).table().frame()["submit_date"].tolist() == [
         pd.Timestamp("2020-06-01 12:30")
     ]
     with pytest.raises(InputError, match="line 2: submit_date is not a date"):
-        CanonicalCsv(path=write(text.replace("2020-06-01", "June"))).table()
+        CanonicalCsv(path=write(text.replace("2020-06-01", "June"))).table().frame()
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_dates_of_arrival(write: Write) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """Each kind of bad input, with the line and the field."""
     with pytest.raises(InputError, match=words):
-        CanonicalCsv(path=write(text)).table()
+        CanonicalCsv(path=write(text)).table().frame()

@@ -18,12 +18,12 @@ DAY_S = 86_400
 @pytest.fixture(scope="module")
 def month() -> pd.DataFrame:
     """Return the whole month."""
-    return CodaTrace().table()
+    return CodaTrace().table().frame()
 
 
 def made(**parameters: Any) -> pd.DataFrame:
     """Return the jobs of 3 days on 40 GPUs: 250 GPU and 750 CPU jobs, a hundredth of the month."""
-    return CodaTrace(**SMALL | parameters).table()
+    return CodaTrace(**SMALL | parameters).table().frame()
 
 
 def known(**changes: Any) -> CodaTable:
@@ -72,7 +72,7 @@ def test_gpus_are_as_busy_as_their_model_keeps_them(month: pd.DataFrame) -> None
 @pytest.mark.parametrize("seed", [0, 1])
 def test_days_are_alike(seed: int) -> None:
     """A day has a thirtieth of the jobs, within 2 %, and of their GPU- and CPU-seconds, within 15 %."""
-    jobs = CodaTrace(seed=seed).table()
+    jobs = CodaTrace(seed=seed).table().frame()
     for part in (jobs[jobs["gpus"] > 0], jobs[jobs["gpus"] == 0]):
         day = (part["submit_s"] // DAY_S).astype(int)
         held = part["gpus"].where(part["gpus"] > 0, part["cpus"])
@@ -86,7 +86,7 @@ def test_jobs_arrive_at_the_rates_of_their_hour() -> None:
     rates = dict.fromkeys(TABLE.cpu_hour_rate, (1.0,) * 24) | {"company-1": (1.0,) * 12 + (3.0,) * 12}
     table = known(gpu_hour_rate=(2.0,) * 12 + (1.0,) * 12, cpu_hour_rate=rates)
     chosen = CodaTrace.Parameters(days=4, gpus=100)
-    gpu, cpu = draw_gpu_jobs(table, chosen), draw_cpu_jobs(table, chosen)
+    gpu, cpu = draw_gpu_jobs(table, chosen).frame(), draw_cpu_jobs(table, chosen).frame()
     tenant = cpu["user"].map({name: user.tenant for name, user in table.users.items()})
     parts = (gpu, cpu[tenant == "company-1"], cpu[tenant == "company-2"])
     mornings = [(part["submit_s"] % DAY_S < DAY_S / 2).mean() for part in parts]
@@ -99,7 +99,7 @@ def test_classes_ask_for_cpus_of_each_gpu_or_of_the_job() -> None:
         {"share": 3, "gpus": {4: 1}, "models": {"BAT": 1}, "cpus_per_gpu": {2: 1}},
         {"share": 1, "gpus": {1: 1}, "models": {"AlexNet": 1}, "cpus": {12: 1}},
     ]
-    jobs = draw_gpu_jobs(known(requests=classes), CodaTrace.Parameters(**SMALL))
+    jobs = draw_gpu_jobs(known(requests=classes), CodaTrace.Parameters(**SMALL)).frame()
     asked = jobs.groupby(["gpus", "cpus", "model"]).size()
     assert dict(asked) == pytest.approx({(1, 12, "AlexNet"): 62, (4, 8, "BAT"): 188}, abs=1)
     assert set(jobs["user"][jobs["model"] == "AlexNet"]) == {"user-04", "user-12"}

@@ -43,7 +43,7 @@ def test_a_log_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
 
     2 x 4 GPUs for 90 s; 1 GPU for 3600 s; 2 GiB are 2**31 bytes.
     """
-    table = ColumnsCsv(path=write(LOG), **MAP).table()
+    table = ColumnsCsv(path=write(LOG), **MAP).table().frame()
     columns = ["job_id", "submit_s", "gpus", "duration_s", "model", "vc", "cpus", "memory_bytes"]
     assert table[columns].values.tolist() == [
         ["a", 0.0, 8, 90.0, "ResNet50", "all", 3, 2**31],
@@ -57,17 +57,21 @@ def test_a_log_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
 def test_duplicates(write: Write) -> None:
     """Refused, unless another rule is asked for."""
     with pytest.raises(InputError, match="line 5: id is a duplicate"):
-        ColumnsCsv(path=write(LOG), **MAP | {"duplicates": "refuse"}).table()
-    assert len(ColumnsCsv(path=write(LOG), **MAP | {"duplicates": "first"}).table()) == 1
+        ColumnsCsv(path=write(LOG), **MAP | {"duplicates": "refuse"}).table().frame()
+    assert len(ColumnsCsv(path=write(LOG), **MAP | {"duplicates": "first"}).table().frame()) == 1
 
 
 def test_utilization_in_percent(write: Write) -> None:
     """35 % busy is a share of 0.35; nothing is known of the other job."""
-    table = ColumnsCsv(
-        path=write("at,gpus,s,busy\n0,1,5,35\n1,1,5,\n"),
-        columns={"submit_s": "at", "gpus": "gpus", "duration_s": "s", "gpu_utilization": "busy"},
-        units={"gpu_utilization": "percent"},
-    ).table()
+    table = (
+        ColumnsCsv(
+            path=write("at,gpus,s,busy\n0,1,5,35\n1,1,5,\n"),
+            columns={"submit_s": "at", "gpus": "gpus", "duration_s": "s", "gpu_utilization": "busy"},
+            units={"gpu_utilization": "percent"},
+        )
+        .table()
+        .frame()
+    )
     assert table["gpu_utilization"].tolist() == [pytest.approx(0.35), 1.0]
 
 
@@ -80,20 +84,24 @@ def test_stages_in_ms(write: Write) -> None:
     stages = {"storage_s": "read", "cpu_s": "prepare", "gpu_s": "train", "network_s": "send"}
     columns = {"submit_s": "t", "gpus": "n", "duration_s": "d", **stages}
     units = {"storage_s": "ms", "gpu_s": "ms", "network_s": "ms"}
-    table = ColumnsCsv(path=path, columns=columns, units=units).table()
+    table = ColumnsCsv(path=path, columns=columns, units=units).table().frame()
     assert table[list(stages)].iloc[0].tolist() == pytest.approx([0.6, 0.2, 0.15, 0.05])
 
 
 def test_start_and_end_in_ms_without_a_header(write: Write) -> None:
     """(61000 - 1000) ms are 60 s; without job_id the line is the name; dates by origin."""
-    table = ColumnsCsv(
-        path=write(NUMBERS),
-        header=["at", "from", "to", "n"],
-        columns={"submit_s": "at", "start_s": "from", "end_s": "to"},
-        units={"submit_s": "h", "start_s": "ms", "end_s": "ms"},
-        constants={"gpus": 2},
-        origin="2024-01-01 00:00:00",
-    ).table()
+    table = (
+        ColumnsCsv(
+            path=write(NUMBERS),
+            header=["at", "from", "to", "n"],
+            columns={"submit_s": "at", "start_s": "from", "end_s": "to"},
+            units={"submit_s": "h", "start_s": "ms", "end_s": "ms"},
+            constants={"gpus": 2},
+            origin="2024-01-01 00:00:00",
+        )
+        .table()
+        .frame()
+    )
     assert table[["job_id", "submit_s", "gpus", "duration_s"]].values.tolist() == [
         ["job-1", 18_000.0, 2, 60.0],
         ["job-2", 7200.0, 2, 5.0],
@@ -109,13 +117,13 @@ def test_a_value_for_each_model(write: Write) -> None:
         "constants": {"gpus": 1, "compute_s": {"rn50": 0.5, "bert": 2}},
         "model_names": {"rn50": "ResNet50"},
     }
-    table = ColumnsCsv(path=write("0,rn50,10\n5,bert,4\n"), **given).table()
+    table = ColumnsCsv(path=write("0,rn50,10\n5,bert,4\n"), **given).table().frame()
     assert table[["model", "iterations", "compute_s"]].values.tolist() == [
         ["ResNet50", 10, 0.5],
         ["bert", 4, 2.0],
     ]
     with pytest.raises(InputError, match=r"line 2: net has no value in constants.compute_s\n.*rn50, bert"):
-        ColumnsCsv(path=write("0,rn50,10\n5,gpt2,4\n"), **given).table()
+        ColumnsCsv(path=write("0,rn50,10\n5,gpt2,4\n"), **given).table().frame()
 
 
 def test_dates_in_a_format_and_another_zone(write: Write) -> None:
@@ -126,10 +134,12 @@ def test_dates_in_a_format_and_another_zone(write: Write) -> None:
         "units": {"submit_s": "timestamp"},
         "timestamp_format": "%d/%m/%Y %H:%M",
     }
-    naive = ColumnsCsv(path=write(text), **given, utc_offset_h=8).table()
+    naive = ColumnsCsv(path=write(text), **given, utc_offset_h=8).table().frame()
     assert naive["submit_date"].iloc[0] == pd.Timestamp("2024-01-31 23:30")
     zoned = given | {"timestamp_format": "%d/%m/%Y %H:%M%z"}
-    table = ColumnsCsv(path=write(text.replace("23:30", "23:30+0000")), **zoned, utc_offset_h=8).table()
+    table = (
+        ColumnsCsv(path=write(text.replace("23:30", "23:30+0000")), **zoned, utc_offset_h=8).table().frame()
+    )
     assert table["submit_date"].iloc[0] == pd.Timestamp("2024-02-01 07:30")
 
 
@@ -156,7 +166,7 @@ def test_dates_in_a_format_and_another_zone(write: Write) -> None:
 def test_bad_maps(write: Write, change: dict[str, Any], words: str) -> None:
     """What the user most likely writes wrong."""
     with pytest.raises(InputError, match=words):
-        ColumnsCsv(path=write(LOG), **MAP | change).table()
+        ColumnsCsv(path=write(LOG), **MAP | change).table().frame()
 
 
 @pytest.mark.parametrize(
@@ -176,19 +186,19 @@ def test_bad_maps(write: Write, change: dict[str, Any], words: str) -> None:
 def test_bad_rows(write: Write, old: str, new: str, words: str) -> None:
     """One wrong value in a good file, named by line, comments counted."""
     with pytest.raises(InputError, match=words):
-        ColumnsCsv(path=write(LOG.replace(old, new)), **MAP).table()
+        ColumnsCsv(path=write(LOG.replace(old, new)), **MAP).table().frame()
 
 
 def test_rows_that_are_blank_or_comments(write: Write) -> None:
     """They are no jobs, and lines are still counted right; nothing but those is an empty file."""
     text = "\n# x\nat,g,s\n\n1,1,5\n# y\n2,1,0\n"
     given: dict[str, Any] = {"columns": {"submit_s": "at", "gpus": "g", "duration_s": "s"}, "comment": "#"}
-    table = ColumnsCsv(path=write(text), **given, zero_duration="one_second").table()
+    table = ColumnsCsv(path=write(text), **given, zero_duration="one_second").table().frame()
     assert table["job_id"].tolist() == ["job-5", "job-7"]
     with pytest.raises(InputError, match="empty file"):
-        ColumnsCsv(path=write("# x\n\n"), **given).table()
+        ColumnsCsv(path=write("# x\n\n"), **given).table().frame()
     with pytest.raises(InputError, match="no jobs"):
-        ColumnsCsv(path=write("at,g,s\n# x\n"), **given).table()
+        ColumnsCsv(path=write("at,g,s\n# x\n"), **given).table().frame()
 
 
 def test_a_slice_of_venus_in_the_columns_of_others(traces: Path) -> None:
@@ -203,7 +213,7 @@ def test_a_slice_of_venus_in_the_columns_of_others(traces: Path) -> None:
         units={"submit_s": "us"},
         comment="#",
         origin="2020-09-01 00:00:00",
-    ).table()  # fmt: skip
+    ).table().frame()  # fmt: skip
     assert len(table) == 684
     assert set(table["vc"]) == {"vcvGl", "vcvlY"}
     assert table.iloc[0][["job_id", "submit_s", "gpus", "duration_s"]].tolist() == [

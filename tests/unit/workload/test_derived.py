@@ -31,7 +31,7 @@ def test_all_jobs_are_those_of_the_authors_program(shared: Path) -> None:
     """Seed 42, 9 jobs an hour, one GPU: arrival, model and iterations of 6,924 jobs."""
     file = shared / "reference/synergy/golden_fifo_1gpu_9jobsperhour_seed42.csv"
     theirs = pd.read_csv(file)
-    ours = DerivedTrace(jobs=6924, seed=42).table()
+    ours = DerivedTrace(jobs=6924, seed=42).table().frame()
     assert len(theirs) == 6924
     assert ours["submit_s"].tolist() == theirs["arrival_s"].tolist()
     assert ours["model"].tolist() == theirs["model"].map(NAMES).tolist()
@@ -51,7 +51,7 @@ def test_short_run_times_are_those_of_the_authors_testbed(shared: Path) -> None:
 
 def test_the_first_short_jobs_by_hand() -> None:
     """Draws as below: 60 x 10^(1.5 + 0.02501) = 2009.9 s / 0.6 s = 3349; 60 x 10^1.72321 = 3172.2 / 0.12."""
-    jobs = DerivedTrace(jobs=2, seed=42, durations="short").table()
+    jobs = DerivedTrace(jobs=2, seed=42, durations="short").table().frame()
     assert jobs["iterations"].tolist() == [3349, 26435]
 
 
@@ -61,7 +61,7 @@ def test_the_first_jobs_by_hand() -> None:
     60 x 10^1.53752 = 2068.5 s / 0.6 s = 3447.6 iterations; 60 x 10^1.83482 = 4101.7 s / 0.12 s = 34181.
     A gap is -ln(1 - 0.63943) / 9 h = 408.02 s, rounded up 409.
     """
-    jobs = DerivedTrace(jobs=4, seed=42).table()
+    jobs = DerivedTrace(jobs=4, seed=42).table().frame()
     assert jobs[["submit_s", "gpus", "model", "iterations", "compute_s"]].values.tolist() == [
         [409.0, 1, "AlexNet", 3447, 0.6],
         [951.0, 1, "GNMT", 34181, 0.12],
@@ -94,7 +94,9 @@ def test_classes_that_lack_the_same_go_in_their_order() -> None:
 @pytest.mark.parametrize("rate", [0, None])
 def test_without_a_rate_all_arrive_at_once(rate: float | None) -> None:
     """A static trace: the jobs are those of any rate, at 0 s."""
-    static, dynamic = (DerivedTrace(jobs=50, jobs_per_hour=each, seed=3).table() for each in (rate, 9))
+    static, dynamic = (
+        DerivedTrace(jobs=50, jobs_per_hour=each, seed=3).table().frame() for each in (rate, 9)
+    )
     assert static["submit_s"].tolist() == [0.0] * 50
     assert static.drop(columns="submit_s").equals(dynamic.drop(columns="submit_s"))
 
@@ -105,7 +107,7 @@ def test_run_times_and_arrivals_are_those_of_the_paper() -> None:
     The mean is 0.8 x (10^3 - 10^1.5) / (1.5 ln 10) + 0.2 x (10^4 - 10^3) / ln 10 = 224.3 + 781.7 = 1006
     minutes, so 128 GPUs serve 128 x 60 / 1006 = 7.6 jobs of one GPU an hour.
     """
-    jobs = DerivedTrace(jobs=20_000, seed=1).table()
+    jobs = DerivedTrace(jobs=20_000, seed=1).table().frame()
     minutes = jobs["iterations"] * jobs["compute_s"] / 60
     assert minutes.between(10**1.5 - 0.02, 1e4).all()
     assert (minutes < 1000).mean() == pytest.approx(0.8, abs=0.01)
@@ -120,14 +122,14 @@ def test_run_times_and_arrivals_are_those_of_the_paper() -> None:
 )
 def test_gpus_are_drawn_by_the_shares(gpus: str, mean: float, single: float) -> None:
     """0.7 + 2 x 0.1 + 4 x 0.15 + 8 x 0.05 = 1.9; 0.9099 + 0.032 + 0.1448 + 0.2776 + 0.0512 = 1.416."""
-    jobs = DerivedTrace(jobs=40_000, gpus=gpus, seed=5).table()
+    jobs = DerivedTrace(jobs=40_000, gpus=gpus, seed=5).table().frame()
     assert jobs["gpus"].mean() == pytest.approx(mean, rel=0.02)
     assert (jobs["gpus"] == 1).mean() == pytest.approx(single, abs=0.01)
 
 
 def test_traces_of_one_and_several_gpus_differ_in_nothing_else() -> None:
     """A stream of its own for the GPUs: Figs. 8 and 9 compare the same run times, models and arrivals."""
-    one, several = (DerivedTrace(jobs=500, gpus=gpus, seed=42).table() for gpus in ("one", "philly"))
+    one, several = (DerivedTrace(jobs=500, gpus=gpus, seed=42).table().frame() for gpus in ("one", "philly"))
     assert several["gpus"].max() > 1
     assert one.drop(columns="gpus").equals(several.drop(columns="gpus"))
 
@@ -161,7 +163,7 @@ def test_thirds_may_be_rounded(split: list[float]) -> None:
 def test_a_rate_that_takes_forever_is_refused() -> None:
     """At 1e-310 jobs an hour a gap is no finite number of seconds."""
     with pytest.raises(InputError, match="submit_s is too large"):
-        DerivedTrace(jobs=2, jobs_per_hour=1e-310).table()
+        DerivedTrace(jobs=2, jobs_per_hour=1e-310).table().frame()
 
 
 REPLAY = "0,alexnet,0.0,3349,1\n1,gnmt,0.001,26435,1\n2,m5,12,10,4\n"
@@ -177,7 +179,7 @@ def test_job_files_of_the_authors_program(tmp_path: Path) -> None:
     node = OmegaConf.merge(
         {"seed": 0}, {"workload": OmegaConf.merge(base, own, {"path": str(tmp_path / "jobs.csv")})}
     )
-    jobs = instantiate(node)["workload"].table()
+    jobs = instantiate(node)["workload"].table().frame()
     assert jobs[["job_id", "submit_s", "gpus", "model"]].values.tolist() == [
         ["0", 0.0, 1, "AlexNet"],
         ["1", 0.001, 1, "GNMT"],

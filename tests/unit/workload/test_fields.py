@@ -14,6 +14,7 @@ from artist.workload.build_jobs import to_jobs
 from artist.workload.fields import FIELDS, OPTIONAL_COLUMNS
 from artist.workload.readers.canonical import CanonicalCsv
 from artist.workload.readers.columns import ColumnsCsv
+from artist.workload.rows import Table
 
 ROOT = Path(__file__).resolve().parents[3]
 MADE = {"job_id", "submit_ns", "iterations", "compute_ns"}  # of several columns, or of their own type
@@ -84,7 +85,7 @@ BASE |= {"min_gpus": "2", "max_gpus": "6"}
 
 def specs(source: JobSource) -> list[JobSpec]:
     """Return the jobs of a source; the one model takes 1 s an iteration."""
-    return to_jobs(source.table(), {"M": S}.__getitem__)
+    return to_jobs(Table.of(source.table()), {"M": S}.__getitem__)
 
 
 def csv_of(*rows: dict[str, str]) -> str:
@@ -166,7 +167,7 @@ def test_units_and_constants_of_optional_columns(write: Write) -> None:
 def test_a_bad_value_is_named(write: Write, column: str, value: str, words: str, allowed: str) -> None:
     """File, line 3 of it, the column, the value found, what is allowed; a good job stands before it."""
     with pytest.raises(InputError) as caught:
-        CanonicalCsv(path=write(csv_of(BASE | {"job_id": "a"}, BASE | {column: value}))).table()
+        CanonicalCsv(path=write(csv_of(BASE | {"job_id": "a"}, BASE | {column: value}))).table().frame()
     assert str(caught.value.where).endswith("line 3")
     assert caught.value.what == (words if "missing" in words else f"{column} {words}")
     assert allowed in str(caught.value)

@@ -16,8 +16,8 @@ GOOD = "job_id,gpus\na,1\n\nb,2\n"
 def test_lines_are_counted_as_an_editor_does(write: Write) -> None:
     """The header is line 1; the blank line 3 is no job but counts, so b is on line 4."""
     table = read_csv(write(GOOD))
-    assert table.index.name == "line"
-    assert dict(zip(table["job_id"], table.index, strict=True)) == {"a": 2, "b": 4}
+    assert table.unit == "line"
+    assert dict(zip(table["job_id"], table.places, strict=True)) == {"a": 2, "b": 4}
 
 
 def test_gzip_is_told_by_content(write: Write) -> None:

@@ -45,7 +45,7 @@ def read(write: Write, trace: str = TRACE, speeds: object = SPEEDS, **parameters
 def test_two_jobs_by_hand(write: Write) -> None:
     """4000 steps at 80 steps/s are 50 s; 100 at 4 are 25 s; CycleGAN has no profile: drawn later."""
     reader = read(write)
-    table = reader.table()
+    table = reader.table().frame()
     assert table[["job_id", "submit_s", "gpus", "iterations", "compute_s", "model"]].values.tolist() == [
         ["gavel-1", 30.0, 2, 4000, 1 / 80, "LSTM"],
         ["gavel-2", 0.0, 1, 100, 0.25, ""],
@@ -56,7 +56,7 @@ def test_two_jobs_by_hand(write: Write) -> None:
 
 def test_another_worker(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """On a K80 the LM takes 500 s, and CycleGAN does not run."""
-    table = read(write, worker="k80").table()
+    table = read(write, worker="k80").table().frame()
     assert work_s(table).tolist() == [500.0]
     assert "left out 1 of 2 jobs: does not run on k80" in caplog.text
 
@@ -64,7 +64,7 @@ def test_another_worker(write: Write, caplog: pytest.LogCaptureFixture) -> None:
 def test_files_of_seven_fields(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """75 of the 83 files of Gavel's repository; arrival before GPUs. CycleGAN on 4 was never measured."""
     trace = msr_line("LM (batch size 40)", 4000, 2, 30.5) + msr_line("CycleGAN", 100, 4, 31)
-    table = read(write, trace).table()
+    table = read(write, trace).table().frame()
     assert table[["job_id", "submit_s", "gpus", "iterations"]].values.tolist() == [["gavel-1", 30.5, 2, 4000]]
     assert work_s(table).tolist() == [50.0]
     assert (
@@ -90,7 +90,7 @@ def test_files_of_seven_fields(write: Write, caplog: pytest.LogCaptureFixture) -
 def test_bad_files(write: Write, trace: str, speeds: object, worker: str, words: str) -> None:
     """One wrong value in good files."""
     with pytest.raises(InputError, match=words):
-        read(write, trace, speeds, worker=worker).table()
+        read(write, trace, speeds, worker=worker).table().frame()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_bad_files(write: Write, trace: str, speeds: object, worker: str, words:
 def test_the_traces_of_gavel(traces: Path, name: str, jobs: int, span_s: float) -> None:
     """96 jobs over 12.9 h, and 100 at once; on a V100 all of them run."""
     speeds = traces / "gavel/physical_cluster_throughputs.json"
-    table = GavelTrace(path=traces / f"gavel/{name}.trace", throughputs=speeds).table()
+    table = GavelTrace(path=traces / f"gavel/{name}.trace", throughputs=speeds).table().frame()
     assert len(table) == jobs
     assert table["submit_s"].max() - table["submit_s"].min() == span_s
     assert table["gpus"].max() == 4

@@ -23,7 +23,7 @@ RECOVERED = "job_id,arrival_s,service_sec,gpu_count\n7#0,100.0,60.0,8\n9#2,150.0
 
 def test_the_original_header(write: Write) -> None:
     """Job 7 comes 10 s after the earliest, job 8; 8 uses no GPU and 9 ran 0 s: both are left out."""
-    table = HeliosTrace(path=write(LOG)).table()
+    table = HeliosTrace(path=write(LOG)).table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s", "user", "vc", "cpus"]].values.tolist() == [
         ["7", 10.0, 8, 60.0, "u1", "v1", 0]
     ]
@@ -33,7 +33,7 @@ def test_the_original_header(write: Write) -> None:
 
 def test_what_is_left_out_is_counted(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """Never silently: one CPU-only job of three, then one of duration 0 of the two that remain."""
-    HeliosTrace(path=write(LOG)).table()
+    HeliosTrace(path=write(LOG)).table().frame()
     assert "left out 1 of 3 jobs: no GPUs" in caplog.text
     assert "left out 1 of 2 jobs: duration is 0" in caplog.text
 
@@ -41,7 +41,7 @@ def test_what_is_left_out_is_counted(write: Write, caplog: pytest.LogCaptureFixt
 def test_rules_can_be_chosen(write: Write) -> None:
     """All three jobs stay: 8 as CPU-only with 4 CPUs, 9 with 1 s, 7 with its 16 CPUs."""
     chosen = {"cpu_jobs": "keep", "cpus": "keep", "zero_duration": "one_second"}
-    table = HeliosTrace(path=write(LOG), **chosen).table()
+    table = HeliosTrace(path=write(LOG), **chosen).table().frame()
     assert table["gpus"].tolist() == [8, 0, 1]
     assert table["cpus"].tolist() == [16, 4, 0]
     assert table["duration_s"].tolist() == [60.0, 5.0, 1.0]
@@ -49,14 +49,14 @@ def test_rules_can_be_chosen(write: Write) -> None:
 
 def test_states(write: Write) -> None:
     """Only job 7 completed; a state that no job has is refused with those that there are."""
-    assert HeliosTrace(path=write(LOG), states=["COMPLETED"]).table()["job_id"].tolist() == ["7"]
+    assert HeliosTrace(path=write(LOG), states=["COMPLETED"]).table().frame()["job_id"].tolist() == ["7"]
     with pytest.raises(InputError, match="allowed: CANCELLED, COMPLETED, FAILED"):
-        HeliosTrace(path=write(LOG), states=["Pass"]).table()
+        HeliosTrace(path=write(LOG), states=["Pass"]).table().frame()
 
 
 def test_the_recovered_header_gzipped(write: Write) -> None:
     """arrival_s counts from the origin, 2020-03-18 04:01:39: 100 s later it is 04:03:19."""
-    table = HeliosTrace(path=write(gzip.compress(RECOVERED.encode()))).table()
+    table = HeliosTrace(path=write(gzip.compress(RECOVERED.encode()))).table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s"]].values.tolist() == [
         ["7#0", 100.0, 8, 60.0],
         ["9#2", 150.0, 1, 5.0],
@@ -82,7 +82,7 @@ def test_the_recovered_header_gzipped(write: Write) -> None:
 def test_bad_recovered_files(write: Write, old: str, new: str, words: str) -> None:
     """One wrong value in a good file: the line and the file's own name of the field."""
     with pytest.raises(InputError, match=words):
-        HeliosTrace(path=write(RECOVERED.replace(old, new))).table()
+        HeliosTrace(path=write(RECOVERED.replace(old, new))).table().frame()
 
 
 @pytest.mark.parametrize(
@@ -96,34 +96,36 @@ def test_bad_recovered_files(write: Write, old: str, new: str, words: str) -> No
 def test_bad_original_files(write: Write, old: str, new: str, words: str) -> None:
     """The same for the original header."""
     with pytest.raises(InputError, match=words):
-        HeliosTrace(path=write(LOG.replace(old, new, 1))).table()
+        HeliosTrace(path=write(LOG.replace(old, new, 1))).table().frame()
 
 
 @pytest.mark.parametrize("header", [LOG.splitlines()[0], RECOVERED.splitlines()[0]])
 def test_a_header_alone_is_no_trace(write: Write, header: str) -> None:
     """A filter gone wrong often leaves just the header."""
     with pytest.raises(InputError, match="no jobs"):
-        HeliosTrace(path=write(header + "\n")).table()
+        HeliosTrace(path=write(header + "\n")).table().frame()
 
 
 def test_a_trace_whose_jobs_are_all_left_out(write: Write) -> None:
     """A file of CPU-only jobs holds nothing to simulate under cpu_jobs=drop."""
     lines = LOG.splitlines()
     with pytest.raises(InputError, match="found 'all 1: no GPUs"):
-        HeliosTrace(path=write("\n".join([lines[0], lines[2]]))).table()
+        HeliosTrace(path=write("\n".join([lines[0], lines[2]]))).table().frame()
 
 
 def test_a_file_of_other_jobs_has_not_the_dates_of_venus(write: Write) -> None:
     """Alibaba's file has the same four columns; its jobs came in another year, unless the user says when."""
     path = write(RECOVERED.replace("9#2", "ali-e2f3-tensorflow#379314"))
-    assert "submit_date" not in HeliosTrace(path=path).table()
-    dated = HeliosTrace(path=path, origin="2020-07-01 00:00:00").table()
+    assert "submit_date" not in HeliosTrace(path=path).table().frame()
+    dated = HeliosTrace(path=path, origin="2020-07-01 00:00:00").table().frame()
     assert dated["submit_date"].iloc[0] == pd.Timestamp("2020-07-01 00:01:40")
 
 
 def test_venus_in_full(traces: Path) -> None:
     """README of the trace: 77,574 jobs; the first is 363167#0, 32 GPUs for the clamped 172,800 s."""
-    table = HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz").table()
+    table = (
+        HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz").table().frame()
+    )
     assert len(table) == 77_574
     assert table.iloc[0][["job_id", "submit_s", "gpus", "duration_s"]].tolist() == [
         "363167#0",
@@ -137,18 +139,18 @@ def test_venus_in_full(traces: Path) -> None:
 
 def test_the_venus_week_is_a_window_of_the_whole(traces: Path) -> None:
     """The 4,089 jobs of the week file are those of the full file from 2020-06-01 to 06-08."""
-    week = HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-06-01_1week.csv").table()
+    week = HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-06-01_1week.csv").table().frame()
     full = HeliosTrace(path=traces / "helios-venus/venus_gpu_jobs_2020-03-18_2020-07-31.csv.gz").table()
     window = Selection.model_validate({"window": {"start": "2020-06-01", "end": "2020-06-08"}})
     chosen = select(full, window)
     assert len(week) == 4_089
     assert chosen["job_id"].tolist() == week["job_id"].tolist()
-    assert chosen["submit_s"].iloc[1] == 6_465_831.0 - 6_465_706.0
+    assert chosen["submit_s"][1] == 6_465_831.0 - 6_465_706.0
 
 
 def test_the_reconstructed_log(traces: Path) -> None:
     """1,669 jobs, none without GPUs or duration; 399455 came 2020-03-28 07:54:39 for 1,131,318 s."""
-    table = HeliosTrace(path=traces / "helios-venus/cluster_log.reconstructed.csv").table()
+    table = HeliosTrace(path=traces / "helios-venus/cluster_log.reconstructed.csv").table().frame()
     assert len(table) == 1_669
     job = table[table["job_id"] == "399455"].iloc[0]
     assert (job["gpus"], job["duration_s"], job["user"]) == (16, 1_131_318.0, "uu8Zn")

@@ -19,14 +19,14 @@ JOBS = """\
 
 def test_jobs_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """Job 1 took less than its minute: left out and counted, or 1 s."""
-    table = LingjunTrace(path=write(JOBS), origin="2023-08-01 00:00:00").table()
+    table = LingjunTrace(path=write(JOBS), origin="2023-08-01 00:00:00").table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s"]].values.tolist() == [
         ["0", 0.0, 48, 720.0],
         ["2", 60.0, 256, 120.0],
     ]
     assert str(table["submit_date"].iloc[1]) == "2023-08-01 00:01:00"
     assert "left out 1 of 3 jobs: duration is 0" in caplog.text
-    kept = LingjunTrace(path=write(JOBS), zero_duration="one_second").table()
+    kept = LingjunTrace(path=write(JOBS), zero_duration="one_second").table().frame()
     assert kept["duration_s"].tolist() == [720.0, 1.0, 120.0]
     assert "submit_date" not in kept
 
@@ -44,12 +44,16 @@ def test_jobs_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        LingjunTrace(path=write(text)).table()
+        LingjunTrace(path=write(text)).table().frame()
 
 
 def test_a_week_of_lingjun(traces: Path) -> None:
     """973 jobs, of which 92 took less than a minute; the widest has 744 GPUs; whole minutes."""
-    table = LingjunTrace(path=traces / "alibaba-lingjun-2023/lingjun_jobs_day0-7.rfold-schema.csv").table()
+    table = (
+        LingjunTrace(path=traces / "alibaba-lingjun-2023/lingjun_jobs_day0-7.rfold-schema.csv")
+        .table()
+        .frame()
+    )
     assert len(table) == 973 - 92
     assert table["gpus"].max() == 744
     assert (table["submit_s"] % 60 == 0).all()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hydra.utils import instantiate
@@ -107,6 +108,28 @@ def test_the_table_of_a_plug_in_is_checked() -> None:
     assert isinstance(Homemade(), JobSource)
     with pytest.raises(InputError, match="Homemade: column is missing"):
         load_jobs(Homemade(), TraceArrivals(), 4, tenth_of_a_second, GPUS)
+
+
+class EveryMinute:
+    """A rule of arrivals of a user's own, who knows pandas."""
+
+    def apply(self, table: pd.DataFrame, cluster_gpus: float) -> pd.DataFrame:
+        """Return the jobs by rising run time, one a minute."""
+        ordered = table.sort_values("duration_s")
+        return ordered.assign(submit_s=60.0 * np.arange(len(ordered)))
+
+
+def test_a_reader_and_a_rule_of_a_users_own_work_in_pandas() -> None:
+    """Job b takes 10 s, a 20 s: b comes at 0 s, a at 60 s, with missing values as pandas marks them."""
+    source = Homemade()
+    columns = {"job_id": ["a", "b"], "submit_s": [0, 1], "gpus": pd.array([1, 2], dtype="Int64")}
+    columns |= {"duration_s": [20.0, 10.0], "model": "M", "user": ["ann", None]}
+    source.table = lambda: pd.DataFrame(columns)  # type: ignore[method-assign]
+    jobs = load_jobs(source, EveryMinute(), 4, tenth_of_a_second, GPUS)
+    assert [(job.job_id, job.submit_ns, job.user, job.demand.gpus) for job in jobs] == [
+        ("b", 0, "", 2),
+        ("a", 60_000_000_000, "ann", 1),
+    ]
 
 
 @pytest.mark.parametrize("rule", ["trace", "batch", "poisson"])

@@ -20,6 +20,7 @@ from artist.workload.lyra import (
     read_lyra_table,
 )
 from artist.workload.queueing import fifo_waits_s
+from artist.workload.rows import Table
 
 TABLE = read_lyra_table(data_path("traces", "generator_lyra.yaml"))
 SMALL: dict[str, Any] = {"training_gpus": 256, "days": 5}
@@ -27,7 +28,7 @@ SMALL: dict[str, Any] = {"training_gpus": 256, "days": 5}
 
 def made(**parameters: Any) -> pd.DataFrame:
     """Return the jobs of 5 days on 256 GPUs: 50390 x 256 / 3544 / 3 = 1213."""
-    return LyraTrace(**SMALL | parameters).table()
+    return LyraTrace(**SMALL | parameters).table().frame()
 
 
 def waits_s(jobs: pd.DataFrame, gpus: int) -> np.ndarray:
@@ -41,7 +42,7 @@ def test_the_published_figures() -> None:
 
     Usage is not a percentile: 0.72 within 0.02. Waits are those of `policy=lyra_fifo`, as another test shows.
     """
-    jobs = LyraTrace().table()
+    jobs = LyraTrace().table().frame()
     assert len(jobs) == 50_390
     waited_s = waits_s(jobs, 3544)
     jct_s = waited_s + jobs["duration_s"].to_numpy()
@@ -58,14 +59,14 @@ def test_the_published_figures() -> None:
 
 def test_the_published_elastic_and_fungible_jobs() -> None:
     """5 % of the jobs are elastic, with 36 % of the GPU time and 14.2 h each; 21 % are fungible besides."""
-    jobs = LyraTrace(queueing_s=None, elastic_on_loan=False).table()
+    jobs = LyraTrace(queueing_s=None, elastic_on_loan=False).table().frame()
     elastic, work = jobs["max_gpus"] > 0, jobs["gpus"] * jobs["duration_s"]
     assert elastic.mean() == pytest.approx(0.05, abs=0.001)
     assert work[elastic].sum() / work.sum() == pytest.approx(0.36, abs=0.01)
     assert jobs["duration_s"][elastic].mean() / 3600 == pytest.approx(14.2, rel=0.05)
     assert set(jobs["model"][elastic]) == {"ResNet50", "VGG16", "BERT-large", "GNMT"}
     assert jobs["fungible"].mean() == pytest.approx(0.21, abs=1e-4)
-    by_load = LyraTrace(queueing_s=None, elastic_on_loan=False, fungible_by="load").table()
+    by_load = LyraTrace(queueing_s=None, elastic_on_loan=False, fungible_by="load").table().frame()
     assert work[by_load["fungible"] > 0].sum() / work.sum() == pytest.approx(0.21, abs=0.001)
 
 
@@ -106,8 +107,10 @@ def test_the_waiting_time_of_a_preset_is_as_if_it_were_set(preset: str, seconds:
         else [SMALL, {"training_gpus": 440}]
     )
     for size in sizes:
-        chosen = LyraTrace(preset=preset, **size).table()
-        pd.testing.assert_frame_equal(chosen, LyraTrace(preset=preset, queueing_s=seconds, **size).table())
+        chosen = LyraTrace(preset=preset, **size).table().frame()
+        pd.testing.assert_frame_equal(
+            chosen, LyraTrace(preset=preset, queueing_s=seconds, **size).table().frame()
+        )
 
 
 def test_run_times_have_the_percentiles_of_the_table() -> None:
@@ -148,7 +151,7 @@ def test_arrivals_follow_the_rates() -> None:
 
 def test_days_come_in_the_order_drawn() -> None:
     """Days 1, 1, 0 of jobs at 100 s of day 0, 50 and 60 s of day 1: each keeps its time of day."""
-    table = pd.DataFrame({"submit_s": [100.0, 86_450.0, 86_460.0], "gpus": [1, 2, 3]})
+    table = Table({"submit_s": [100.0, 86_450.0, 86_460.0], "gpus": [1, 2, 3]})
     found = days_of(table, [1, 1, 0])
     assert found["submit_s"].tolist() == [50, 60, 86_450, 86_460, 172_900]
     assert found["gpus"].tolist() == [2, 3, 2, 3, 1]
@@ -210,7 +213,7 @@ def test_presets_are_complete(name: str) -> None:
 
 def test_the_testbed_has_its_180_jobs() -> None:
     """Section 7.5: 10 are elastic, at most 16 GPUs even so, 2 minutes to 2 hours, within 8; mean 4078 s."""
-    jobs = LyraTrace(preset="lyra_testbed", training_gpus=32, days=1 / 3, queueing_s=1532).table()
+    jobs = LyraTrace(preset="lyra_testbed", training_gpus=32, days=1 / 3, queueing_s=1532).table().frame()
     waited_s = waits_s(jobs, 32)
     assert len(jobs) == 180
     assert (jobs["max_gpus"] > 0).sum() == 10

@@ -109,7 +109,11 @@ def test_cpu_jobs_have_no_speed(write: Write) -> None:
     path = write(HEAD + "a,0,0,10,4,\n")
     for measured_on in ("trace", 0.25):
         table = read_table(CanonicalCsv(path=path, measured_on=measured_on), V100)
-        assert table[["duration_s", "measured_speed", "measured_worth"]].values.tolist() == [[10.0, 1.0, 1.0]]
+        assert [table[name].tolist() for name in ("duration_s", "measured_speed", "measured_worth")] == [
+            [10.0],
+            [1.0],
+            [1.0],
+        ]
         (job,) = load_jobs(
             CanonicalCsv(path=path, measured_on=measured_on), BatchArrivals(), 16, lambda model: 1, V100
         )

@@ -26,7 +26,7 @@ def test_pods_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     `never` was not scheduled, `none` has no GPU, `short` ran 0 s: each left out, and counted.
     """
     caplog.set_level("INFO")
-    table = OpenbTrace(path=write(PODS)).table()
+    table = OpenbTrace(path=write(PODS)).table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s", "cpus", "memory_bytes"]].values.tolist() == [
         ["whole", 0.0, 1, 490.0, 0, 0],
         ["part", 20.0, 1, 280.0, 0, 0],
@@ -39,18 +39,18 @@ def test_pods_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
 
 def test_the_rules(write: Write) -> None:
     """CPUs are rounded up (6.5 to 7), 2048 MiB are 2**31 bytes; classes and phases select."""
-    table = OpenbTrace(path=write(PODS), cpus="keep", memory="keep", cpu_jobs="keep").table()
+    table = OpenbTrace(path=write(PODS), cpus="keep", memory="keep", cpu_jobs="keep").table().frame()
     assert dict(zip(table["job_id"], table["cpus"], strict=True)) == {
         "whole": 12, "part": 7, "large": 64, "none": 2,
     }  # fmt: skip
     assert table["memory_bytes"].iloc[1] == 2**31
-    assert OpenbTrace(path=write(PODS), fractional_gpus="drop").table()["job_id"].tolist() == [
+    assert OpenbTrace(path=write(PODS), fractional_gpus="drop").table().frame()["job_id"].tolist() == [
         "whole",
         "large",
     ]
-    assert OpenbTrace(path=write(PODS), qos=["BE"]).table()["job_id"].tolist() == ["part"]
-    assert OpenbTrace(path=write(PODS), states=["Succeeded"]).table()["job_id"].tolist() == ["large"]
-    assert len(OpenbTrace(path=write(PODS), zero_duration="one_second").table()) == 4
+    assert OpenbTrace(path=write(PODS), qos=["BE"]).table().frame()["job_id"].tolist() == ["part"]
+    assert OpenbTrace(path=write(PODS), states=["Succeeded"]).table().frame()["job_id"].tolist() == ["large"]
+    assert len(OpenbTrace(path=write(PODS), zero_duration="one_second").table().frame()) == 4
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_the_rules(write: Write) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        OpenbTrace(path=write(text)).table()
+        OpenbTrace(path=write(text)).table().frame()
 
 
 def test_the_pods_of_openb(traces: Path, caplog: pytest.LogCaptureFixture) -> None:
     """README of the trace: 8,152 pods, 897 Pending; of the others 1,052 ask no GPU; 44 have 8 GPUs."""
-    table = OpenbTrace(path=traces / "alibaba-openb-2023/openb_pod_list_default.csv").table()
+    table = OpenbTrace(path=traces / "alibaba-openb-2023/openb_pod_list_default.csv").table().frame()
     assert len(table) == 8_152 - 897 - 1_052 == 6_203
     assert "2573 of 6203 jobs share a GPU" in caplog.text
     assert (table["gpus"] == 8).sum() <= 44

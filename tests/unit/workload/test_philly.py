@@ -55,7 +55,7 @@ JOBS = [
 )
 def test_the_run_time_by_each_rule(write: Write, rule: str, seconds: list[float]) -> None:
     """Jobs never and open have no attempt with start, end and GPUs: left out under every rule."""
-    table = PhillyTrace(path=write(json.dumps(JOBS)), attempt_time=rule).table()
+    table = PhillyTrace(path=write(json.dumps(JOBS)), attempt_time=rule).table().frame()
     assert table["job_id"].tolist() == ["twice", "cut"]
     assert table["duration_s"].tolist() == seconds
     assert table["gpus"].tolist() == [2, 4]
@@ -64,26 +64,26 @@ def test_the_run_time_by_each_rule(write: Write, rule: str, seconds: list[float]
 
 def test_jobs_without_an_attempt_are_counted(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """Never silently: two of four."""
-    PhillyTrace(path=write(json.dumps(JOBS))).table()
+    PhillyTrace(path=write(json.dumps(JOBS))).table().frame()
     assert "left out 2 of 4 jobs: no attempt" in caplog.text
 
 
 def test_a_day_without_any_attempt(write: Write) -> None:
     """All of one job is left out, so there is nothing to simulate."""
     with pytest.raises(InputError, match="found 'all 1: no attempt"):
-        PhillyTrace(path=write(json.dumps([JOBS[1]]))).table()
+        PhillyTrace(path=write(json.dumps([JOBS[1]]))).table().frame()
 
 
 def test_states_of_the_json(write: Write) -> None:
     """Passed and run at all: twice and cut; the CSV files know no states, so there it is an error."""
-    assert len(PhillyTrace(path=write(json.dumps(JOBS)), states=["Pass"]).table()) == 2
+    assert len(PhillyTrace(path=write(json.dumps(JOBS)), states=["Pass"]).table().frame()) == 2
     with pytest.raises(InputError, match="does not say how jobs ended"):
-        PhillyTrace(path=write(PASSED), states=["Pass"]).table()
+        PhillyTrace(path=write(PASSED), states=["Pass"]).table().frame()
 
 
 def test_the_file_of_passed_jobs(write: Write) -> None:
     """It names no jobs: they are called by their line; the second came 10 s before the first."""
-    table = PhillyTrace(path=write(PASSED)).table()
+    table = PhillyTrace(path=write(PASSED)).table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s", "vc"]].values.tolist() == [
         ["philly-2", 10.0, 4, 100.0, "v1"],
         ["philly-3", 0.0, 1, 50.0, "v2"],
@@ -92,10 +92,10 @@ def test_the_file_of_passed_jobs(write: Write) -> None:
 
 def test_the_file_of_all_jobs(write: Write) -> None:
     """Job 12 ran 0 s: left out, or 1 s. Arrival 60 s after 2017-08-14 23:27:00 is 23:28:00."""
-    table = PhillyTrace(path=write(ALL)).table()
+    table = PhillyTrace(path=write(ALL)).table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s"]].values.tolist() == [["11", 60.0, 1, 108.0]]
     assert table["submit_date"].iloc[0] == pd.Timestamp("2017-08-14 23:28:00")
-    kept = PhillyTrace(path=write(ALL), zero_duration="one_second").table()
+    kept = PhillyTrace(path=write(ALL), zero_duration="one_second").table().frame()
     assert kept["duration_s"].tolist() == [108.0, 1.0]
 
 
@@ -114,20 +114,20 @@ def test_the_file_of_all_jobs(write: Write) -> None:
 def test_bad_jobs_of_the_json(write: Write, change: dict[str, Any], words: str) -> None:
     """One wrong value in the first of four jobs."""
     with pytest.raises(InputError, match=words):
-        PhillyTrace(path=write(json.dumps([{**JOBS[0], **change}, *JOBS[1:]]))).table()
+        PhillyTrace(path=write(json.dumps([{**JOBS[0], **change}, *JOBS[1:]]))).table().frame()
 
 
 def test_a_missing_key_of_the_json(write: Write) -> None:
     """The second job has no vc."""
     lost = {key: value for key, value in JOBS[1].items() if key != "vc"}
     with pytest.raises(InputError, match="entry 2: vc is missing"):
-        PhillyTrace(path=write(json.dumps([JOBS[0], lost]))).table()
+        PhillyTrace(path=write(json.dumps([JOBS[0], lost]))).table().frame()
 
 
 def test_malformed_json(write: Write) -> None:
     """A download that was cut."""
     with pytest.raises(InputError, match="malformed JSON"):
-        PhillyTrace(path=write(json.dumps(JOBS)[:-5])).table()
+        PhillyTrace(path=write(json.dumps(JOBS)[:-5])).table().frame()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_malformed_json(write: Write) -> None:
 def test_bad_csv_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        PhillyTrace(path=write(text)).table()
+        PhillyTrace(path=write(text)).table().frame()
 
 
 def test_the_original_day(traces: Path) -> None:
@@ -153,7 +153,7 @@ def test_the_original_day(traces: Path) -> None:
     01:12:09 to 01:13:23 is 74 s; 01:13:30 to 06:53:12 two days later is 2 x 86,400 + 20,382 = 193,182 s;
     together 193,256 s on 8 GPUs.
     """
-    table = PhillyTrace(path=traces / "philly/cluster_job_log_2017-10-07.json.gz").table()
+    table = PhillyTrace(path=traces / "philly/cluster_job_log_2017-10-07.json.gz").table().frame()
     assert len(table) == 452 - 3
     job = table[table["job_id"] == "application_1506638472019_14199"].iloc[0]
     assert (job["gpus"], job["duration_s"], job["vc"]) == (8, 193_256.0, "ee9e8c")
@@ -161,7 +161,11 @@ def test_the_original_day(traces: Path) -> None:
 
 def test_the_passed_week(traces: Path) -> None:
     """README of the trace: 11,192 jobs; the first line is 4 GPUs for 197,281 s in VC 103959."""
-    table = PhillyTrace(path=traces / "philly/philly_pass_jobs_2017-10-02_1week.pollux-schema.csv").table()
+    table = (
+        PhillyTrace(path=traces / "philly/philly_pass_jobs_2017-10-02_1week.pollux-schema.csv")
+        .table()
+        .frame()
+    )
     assert len(table) == 11_192
     assert table.iloc[0][["job_id", "gpus", "duration_s", "vc"]].tolist() == [
         "philly-00002",
@@ -173,6 +177,8 @@ def test_the_passed_week(traces: Path) -> None:
 
 def test_all_jobs_of_three_weeks(traces: Path) -> None:
     """46,492 jobs, of which 5 ran 0 s; the first arrival, 4,149,295 s after the origin, is on 2017-10-02."""
-    table = PhillyTrace(path=traces / "philly/philly_all_jobs_2017-10-02_3w.rfold-schema.csv.gz").table()
+    table = (
+        PhillyTrace(path=traces / "philly/philly_all_jobs_2017-10-02_3w.rfold-schema.csv.gz").table().frame()
+    )
     assert len(table) == 46_492 - 5
     assert table["submit_date"].min() == pd.Timestamp("2017-10-02 00:01:55")

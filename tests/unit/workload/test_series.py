@@ -42,7 +42,7 @@ def drawn(preset: str = "helios_venus", days: float = DAYS, **parameters: object
     """Return jobs of a preset at its own rate, from Monday 0:00."""
     rate = read_generator_table(SyntheticTrace(preset=preset, load=1).input_files[0]).jobs_per_day
     jobs = round(rate * days)
-    return SyntheticTrace(preset=preset, jobs=jobs, days=days, start_hour=0, **parameters).table()
+    return SyntheticTrace(preset=preset, jobs=jobs, days=days, start_hour=0, **parameters).table().frame()
 
 
 def test_a_series_has_k_jobs_or_more_with_probability_1_over_k() -> None:
@@ -124,7 +124,8 @@ def in_bursts(alone_power: float) -> pd.DataFrame:
         weekday_rate=(1,) * 7,
         series=PLAIN.model_copy(update=series),
     )
-    return draw_jobs(known, SyntheticTrace.Parameters(jobs=20_000, days=1000 / 24, start_hour=0))
+    chosen = SyntheticTrace.Parameters(jobs=20_000, days=1000 / 24, start_hour=0)
+    return draw_jobs(known, chosen).frame()
 
 
 def dispersion(jobs: pd.DataFrame) -> float:
@@ -196,7 +197,7 @@ def test_the_jobs_of_dally_are_those_of_before_there_were_series(
 ) -> None:
     """Byte for byte, with either structure: their tables have no series."""
     for structure in ("none", "series"):
-        table = SyntheticTrace(preset=preset, jobs=jobs, days=days, structure=structure).table()
+        table = SyntheticTrace(preset=preset, jobs=jobs, days=days, structure=structure).table().frame()
         assert hashlib.sha256(table.to_csv().encode()).hexdigest()[:16] == digest
 
 
@@ -207,7 +208,7 @@ def structure_of(tables: list[pd.DataFrame]) -> dict[str, float]:
 
 def venus(traces: Path, file: str, *months: str) -> list[pd.DataFrame]:
     """Return months of Venus, each by itself."""
-    jobs = HeliosTrace(path=traces / "helios-venus" / file).table()
+    jobs = HeliosTrace(path=traces / "helios-venus" / file).table().frame()
     parts = [jobs[jobs["submit_date"].dt.strftime("%Y-%m") == month] for month in months]
     return [part.assign(submit_s=part["submit_s"] - part["submit_s"].min()) for part in parts]
 
@@ -248,7 +249,7 @@ def test_other_presets_are_in_series_too(preset: str, jobs: int, days: float) ->
     chosen = {"preset": preset, "jobs": jobs, "days": days, "start_hour": 0}
     runs = {
         structure: structure_of(
-            [SyntheticTrace(**chosen, structure=structure, seed=seed).table() for seed in range(10)]
+            [SyntheticTrace(**chosen, structure=structure, seed=seed).table().frame() for seed in range(10)]
         )
         for structure in ("series", "none")
     }

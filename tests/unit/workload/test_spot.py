@@ -20,7 +20,7 @@ none,1,,8,0,1,70,10,HP
 
 def test_jobs_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """Wide: 8 x 4 = 32 GPUs; part: each of 3 workers gets a GPU of its own; none has no GPUs."""
-    table = SpotTrace(path=write(JOBS)).table()
+    table = SpotTrace(path=write(JOBS)).table().frame()
     assert table[["job_id", "submit_s", "gpus", "duration_s", "vc"]].values.tolist() == [
         ["old", 0.0, 1, 900.0, "1"],
         ["wide", 60.0, 32, 100.0, "2"],
@@ -32,10 +32,13 @@ def test_jobs_by_hand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
 
 def test_the_rules(write: Write) -> None:
     """Jobs that ran before, types and models can be left out; 33 cores x 4 workers."""
-    assert SpotTrace(path=write(JOBS), at_start="drop").table()["job_id"].tolist() == ["wide", "part"]
-    assert SpotTrace(path=write(JOBS), job_types=["Spot"]).table()["job_id"].tolist() == ["part"]
-    assert SpotTrace(path=write(JOBS), gpu_models=["A10"]).table()["job_id"].tolist() == ["old", "part"]
-    kept = SpotTrace(path=write(JOBS), fractional_gpus="drop", cpu_jobs="keep", cpus="keep").table()
+    assert SpotTrace(path=write(JOBS), at_start="drop").table().frame()["job_id"].tolist() == ["wide", "part"]
+    assert SpotTrace(path=write(JOBS), job_types=["Spot"]).table().frame()["job_id"].tolist() == ["part"]
+    assert SpotTrace(path=write(JOBS), gpu_models=["A10"]).table().frame()["job_id"].tolist() == [
+        "old",
+        "part",
+    ]
+    kept = SpotTrace(path=write(JOBS), fractional_gpus="drop", cpu_jobs="keep", cpus="keep").table().frame()
     assert kept[["job_id", "gpus", "cpus"]].values.tolist() == [
         ["old", 1, 4],
         ["wide", 32, 132],
@@ -55,4 +58,4 @@ def test_the_rules(write: Write) -> None:
 def test_bad_files(write: Write, text: str, words: str) -> None:
     """One wrong value in a good file."""
     with pytest.raises(InputError, match=words):
-        SpotTrace(path=write(text)).table()
+        SpotTrace(path=write(text)).table().frame()

@@ -10,7 +10,7 @@ from artist.workload.staged import StagedTrace
 def staged(**parameters):
     """Return 300 jobs drawn like Muri's."""
     how = {"jobs": 300, "load": 0.8, **parameters}
-    return StagedTrace(**how).table()
+    return StagedTrace(**how).table().frame()
 
 
 def test_a_job_has_the_stages_of_its_model_and_gpus():

@@ -52,7 +52,7 @@ def test_drawn_jobs_are_like_those_of_the_dally_authors(
     preset: str, gpu_hours: float, mean_gpus: float
 ) -> None:
     """50 times as many: GPU-hours and GPUs a job as in their files (measured by the reader), within 5 %."""
-    jobs = SyntheticTrace(preset=preset, jobs=25_000, days=1, max_gpus=None).table()
+    jobs = SyntheticTrace(preset=preset, jobs=25_000, days=1, max_gpus=None).table().frame()
     per_file = {"dally_batch": 500, "dally_poisson": 411}[preset] / 25_000
     drawn = float((jobs["gpus"] * jobs["duration_s"]).sum()) / 3600 * per_file
     assert drawn == pytest.approx(gpu_hours, rel=0.05)
@@ -61,14 +61,14 @@ def test_drawn_jobs_are_like_those_of_the_dally_authors(
 
 def test_no_days_are_a_batch() -> None:
     """`days: 0`: all arrive at 0 s; the other draws are those of any other length, in order of arrival."""
-    batch, week = (SyntheticTrace(jobs=20, days=days, seed=3).table() for days in (0, 7))
+    batch, week = (SyntheticTrace(jobs=20, days=days, seed=3).table().frame() for days in (0, 7))
     assert batch["submit_s"].tolist() == [0.0] * 20
     assert sorted(batch["gpus"]) == sorted(week["gpus"])
 
 
 def test_a_large_sample_of_venus_is_like_venus() -> None:
     """100,000 jobs against distributions.json: GPU mix, mean GPUs, mean and quartiles of durations."""
-    jobs = SyntheticTrace(jobs=100_000, days=100, seed=1, structure="none").table()
+    jobs = SyntheticTrace(jobs=100_000, days=100, seed=1, structure="none").table().frame()
     shares = jobs["gpus"].value_counts(normalize=True)
     for gpus, share in {1: 0.5126, 4: 0.07587, 8: 0.24648, 16: 0.04812, 32: 0.02906}.items():
         assert shares[gpus] == pytest.approx(
@@ -84,7 +84,7 @@ def test_a_large_sample_of_venus_is_like_venus() -> None:
 
 def test_a_large_sample_of_philly_is_like_philly() -> None:
     """95 % of the jobs have 1 GPU; median 1,329 s. The mean hangs on a few jobs of weeks: 10 %."""
-    jobs = SyntheticTrace(preset="philly", jobs=100_000, days=100, seed=1, structure="none").table()
+    jobs = SyntheticTrace(preset="philly", jobs=100_000, days=100, seed=1, structure="none").table().frame()
     assert jobs["gpus"].eq(1).mean() == pytest.approx(0.9503, abs=0.003)
     assert jobs["duration_s"].median() == pytest.approx(1329, rel=0.03)
     assert jobs["duration_s"].mean() == pytest.approx(9972, rel=0.1)
@@ -92,7 +92,7 @@ def test_a_large_sample_of_philly_is_like_philly() -> None:
 
 def test_arrivals_follow_the_hours_and_days() -> None:
     """Of distributions.json, hourly_mult: 0.175 at 6 h, 1.748 at 17 h; Saturday is below Wednesday."""
-    jobs = SyntheticTrace(jobs=100_000, days=70, start_hour=0, seed=1, structure="none").table()
+    jobs = SyntheticTrace(jobs=100_000, days=70, start_hour=0, seed=1, structure="none").table().frame()
     hours = np.bincount((jobs["submit_s"] // 3600 % 24).astype(int), minlength=24) / (100_000 / 24)
     days = np.bincount((jobs["submit_s"] // DAY_S % 7).astype(int), minlength=7)
     assert hours[6] == pytest.approx(0.175, abs=0.03)
@@ -102,7 +102,7 @@ def test_arrivals_follow_the_hours_and_days() -> None:
 
 def test_the_start_turns_the_day() -> None:
     """Beginning at 17 h the first hour is the busiest: 1.748 of the mean, 24 hours in all."""
-    jobs = SyntheticTrace(jobs=50_000, days=1, start_hour=17, seed=1, structure="none").table()
+    jobs = SyntheticTrace(jobs=50_000, days=1, start_hour=17, seed=1, structure="none").table().frame()
     first = (jobs["submit_s"] < 3600).mean() * 24
     assert first == pytest.approx(1.748, rel=0.1)  # Monday 17 h to Tuesday 17 h: the days differ by 6 %
 
@@ -114,7 +114,7 @@ def test_load_sets_the_span(structure: str, count: int, near: float) -> None:
     In series 400 arrivals may end with a silent night: 20,000 do not, and are nearer.
     """
     chosen = {"jobs": count, "structure": structure, "max_gpus": 64, "seed": 0}
-    jobs = SyntheticTrace(load=0.9, load_gpus=128, **chosen).table()
+    jobs = SyntheticTrace(load=0.9, load_gpus=128, **chosen).table().frame()
     assert len(jobs) == count
     assert load_of(jobs, 128) == pytest.approx(0.9, rel=near)
 
@@ -122,13 +122,13 @@ def test_load_sets_the_span(structure: str, count: int, near: float) -> None:
 def test_rate_and_days_set_the_span() -> None:
     """1,000 jobs at 500 a day, or in 2 days: both within 2 days, and almost 2 days long."""
     for length in ({"jobs_per_day": 500}, {"days": 2}):
-        last_s = SyntheticTrace(jobs=1000, **length).table()["submit_s"].max()
+        last_s = SyntheticTrace(jobs=1000, **length).table().frame()["submit_s"].max()
         assert 1.9 * DAY_S < last_s <= 2 * DAY_S
 
 
 def test_bounds_condition_the_draw() -> None:
     """All 500 jobs lie between 2 and 16 GPUs; of those 8 GPUs keep 0.246 / 0.425 = 58 %."""
-    jobs = SyntheticTrace(jobs=500, load=1, min_gpus=2, max_gpus=16, structure="none").table()
+    jobs = SyntheticTrace(jobs=500, load=1, min_gpus=2, max_gpus=16, structure="none").table().frame()
     assert len(jobs) == 500
     assert set(jobs["gpus"]) <= {2, 3, 4, 5, 6, 7, 8, 16}
     assert jobs["gpus"].eq(8).mean() == pytest.approx(0.58, abs=0.09)  # 4 x sqrt(0.58 x 0.42 / 500)
@@ -136,8 +136,11 @@ def test_bounds_condition_the_draw() -> None:
 
 def test_the_seed_decides_and_parts_do_not_touch_each_other() -> None:
     """Same seed, same jobs; another span changes arrivals only, since each part has its own generator."""
-    first, again = (SyntheticTrace(jobs=50, days=1, seed=3).table() for _ in range(2))
-    longer, other = SyntheticTrace(jobs=50, days=9, seed=3).table(), SyntheticTrace(jobs=50, days=1).table()
+    first, again = (SyntheticTrace(jobs=50, days=1, seed=3).table().frame() for _ in range(2))
+    longer, other = (
+        SyntheticTrace(jobs=50, days=9, seed=3).table().frame(),
+        SyntheticTrace(jobs=50, days=1).table().frame(),
+    )
     assert first.equals(again)
     assert sorted(first["duration_s"]) == sorted(longer["duration_s"]) != sorted(other["duration_s"])
 
@@ -164,7 +167,7 @@ def test_bad_parameters(parameters: dict[str, object], words: str) -> None:
 def test_bounds_without_a_job() -> None:
     """Venus has no job of 1,000 GPUs."""
     with pytest.raises(InputError, match="no job has so many GPUs"):
-        SyntheticTrace(load=1, min_gpus=1000).table()
+        SyntheticTrace(load=1, min_gpus=1000).table().frame()
 
 
 @pytest.mark.parametrize(

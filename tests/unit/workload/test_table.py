@@ -22,9 +22,8 @@ def test_every_column_is_there_in_its_type() -> None:
     table = check(row(), "t.csv")
     assert tuple(table.columns) == COLUMNS
     assert table["gpus"].dtype == np.int64
-    assert table["iterations"].dtype == "Int64"
-    assert table["iterations"].isna().all()
-    assert table["compute_s"].isna().all()
+    assert np.isnan(table["iterations"]).all()
+    assert np.isnan(table["compute_s"]).all()
     assert table["model"].tolist() == ["", ""]
     assert table["max_gpus"].tolist() == [0, 0]
 
@@ -32,7 +31,7 @@ def test_every_column_is_there_in_its_type() -> None:
 def test_a_checked_table_passes_again() -> None:
     """The check runs in the reader and once more in the loader: nothing may change."""
     once = check(row(iterations=5, compute_s=0.5), "t.csv")
-    pd.testing.assert_frame_equal(check(once, "t.csv"), once)
+    pd.testing.assert_frame_equal(check(once, "t.csv").frame(), once.frame())
 
 
 @pytest.mark.parametrize(
