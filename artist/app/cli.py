@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from artist.app.arguments import words
-from artist.app.composing import plain, register_topologies, without_hydra
+from artist.app.composing import plain, register_topologies, with_topology, without_hydra
 from artist.app.launchers import prefer_our_defaults
 from artist.app.sweep import Point, SweepWanted, run_sweep
 from artist.bad_input.explain import from_library, two_lines
@@ -63,7 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"interrupted; {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
     except SystemExit as leaving:  # --help and the like
-        return leaving.code if isinstance(leaving.code, int) else SUCCESS
+        if leaving.code == 1:  # Hydra has said that --package names nothing
+            print("  allowed: what `artist --cfg job` shows, such as policy", file=sys.stderr)
+        return BAD_INPUT if leaving.code else SUCCESS
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
@@ -125,9 +127,7 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
     from artist.run.point import Request
 
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
-    resolved = plain(config)
-    if isinstance(resolved.get("topology"), dict):  # one without a name is called as its file
-        resolved["topology"].setdefault("name", str(settings.runtime.choices.get("topology")))
+    resolved = with_topology(plain(config), str(settings.runtime.choices.get("topology")))
     return Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
 
 
@@ -218,8 +218,8 @@ def _checked_arguments(arguments: Sequence[str]) -> list[str]:
         if key == "experiment" and ("," in value or "(" in value):
             what = "an experiment is a sweep of its own, so several cannot be swept over"
             raise InputError(what, where="experiment", found=value, allowed="one command for each experiment")
-    if options.config_dir is not None and os.path.isdir(options.config_dir):
-        check_shadows(Path(options.config_dir).resolve())
+    if options.config_dir is not None:
+        check_shadows(Path(options.config_dir))
     return overrides + others
 
 

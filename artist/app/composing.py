@@ -16,6 +16,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from artist.data import data_path
+from artist.errors import InputError
 
 
 def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str, Any]:
@@ -42,6 +43,23 @@ def plain(config: DictConfig) -> dict[str, Any]:
 def without_hydra(config: DictConfig) -> DictConfig:
     """Return what is ours of a configuration."""
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+
+
+def with_topology(resolved: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a configuration whose topology, if it says no name, has that of its file.
+
+    Raises
+    ------
+    InputError
+        If the file is not a mapping.
+    """
+    topology = resolved.get("topology")
+    if isinstance(topology, dict):
+        topology.setdefault("name", name)
+    elif topology is not None:
+        allowed = "fields as in topologies/dgx_h100_3tier.yaml"
+        raise InputError("not a mapping", where=f"topology {name}", found=topology, allowed=allowed)
+    return resolved
 
 
 @contextmanager

@@ -92,8 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     names, others = _logs_named(overrides)
-    with composer("calibrate", config_dir) as compose:
-        raw = {**compose(others), **({"nccl": names} if names else {})}
+    raw = composer("calibrate", config_dir)(others) | ({"nccl": names} if names else {})
     _check_one_source(overrides, names)
     config, topology = checked(CalibrateConfig, raw), load_topology(raw["topology"])
     if config.layers is not None or config.trace is not None:

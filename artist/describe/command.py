@@ -165,15 +165,15 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
         combinations = [each for each in combinations if _pair(each) in pairs]
         combinations.sort(key=lambda each: pairs.index(_pair(each)))
     points = []
-    with composer("describe", config_dir) as compose:
-        for combination in combinations:
-            raw = compose(combination)
-            values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
-            others = [f"{key}={values[key]}" for key in swept if key in values and key not in _NAMING]
-            case = [each for each in others if each.startswith(_OF_CLUSTER)]
-            jobs = [each for each in others if each not in case]
-            name = ", ".join([_called(raw, values.get("workload")), *jobs])
-            points.append(Point(checked(DescribeConfig, raw), name, ", ".join(case)))
+    compose = composer("describe", config_dir)
+    for combination in combinations:
+        raw = compose(combination)
+        values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
+        others = [f"{key}={values[key]}" for key in swept if key in values and key not in _NAMING]
+        case = [each for each in others if each.startswith(_OF_CLUSTER)]
+        jobs = [each for each in others if each not in case]
+        name = ", ".join([_called(raw, values.get("workload")), *jobs])
+        points.append(Point(checked(DescribeConfig, raw), name, ", ".join(case)))
     return points
 
 

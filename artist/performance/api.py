@@ -49,7 +49,9 @@ class Running(Protocol):
 class Performance(Protocol):
     """Iteration times; coupling between jobs lives only here.
 
-    It keeps no state except remembered answers: policies also ask it about jobs that do not run.
+    It keeps no state except remembered answers: policies also ask it about jobs that do not run. It may have
+    `only_groups`, whether a job affects the iteration times of members of its group only: then it is not
+    asked when a job without a group finishes.
     """
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:

@@ -29,18 +29,18 @@ Differs from the paper:
   `scaling: none` they are treated as other jobs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from artist.core.cluster import Cluster
+from artist.core.cluster import Cluster, Machine
 from artist.core.events import Arrival, Finish, MachineEvent, Stop
 from artist.core.job import Demand, JobSpec
 from artist.core.plan import Plan, PlanBuilder
-from artist.core.view import ClusterView
+from artist.core.view import ClusterView, Signal
 from artist.policies.parts.base_demand import AtBase, base_of
 from artist.policies.parts.extra_workers import ExtraWorkers
 from artist.policies.parts.grounds import Grounds
@@ -98,6 +98,16 @@ class Lyra:
         if self._orchestrator is not None and not self.follows(cluster):
             notes.append(f"no machine is in pool {INFERENCE!r}, so none is loaned")
         return notes
+
+    def reach(self, cluster: Cluster, signals: Mapping[str, Signal]) -> tuple[list[Machine], list[Machine]]:
+        """Return the machines for training, and those that are on loan when most are."""
+        theirs = [machine for machine in cluster.machines if machine.pool in (INFERENCE, ON_LOAN)]
+        own = [each for each in cluster.machines if each.pool == TRAINING] or [
+            each for each in cluster.machines if each not in theirs
+        ]
+        if self._orchestrator is None:
+            return own, [machine for machine in theirs if machine.pool == ON_LOAN]
+        return own, self._orchestrator.lent(theirs, signals)
 
     def decide(self, view: ClusterView) -> Plan:
         """Move machines and ask to be called again at once, or start jobs and let others grow or shrink."""

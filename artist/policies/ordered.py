@@ -25,6 +25,7 @@ from artist.core.arrays import Ints
 from artist.core.events import Arrival, Stop
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.adapted_view import as_it_is
 from artist.policies.parts.fill import AnyFill, adapter_of
 from artist.policies.parts.freed import Freed
 from artist.policies.parts.orders import FIFO, AnyOrder, adopt_knowledge, order_of, ranking
@@ -63,6 +64,7 @@ class Ordered:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
         self._adapt = adapter_of(self, self.fill)
+        self.only_while_jobs_wait = self._adapt is as_it_is and self.queues == "one"
         self._placer = placer_of(self.placement, self.fill, self.seed)
         strict = by_kind if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if self.backfill else strict)

@@ -190,12 +190,12 @@ def build(config: Config) -> Simulation:
     release()  # what the tables took: a fifth of what a million jobs take
     if config.performance.measured_with == "request":
         tell_of_requests(jobs)
-    check_fits(policy, cluster, jobs, capacity_events)
     tell_notes(policy, cluster, jobs)
     tell_of_pace(config.policy, overheads, jobs)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)
+    check_fits(policy, cluster, jobs, capacity_events, signals)
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
     performance = build_performance(
@@ -463,6 +463,9 @@ def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputErr
             if explained is not None:
                 return explained
     cause = [link for link in chain(error) if not isinstance(link, InstantiationException)]
+    if "Expected a callable target" in str(error):
+        allowed = "module.Class"
+        return InputError("not a class", where=f"{where}._target_", found=target, allowed=allowed)
     if not cause:  # Hydra itself refuses
         reason = " ".join(str(error).split()).partition(". ")[0]
         return InputError(f"cannot be made: {reason}", where=where, found=target)

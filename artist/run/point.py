@@ -272,14 +272,20 @@ class _Notes(logging.Handler):
         self.kept: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if getattr(record, "note", False):
+        if not _is_no_note(record):
             self.kept.append(record.getMessage())
+
+
+def _is_no_note(record: logging.LogRecord) -> bool:
+    return not getattr(record, "note", False)
 
 
 @contextmanager
 def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     root = logging.getLogger()
-    level = root.level
+    level, others = root.level, list(root.handlers)
+    for each in others:  # a note is told at the end
+        each.addFilter(_is_no_note)
     root.setLevel(min(level, logging.INFO))  # that of artist.log and of notes, also where Hydra set none
     for handler in handlers:
         handler.setFormatter(logging.Formatter(_LOG_FORMAT))
@@ -289,4 +295,6 @@ def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     finally:
         for handler in handlers:
             root.removeHandler(handler)
+        for each in others:
+            each.removeFilter(_is_no_note)
         root.setLevel(level)
