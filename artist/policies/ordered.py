@@ -28,7 +28,7 @@ from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.adapted_view import as_it_is
 from artist.policies.parts.fill import AnyFill, adapter_of
 from artist.policies.parts.freed import Freed
-from artist.policies.parts.orders import FIFO, AnyOrder, adopt_knowledge, order_of, ranking
+from artist.policies.parts.orders import FIFO, AnyOrder, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of
@@ -61,8 +61,7 @@ class Ordered:
             raise ValueError(
                 "queues=kinds needs preemptive=false and backfill=false: there jobs overtake others"
             )
-        self._order = order_of(self.order)
-        adopt_knowledge(self, self._order)
+        self._order = order_of(self, self.order)
         self._adapt = adapter_of(self, self.fill)
         self.only_while_jobs_wait = self._adapt is as_it_is and self.queues == "one"
         self._placer = placer_of(self.placement, self.fill, self.seed)
