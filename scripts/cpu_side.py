@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from artist.app.composing import composed
+from testbed import composed
+
 from artist.core.cluster import Allocation, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
@@ -27,7 +28,7 @@ from artist.performance.api import Changed
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.policies.parts.core_allocator import GpuJob, TunedCores
 from artist.report.figures.looks import marked_look, style
-from artist.run.build import Simulation, build, check_config, network_profiles
+from artist.run.build import Simulation, network_profiles
 from artist.run.sensitivity import sensitivity_file
 from artist.units import BYTES_PER_GB, NS_PER_S
 from artist.workload.coda import read_gpu_utilization
@@ -77,11 +78,6 @@ class Placed(NamedTuple):
     cpus: int
     machines: int = 1
     draws: int = 0
-
-
-def simulation() -> Simulation:
-    """Return a simulation on two of the paper's machines; its own jobs do not count."""
-    return build(check_config(composed(SETTINGS)))
 
 
 def parts(run: Simulation, *placed: Placed) -> list[IterationParts]:
@@ -325,7 +321,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--plot", type=Path, help="file to draw to, such as cpu_side.png")
     arguments = parser.parse_args(argv)
-    run = simulation()
+    run = composed(SETTINGS)  # on two of the paper's machines; its own jobs do not count
     for table in (models_table, words_table, network_table):
         print(*table(run), "", sep="\n")
     if arguments.plot:

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
+from testbed import composed
 
-from artist.app.composing import composed
 from artist.core.cluster import Allocation, Slice
 from artist.core.job import Demand, JobSpec
 from artist.performance.profiling import ProfiledStall
-from artist.run.build import Simulation, build, check_config
+from artist.run.build import Simulation
 from artist.units import NS_PER_S
 from netmodels.profile import profile_names
 
@@ -38,7 +38,7 @@ def main() -> None:
 
 def simulation(overrides: list[str]) -> Simulation:
     """Return a simulation with sensitive jobs that are profiled; its own jobs do not count."""
-    return build(check_config(composed([*SETTINGS, "cluster.racks=1", *overrides])))
+    return composed([*SETTINGS, "cluster.racks=1", *overrides])
 
 
 def table(run: Simulation) -> Iterator[str]:

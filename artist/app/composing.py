@@ -68,10 +68,12 @@ def composing() -> Iterator[None]:
     register_topologies()
     own = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
+    ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
     try:
         with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
             yield
     finally:
+        del ConfigStore.__deepcopy__  # type: ignore[attr-defined]
         GlobalHydra.instance().hydra = own
 
 
@@ -100,9 +102,6 @@ def _itself(store: ConfigStore, _: object) -> ConfigStore:
     return store
 
 
-ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
-
-
 class _ComposingOnce(Hydra):
     """Runs with the configuration that was composed to see whether this is a run or a sweep."""
 
@@ -127,4 +126,7 @@ class _ComposingOnce(Hydra):
         return composed
 
 
-hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]  # where hydra.main looks it up
+def compose_once() -> None:
+    """Let the command compose without copies, and once; programs that import this keep Hydra as it is."""
+    ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
+    hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]

@@ -4,15 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from traceback import walk_tb
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ArgsKwargs
 
 from artist.errors import InputError
 from netmodels.naming import allowed_names, in_words
-
-Checked = TypeVar("Checked", bound=BaseModel)
 
 _TAGS = re.compile(r"[-\[(]|^(int|float|str|bool|none|dict|list|tuple)$")  # branches of a union, not fields
 _HYDRAS_WORDS = (  # pattern, whose group `found` is shown; where; what; allowed
@@ -60,20 +58,6 @@ def two_lines(error: InputError) -> str:
     """Return the message as exactly two lines."""
     first, _, rest = str(error).partition("\n  ")
     return f"{_one_line(first)}\n  {_one_line(rest) or 'allowed: see `artist --help` and README.md'}"
-
-
-def checked(model: type[Checked], raw: Mapping[str, Any]) -> Checked:
-    """Return a resolved configuration as a checked record.
-
-    Raises
-    ------
-    InputError
-        For the first bad field.
-    """
-    try:
-        return model.model_validate(dict(raw))
-    except ValidationError as error:
-        raise from_validation(error, model=model) from None
 
 
 def from_validation(

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.app.outputs import check_outputs
-from artist.bad_input.explain import checked
-from artist.bad_input.records import Strict
+from artist.bad_input.records import Strict, validated
 from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.datacenter.gpus import gpus_of
@@ -173,7 +172,7 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
         case = [each for each in others if each.startswith(_OF_CLUSTER)]
         jobs = [each for each in others if each not in case]
         name = ", ".join([_called(raw, values.get("workload")), *jobs])
-        points.append(Point(checked(DescribeConfig, raw), name, ", ".join(case)))
+        points.append(Point(validated(DescribeConfig, raw), name, ", ".join(case)))
     return points
 
 

@@ -17,7 +17,6 @@ from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
 from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
-from artist.report.contents import CHANGES, CLAIMS, report_files
 from artist.report.trace import traces
 from artist.report.words.notes import CODE_ALONE
 from artist.results.compare import CODE, compare
@@ -104,6 +103,9 @@ def report(
         print(f"--baseline {baseline}: {first}", file=sys.stderr)
     if CODE in comparison.keys:
         print(CODE_ALONE, file=sys.stderr)
+    # What draws takes a second to import, which help and refusals do not need.
+    from artist.report.contents import CHANGES, CLAIMS, report_files
+
     with _written(output):
         timelines = traces(comparison) if trace else {}
         files = report_files(comparison, competing, judged, failures, output, list(timelines))

@@ -28,8 +28,8 @@ from artist.report.words.notes import (
 from artist.report.words.policies import each_policy, lowest_by
 from artist.report.words.pools import pools
 from artist.report.words.setting import setting
-from artist.results.compare import Comparison, Replicates
-from artist.results.digest import GAUGES, Digest, digest
+from artist.results.compare import Comparison
+from artist.results.digest import Digest, digest
 from artist.results.jobcolumns import PARTS
 from artist.results.kinds import has_kinds, read_cpus_kept, read_interference
 from artist.results.profiling import read_profiling
@@ -68,13 +68,14 @@ def report_files(
         figures.append(figure)
         files |= images
     pairs = zip(traces, comparison.groups, strict=False)
+    older = [_entry(run.summary["policy"], run, output) for run in comparison.older]
     lists = (
         ("Failed", [(failure, "") for failure in failures]),
-        ("Left out: older runs of the same configuration", [_older(run, output) for run in comparison.older]),
+        ("Left out: older runs of the same configuration", older),
         ("Traces, to open in ui.perfetto.dev", [(f"{group.name}:", name) for name, group in pairs]),
-        ("Runs", [_entry(group, run, output) for group in comparison.groups for run in group.runs]),
+        ("Runs", [_entry(group.name, run, output) for group in comparison.groups for run in group.runs]),
     )
-    gpus = [float(each.gauges[GAUGES.index("capacity_gpus")].mean[0]) for each in digests]
+    gpus = [float(each.gauges["capacity_gpus"].mean[0]) for each in digests]
     delayed = any(each.parts_s[PARTS.index("overheads")] > 0 for each in digests)
     more = [*pools(digests), *kinds(comparison, competing, _interference(comparison))]
     choice = has_choice(comparison)
@@ -131,14 +132,7 @@ def _member_sections(comparison: Comparison, digests: Sequence[Digest]) -> list[
     return sections
 
 
-def _entry(group: Replicates, run: Run, output: Path) -> tuple[str, str]:
-    return f"{group.name}, seed {run.summary['seed']}:", f"{_relative(run.folder, output)}/"
-
-
-def _older(run: Run, output: Path) -> tuple[str, str]:
-    return f"{run.summary['policy']}, seed {run.summary['seed']}:", f"{_relative(run.folder, output)}/"
-
-
-def _relative(folder: Path, output: Path) -> str:
-    """Return the way from the page to a run, so that both can be moved together."""
-    return Path(os.path.relpath(folder.resolve(), output.resolve())).as_posix()
+def _entry(name: str, run: Run, output: Path) -> tuple[str, str]:
+    """Return what a list says of a run, and the way to it from the page, so that both can be moved."""
+    way = Path(os.path.relpath(run.folder.resolve(), output.resolve())).as_posix()
+    return f"{name}, seed {run.summary['seed']}:", f"{way}/"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from artist.report.figures.drawing import Drawing
 from artist.report.figures.panels import NARROW_IN, WIDTH_IN
+from artist.report.figures.render import rendered
 from artist.report.page.page import PageFigure, slim
 
 _RARELY = 200_000  # new objects between two searches for cycles, of which figures are full
@@ -28,8 +29,6 @@ def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:
     note
         What is added to the caption.
     """
-    from artist.report.figures.render import rendered
-
     figure = drawing.draw(WIDTH_IN)
     wide = slim(rendered(figure, "svg"))
     figure.set_layout_engine("none")  # everything has its place, and looking for it again takes as long

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from artist.recording.names import RESOURCE_COLUMNS, RESOURCES_FILE, SHARES
+from artist.recording.names import BLOCKING, RESOURCE_COLUMNS, RESOURCES_FILE, SHARES
 from artist.results.compare import Replicates
 from artist.results.drift import Drift, drained, drift
-from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Jobs, Words, read_jobs
-from artist.results.run import Run
+from artist.results.jobcolumns import DEMANDS, PARTS, TIERS, Codes, Jobs, read_jobs
+from artist.results.run import Run, Words
 from artist.results.steps import Floats, distribution_steps, thin_steps
 
 BINS = 400
@@ -87,9 +87,7 @@ class Digest:
     drained
         Replicates in which arrivals end before the jobs of the window have finished.
     gauges
-        Of the first replicate, by GAUGES.
-    resources
-        Likewise, by RESOURCE_COLUMNS of resources; empty if it did not record them.
+        Of the first replicate, by GAUGES, and by RESOURCE_COLUMNS if it recorded them.
     shares
         Likewise, by SHARE_GAUGES; empty where jobs need no CPUs and memory, too.
     users, vcs
@@ -106,18 +104,11 @@ class Digest:
     overheads: tuple[tuple[tuple[str, str], float], ...]
     drift: Drift | None
     drained: int
-    gauges: tuple[Gauge, ...]
-    resources: tuple[Gauge, ...]
+    gauges: dict[str, Gauge]
     shares: dict[str, Gauge]
     end_s: float
     users: tuple[Member, ...]
     vcs: tuple[Member, ...]
-
-    def gauge(self, name: str) -> Gauge | None:
-        """Return a gauge, or the recorded use of a resource; None if it was not recorded."""
-        if name in GAUGES:
-            return self.gauges[GAUGES.index(name)]
-        return self.resources[RESOURCE_COLUMNS.index(name)] if self.resources else None
 
 
 def digest(group: Replicates) -> Digest:
@@ -141,8 +132,7 @@ def digest(group: Replicates) -> Digest:
         overheads=_overheads(tables),
         drift=drift(group.runs),
         drained=sum(map(drained, group.runs)),
-        gauges=gauges,
-        resources=_resources(group.runs[0]),
+        gauges=gauges | _resources(group.runs[0]),
         shares=_shares(group.runs[0]),
         end_s=end_s,
         users=_members([(jobs, jobs.user) for jobs in tables]),
@@ -194,23 +184,25 @@ def _overheads(tables: Sequence[Jobs]) -> tuple[tuple[tuple[str, str], float], .
     return tuple((key, float(np.concatenate(parts).mean())) for key, parts in sorted(values.items()))
 
 
-def _gauges(run: Run) -> tuple[tuple[Gauge, ...], float]:
+def _gauges(run: Run) -> tuple[dict[str, Gauge], float]:
     times, *values = run.numbers("timeline", ["time_s", *TIMELINE])
     values[-1] = values[-1] + values[-2]  # jobs that run or wait have not finished
     if not len(times):
         times, values = np.zeros(1), [np.zeros(1) for _ in GAUGES]
-    return tuple(gauge_of_steps(times, value) for value in values), float(times[-1])
+    gauges = {name: gauge_of_steps(times, value) for name, value in zip(GAUGES, values, strict=True)}
+    return gauges, float(times[-1])
 
 
-def _resources(run: Run) -> tuple[Gauge, ...]:
+def _resources(run: Run) -> dict[str, Gauge]:
     if not (run.folder / RESOURCES_FILE).exists():
-        return ()
-    times, *uses, blocking = run.numbers(
-        RESOURCES_FILE.removesuffix(".parquet"), ["time_s", *RESOURCE_COLUMNS]
-    )
+        return {}
+    times, *uses = run.numbers(RESOURCES_FILE.removesuffix(".parquet"), ["time_s", *RESOURCE_COLUMNS])
     if not len(times):
-        times, uses, blocking = np.zeros(1), [np.zeros(1) for _ in uses], np.zeros(1)
-    return *(gauge_of_steps(times, use, SPANS) for use in uses), gauge_of_steps(times, blocking)
+        times, uses = np.zeros(1), [np.zeros(1) for _ in uses]
+    return {
+        name: gauge_of_steps(times, use, BINS if name == BLOCKING else SPANS)
+        for name, use in zip(RESOURCE_COLUMNS, uses, strict=True)
+    }
 
 
 def _shares(run: Run) -> dict[str, Gauge]:

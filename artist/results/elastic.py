@@ -82,7 +82,8 @@ def read_elastic(run: Run) -> Elastic:
     """
     least, most, submit_s, finish_s = run.numbers("jobs", [*_COLUMNS, "submit_s", "finish_s"])
     elastic = np.flatnonzero(most > least)
-    names = run.jobs["job_id"].astype(str).to_numpy()[elastic]
+    (ids,) = run.words("jobs", ["job_id"])
+    names = np.array(ids.names, dtype=object)[ids.codes[elastic]]
     stays = read_stays(run)
     number = {name: i for i, name in enumerate(names)}
     of_stay = np.array([number.get(name, -1) for name in stays.jobs], dtype=np.int64)[stays.job]

@@ -101,7 +101,8 @@ def _typical_jobs(run: Run, other: Run, most: int) -> list[Typical]:
     gpus, jct_s = mine[1], theirs[2]
     kept = np.flatnonzero(measured_jobs(run, len(gpus)) & (gpus > 0) & np.isfinite(mine[2] + jct_s))
     kept = kept[np.argsort(jct_s[kept], kind="stable")]
-    models = run.jobs["model"].fillna("").astype(str).to_numpy()[kept]
+    (words,) = run.words("jobs", ["model"])
+    models = np.array(words.names, dtype=object)[words.codes[kept]]
     of_model = {model: kept[models == model] for model in sorted(set(models))}
     common = sorted(of_model.values(), key=lambda jobs: -len(jobs))[:most]
     middles = [int(jobs[len(jobs) // 2]) for jobs in common]

@@ -1,13 +1,11 @@
 """The jobs of a run as the report needs them: where their time went, their users and their models."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import InputError
-from artist.results.run import Run
+from artist.results.run import Run, Words
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -31,14 +29,6 @@ _NUMBERS = (
     "compute_s", "exposed_comm_s", "contention_s", "input_stall_s", "interference_s", "sharing_s",
     "machine_tier_s", "rack_tier_s", "network_tier_s",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """A column of texts: `names[codes[i]]` for job i."""
-
-    names: tuple[str, ...]
-    codes: Codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +67,7 @@ class Jobs:
 def read_jobs(run: Run) -> Jobs:
     """Read the jobs of a run; raise InputError if the table is damaged or lacks a column."""
     columns = dict(zip(_NUMBERS, run.numbers("jobs", _NUMBERS), strict=True))
-    words = _words(run, ("model", "user", "vc"))
+    model, user, vc = run.words("jobs", ("model", "user", "vc"))
     gpus = columns["gpus"].astype(np.int64)
     compute = columns["compute_s"]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -92,9 +82,9 @@ def read_jobs(run: Run) -> Jobs:
         parts_s=_parts(columns),
         tiers_s=np.stack([columns[f"{tier}_tier_s"] for tier in TIERS], axis=1),
         overhead=overhead,
-        model=words[0],
-        user=words[1],
-        vc=words[2],
+        model=model,
+        user=user,
+        vc=vc,
     )
 
 
@@ -128,18 +118,3 @@ def measured_jobs(run: Run, n_jobs: int) -> Flags:
         measured[: int(window[0])] = False
         measured[int(window[1]) :] = False
     return measured
-
-
-def _words(run: Run, names: Sequence[str]) -> list[Words]:
-    import pandas as pd
-
-    table = run.jobs
-    absent = [name for name in names if name not in table.columns]
-    if absent:
-        where = str(run.folder / "jobs.parquet")
-        raise InputError("columns are missing", where=where, found=absent, allowed="delete it and run again")
-    columns = []
-    for name in names:
-        codes, texts = pd.factorize(table[name].fillna(""))
-        columns.append(Words(tuple(map(str, texts)), np.asarray(codes, dtype=np.int64)))
-    return columns

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from artist.recording.names import CORES_FILE, CPU_COLUMNS
-from artist.results.jobcolumns import Flags, Words, measured_jobs, read_jobs
-from artist.results.run import Run
+from artist.results.jobcolumns import Flags, measured_jobs, read_jobs
+from artist.results.run import Run, Words
 from artist.results.steps import Floats, thin_steps
 
 _TABLE = CORES_FILE.removesuffix(".parquet")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from artist.recording.names import BLOCKING, RESOURCES, SHARES
 from artist.results.compare import Replicates
@@ -15,6 +15,9 @@ _NEGLIGIBLE = {"time": 1.0, "fraction": 1e-3}  # a second, 0.1 percentage points
 _TIMES = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))  # from how many seconds on
 _MOST_SECONDS = 1e5
 _UNITS_OF_KINDS = {"count": ("", 1.0), "ratio": ("", 1.0), "fraction": ("%", 100.0)}
+
+
+_Kind = Literal["count", "ratio", "time", "fraction"]
 
 
 class Estimate(NamedTuple):
@@ -54,7 +57,7 @@ class Metric:
     name: str
     title: tuple[str, str]
     path: tuple[str, ...]
-    kind: Literal["count", "ratio", "time", "fraction"]
+    kind: _Kind
     low_is_good: bool = False
     optional: bool = False
     per: str | None = None
@@ -75,196 +78,147 @@ class Metric:
         return None if self.kind == "time" and not covered(summary).whole else self.of(summary)
 
 
+# What runs have that were asked for it, or whose jobs need CPUs and memory, or whose machines are in pools.
+_OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput", "pools", "reclaims"} | {
+    "inference_short", "jct_short_s", "jct_long_s", "kinds",
+}  # fmt: skip
+_MEANS = ("mean", "median", "p95", "p99")
+_BEYOND = ("mean_beyond_p95", "mean_beyond_p99")
+
+
+def _row(
+    name: str, title: str, path: str, kind: _Kind, low_is_good: bool = False, per: str | None = None
+) -> Metric:
+    """Return a metric; lines of its heading are parted by |, and keys of its place in the summary by dots."""
+    first, second = title.split("|")
+    keys = tuple(path.split("."))
+    return Metric(name, (first, second), keys, kind, low_is_good, keys[0] in _OPTIONAL, per)
+
+
 # What the table in a terminal shows.
 METRICS = (
-    Metric("jobs", ("", "jobs"), ("jobs",), "count"),
-    Metric("finished", ("", "done"), ("finished",), "count"),
-    Metric("jct_mean_s", ("JCT", "mean"), ("jct_s", "mean"), "time", True),
-    Metric("jct_median_s", ("JCT", "median"), ("jct_s", "median"), "time", True),
-    Metric("jct_p95_s", ("JCT", "p95"), ("jct_s", "p95"), "time", True),
-    Metric("jct_p99_s", ("JCT", "p99"), ("jct_s", "p99"), "time", True),
-    Metric("queueing_mean_s", ("queue", "mean"), ("queueing_s", "mean"), "time", True),
-    Metric("makespan_s", ("", "makespan"), ("makespan_s",), "time", True),
-    Metric("gpu_utilization", ("GPUs", "used"), ("gpu_utilization",), "fraction"),
-    Metric("comm_overhead_mean", ("comm.", "overhead"), ("comm_overhead", "mean"), "fraction"),
-    Metric("preemptions", ("preemp-", "tions"), ("preemptions",), "count"),
+    _row("jobs", "|jobs", "jobs", "count"),
+    _row("finished", "|done", "finished", "count"),
+    *(_row(f"jct_{name}_s", f"JCT|{name}", f"jct_s.{name}", "time", True) for name in _MEANS),
+    _row("queueing_mean_s", "queue|mean", "queueing_s.mean", "time", True),
+    _row("makespan_s", "|makespan", "makespan_s", "time", True),
+    _row("gpu_utilization", "GPUs|used", "gpu_utilization", "fraction"),
+    _row("comm_overhead_mean", "comm.|overhead", "comm_overhead.mean", "fraction"),
+    _row("preemptions", "preemp-|tions", "preemptions", "count"),
 )
 
 
-def _times(key: str, title: str, statistics: Sequence[str], *, optional: bool = False) -> tuple[Metric, ...]:
-    return tuple(
-        Metric(
-            f"{key}_{statistic}_s",
-            (title, statistic.replace("mean_beyond_", "mean > ")),
-            (f"{key}_s", statistic),
-            "time",
-            key != "exposed",
-            optional,
-        )
-        for statistic in statistics
-    )
+def _times(key: str, title: str, statistics: Sequence[str]) -> list[Metric]:
+    words = {name: name.replace("mean_beyond_", "mean > ") for name in statistics}
+    return [
+        _row(f"{key}_{name}_s", f"{title}|{word}", f"{key}_s.{name}", "time", key != "exposed")
+        for name, word in words.items()
+    ]
 
 
-def _of_kind(kind: str, title: str) -> tuple[Metric, ...]:
+def _of_kind(kind: str, title: str) -> list[Metric]:
     """Return how long jobs of a kind waited, and took."""
-    shares = (
-        ("at_once", "at once", False),
-        ("within_10s", "<= 10 s", False),
-        ("within_3min", "<= 3 min", False),
-        ("over_10min", "> 10 min", True),
-        ("over_1h", "> 1 h", True),
-    )
-    return (
-        Metric(f"{kind}_jobs", ("", title), ("kinds", kind, "jobs"), "count", optional=True),
+    at, jobs = f"kinds.{kind}", f"{kind}_jobs"
+    return [
+        _row(jobs, f"|{title}", f"{at}.jobs", "count"),
+        _row(f"{jobs}_at_once", f"{title}|at once", f"{at}.at_once", "fraction"),
+        _row(f"{jobs}_within_10s", f"{title}|<= 10 s", f"{at}.within_10s", "fraction"),
+        _row(f"{jobs}_within_3min", f"{title}|<= 3 min", f"{at}.within_3min", "fraction"),
+        _row(f"{jobs}_over_10min", f"{title}|> 10 min", f"{at}.over_10min", "fraction", True),
+        _row(f"{jobs}_over_1h", f"{title}|> 1 h", f"{at}.over_1h", "fraction", True),
         *(
-            Metric(f"{kind}_jobs_{key}", (title, words), ("kinds", kind, key), "fraction", low, optional=True)
-            for key, words, low in shares
-        ),
-        *(
-            Metric(
+            _row(
                 f"{kind}_{what}_{key}_s",
-                (f"{kind.upper()} {words}", key),
-                ("kinds", kind, f"{what}_s", key),
+                f"{kind.upper()} {words}|{key}",
+                f"{at}.{what}_s.{key}",
                 "time",
                 True,
-                optional=True,
             )
             for what, words in (("queueing", "queue"), ("jct", "JCT"))
-            for key in ("mean", "median", "p95", "p99")
+            for key in _MEANS
         ),
-        Metric(
-            f"{kind}_jobs_waiting",
-            (title, "waiting"),
-            ("kinds", kind, "waiting"),
-            "count",
-            True,
-            optional=True,
-        ),
-    )
+        _row(f"{jobs}_waiting", f"{title}|waiting", f"{at}.waiting", "count", True),
+    ]
 
 
 # Shown only in table.csv and on the page.
 MORE_METRICS = (
-    Metric("measured_jobs", ("measured", "jobs"), ("measured", "jobs"), "count", optional=True),
-    Metric("measured_finished", ("measured", "done"), ("measured", "finished"), "count", optional=True),
-    *_times("jct", "JCT", ("max", "mean_beyond_p95", "mean_beyond_p99")),
-    *_times("queueing", "queue", ("median", "p95", "p99", "max", "mean_beyond_p95", "mean_beyond_p99")),
-    *_times("exposed", "comm.", ("mean", "median", "p95", "p99", "max")),
-    *_times("exposed", "comm.", ("mean_beyond_p95", "mean_beyond_p99")),
-    Metric("comm_overhead_p95", ("overhead", "p95"), ("comm_overhead", "p95"), "fraction"),
-    Metric("gpu_allocated", ("GPUs", "held"), ("gpu_allocated",), "fraction"),
+    _row("measured_jobs", "measured|jobs", "measured.jobs", "count"),
+    _row("measured_finished", "measured|done", "measured.finished", "count"),
+    *_times("jct", "JCT", ("max", *_BEYOND)),
+    *_times("queueing", "queue", ("median", "p95", "p99", "max", *_BEYOND)),
+    *_times("exposed", "comm.", (*_MEANS, "max", *_BEYOND)),
+    _row("comm_overhead_p95", "overhead|p95", "comm_overhead.p95", "fraction"),
+    _row("gpu_allocated", "GPUs|held", "gpu_allocated", "fraction"),
     *(
-        Metric(f"{name}_in_use", ("in use:", title), ("resources", name), "fraction", optional=True)
+        _row(f"{name}_in_use", f"in use:|{title}", f"resources.{name}", "fraction")
         for name, title in RESOURCES.items()
     ),
-    Metric(BLOCKING, ("blocking", "index"), (BLOCKING,), "ratio", True, optional=True),
+    _row(BLOCKING, "blocking|index", BLOCKING, "ratio", True),
     *(
-        Metric(name, cast(tuple[str, str], tuple(title.split())), ("shares", name), "fraction", optional=True)
+        _row(name, title.replace(" ", "|"), f"shares.{name}", "fraction")
         for name, title in SHARES.items()
         if name != "gpus_used"  # gpu_utilization says it
     ),
-    Metric(
-        "relative_throughput",
-        ("throughput", "of compute"),
-        ("relative_throughput",),
-        "fraction",
-        optional=True,
-    ),
-    *(
-        Metric(name, title, ("pools", key), "fraction", optional=True)
-        for name, title, key in (
-            ("combined_usage", ("all GPUs", "used"), "combined"),
-            ("training_usage", ("training", "+ on loan"), "training_held"),
-            ("on_loan_usage", ("on loan", "held"), "on_loan_held"),
-        )
-    ),
-    Metric("on_loan_machines", ("", "on loan"), ("pools", "on_loan_machines"), "count", optional=True),
-    Metric("reclaimed", ("machines", "reclaimed"), ("reclaims", "machines"), "count", optional=True),
-    Metric(
+    _row("relative_throughput", "throughput|of compute", "relative_throughput", "fraction"),
+    _row("combined_usage", "all GPUs|used", "pools.combined", "fraction"),
+    _row("training_usage", "training|+ on loan", "pools.training_held", "fraction"),
+    _row("on_loan_usage", "on loan|held", "pools.on_loan_held", "fraction"),
+    _row("on_loan_machines", "|on loan", "pools.on_loan_machines", "count"),
+    _row("reclaimed", "machines|reclaimed", "reclaims.machines", "count"),
+    _row(
         "preempted_of_submissions",
-        ("preempted", "of submitted"),
-        ("reclaims", "preempted_jobs"),
+        "preempted|of submitted",
+        "reclaims.preempted_jobs",
         "fraction",
-        low_is_good=True,
-        optional=True,
-        per="jobs",
-    ),
-    *(
-        Metric(name, title, ("reclaims", key), "fraction", low, optional=True)
-        for name, title, key, low in (
-            ("preempted_of_running", ("preempted", "of running"), "of_running", True),
-            ("collateral", ("collateral", "GPUs"), "collateral", True),
-            ("flexible_met", ("reclaims", "by flexible"), "flexible_met", False),
-        )
-    ),
-    Metric("inference_short", ("server-s", "short"), ("inference_short", "server_s"), "count", True, True),
-    Metric(
-        "inference_worst_short",
-        ("worst", "shortage"),
-        ("inference_short", "worst_servers"),
-        "count",
         True,
-        True,
+        "jobs",
     ),
-    *_times("jct_short", "JCT short", ("mean", "p95", "p99"), optional=True),
-    *_times("jct_long", "JCT long", ("mean", "p95", "p99"), optional=True),
-    *(
-        metric
-        for kind, title in (("gpu", "GPU jobs"), ("cpu", "CPU jobs"))
-        for metric in _of_kind(kind, title)
-    ),
-    *(
-        Metric(name, title, ("kinds", key), "fraction", low, optional=True)
-        for name, title, key, low in (
-            ("gpu_active_queued", ("GPUs held", "in queues"), "gpu_active_queued", False),
-            ("gpu_utilization_active", ("held GPUs", "used"), "gpu_utilization_active", False),
-            ("gpu_utilization_queued", ("held, used", "in queues"), "gpu_utilization_queued", False),
-            ("starved_gpus", ("GPUs", "starved"), "starved", True),
-            ("starved_gpus_asked", ("starved,", "as asked"), "starved_asked", True),
-            ("starved_gpus_all_time", ("starved,", "all time"), "starved_all_time", True),
-            ("cpus_of_gpu_jobs", ("CPUs of", "GPU jobs"), "cpus_of_gpu_jobs", False),
-            ("cpus_of_cpu_jobs", ("CPUs of", "CPU jobs"), "cpus_of_cpu_jobs", False),
-            ("bandwidth_drawn", ("memory", "bandwidth"), "bandwidth", False),
-            ("bandwidth_over_threshold", ("machines", "crowded"), "over_threshold", True),
-            ("more_cpus", ("got more", "CPUs"), "more_cpus", False),
-            ("fewer_cpus", ("got fewer", "CPUs"), "fewer_cpus", False),
-            ("more_cpus_1_to_5", ("1 to 5", "more CPUs"), "more_cpus_1_to_5", False),
-            ("fewer_cpus_1_to_20", ("1 to 20", "fewer CPUs"), "fewer_cpus_1_to_20", False),
-            ("cpu_lost", ("CPU jobs'", "work lost"), "cpu_lost", True),
-        )
-    ),
-    Metric("cpu_jobs_aborted", ("CPU jobs", "aborted"), ("kinds", "aborted"), "count", True, optional=True),
-    *(
-        Metric(name, title, ("kinds", name), "time", True, optional=True)
-        for name, title in (
-            ("user_p99_gpu_s", ("users' p99", "GPU")),
-            ("user_p99_cpu_only_s", ("users' p99", "CPU only")),
-        )
-    ),
-    Metric(
-        "retunes_per_gpu_job",
-        ("retunes", "per GPU job"),
-        ("kinds", "retunes_per_gpu_job"),
-        "ratio",
-        optional=True,
-    ),
-    Metric("migrations", ("", "moves"), ("migrations",), "count"),
-    Metric("moves_per_job", ("moves", "per job"), ("migrations",), "ratio", per="jobs"),
-    Metric("placed_machine", ("placed in", "machine"), ("placements", "machine"), "count"),
-    Metric("placed_rack", ("placed in", "rack"), ("placements", "rack"), "count"),
-    Metric("placed_network", ("placed over", "network"), ("placements", "network"), "count"),
-    Metric("network_distinct", ("network", "questions"), ("network_distinct",), "count"),
-    Metric("network_fallbacks", ("network", "fallbacks"), ("network_fallbacks",), "count"),
-    Metric("network_carried", ("network", "carried"), ("network_carried",), "count"),
-    Metric("events", ("", "events"), ("events",), "count"),
+    _row("preempted_of_running", "preempted|of running", "reclaims.of_running", "fraction", True),
+    _row("collateral", "collateral|GPUs", "reclaims.collateral", "fraction", True),
+    _row("flexible_met", "reclaims|by flexible", "reclaims.flexible_met", "fraction"),
+    _row("inference_short", "server-s|short", "inference_short.server_s", "count", True),
+    _row("inference_worst_short", "worst|shortage", "inference_short.worst_servers", "count", True),
+    *_times("jct_short", "JCT short", ("mean", "p95", "p99")),
+    *_times("jct_long", "JCT long", ("mean", "p95", "p99")),
+    *_of_kind("gpu", "GPU jobs"),
+    *_of_kind("cpu", "CPU jobs"),
+    _row("gpu_active_queued", "GPUs held|in queues", "kinds.gpu_active_queued", "fraction"),
+    _row("gpu_utilization_active", "held GPUs|used", "kinds.gpu_utilization_active", "fraction"),
+    _row("gpu_utilization_queued", "held, used|in queues", "kinds.gpu_utilization_queued", "fraction"),
+    _row("starved_gpus", "GPUs|starved", "kinds.starved", "fraction", True),
+    _row("starved_gpus_asked", "starved,|as asked", "kinds.starved_asked", "fraction", True),
+    _row("starved_gpus_all_time", "starved,|all time", "kinds.starved_all_time", "fraction", True),
+    _row("cpus_of_gpu_jobs", "CPUs of|GPU jobs", "kinds.cpus_of_gpu_jobs", "fraction"),
+    _row("cpus_of_cpu_jobs", "CPUs of|CPU jobs", "kinds.cpus_of_cpu_jobs", "fraction"),
+    _row("bandwidth_drawn", "memory|bandwidth", "kinds.bandwidth", "fraction"),
+    _row("bandwidth_over_threshold", "machines|crowded", "kinds.over_threshold", "fraction", True),
+    _row("more_cpus", "got more|CPUs", "kinds.more_cpus", "fraction"),
+    _row("fewer_cpus", "got fewer|CPUs", "kinds.fewer_cpus", "fraction"),
+    _row("more_cpus_1_to_5", "1 to 5|more CPUs", "kinds.more_cpus_1_to_5", "fraction"),
+    _row("fewer_cpus_1_to_20", "1 to 20|fewer CPUs", "kinds.fewer_cpus_1_to_20", "fraction"),
+    _row("cpu_lost", "CPU jobs'|work lost", "kinds.cpu_lost", "fraction", True),
+    _row("cpu_jobs_aborted", "CPU jobs|aborted", "kinds.aborted", "count", True),
+    _row("user_p99_gpu_s", "users' p99|GPU", "kinds.user_p99_gpu_s", "time", True),
+    _row("user_p99_cpu_only_s", "users' p99|CPU only", "kinds.user_p99_cpu_only_s", "time", True),
+    _row("retunes_per_gpu_job", "retunes|per GPU job", "kinds.retunes_per_gpu_job", "ratio"),
+    _row("migrations", "|moves", "migrations", "count"),
+    _row("moves_per_job", "moves|per job", "migrations", "ratio", per="jobs"),
+    _row("placed_machine", "placed in|machine", "placements.machine", "count"),
+    _row("placed_rack", "placed in|rack", "placements.rack", "count"),
+    _row("placed_network", "placed over|network", "placements.network", "count"),
+    _row("network_distinct", "network|questions", "network_distinct", "count"),
+    _row("network_fallbacks", "network|fallbacks", "network_fallbacks", "count"),
+    _row("network_carried", "network|carried", "network_carried", "count"),
+    _row("events", "|events", "events", "count"),
 )
 ALL_METRICS = METRICS + MORE_METRICS
 # Beside the others where one of them is not 0.
-STAND_INS = tuple(
-    Metric(
-        f"network_{name}_share", ("network", title), (f"network_{name}",), "fraction", per="network_distinct"
-    )
-    for name, title in (("carried", "carried"), ("fallbacks", "fallback"))
+STAND_INS = (
+    _row("network_carried_share", "network|carried", "network_carried", "fraction", per="network_distinct"),
+    _row(
+        "network_fallbacks_share", "network|fallback", "network_fallbacks", "fraction", per="network_distinct"
+    ),
 )
 BY_NAME = {metric.name: metric for metric in ALL_METRICS}
 

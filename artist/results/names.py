@@ -1,5 +1,6 @@
 """Short texts for the keys and values of a config, labels for rows, letters for long labels. Pure."""
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -80,6 +81,14 @@ def clip(text: str, limit: int) -> str:
         return text
     head = (limit - 3) // 2
     return f"{text[:head]}...{text[head + 3 - limit :]}"
+
+
+def is_number(text: str) -> bool:
+    """Return whether a value is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def natural(text: str) -> list[tuple[int, float, str]]:

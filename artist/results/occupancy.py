@@ -5,14 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import InputError
 from artist.results.jobcolumns import Codes
+from artist.results.names import natural
 from artist.results.run import Run
 from artist.results.steps import Floats
 
 _PLACING = ("start", "resume", "restart", "retune", "resize", "migrate")
 _ENDING = ("stop", "finish")
-_COLUMNS = ("time_s", "kind", "job_id", "allocation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,47 +42,21 @@ class Stays:
 
 def read_stays(run: Run) -> Stays:
     """Read which jobs ran where; raise InputError if the events are damaged."""
-    import pandas as pd
-
-    events = run.events
-    absent = [name for name in _COLUMNS if name not in events.columns]
-    if absent:
-        where = str(run.folder / "events.parquet")
-        raise InputError("columns are missing", where=where, found=absent, allowed="delete it and run again")
-    last_s = float(events["time_s"].iloc[-1]) if len(events) else 0.0
-    events = events[events["kind"].isin(_PLACING + _ENDING)]
-    job, jobs = pd.factorize(events["job_id"])
-    place, places = pd.factorize(events["allocation"])  # -1 where there is none
-    kind, kinds = pd.factorize(events["kind"])
-    order = np.argsort(job, kind="stable")  # a job's events stay in order
-    time_s = events["time_s"].to_numpy()[order]
-    job, place, kind = job[order], place[order], kind[order]
-    same = np.append(job[1:] == job[:-1], False) if len(job) else np.zeros(0, dtype=bool)
-    until = np.append(time_s[1:], last_s)[: len(job)]
-    end_s = np.where(same, until, last_s)
-    ended = np.where(same, np.append(kind[1:], -1)[: len(job)], -1)
-    held = place >= 0
-    return _stays(
-        tuple(map(str, jobs)),
-        [str(text) for text in places],
-        [*map(str, kinds), ""],
-        (job[held], place[held], kind[held], ended[held]),
-        time_s[held],
-        end_s[held],
-    )
-
-
-def _stays(
-    jobs: tuple[str, ...],
-    places: list[str],
-    kinds: list[str],
-    codes: tuple[npt.NDArray[np.int64], ...],
-    start_s: Floats,
-    end_s: Floats,
-) -> Stays:
-    """Return one entry for each machine of each stretch."""
-    job, place, kind, ended = codes
-    slices = [parse_allocation(text) for text in places]
+    (time_s,) = run.numbers("events", ["time_s"])
+    last_s = time_s[-1] if len(time_s) else 0.0
+    jobs, kinds, places = run.words("events", ["job_id", "kind", "allocation"])
+    telling = np.array([name in _PLACING + _ENDING for name in kinds.names], dtype=bool)
+    kept = np.flatnonzero(telling[kinds.codes])
+    begins = np.zeros(len(jobs.names), dtype=np.int64)
+    begins[jobs.codes[kept[::-1]]] = kept[::-1]
+    kept = kept[np.argsort(begins[jobs.codes[kept]], kind="stable")]  # job by job, its events in order
+    job, place, kind = (each.codes[kept] for each in (jobs, places, kinds))
+    time_s = time_s[kept]
+    last = job != np.roll(job, -1)
+    last[-1:] = True
+    end_s = np.where(last, last_s, np.roll(time_s, -1))
+    ended = np.where(last, -1, np.roll(kind, -1))
+    slices = [parse_allocation(text) for text in places.names]  # one for each machine of a stretch
     seen = {name for parts in slices for name, _ in parts}
     names = sorted(seen, key=natural)
     number = {name: i for i, name in enumerate(names)}
@@ -95,18 +68,18 @@ def _stays(
     stay = np.repeat(np.arange(len(place)), repeats)
     within = np.arange(len(stay)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     at = first[place][stay] + within
-    keep = (gpus[at] > 0) & (end_s > start_s)[stay]
+    keep = (gpus[at] > 0) & (end_s > time_s)[stay]
     stay, at = stay[keep], at[keep]
-    order = np.argsort(start_s[stay], kind="stable")
+    order = np.argsort(time_s[stay], kind="stable")
     stay, at = stay[order], at[order]
-    words = np.array(kinds, dtype=object)
+    words = np.array([*kinds.names, ""], dtype=object)
     return Stays(
-        jobs=jobs,
+        jobs=jobs.names,
         machines=tuple(names),
         job=job[stay],
         machine=machine[at],
         gpus=gpus[at],
-        start_s=start_s[stay],
+        start_s=time_s[stay],
         end_s=end_s[stay],
         how=tuple(words[kind[stay]]),
         ended=tuple(words[ended[stay]]),
@@ -117,12 +90,6 @@ def parse_allocation(text: str) -> list[tuple[str, int]]:
     """Return machine and GPUs of each part of `m3:8+m4:8 g=NAME cap=0.5`."""
     parts = text.partition(" ")[0].split("+")
     return [(name, int(gpus)) for name, _, gpus in (part.rpartition(":") for part in parts) if name]
-
-
-def natural(name: str) -> tuple[str, int, str]:
-    """Return a sort key under which m2 comes before m10."""
-    head = name.rstrip("0123456789")
-    return head, int(name[len(head) :] or -1), name
 
 
 def used_gpus(

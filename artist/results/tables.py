@@ -2,12 +2,12 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from artist.results.compare import POLICY, Comparison, compare
-from artist.results.coverage import coverage_notes, covered
+from artist.results.compare import POLICY, Comparison, along_note, compare
+from artist.results.coverage import coverage_notes, mark
 from artist.results.measures import ALL_METRICS, METRICS, Metric, change, column_unit, estimate, number_texts
 from artist.results.names import short_key
 from artist.results.run import Run
@@ -79,32 +79,35 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
         keys = ["", *keys]
         leads = [(group.letter, *lead) for group, lead in zip(groups, leads, strict=True)]
     summaries = [[run.summary for run in group.runs] for group in groups]
-    return _grid(keys, list(zip(leads, summaries, strict=True)))
+    return _grid(keys, list(zip(leads, summaries, strict=True)), along_note(comparison))
 
 
 def comparison_csv(comparison: Comparison) -> str:
     """Return a comparison as CSV in seconds and fractions, ends of intervals in columns of their own."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     columns = [name for metric in ALL_METRICS for name in _columns(metric)]
-    writer.writerow([*comparison.keys, "runs", *columns])
+    lines: list[Sequence[object]] = [[*comparison.keys, "runs", *columns]]
     for group in comparison.groups:
         estimates = [estimate(metric, [run.summary for run in group.runs]) for metric in ALL_METRICS]
         cells = [_plain(number) for each in estimates for number in each]
-        writer.writerow([*group.values, len(group.runs), *cells])
+        lines.append([*group.values, len(group.runs), *cells])
+    return csv_text(lines)
+
+
+def csv_text(lines: Iterable[Sequence[object]]) -> str:
+    """Return lines as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
 
 
 def seeds_csv(comparison: Comparison) -> str:
     """Return a comparison seed by seed as CSV in seconds and fractions: a line for each run."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*comparison.keys, "seed", *(metric.name for metric in ALL_METRICS)])
+    lines: list[Sequence[object]] = [[*comparison.keys, "seed", *(metric.name for metric in ALL_METRICS)]]
     for group in comparison.groups:
         for run in group.runs:
             cells = [_plain(metric.of(run.summary)) for metric in ALL_METRICS]
-            writer.writerow([*group.values, run.summary["seed"], *cells])
-    return text.getvalue()
+            lines.append([*group.values, run.summary["seed"], *cells])
+    return csv_text(lines)
 
 
 def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
@@ -115,22 +118,21 @@ def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
     baseline
         For each row the one that it is measured against; its own row has no line.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*comparison.keys, "baseline", *(name for each in METRICS for name in _columns(each))])
+    columns = [name for metric in METRICS for name in _columns(metric)]
+    lines: list[Sequence[object]] = [[*comparison.keys, "baseline", *columns]]
     for row, group in enumerate(comparison.groups):
         other = comparison.groups[baseline[row]]
         if other is not group:
             changes = [change(metric, group, other) for metric in METRICS]
             cells = [_plain(number) for each in changes for number in each]
-            writer.writerow([*group.values, other.label, *cells])
-    return text.getvalue()
+            lines.append([*group.values, other.label, *cells])
+    return csv_text(lines)
 
 
 _Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
 
 
-def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
+def _grid(keys: Sequence[str], rows: _Rows, note: str = "") -> Grid:
     replicated = any(len(summaries) > 1 for _, summaries in rows)
     heads = [("", key, "") for key in keys] + [("", "runs", "")] * replicated
     columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
@@ -142,14 +144,10 @@ def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
         heads.append((*metric.title, unit))
         texts = number_texts([(each.mean, each.half) for each in estimates], scale, metric.kind)
         cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
-        columns.append(_marked(cells, rows) if metric.name == "finished" else cells)
-    notes = [INTERVAL] * replicated + coverage_notes(every) + stand_in_notes(every)
+        marks = [mark(summaries) * (metric.name == "finished") for _, summaries in rows]
+        columns.append([cell + star for cell, star in zip(cells, marks, strict=True)])
+    notes = [note] * bool(note) + [INTERVAL] * replicated + coverage_notes(every) + stand_in_notes(every)
     return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), "\n".join(notes))
-
-
-def _marked(cells: Sequence[str], rows: _Rows) -> list[str]:
-    whole = [all(covered(summary).whole for summary in summaries) for _, summaries in rows]
-    return [cell + "*" * (not all_of) for cell, all_of in zip(cells, whole, strict=True)]
 
 
 def _columns(metric: Metric) -> tuple[str, str, str]:

@@ -24,9 +24,8 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
     """Fill the cache of a run with the answers that it will probably need.
 
     Which placements come up depends on the answers. So the same run is done with the analytical model
-    first, which takes seconds, and its questions are asked, `network.ahead` at once. What comes up beyond
-    them is asked when it does. The first question without an answer ends the run, unless there is a fallback
-    to answer it.
+    first, which takes seconds, and its questions are asked, `network.ahead` at once. Others are asked when
+    they come up. The first question without an answer ends the run, unless there is a fallback.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ from omegaconf import OmegaConf
 from pydantic import ValidationError
 
 from artist.bad_input.blame import own_lines
-from artist.bad_input.explain import chain, checked, from_call, from_validation
+from artist.bad_input.explain import chain, from_call, from_validation
+from artist.bad_input.records import validated
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
 from artist.core.iteration import IterationParts
@@ -44,11 +45,9 @@ from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
-from artist.run.idle_settings import tell_of_idle
 from artist.run.lost_time import tell_of_pace, watched
-from artist.run.policy_notes import tell_notes
+from artist.run.notes import tell_notes, tell_of_idle, warn_without_needs
 from artist.run.pools import check_fits, check_pools
-from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import Fabric, NetworkModel
@@ -156,7 +155,7 @@ def check_config(raw: Mapping[str, Any]) -> Config:
         what = "an experiment file without `# @package _global_`"
         allowed = "`# @package _global_` as its first line"
         raise InputError(what, where="experiment", found=raw["experiment"], allowed=allowed)
-    return checked(Config, raw)
+    return validated(Config, raw)
 
 
 def build(config: Config) -> Simulation:

@@ -38,7 +38,7 @@ from artist.run.folder import RunFolder
 from artist.run.key import code_digest, run_key
 from artist.run.lock import LOCKS
 from artist.run.lost_time import tell_of_losses
-from artist.run.policy_notes import tell_of_lack
+from artist.run.notes import tell_of_lack
 from artist.run.user_folder import check_targets, put_on_path, python_files
 
 log = logging.getLogger("artist")

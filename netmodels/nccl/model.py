@@ -72,12 +72,6 @@ Place = tuple[tuple[int, ...], ...]
 _MOST_FILLING = 5.0  # latencies of a pipeline: where chunks stop growing
 
 
-def collective_ns(collective: NcclCollective, size_bytes: int, place: Place, nccl: NcclFabric) -> int:
-    """Return the time of one collective alone; see `collective_us`."""
-    sizes = np.array([size_bytes], dtype=np.float64)
-    return round(1e3 * float(collective_us(collective, sizes, place, nccl)[0]))
-
-
 def collective_us(collective: NcclCollective, sizes_bytes: Floats, place: Place, nccl: NcclFabric) -> Floats:
     """Return the times of collectives of several sizes, each alone, shape (n,).
 

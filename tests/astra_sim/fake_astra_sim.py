@@ -15,7 +15,7 @@ from pathlib import Path
 
 def compute_ns(path):
     """Return the compute time of a trace; every node must come after those that it depends on."""
-    from netmodels.astra_sim.chakra import read_trace  # here: failing is quick
+    from chakra_traces import read_trace  # here: failing is quick
 
     version, nodes = read_trace(path.read_bytes())
     assert version == "0.0.4"

@@ -121,7 +121,7 @@ def processes_in(folder: Path) -> set[int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_nothing_goes_on_asking_when_the_command_is_killed(fake, tmp_path):
-    """The command by SIGKILL: its workers, whose programs hang, end a second later, and these with them."""
+    """By SIGKILL: its two workers, whose programs hang, end a second later, and these with them."""
     model = (f"network.model.binary={fake}", "network.model.backend=unaware", "network.ahead=2")
     command = [sys.executable, "-m", "artist", *RUN, "workload.jobs=12", *model]
     with subprocess.Popen(command, env=os.environ | {"FAKE_MODE": "hang"}) as process:

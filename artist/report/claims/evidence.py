@@ -19,6 +19,7 @@ from artist.report.claims.schema import (
     Where,
     Who,
 )
+from artist.results.compare import flatten
 from artist.results.drift import mean_queue_length
 from artist.results.jobcolumns import TIERS, Jobs, read_jobs
 from artist.results.measures import BY_NAME
@@ -157,15 +158,10 @@ def same(wanted: object, found: str) -> bool:
         return str(wanted) == found
 
 
-def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+def flat(config: Mapping[str, Any]) -> dict[str, str]:
     """Return a config as texts, of files their names."""
-    texts: dict[str, str] = {}
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            texts |= flat(item, f"{prefix}{key}.")
-        else:
-            texts[f"{prefix}{key}"] = Path(str(item)).name if key == "path" else str(item)
-    return texts
+    ends = {key: (value, key.rsplit(".", 1)[-1]) for key, value in flatten(config)}
+    return {key: Path(str(value)).name if end == "path" else str(value) for key, (value, end) in ends.items()}
 
 
 def _mean_over_time(times_s: Sequence[float], values: Sequence[float], end_s: float) -> float:

@@ -1,7 +1,5 @@
 """The table of claims: as text, as CSV, and for the page. Pure but for reading jobs."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 
 from artist.report.claims.evaluate import Place, Result
@@ -10,23 +8,13 @@ from artist.report.claims.schema import STEPS, Claim, Where
 from artist.report.claims.verdict import VERDICTS, in_words
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.measures import BY_NAME, Estimate
-from artist.results.tables import Grid
+from artist.results.tables import Grid, csv_text
 
 _CSV = (
-    *(
-        "claim",
-        "source",
-        "settings",
-        "metric",
-        "paper_weakest",
-        "paper_strongest",
-        "topology",
-        "reading",
-        "at",
-    ),
-    *("ours", "ours_low95", "ours_high95", "seeds", "queueing_mean_s", "queueing_mean_of_others_s"),
-    *("verdict", "reaches_paper", "one_trace", "decisive"),
-)
+    "claim", "source", "settings", "metric", "paper_weakest", "paper_strongest", "topology", "reading", "at",
+    "ours", "ours_low95", "ours_high95", "seeds", "queueing_mean_s", "queueing_mean_of_others_s",
+    "verdict", "reaches_paper", "one_trace", "decisive",
+)  # fmt: skip
 _HOUR_S = 3600.0
 
 
@@ -37,17 +25,14 @@ def claims_text(judged: Judged) -> str:
 
 def claims_csv(judged: Judged) -> str:
     """Return all places as CSV, in fractions: a row for each claim, fabric, reading, metric, swept value."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_CSV)
+    lines: list[Sequence[object]] = [_CSV]
     first, *others = tuple(judged.file.readings) or ("",)
     for row in judged.rows:
         changed = zip(others, row.readings, strict=True)
         read = [(name, each) for name, each in changed if each.claim != row.result.claim]
         for reading, result in [(first, row.result), *((first, each) for each in row.metrics), *read]:
-            for place in result.places:
-                writer.writerow(_csv_cells(row.fabric, reading, result, place))
-    return text.getvalue()
+            lines += [_csv_cells(row.fabric, reading, result, place) for place in result.places]
+    return csv_text(lines)
 
 
 def claims_table(judged: Judged) -> DataTable:

@@ -1,11 +1,10 @@
 """The rows of a comparison along a number that was swept over, such as the size of the cluster. Pure."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist.results.compare import Comparison
-from artist.results.names import labels, spoken
+from artist.results.names import is_number, labels, spoken
 from artist.results.scenarios import Contest, of_policy
 
 _MOST_SETS, _MOST_LINES, _MOST_VALUES = 4, 8, 12
@@ -44,12 +43,12 @@ def along(comparison: Comparison, contest: Contest) -> Along | None:
     own = [i for i, key in enumerate(comparison.keys) if of_policy(key)]
     others = [i for i in range(len(comparison.keys)) if i not in own]
     swept = next(
-        (i for i in others + own if len({g.values[i] for g in groups if _is_number(g.values[i])}) > 1), None
+        (i for i in others + own if len({g.values[i] for g in groups if is_number(g.values[i])}) > 1), None
     )
     if swept is None:
         return None
     rest = [i for i in others if i != swept]
-    there = [row for row, group in enumerate(groups) if _is_number(group.values[swept])]
+    there = [row for row, group in enumerate(groups) if is_number(group.values[swept])]
     at = sorted({groups[row].values[swept] for row in there}, key=float)
     policy = [i for i in own if i != swept]
     of_row = {row: tuple(groups[row].shown[i] for i in policy) for row in there}
@@ -93,10 +92,3 @@ def relative(found: Along, baseline: Sequence[int]) -> Along | None:
     sets = tuple((name, tuple(rows[number] for number in kept)) for name, rows in found.sets)
     lines, looks = tuple(found.lines[i] for i in kept), tuple(found.numbers[i] for i in kept)
     return replace(found, lines=lines, numbers=looks, sets=sets)
-
-
-def _is_number(value: str) -> bool:
-    try:
-        return math.isfinite(float(value))
-    except ValueError:
-        return False

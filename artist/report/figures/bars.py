@@ -1,19 +1,16 @@
 """Bars of parts beside each other, a bar a row, scenario by scenario."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from artist.report.figures.panels import WIDTH_IN, key_texts, legend, panels, title, width_of
 from artist.results.digest import Digest
 from artist.results.names import clip
 from artist.results.scenarios import Contest, scenario_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # From dark to light, so that stacked parts can be told apart in grey; hatches help neighbours.
 SHADES = ("#08306b", "#2f7ebc", "#f0a500", "#9ecae1", "#8c2d04", "#e8e8e8")
@@ -23,7 +20,7 @@ _BAR_IN = 0.24
 
 def bar_panels(
     count: int, digests: Sequence[Digest], contest: Contest, width_in: float
-) -> "tuple[Figure, list[Axes]]":
+) -> tuple[Figure, list[Axes]]:
     """Return a figure and its panels, each with room for a bar a row, and with the key to letters."""
     texts = key_texts([each.group for each in digests])
     bars = _order(digests, contest)[-1][1] + 1
@@ -41,7 +38,7 @@ def _order(digests: Sequence[Digest], contest: Contest) -> list[tuple[int, float
 
 
 def stack(
-    axes: "Axes",
+    axes: Axes,
     digests: Sequence[Digest],
     contest: Contest,
     values: npt.NDArray[np.float64],
@@ -68,7 +65,7 @@ def stack(
     return y
 
 
-def part_key(figure: "Figure", axes: "Axes", width_in: float) -> None:
+def part_key(figure: Figure, axes: Axes, width_in: float) -> None:
     """Write above the panels what the parts of a bar are."""
     handles, names = axes.get_legend_handles_labels()
     figure.legend(

@@ -43,7 +43,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
     InputError
         If the events or the jobs of a run are damaged.
     """
-    recorded = any(each.resources for each in digests)
+    recorded = any(BLOCKING in each.gauges for each in digests)
     return [
         *metrics_along.drawings(digests, comparison, contest),
         jct_parts.drawing(digests, contest),

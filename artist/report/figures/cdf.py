@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from artist.report.figures.drawing import Drawing, pooled, without_panel
 from artist.report.figures.facets import Facets, facets, without_idle
@@ -13,9 +13,6 @@ from artist.report.figures.panels import WIDTH_IN, columns, head, label_rows, le
 from artist.report.figures.time_axis import log_time_axis
 from artist.results.digest import LEAST_WAIT_S, Digest, Distribution
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _CDF = "Fraction of all submitted jobs that completed within the time. The earlier a line rises, the better."
 _UNFINISHED = " A line that ends below 1 belongs to a run with unfinished jobs."
@@ -38,7 +35,7 @@ def queueing_drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     return Drawing("queueing_cdf", "Queueing times", caption, partial(queueing_cdf, digests, contest))
 
 
-def jct_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+def jct_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw the distribution of completion times, one line a row, replicates pooled.
 
     The fraction is of all jobs: a line that ends below 1 belongs to a run with unfinished jobs.
@@ -48,7 +45,7 @@ def jct_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH
     return draw_cdf(layout, lines, "job completion time", "no job has finished", width_in)
 
 
-def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+def queueing_cdf(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw the distribution of waiting times over finished jobs; lines begin at those that did not wait."""
     layout, _ = queueing_panels(digests, contest)
     lines = [(name, {row: digests[row].queueing for row in rows}) for name, rows in layout.sets]
@@ -70,7 +67,7 @@ def draw_cdf(
     least_s: float = 0.0,
     *,
     dots: bool = False,
-) -> "Figure":
+) -> Figure:
     """Draw distributions.
 
     Parameters

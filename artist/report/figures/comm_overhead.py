@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from artist.report.figures.drawing import TIER_NAMES, Drawing, pooled
 from artist.report.figures.facets import facets
@@ -15,10 +16,6 @@ from artist.results.digest import Digest
 from artist.results.jobcolumns import TIERS
 from artist.results.names import clip
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _CAPTION = (
     "Exposed communication relative to computing, of jobs with 2 GPUs or more, by model and by the tier that "
@@ -39,7 +36,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     return [Drawing("comm_overhead", "Communication by model and tier", caption, draw)]
 
 
-def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw exposed communication over compute by model, a panel for each scenario and tier with such jobs."""
     layout = facets([each.group for each in digests], contest)
     found = [dict(each.overheads) for each in digests]
@@ -70,7 +67,7 @@ def overhead_by_model(digests: Sequence[Digest], contest: Contest, width_in: flo
         return figure
 
 
-def _overhead_axes(axes: "Axes", models: Sequence[str], values: Sequence[float], *, last: bool) -> None:
+def _overhead_axes(axes: Axes, models: Sequence[str], values: Sequence[float], *, last: bool) -> None:
     axes.set_yticks(range(len(models)), [clip(model, 14) for model in models], fontsize=8)
     axes.set_ylim(len(models) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")

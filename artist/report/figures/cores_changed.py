@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from artist.report.figures.bars import SHADES
 from artist.report.figures.drawing import Drawing, of_scenario, pooled
@@ -17,10 +19,6 @@ from artist.results.kinds import read_cpus_changed
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _CAPTION = (
     "The CPUs that a GPU job held last less those that it asked for, over all its GPUs: the parts of the "
     "jobs, and above a panel those with fewer, as many and more."
@@ -31,13 +29,7 @@ _PARTS = (("fewer", SHADES[4]), ("as many as asked for", "#777777"), ("more", SH
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure of the rows under which GPU jobs get other CPUs than they ask for, if any.
-
-    Raises
-    ------
-    InputError
-        If the jobs of a run are damaged.
-    """
+    """Return the figure of the rows under which GPU jobs get other CPUs than they ask for, if any."""
     if not any(map(_changes, digests)):
         return []
     rows = chosen(digests, contest, _changes)
@@ -58,10 +50,8 @@ def _changes(digest: Digest) -> bool:
     return any(each["more_cpus"] or each["fewer_cpus"] for each in kinds)
 
 
-def draw(digests: Sequence[Digest], changed: Mapping[int, Floats], width_in: float = WIDTH_IN) -> "Figure":
+def draw(digests: Sequence[Digest], changed: Mapping[int, Floats], width_in: float = WIDTH_IN) -> Figure:
     """Draw how many jobs got so many CPUs more than they asked for, a panel a row."""
-    from matplotlib.patches import Patch
-
     most = min(_MOST, max(int(abs(each).max(initial=1)) for each in changed.values()))
     shares = {row: _shares(each) for row, each in changed.items()}
     figure = row_panels(
@@ -85,7 +75,7 @@ def _shares(changed: Floats) -> tuple[float, float, float]:
     return tuple(100 * float(np.sum(np.sign(changed) == sign)) / of for sign in (-1, 0, 1))  # type: ignore
 
 
-def _bars(axes: "Axes", changed: Floats, most: int) -> None:
+def _bars(axes: Axes, changed: Floats, most: int) -> None:
     x = np.arange(-most, most + 1)
     counts = np.bincount(np.clip(changed, -most, most).astype(np.int64) + most, minlength=len(x))
     colours = [_PARTS[int(np.sign(each)) + 1][1] for each in x]

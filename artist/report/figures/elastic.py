@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from artist.report.figures.bars import SHADES
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario
@@ -17,10 +20,6 @@ from artist.results.elastic import LEVELS, Elastic, have_elastic, read_elastic
 from artist.results.names import clip
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Rows = Mapping[int, Elastic]
 
@@ -40,13 +39,7 @@ _COLOURS = (SHADES[0], SHADES[1], SHADES[2])  # by LEVELS
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figures, where jobs are elastic; reads the events of a few runs.
-
-    Raises
-    ------
-    InputError
-        If the jobs or the events of a run are damaged.
-    """
+    """Return the figures, where jobs are elastic; reads the events of a few runs."""
     if not any(_are_elastic(each) for each in digests):
         return []
     shown = chosen(digests, contest, _are_elastic)
@@ -80,15 +73,13 @@ def levels_over_time(
     read: Rows,
     counts: Mapping[int, Sequence[Gauge]],
     width_in: float = WIDTH_IN,
-) -> "Figure":
+) -> Figure:
     """Draw how many elastic jobs run at each level, stacked, a panel a row."""
-    from matplotlib.patches import Patch
-
     end_s = _end_s(digests, read)
     scale, unit = time_unit(end_s)
     handles = [Patch(facecolor=colour, label=name) for colour, name in zip(_COLOURS, LEVELS, strict=True)]
 
-    def draw(axes: "Axes", gauges: Sequence[Gauge]) -> None:
+    def draw(axes: Axes, gauges: Sequence[Gauge]) -> None:
         for gauge, colour in reversed(list(zip(gauges, _COLOURS, strict=True))):
             fill_steps(axes, gauge, scale, colour)
 
@@ -114,15 +105,13 @@ def _end_s(digests: Sequence[Digest], read: Rows) -> float:
     return max(ends_s) or max(digests[row].end_s for row in read) or 1.0
 
 
-def fill_steps(axes: "Axes", gauge: Gauge, scale: float, colour: str, base: "Floats | float" = 0.0) -> None:
+def fill_steps(axes: Axes, gauge: Gauge, scale: float, colour: str, base: Floats | float = 0.0) -> None:
     """Fill the area below a step function; `scale` is the unit of time in seconds."""
     axes.fill_between(gauge.times_s / scale, base, gauge.mean, step="post", color=colour, linewidth=0)
 
 
-def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN) -> "Figure":
+def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN) -> Figure:
     """Draw the GPUs of each elastic job over time, a band a job and a panel a row."""
-    from matplotlib.patches import Patch
-
     end_s = _end_s(digests, read)
     scale, unit = time_unit(end_s)
     jobs = max(len(each.jobs) for each in read.values())
@@ -140,7 +129,7 @@ def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN
     )
 
 
-def _draw_jobs(axes: "Axes", each: Elastic, end_s: float, scale: float) -> None:
+def _draw_jobs(axes: Axes, each: Elastic, end_s: float, scale: float) -> None:
     for number in range(len(each.jobs)):
         held = gauge_of_steps(*each.held(number)) if (each.job == number).any() else None
         last_s = end_s if np.isnan(each.finish_s[number]) else each.finish_s[number]

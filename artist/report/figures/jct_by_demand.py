@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from artist.report.figures.drawing import Drawing, pooled
 from artist.report.figures.facets import facets
@@ -16,9 +17,6 @@ from artist.results.digest import Digest
 from artist.results.jobcolumns import DEMANDS
 from artist.results.names import clip
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _CAPTION = (
     "Completion times of jobs by the GPUs that they asked for: median, and the 95th percentile (p95), which "
@@ -34,7 +32,7 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     return Drawing("jct_by_demand", "Completion time by size of job", caption, draw)
 
 
-def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+def jct_by_demand(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw median and 95th percentile of the completion time of jobs that asked for so many GPUs."""
     layout = facets([each.group for each in digests], contest)
     there = np.flatnonzero(sum(each.by_demand[:, 0] for each in digests))

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from artist.report.figures.drawing import Drawing, pooled
 from artist.report.figures.facets import facets
@@ -13,9 +13,6 @@ from artist.report.figures.panels import WIDTH_IN, columns, head, label_rows, le
 from artist.report.figures.time_axis import log_time_axis
 from artist.results.digest import Digest, Distribution
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _CAPTION = (
     "How many jobs took how long, as fractions of all submitted jobs, in spans of time that grow by the "
@@ -30,7 +27,7 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     return Drawing("jct_histogram", "Histogram of completion times", _CAPTION + pooled(digests), draw)
 
 
-def jct_histogram(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+def jct_histogram(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw how many of the jobs have which completion time, each row up to its 95th percentile."""
     layout = facets([each.group for each in digests], contest)
     ends_s = [_time_below(each.jct, 0.95) for each in digests]

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from artist.report.figures.bars import bar_panels, part_key, stack
 from artist.report.figures.drawing import Drawing, several
@@ -15,9 +16,6 @@ from artist.results.digest import Digest
 from artist.results.jobcolumns import PARTS
 from artist.results.measures import BY_NAME, estimate, number_texts
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _PARTS = (
     "Where the mean completion time went. Computing is the work itself; exposed communication is what "
@@ -44,7 +42,7 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     )
 
 
-def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+def jct_parts(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw the mean completion time of each row, split into where it went; rows of a scenario together."""
     values = np.nan_to_num(np.array([each.parts_s for each in digests]))
     totals = values.sum(axis=1)

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from artist.report.figures.drawing import Drawing, of_scenario, pooled, without_panel
 from artist.report.figures.facets import chosen, facets, only
@@ -24,10 +26,6 @@ from artist.results.job_by_job import AgainstBest, against_best, have_best, spee
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats, distribution_steps
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _BEST = (
     "Fractions of jobs with GPUs that got no more than so much of what they could use: of the throughput of "
     "GPUs that never wait, computing / (computing + waiting for input), and of the CPUs and memory of their "
@@ -44,13 +42,7 @@ _LEAST, _MOST = 1e-3, 4.0  # of the best case: what lies beyond is not told apar
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure of what jobs got, where they need CPUs and memory, and of speed-ups if asked for.
-
-    Raises
-    ------
-    InputError
-        If the jobs of a run are damaged.
-    """
+    """Return the figure of what jobs got, where they need CPUs and memory, and of speed-ups if asked for."""
     return [*_best_drawing(digests, contest), *_speedup_drawing(digests, contest)]
 
 
@@ -87,7 +79,7 @@ def _speedup_drawing(digests: Sequence[Digest], contest: Contest) -> list[Drawin
 
 def got_of_best(
     digests: Sequence[Digest], contest: Contest, got: Mapping[int, AgainstBest], width_in: float = WIDTH_IN
-) -> "Figure":
+) -> Figure:
     """Draw the distributions of what jobs got, a panel each and a line a row, replicates pooled."""
     layout = facets([each.group for each in digests], contest)
     texts = group_texts([digests[row].group for row in got])
@@ -120,7 +112,7 @@ def _telling(got: Mapping[int, AgainstBest]) -> tuple[list[int], list[str]]:
 
 def jct_speedups(
     digests: Sequence[Digest], contest: Contest, ratios: Mapping[int, Floats], width_in: float = WIDTH_IN
-) -> "Figure":
+) -> Figure:
     """Draw the distribution of the jobs' speed-ups over the baseline, a panel a scenario and a line a row."""
     layout = facets([each.group for each in digests], contest)
     layout = only(layout, [row in ratios for row in range(len(digests))])
@@ -148,7 +140,7 @@ def jct_speedups(
         return figure
 
 
-def _draw_cdf(axes: "Axes", values: Floats, line_look: dict[str, Any]) -> None:
+def _draw_cdf(axes: Axes, values: Floats, line_look: dict[str, Any]) -> None:
     if len(values):
         x, y = distribution_steps(values, len(values), BINS)
         axes.plot([x[0], *x], [0.0, *y], drawstyle="steps-post", **line_look)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from artist.report.figures.cdf import draw_cdf
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario, pooled
@@ -16,9 +16,6 @@ from artist.results.digest import LEAST_WAIT_S, Digest, Distribution, Gauge, dis
 from artist.results.kinds import Kinds, has_kinds, read_kinds, read_waits
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _SHARES = (
     "The parts of the cluster's GPUs, CPUs and memory bandwidth that are in use, over time. GPUs are active "
@@ -38,13 +35,7 @@ Gauges = dict[int, dict[str, Gauge]]  # by row and title
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figures, where runs tell GPU jobs from CPU jobs; each is of the rows of one scenario.
-
-    Raises
-    ------
-    InputError
-        If a table of a run is damaged.
-    """
+    """Return the figures, where runs tell GPU jobs from CPU jobs; each is of the rows of one scenario."""
     if not any(map(have_kinds, digests)):
         return []
     rows = chosen(digests, contest, have_kinds)
@@ -111,7 +102,7 @@ def queueing_by_kind(
     contest: Contest,
     waits: Mapping[int, Sequence[Distribution]],
     width_in: float = WIDTH_IN,
-) -> "Figure":
+) -> Figure:
     """Draw the distributions of waiting times, a panel a kind and a line a row."""
     layout = facets([each.group for each in digests], contest)
     texts = tuple(group_texts([digests[row].group for row in waits]))

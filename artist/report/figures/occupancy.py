@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from artist.report.figures.drawing import Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
@@ -15,10 +18,6 @@ from artist.results.jobcolumns import DEMANDS
 from artist.results.machines import pool_rows, with_gpus
 from artist.results.scenarios import Contest
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _CAPTION = (
     "Each machine is a band with one line a GPU where there is room; its colour says how many GPUs the job "
     "that holds them had asked for, large jobs at the bottom of the band. White is idle. Spans of time are "
@@ -29,13 +28,7 @@ _POOLS = " Lines part the machines that begin in different pools, named at the r
 
 
 def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
-    """Return the figure; reads the events of a few runs.
-
-    Raises
-    ------
-    InputError
-        If the events of a run are damaged.
-    """
+    """Return the figure; reads the events of a few runs."""
     shown = chosen(digests, contest)
     pictures = [picture(digests[i].group, digests[i].end_s) for i in shown]
     configs = [each.group.runs[0].config for each in pictures]
@@ -45,10 +38,8 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     return Drawing("occupancy", "Who ran where", caption, partial(occupancy, pictures))
 
 
-def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> "Figure":
+def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> Figure:
     """Draw the pictures below each other, on one axis of time."""
-    from matplotlib.patches import Patch
-
     groups = [each.group for each in pictures]
     keyed = key_texts(groups)
     end_s = max(each.end_s for each in pictures)
@@ -79,7 +70,7 @@ def occupancy(pictures: Sequence[Picture], width_in: float = WIDTH_IN) -> "Figur
         return figure
 
 
-def _name_pools(axes: "Axes", each: Picture) -> None:
+def _name_pools(axes: Axes, each: Picture) -> None:
     """Write at the right which pool machines begin in, with lines between pools."""
     for name, begin, count in pool_rows(each.group.runs[0].config):
         if begin:

@@ -2,22 +2,21 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from artist.recording.names import BLOCKING
 from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, without_panel
 from artist.report.figures.facets import MOST_PANELS, Facets, facets, only, without_idle
-from artist.report.figures.gauge_lines import draw_capacity, draw_gauge, gauge_of, top_of
 from artist.report.figures.looks import example_lines, look, style
 from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, label_rows, legend, panels, title
 from artist.report.figures.time_axis import time_unit
 from artist.results.compare import Replicates
-from artist.results.digest import Digest
+from artist.results.digest import Digest, Gauge
 from artist.results.pools import have_pools
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
 _OVERLAID = 6  # queues of more rows get a panel each
@@ -56,7 +55,7 @@ def drawing(digests: Sequence[Digest], gauge: str, contest: Contest) -> Drawing:
 def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
     """Return what a caption says of a gauge's lines and panels."""
     layout, idle = gauge_panels(digests, name, contest)
-    gauges = [gauge for each in digests if (gauge := each.gauge(name)) is not None]
+    gauges = [gauge for each in digests if (gauge := each.gauges.get(name)) is not None]
     text = UNRECORDED * (len(gauges) < len(digests)) + without_panel(idle, "no job waited")
     tops = gauge_tops(digests, name, layout)
     text += _LOG_ABOVE_1 * on_a_far_scale(digests, name, layout) + _AXES_DIFFER * (len(set(tops)) > 1)
@@ -65,9 +64,7 @@ def _of_gauge(digests: Sequence[Digest], name: str, contest: Contest) -> str:
     return text
 
 
-def over_time(
-    digests: Sequence[Digest], gauge: str, contest: Contest, width_in: float = WIDTH_IN
-) -> "Figure":
+def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw a gauge, or the blocking index, over time; of replicates, the first.
 
     Rows share a panel where they can be told apart, and have one each otherwise; a panel has its own axis
@@ -96,9 +93,9 @@ def over_time(
             for row in rows:
                 alone = len(rows) == 1
                 if busy and row == max(rows, key=ends_s.__getitem__):
-                    draw_capacity(axes, gauge_of(digests[row], "capacity_gpus"), scale)
+                    draw_capacity(axes, digests[row].gauges["capacity_gpus"], scale)
                 row_look = layout.looks[row] | {"linewidth": 1.1} | ({"marker": ""} if alone else {})
-                draw_gauge(axes, gauge_of(digests[row], gauge), scale, row_look, band=alone)
+                draw_gauge(axes, digests[row].gauges[gauge], scale, row_look, band=alone)
             axes.set(ylim=(0, 1.1 * top or 1.0), xlim=(0, span_s / scale))
             if far:
                 axes.set_yscale("symlog", linthresh=1)
@@ -134,7 +131,7 @@ def gauge_panels(digests: Sequence[Digest], gauge: str, contest: Contest) -> tup
         layout = _one_each(groups, contest)
     if gauge not in ("queue_length", BLOCKING):
         return layout, ()
-    recorded = [each.gauge(gauge) is not None for each in digests]
+    recorded = [gauge in each.gauges for each in digests]
     layout = only(layout, recorded)
     waits = [seen and top_of(each, gauge) > 0 for each, seen in zip(digests, recorded, strict=True)]
     return without_idle(layout, waits)
@@ -166,7 +163,7 @@ def on_a_far_scale(digests: Sequence[Digest], gauge: str, layout: Facets) -> boo
 def have_band(digests: Sequence[Digest], gauge: str, contest: Contest) -> bool:
     """Return whether some line over time lies in a band from least to greatest."""
     layout, _ = gauge_panels(digests, gauge, contest)
-    return any(len(rows) == 1 and gauge_of(digests[rows[0]], gauge).thinned for _, rows in layout.sets)
+    return any(len(rows) == 1 and digests[rows[0]].gauges[gauge].thinned for _, rows in layout.sets)
 
 
 def _one_each(groups: Sequence[Replicates], contest: Contest) -> Facets:
@@ -177,3 +174,24 @@ def _one_each(groups: Sequence[Replicates], contest: Contest) -> Facets:
     sets = tuple((title(group), (row,)) for row, group in enumerate(groups))
     texts = tuple(key_texts(groups))
     return Facets(sets, looks, looks, texts, ())
+
+
+def top_of(digest: Digest, gauge: str) -> float:
+    """Return the greatest number of a gauge."""
+    return float(digest.gauges[gauge].most.max())
+
+
+def draw_gauge(axes: Axes, gauge: Gauge, scale: float, line_look: dict[str, Any], *, band: bool) -> None:
+    """Draw a gauge, with its band if it is averaged; `scale` is the unit of time in seconds."""
+    x = gauge.times_s / scale
+    if band and gauge.thinned:
+        axes.fill_between(
+            x, gauge.least, gauge.most, step="post", alpha=0.3, linewidth=0, color=line_look["color"]
+        )
+    axes.plot(x, gauge.mean, drawstyle="steps-post", **line_look)
+
+
+def draw_capacity(axes: Axes, gauge: Gauge, scale: float) -> None:
+    """Draw the capacity as a dashed grey line; `scale` is the unit of time in seconds."""
+    grey: dict[str, Any] = {"color": "#777777", "linewidth": 1.0, "linestyle": (0, (4, 3))}
+    axes.plot(gauge.times_s / scale, gauge.mean, drawstyle="steps-post", **grey)

@@ -82,8 +82,8 @@ def _positions(run: Run, stays: Stays, per_machine: int) -> tuple[npt.NDArray[np
 
 def _demands(run: Run, stays: Stays) -> npt.NDArray[np.int64]:
     """Return the class of demand of each job of the stays."""
-    jobs = run.jobs
-    gpus = dict(zip(jobs["job_id"].astype(str), jobs["gpus"].to_numpy(), strict=True))
+    (ids,), (gpus_of,) = run.words("jobs", ["job_id"]), run.numbers("jobs", ["gpus"])
+    gpus = {ids.names[code]: count for code, count in zip(ids.codes, gpus_of, strict=True)}
     return demand_classes(np.array([gpus.get(name, 1) for name in stays.jobs], dtype=np.int64))
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from artist.report.figures.bars import bar_panels, part_key, stack
 from artist.report.figures.drawing import TIER_NAMES, Drawing
@@ -12,9 +12,6 @@ from artist.report.figures.looks import style
 from artist.report.figures.panels import WIDTH_IN
 from artist.results.digest import Digest
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _CAPTION = (
     "How often jobs were placed (starts, moves and resizes) within one machine, across machines of a rack, "
@@ -30,7 +27,7 @@ def drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     )
 
 
-def placements_by_tier(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+def placements_by_tier(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw how many placements, and how many GPU-hours, lay in a machine, in a rack and over the network."""
     with style():
         figure, places = bar_panels(2, digests, contest, width_in)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from artist.report.figures.drawing import Drawing, first
 from artist.report.figures.looks import look, style
@@ -16,7 +17,6 @@ from artist.results.profiling import other_series
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 _MOST_LINES = 8  # of a panel; beyond, those that changed most often
 _CAPTION = (
@@ -38,7 +38,7 @@ def with_series(groups: Sequence[Replicates]) -> list[Replicates]:
     return [group for group in groups if other_series(group.runs[0]) is not None]
 
 
-def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> "Figure":
+def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> Figure:
     """Draw what each row's first run noted, a panel a row, as steps that last until the next value."""
     frames = [frame for group in groups if (frame := other_series(group.runs[0])) is not None]
     end_s = max(float(group.runs[0].numbers("timeline", ["time_s"])[0][-1]) for group in groups)

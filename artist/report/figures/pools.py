@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario
 from artist.report.figures.facets import chosen
@@ -18,11 +20,6 @@ from artist.results.names import listed
 from artist.results.pools import Pool, Pools, have_pools, read_pools
 from artist.results.scenarios import Contest
 from artist.results.steps import Floats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
 
 _CAPTION = (
     "The GPUs of each pool, one pool above the other, over time: those that jobs hold in full colour, idle "
@@ -42,13 +39,7 @@ Read = Mapping[int, Pools]
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure, if some cluster has several pools.
-
-    Raises
-    ------
-    InputError
-        If the pools of a run are damaged.
-    """
+    """Return the figure, if some cluster has several pools."""
     if not any(_has_pools(each) for each in digests):
         return []
     shown = chosen(digests, contest, _has_pools)
@@ -79,7 +70,7 @@ def spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
-def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WIDTH_IN) -> "Figure":
+def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WIDTH_IN) -> Figure:
     """Draw the pools of each row above each other, a panel a row."""
     end_s = max(digests[row].end_s for row in read) or 1.0
     scale, unit = time_unit(end_s)
@@ -102,7 +93,7 @@ def pools_over_time(digests: Sequence[Digest], read: Read, width_in: float = WID
     return figure
 
 
-def _draw(axes: "Axes", each: Pools, areas: Mapping[str, str], scale: float) -> None:
+def _draw(axes: Axes, each: Pools, areas: Mapping[str, str], scale: float) -> None:
     """Draw the pools of a run, the first one at the bottom."""
     x = each.times_s / scale
     bottom = np.zeros(len(x))
@@ -122,14 +113,12 @@ def _draw(axes: "Axes", each: Pools, areas: Mapping[str, str], scale: float) -> 
         bottom = top
 
 
-def _fill(axes: "Axes", x: Floats, low: Floats, high: Floats, colour: str) -> None:
+def _fill(axes: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
     axes.fill_between(x, low, high, step="post", color=colour, linewidth=0)
 
 
-def _key(read: Read, areas: Mapping[str, str]) -> "list[Patch]":
+def _key(read: Read, areas: Mapping[str, str]) -> list[Patch]:
     """Return what the areas are."""
-    from matplotlib.patches import Patch
-
     pools = [pool for each in read.values() for pool in each.pools]
     key = []
     for name, colour in areas.items():

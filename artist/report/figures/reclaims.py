@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from artist.recording.names import RECLAIMED
 from artist.report.figures.bars import SHADES, bar_panels, part_key, stack
@@ -19,10 +23,6 @@ from artist.results.measures import number_texts
 from artist.results.pools import Returns, has_returns, read_returns
 from artist.results.run import Run
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _CAPTION = (
     "Machines that were returned to the pools that they had been lent by, and the jobs that were preempted "
@@ -42,13 +42,7 @@ _DOTS: Any = {
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figures, if machines went back to their pools in some run.
-
-    Raises
-    ------
-    InputError
-        If the pools of a run are damaged.
-    """
+    """Return the figures, if machines went back to their pools in some run."""
     if not any(_has_some(each) for each in digests):
         return []
     made = [Drawing("reclaims", "Machines returned", _CAPTION, partial(reclaims, digests, contest))]
@@ -80,7 +74,7 @@ def span(end_s: float) -> tuple[float, str]:
     return next((each for each in _SPANS if end_s <= _MOST_BARS * each[0]), _SPANS[-1])
 
 
-def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> "Figure":
+def reclaims(digests: Sequence[Digest], contest: Contest, width_in: float = WIDTH_IN) -> Figure:
     """Draw machines that were returned, by how they were cleared, and jobs preempted for it, a bar a row."""
     counts = np.array([_counts(each) for each in digests])
     with style():
@@ -110,11 +104,8 @@ def _counts(digest: Digest) -> list[float]:
 
 def reclaims_over_time(
     digests: Sequence[Digest], read: Mapping[int, Returns], width_s: float, width_in: float = WIDTH_IN
-) -> "Figure":
+) -> Figure:
     """Draw machines that were returned in each span of time, stacked by how, a panel a row."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     end_s = max(digests[row].end_s for row in read) or 1.0
     scale, unit = time_unit(end_s)
     handles: list[Any] = [
@@ -135,7 +126,7 @@ def reclaims_over_time(
     return figure
 
 
-def _draw(axes: "Axes", each: Returns, width: float) -> None:
+def _draw(axes: Axes, each: Returns, width: float) -> None:
     x = width * (np.arange(len(each.jobs)) + 0.5)
     bottom = np.zeros(len(x))
     for machines, shade in zip(each.machines, _SHADES, strict=True):

@@ -2,26 +2,24 @@
 
 import io
 import warnings
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
 
 from artist.report.figures.looks import DARK, style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _QUICK = {"compress_level": 2}  # a fifth larger than the smallest, in a third of the time
 _STYLES = b'<style type="text/css">'
 
 
-def rendered(figure: "Figure", kind: Literal["png", "svg"]) -> bytes:
+def rendered(figure: Figure, kind: Literal["png", "svg"]) -> bytes:
     """Return a figure as the bytes of a file; equal figures give equal bytes.
 
     Letters of an SVG are text in the reader's font. Canvases print without the dry run of `savefig`, which
     takes as long again.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
     data = io.BytesIO()
     with style(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box; no need to warn

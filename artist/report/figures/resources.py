@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from artist.recording.names import RESOURCES
 from artist.report.figures.drawing import AVERAGED, UNRECORDED, Drawing, first, of_scenario, without_panel
@@ -12,9 +13,6 @@ from artist.report.figures.panels import WIDTH_IN, columns, group_texts, label_r
 from artist.report.figures.time_axis import time_unit
 from artist.results.digest import SHARE_GAUGES, Digest, Gauge
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Gauges = Callable[[Digest], Mapping[str, Gauge]]  # by title; empty if nothing was recorded
 
@@ -63,7 +61,7 @@ def _without_empty(
 
 
 def _uses(digest: Digest) -> Mapping[str, Gauge]:
-    return dict(zip(RESOURCES.values(), digest.resources, strict=False))  # the blocking index comes last
+    return {title: digest.gauges[name] for name, title in RESOURCES.items() if name in digest.gauges}
 
 
 def _shares(digest: Digest) -> Mapping[str, Gauge]:
@@ -92,7 +90,7 @@ def in_panels(
     *,
     scale_y: float = 100.0,
     same_y: bool = True,
-) -> "Figure":
+) -> Figure:
     """Draw gauges, a panel a gauge and a line a row; of replicates, the first.
 
     Parameters

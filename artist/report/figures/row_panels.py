@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from artist.report.figures.looks import style
 from artist.report.figures.panels import WIDTH_IN, columns, head, key_texts, legend, panels, title
 from artist.results.digest import Digest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Read = TypeVar("Read")
 
@@ -38,7 +37,7 @@ class Key:
 def row_panels(
     digests: Sequence[Digest],
     read: Mapping[int, Read],
-    draw: "Callable[[Axes, Read], None]",
+    draw: Callable[[Axes, Read], None],
     key: Key,
     *,
     height_in: float,
@@ -49,7 +48,7 @@ def row_panels(
     same_y: bool = True,
     most_columns: int | None = None,
     said: Mapping[int, str] | None = None,
-) -> "Figure":
+) -> Figure:
     """Draw what was read of each row in a panel of its own.
 
     Parameters
@@ -88,7 +87,7 @@ def row_panels(
         return figure
 
 
-def _explain(figure: "Figure", key: Key, *, wide: bool) -> None:
+def _explain(figure: Figure, key: Key, *, wide: bool) -> None:
     more: Any = {"title": key.title, "title_fontsize": 8.5, "alignment": "left"} if key.title else {}
     figure.legend(
         handles=list(key.handles), loc="outside upper left", ncols=key.columns if wide else key.narrow,

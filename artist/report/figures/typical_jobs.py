@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from artist.report.figures.bars import SHADES
 from artist.report.figures.drawing import Drawing, first, of_scenario
@@ -18,10 +20,6 @@ from artist.results.job_by_job import Typical, typical_jobs
 from artist.results.names import clip, listed
 from artist.results.scenarios import Contest
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _CAPTION = (
     "Completion times of single jobs, time in the queue below: at the left under {}, at the right under the "
     "row's policy. Of each model, the most frequent first, the job whose completion time at the left is the "
@@ -34,13 +32,7 @@ COLOURS = (pale("#555555"), "#555555", pale(SHADES[1]), SHADES[1])  # of both un
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure, if the user named a baseline that others ran the same jobs as.
-
-    Raises
-    ------
-    InputError
-        If the jobs of a run are damaged.
-    """
+    """Return the figure, if the user named a baseline that others ran the same jobs as."""
     if not contest.asked:
         return []
     rows = chosen(digests, contest)
@@ -62,10 +54,8 @@ def draw(
     jobs: Mapping[int, Sequence[Typical]],
     baseline: str,
     width_in: float = WIDTH_IN,
-) -> "Figure":
+) -> Figure:
     """Draw the jobs of each row, two bars a job and a panel a row."""
-    from matplotlib.patches import Patch
-
     scale, unit = time_unit(max(sum(times) for each in jobs.values() for job in each for times in job[2:]))
     names = [f"{part} under {name}" for name in (baseline, "the row's policy") for part in _PARTS]
     figure = row_panels(
@@ -83,7 +73,7 @@ def draw(
     return figure
 
 
-def _bars(axes: "Axes", jobs: Sequence[Typical], scale: float) -> None:
+def _bars(axes: Axes, jobs: Sequence[Typical], scale: float) -> None:
     x = np.arange(len(jobs))
     for side, times_s in enumerate(([job.other_s for job in jobs], [job.own_s for job in jobs])):
         bottom = np.zeros(len(jobs))

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from artist.report.figures.drawing import Drawing, of_scenario, several
 from artist.report.figures.facets import chosen, facets
@@ -16,10 +17,6 @@ from artist.results.digest import LEAST_WAIT_S, Digest
 from artist.results.kinds import read_waits
 from artist.results.names import clip, natural
 from artist.results.scenarios import Contest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Tails = Mapping[int, Mapping[str, tuple[float, bool]]]  # by row and user: seconds, has GPU jobs
 
@@ -35,13 +32,7 @@ _ASIDE = 0.5  # how far apart the first and the last row of a user are, in steps
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
-    """Return the figure, where runs tell GPU jobs from CPU jobs and name users.
-
-    Raises
-    ------
-    InputError
-        If the jobs of a run are damaged.
-    """
+    """Return the figure, where runs tell GPU jobs from CPU jobs and name users."""
     if not any(map(have_kinds, digests)):
         return []
     rows = chosen(digests, contest, have_kinds)
@@ -89,7 +80,7 @@ def tails_by_user(
     tails: Tails,
     sides: tuple[Sequence[str], Sequence[str]],
     width_in: float = WIDTH_IN,
-) -> "Figure":
+) -> Figure:
     """Draw a point for the 99th percentile of each user and row, users with GPU jobs first."""
     layout = facets([each.group for each in digests], contest)
     texts = group_texts([digests[row].group for row in tails])
@@ -109,7 +100,7 @@ def tails_by_user(
         return figure
 
 
-def _name_sides(axes: "Axes", sides: Sequence[Sequence[str]]) -> None:
+def _name_sides(axes: Axes, sides: Sequence[Sequence[str]]) -> None:
     """Write above the users of each side who they are, with a line between the sides."""
     begin = 0.0
     for users, name in zip(sides, _SIDES, strict=True):

@@ -11,7 +11,7 @@ from artist.report.words.sizes import along, sizes
 from artist.report.words.verdicts import Verdict, at_scenarios, verdicts
 from artist.report.words.wording import at_most, begun, duration
 from artist.results.compare import POLICY, Comparison
-from artist.results.digest import GAUGES, Digest
+from artist.results.digest import Digest
 from artist.results.jobcolumns import PARTS
 from artist.results.measures import BY_NAME, comparable
 from artist.results.names import listed, short_key
@@ -38,8 +38,7 @@ def answers(
     size = next((axis for axis in varied if axis.key in SIZES and axis.numeric), None)
     others = [axis for axis in varied if axis.numeric and axis is not size and axis.key != POLICY]
     told = len(others) + (fabric is not None) + (size is not None)
-    capacity = GAUGES.index("capacity_gpus")
-    gpus = [float(each.gauges[capacity].mean[0]) for each in digests]
+    gpus = [float(each.gauges["capacity_gpus"].mean[0]) for each in digests]
     pairs = [(float(each.parts_s[_COMMUNICATION]), float(each.parts_s[_COMPUTING])) for each in digests]
     shares = [exposed / computing if computing > 0 else 0.0 for exposed, computing in pairs]
     said = [

@@ -1,13 +1,12 @@
 """What was varied, and the mean JCT along each of these while all else is equal. Pure."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from artist.report.words.wording import duration
 from artist.results.compare import POLICY, Comparison, Replicates
 from artist.results.measures import BY_NAME, LEVEL, changes, comparable
-from artist.results.names import labels, natural, short_key, spoken
+from artist.results.names import is_number, labels, natural, short_key, spoken
 from artist.results.scenarios import of_policy
 
 SIZES = {
@@ -89,14 +88,6 @@ def axes(comparison: Comparison, growing: Collection[int] = ()) -> list[Axis]:
     policy = [i for i in every if of_policy(comparison.keys[i])]
     columns = [policy, *([i] for i in every if i not in policy)]
     return [axis for each in columns if (axis := _axis(comparison, each, growing)) is not None]
-
-
-def is_number(text: str) -> bool:
-    """Return whether a value is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def mean_jct(seconds: float, growing: bool) -> str:

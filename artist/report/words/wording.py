@@ -14,8 +14,9 @@ def duration(seconds: float) -> str:
     """Return a time as people say it."""
     if abs(seconds) < 0.1:
         return "0 s" if not seconds else "under 0.1 s"
-    scale, unit = _unit(abs(seconds))
-    return f"{seconds / scale:.{_digits(abs(seconds) / scale)}f} {unit}"
+    scale, unit = next((scale, unit) for scale, unit, least in _TIMES if abs(seconds) >= least)
+    value = abs(seconds) / scale
+    return f"{seconds / scale:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
 
 
 def per_cent(part: float) -> str:
@@ -74,11 +75,3 @@ def under_each(shares: Sequence[tuple[str, float]], words: str) -> list[str]:
 
 def _times(part: float) -> str:
     return f"{1 + part:.{1 if 1 + part < 9.95 else 0}f}"
-
-
-def _unit(seconds: float) -> tuple[float, str]:
-    return next((scale, unit) for scale, unit, least in _TIMES if seconds >= least)
-
-
-def _digits(value: float) -> int:
-    return 2 if value < 10 else 1 if value < 100 else 0

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netmodels.nccl import NcclFabric, NcclTier, collective_ns, collective_us
+from netmodels.nccl import NcclFabric, NcclTier, collective_us
 
 # 1 GB/s = 1000 byte/us. Filling costs nothing, LL is as wide as all else: sums stay whole.
 PLAIN = NcclFabric(
@@ -181,8 +181,3 @@ def test_racks_are_joined_by_the_network():
     ring = replace(PLAIN, bulk_round_us=1.0, bulk=100.0, ll_share=0.01)  # 14 rounds, twice 2 x 40 us, 3500
     assert us("all_reduce", 40e6, ((4,), (4,)), ring) == pytest.approx(5 + 14 + 160 + 3500)
     assert us("send_receive", 40e6, ((4,), (4,))) == pytest.approx(5 + 50 + 16_000)
-
-
-def test_nanoseconds_are_rounded_once():
-    """26 us at 1 MB, as above."""
-    assert collective_ns("all_reduce", 1_000_000, BOX, PLAIN) == 26_000

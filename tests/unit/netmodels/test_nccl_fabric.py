@@ -9,7 +9,7 @@ import pytest
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import Layer, Profile, SystemSettings, load_topology
 from netmodels.errors import InputError
-from netmodels.nccl import collective_ns, collective_us
+from netmodels.nccl import collective_us
 from netmodels.nccl.parameters import nccl_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "topologies"
@@ -86,9 +86,8 @@ def test_iterations_queue_the_all_reduces():
     fabric = load_topology({**TINY, "nccl": MEASURED}).fabric
     layers = (Layer("a", 1000, 0, 1000, 2_000_000), Layer("b", 1000, 0, 1000, 1_000_000))
     answer = AnalyticalModel().iteration(Profile("two", layers), SHAPE, fabric, NCCL)
-    first, second = (
-        collective_ns("all_reduce", size, ((2, 2),), nccl_of(fabric)) for size in (1_000_000, 2_000_000)
-    )
+    times_us = collective_us("all_reduce", np.array([1e6, 2e6]), ((2, 2),), nccl_of(fabric))
+    first, second = (round(1e3 * time_us) for time_us in times_us.tolist())
     assert answer.comm_ns == first + second
     assert answer.exposed_ns == 3000 + first + second - 4000
     assert [(span.tier, span.bytes) for span in answer.spans] == [("rack", 4_500_000)]  # 2 x 3/4 x 3 MB
@@ -115,7 +114,8 @@ def test_an_all_gather_starts_with_a_part():
     """What a GPU starts with, times 4 GPUs, is what nccl-tests counts."""
     fabric = load_topology(TINY).fabric
     asked = AnalyticalModel().collective_ns("all_gather", 1000, SHAPE, fabric, NCCL)
-    assert asked == collective_ns("all_gather", 4000, ((2, 2),), nccl_of(fabric))
+    (time_us,) = collective_us("all_gather", np.array([4000.0]), ((2, 2),), nccl_of(fabric))
+    assert asked == round(1e3 * time_us)
 
 
 def test_the_slowest_type_of_machine_counts():

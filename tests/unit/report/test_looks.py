@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from artist.report.figures.catalogue import drawings
 from artist.report.figures.looks import DARK, look
-from artist.report.figures.metric_lines import draw_metric
+from artist.report.figures.metrics_along import draw_metric
 from artist.report.figures.over_time import over_time
 from artist.report.figures.panels import WIDTH_IN, legend
 from artist.report.figures.render import rendered

@@ -134,7 +134,7 @@ def test_panels_in_which_nobody_waits_are_left_out(rows: Callable[..., Rows]) ->
     """Nobody waits on the second of two clusters: one panel, the other is named; if nobody does, all stay."""
     digests, each = rows(["fifo", "srtf"], [1, 2])
     flat = Gauge(np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), False)
-    idle = [replace(one, gauges=(*one.gauges[:2], flat, one.gauges[3])) for one in digests]
+    idle = [replace(one, gauges=one.gauges | {"queue_length": flat}) for one in digests]
     layout, left_out = gauge_panels([digests[0], idle[1], digests[2], idle[3]], "queue_length", each)
     assert ([name for name, _ in layout.sets], left_out) == (["1 rack"], ("2 racks",))
     layout, left_out = gauge_panels(idle, "queue_length", each)
@@ -149,7 +149,7 @@ def test_panels_of_one_size_share_their_vertical_axis(
     """3 unfinished jobs here; beside 9 there they can be seen, beside 12 they need another axis."""
     digests, each = rows(["fifo", "srtf"], [1, 2])
     more = [
-        replace(one, gauges=tuple(replace(gauge, most=times * gauge.most) for gauge in one.gauges))
+        replace(one, gauges={name: replace(own, most=times * own.most) for name, own in one.gauges.items()})
         for one in digests
     ]
     mixed = [digests[0], more[1], digests[2], more[3]]
