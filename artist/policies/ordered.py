@@ -73,15 +73,18 @@ class Ordered:
         """Start, and with preemption stop, jobs by the order."""
         view = self._adapt(view)
         plan = view.plan()
-        made_room = self.queues == "one" or self._freed.look(view.news)
+        made_room = self.queues == "kinds" and self._freed.look(view.news)
         if not view.n_waiting:
             return plan.done()
         if self.preemptive:
             run_first(view, plan, self._rank, lambda job: self._placer, skip=self.backfill)
         else:
             self._take_in(view)
-            if made_room:
-                self._try_again(view)
+            if self.queues == "one":
+                self._queue.try_all_again()
+            elif made_room:
+                free = view.free()
+                self._queue.try_again(lambda demand: self._freed.may_fit(free, demand))
             self._start(view, plan)
         return plan.done()
 
@@ -102,14 +105,6 @@ class Ordered:
                 job = event.job
                 key = job if self._order is FIFO else self._order.key(view.columns([job]))[0]
                 self._queue.push(job, float(key), view.demand(job))
-
-    def _try_again(self, view: ClusterView) -> None:
-        """Consider jobs again that found no room but may find some: with one queue, in every call."""
-        if self.queues == "one":
-            self._queue.try_all_again()
-        else:
-            free = view.free()
-            self._queue.try_again(lambda demand: self._freed.may_fit(free, demand))
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start queued jobs in order, as far as there is room."""
