@@ -144,14 +144,12 @@ def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
         heads.append((*metric.title, unit))
         texts = number_texts([(each.mean, each.half) for each in estimates], scale, metric.kind)
         cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
-        columns.append(_marked(cells, rows) if metric.name == "finished" else cells)
+        if metric.name == "finished":
+            whole = [all(covered(summary).whole for summary in summaries) for _, summaries in rows]
+            cells = [cell + "*" * (not all_of) for cell, all_of in zip(cells, whole, strict=True)]
+        columns.append(cells)
     notes = [INTERVAL] * replicated + coverage_notes(every) + stand_in_notes(every)
     return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), "\n".join(notes))
-
-
-def _marked(cells: Sequence[str], rows: _Rows) -> list[str]:
-    whole = [all(covered(summary).whole for summary in summaries) for _, summaries in rows]
-    return [cell + "*" * (not all_of) for cell, all_of in zip(cells, whole, strict=True)]
 
 
 def _columns(metric: Metric) -> tuple[str, str, str]:
