@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
 from types import FrameType
@@ -21,31 +22,6 @@ SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 GOES_ON = "the same command goes on with a sweep where it stopped"
 _STOPS = {1: "terminated", 2: "interrupted", 15: "terminated"}  # by SIGHUP, SIGINT, SIGTERM
 _SOON_S = 0.05
-
-
-def artist() -> int:
-    """Run the command `artist` and return its exit code."""
-    return guarded("artist.app.cli", f"; {GOES_ON}")
-
-
-def report() -> int:
-    """Run the command `artist-report` and return its exit code."""
-    return guarded("artist.report.command")
-
-
-def network() -> int:
-    """Run the command `artist-network` and return its exit code."""
-    return guarded("artist.pricing.command")
-
-
-def trace() -> int:
-    """Run the command `artist-trace` and return its exit code."""
-    return guarded("artist.describe.command")
-
-
-def calibrate() -> int:
-    """Run the command `artist-calibrate` and return its exit code."""
-    return guarded("artist.calibrating.command")
 
 
 def guarded(module: str, hint: str = "") -> int:
@@ -92,6 +68,14 @@ def guarded(module: str, hint: str = "") -> int:
         os._exit(128 + arrived[0])
     gc.freeze()  # what is left behind is not searched for garbage once more: half a second saved
     return code or _told_of(stdout.error)
+
+
+# The scripts of pyproject.toml
+artist = partial(guarded, "artist.app.cli", f"; {GOES_ON}")
+report = partial(guarded, "artist.report.command")
+network = partial(guarded, "artist.pricing.command")
+trace = partial(guarded, "artist.describe.command")
+calibrate = partial(guarded, "artist.calibrating.command")
 
 
 def _raise_later(lost: Any) -> None:

@@ -175,8 +175,13 @@ class Topology:
     default_machine_type: str
     machines_per_rack: int
 
-    def machine_type(self, name: str | None = None) -> MachineType:
+    def machine_type(self, name: str | None = None, field: str = "") -> MachineType:
         """Return a machine type by name; the default one without a name.
+
+        Parameters
+        ----------
+        field
+            Where the name was given, for the message.
 
         Raises
         ------
@@ -187,7 +192,7 @@ class Topology:
         if wanted not in self.machine_types:
             raise InputError(
                 "unknown machine type",
-                where=f"topology {self.name}",
+                where=f"{field}, topology {self.name}".removeprefix(", "),
                 found=wanted,
                 allowed=allowed_names(wanted, self.machine_types),
             )

@@ -90,6 +90,11 @@ class View:
         """The tier of each dimension."""
         return tuple(level.tier for level in self.levels)
 
+    @property
+    def regular(self) -> bool:
+        """Whether all machines hold as many GPUs, all racks as many machines, all groups as many members."""
+        return not self.gates and all(isinstance(level.members, int) for level in self.levels)
+
 
 SeenTiers = tuple[tuple[Tier, tuple[Dimension, ...]], ...]
 """Each tier with its dimensions, innermost first, as machines of one type see them."""

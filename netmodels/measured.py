@@ -22,7 +22,7 @@ from netmodels.nccl.model import NcclCollective, collective_us
 from netmodels.nccl.parameters import nccl_of
 from netmodels.shape import Shape, gpus, tier
 from netmodels.system import SystemSettings
-from netmodels.walk import Passage, Train, issues_of, through_one_queue, walk
+from netmodels.walk import issues_of, one_passage_each
 
 _log = logging.getLogger(__name__)
 
@@ -129,15 +129,7 @@ class MeasuredModel:
             return IterationTime(profile.compute_ns, 0, 0)
         times_us = self._times_us("all_reduce", sizes.astype(np.float64), shape, fabric)
         rides_ns = np.rint(1e3 * times_us).astype(np.int64) + profile.launch_ns
-
-        def walked() -> IterationTime:
-            trains = {
-                size: Train((Passage(0, tier(shape), ns, 2 * size),))
-                for size, ns in zip(sizes.tolist(), rides_ns.tolist(), strict=True)
-            }
-            return walk(profile, trains, SystemSettings())
-
-        return through_one_queue(profile, rides_ns, walked)
+        return one_passage_each(profile, tier(shape), rides_ns, lambda size: 2 * size)
 
     def collective_ns(
         self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings

@@ -101,14 +101,7 @@ class SystemSettings:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        delay = self.endpoint_delay_ns
-        if isinstance(delay, bool) or not isinstance(delay, int) or not 0 <= delay <= _MOST_DELAY_NS:
-            raise InputError(
-                "wrong delay",
-                where="system.endpoint_delay_ns",
-                found=delay,
-                allowed=f"a whole number from 0 to {_MOST_DELAY_NS}",
-            )
+        _check_whole("wrong delay", "endpoint_delay_ns", self.endpoint_delay_ns, 0, _MOST_DELAY_NS)
         memory = self.local_memory_gb_s
         number = isinstance(memory, int | float) and not isinstance(memory, bool)
         if not number or not (memory == 0 or _LEAST_MEMORY_GB_S <= memory <= _MOST_MEMORY_GB_S):
@@ -125,14 +118,7 @@ class SystemSettings:
         _check_bucket(self.bucket_cap_mb)
         object.__setattr__(self, "collective_algorithm", _algorithms(self.collective_algorithm))
         for name in ("chunks", "chunks_in_flight"):
-            count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_CHUNKS:
-                raise InputError(
-                    "wrong number",
-                    where=f"system.{name}",
-                    found=count,
-                    allowed=f"a whole number from 1 to {_MOST_CHUNKS}",
-                )
+            _check_whole("wrong number", name, getattr(self, name), 1, _MOST_CHUNKS)
         object.__setattr__(self, "_hash", hash_of(digest_of(system_record(self))))
 
     def __hash__(self) -> int:
@@ -159,6 +145,12 @@ class SystemSettings:
         """Return the algorithm of the dimensions of a tier."""
         names = self.collective_algorithm
         return names if isinstance(names, str) else names[TIERS.index(tier)]
+
+
+def _check_whole(what: str, name: str, found: object, least: int, most: int) -> None:
+    if isinstance(found, bool) or not isinstance(found, int) or not least <= found <= most:
+        allowed = f"a whole number from {least} to {most}"
+        raise InputError(what, where=f"system.{name}", found=found, allowed=allowed)
 
 
 def _check_choice(name: str, found: object, allowed: tuple[str, ...]) -> None:

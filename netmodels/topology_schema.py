@@ -1,4 +1,4 @@
-"""The fields of a topology file; pydantic validates, `read_topology` builds the frozen classes."""
+"""The fields of a topology file; pydantic validates, `load_topology` builds the frozen classes."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -197,8 +197,19 @@ class _Topology(_Part):
     nccl: _Nccl | None = None
 
 
-def read_topology(raw: Mapping[str, object] | Path) -> Topology:
-    """Read and check a topology; see `netmodels.topology.load_topology`."""
+def load_topology(raw: Mapping[str, object] | Path) -> Topology:
+    """Read a topology.
+
+    Parameters
+    ----------
+    raw
+        A YAML file, or the mapping that it holds.
+
+    Raises
+    ------
+    InputError
+        With file, field, the value found and what is allowed.
+    """
     content = read_yaml(raw, "topology") if isinstance(raw, Path) else dict(raw)
     name = content.get("name") if isinstance(content, dict) else None
     where = raw.name if isinstance(raw, Path) else f"topology {name}" if isinstance(name, str) else "topology"

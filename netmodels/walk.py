@@ -112,6 +112,31 @@ def issues_of(profile: Profile) -> Issues:
     )
 
 
+def one_passage_each(
+    profile: Profile, tier: Tier, rides_ns: Ints, sent_bytes: Callable[[int], int]
+) -> IterationTime:
+    """Return the time of an iteration whose collectives are one passage each, one after the other.
+
+    Parameters
+    ----------
+    profile
+        The layers.
+    tier
+        What carries them.
+    rides_ns
+        Time of the collective of each of `issues_of(profile).sizes`.
+    sent_bytes
+        What each GPU sends in a collective of a size.
+    """
+
+    def walked() -> IterationTime:
+        rides = zip(issues_of(profile).sizes.tolist(), rides_ns.tolist(), strict=True)
+        trains = {size: Train((Passage(0, tier, ns, sent_bytes(size)),)) for size, ns in rides}
+        return walk(profile, trains, SystemSettings())
+
+    return through_one_queue(profile, rides_ns, walked)
+
+
 def through_one_queue(
     profile: Profile, rides_ns: Ints, details: Callable[[], IterationTime]
 ) -> IterationTime:

@@ -51,7 +51,6 @@ from netmodels.analytical import AnalyticalModel
 from netmodels.api import Fabric, SystemSettings, shape_of
 
 Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 MODEL = AnalyticalModel()
 UPDATE_BYTES = 40  # fp32 weight, two moments and gradient, read and written, and the half-precision copy
 UNITS = np.array([0.010, 0.01])  # 10 ms of waiting, 1 % of straggling, a doubling of the machines

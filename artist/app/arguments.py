@@ -33,10 +33,13 @@ def _word(argument: str) -> str:
     key, _, value = argument.partition("=")
     if not re.match(r"[+~]{0,2}[^\W\d]", key):
         raise InputError("no name before `=`", where="command line", found=argument, allowed="key=value")
-    group = key in ("topology", "hydra/launcher") or (key.isidentifier() and data_path("conf", key).is_dir())
-    if group and _NO_NAME.fullmatch(value) and (key, value) != ("experiment", "null"):
+    name = key.lstrip("+~")
+    group = name in ("topology", "hydra/launcher") or (
+        name.isidentifier() and data_path("conf", name).is_dir()
+    )
+    if group and _NO_NAME.fullmatch(value) and (name, value) != ("experiment", "null"):
         what = "a group takes the name of one choice"
-        raise InputError(what, where=key, found=value, allowed=f"{key}=NAME; -m {key}=A,B for a sweep")
+        raise InputError(what, where=name, found=value, allowed=f"{name}=NAME; -m {name}=A,B for a sweep")
     return f"{key}={_PIECE.sub(lambda piece: _quoted(piece[0]), value)}"
 
 

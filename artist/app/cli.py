@@ -3,19 +3,20 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import hydra
-from hydra._internal.utils import get_args_parser
+from hydra._internal.utils import _run_hydra, get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from artist.app.arguments import words
-from artist.app.composing import plain, register_topologies, without_hydra
+from artist.app.composing import compose_once, plain, register_topologies, with_topology, without_hydra
 from artist.app.launchers import prefer_our_defaults
 from artist.app.sweep import Point, SweepWanted, run_sweep
 from artist.bad_input.explain import from_library, two_lines
@@ -52,18 +53,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         register_topologies()
         prefer_our_defaults()
-        task = _Task()
-        command = hydra.main(version_base="1.3", config_path=str(data_path("conf")), config_name="config")
+        compose_once()
+        hydra.version.setbase("1.3")
+        task, parser = _Task(), get_args_parser()
         try:
-            with _arguments(_checked_arguments(arguments)):
-                command(task)()
+            _run_hydra(_checked_arguments(parser, arguments), parser, task, str(data_path("conf")), "config")
         except SweepWanted as wanted:
             task.points, task.is_sweep = run_sweep(wanted, _request_of_point), True
     except KeyboardInterrupt:
         print(f"interrupted; {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
     except SystemExit as leaving:  # --help and the like
-        return leaving.code if isinstance(leaving.code, int) else SUCCESS
+        if leaving.code == 1:  # Hydra has said that --package names nothing
+            print("  allowed: what `artist --cfg job` shows, such as policy", file=sys.stderr)
+        return BAD_INPUT if leaving.code else SUCCESS
     except Exception as error:
         print(two_lines(from_library(error)), file=sys.stderr)
         return BAD_INPUT
@@ -125,9 +128,7 @@ def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
     from artist.run.point import Request
 
     alone = settings.mode != hydra.types.RunMode.MULTIRUN
-    resolved = plain(config)
-    if isinstance(resolved.get("topology"), dict):  # one without a name is called as its file
-        resolved["topology"].setdefault("name", str(settings.runtime.choices.get("topology")))
+    resolved = with_topology(plain(config), str(settings.runtime.choices.get("topology")))
     return Request(resolved, _policy_name(settings), folder, tuple(_user_folders(settings)), alone)
 
 
@@ -145,8 +146,7 @@ def _report(task: _Task) -> int:
     if not task.is_sweep:
         outcome = outcomes[0]
         if outcome.summary is None:
-            log = f"; traceback in {_short(outcome.log)}" if outcome.log else ""
-            print(outcome.message + log, file=sys.stderr)
+            print(outcome.message + _traceback(outcome), file=sys.stderr)
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
         print(run_table(outcome.summary).rstrip(), flush=True)
         _print_notes(outcomes)
@@ -178,8 +178,8 @@ def _report_points(points: Sequence[Point], outcomes: Sequence["Outcome"]) -> in
     _print_notes(outcomes)
     told: dict[str, list[str]] = {}
     for point in failed:
-        log = f"; traceback in {_short(point.outcome.log)}" if point.outcome.log else ""
-        told.setdefault(point.outcome.message, []).append(" ".join(point.overrides) + log)
+        label = " ".join(point.overrides) + _traceback(point.outcome)
+        told.setdefault(point.outcome.message, []).append(label)
     for message, labels in told.items():
         more = [f"... and {len(labels) - _FEW} more"] * (len(labels) > _FEW)
         shown = [*(f"failed: {label}" for label in labels[:_FEW]), *more, message]
@@ -189,6 +189,10 @@ def _report_points(points: Sequence[Point], outcomes: Sequence["Outcome"]) -> in
     return SOME_FAILED if failed else SUCCESS
 
 
+def _traceback(outcome: "Outcome") -> str:
+    return f"; traceback in {_short(outcome.log)}" if outcome.log else ""
+
+
 def _short(path: Path) -> str:
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
@@ -196,10 +200,7 @@ def _short(path: Path) -> str:
 # --- around hydra.main
 
 
-def _checked_arguments(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments, overrides first, because Hydra's parser cannot mix them with options."""
-    parser = get_args_parser()
-
+def _checked_arguments(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
     def refuse(message: str) -> NoReturn:
         allowed = "key=value, -m, --config-dir FOLDER; see artist --help"
         raise InputError(message, where="command line", allowed=allowed)
@@ -208,29 +209,17 @@ def _checked_arguments(arguments: Sequence[str]) -> list[str]:
     if "--version" in arguments:
         print(f"artist-sim {program_version()}")
         raise SystemExit(SUCCESS)
-    arguments = words(arguments)
-    options = parser.parse_intermixed_args(arguments)
-    overrides: list[str] = options.overrides
-    others = list(arguments)
-    for override in overrides:
-        others.remove(override)
+    options = parser.parse_intermixed_args(words(arguments))
+    for override in options.overrides:
         key, _, value = override.lstrip("+").partition("=")
         if key == "experiment" and ("," in value or "(" in value):
             what = "an experiment is a sweep of its own, so several cannot be swept over"
             raise InputError(what, where="experiment", found=value, allowed="one command for each experiment")
-    if options.config_dir is not None and os.path.isdir(options.config_dir):
-        check_shadows(Path(options.config_dir).resolve())
-    return overrides + others
-
-
-@contextmanager
-def _arguments(arguments: Sequence[str]) -> Iterator[None]:
-    before = sys.argv
-    sys.argv = ["artist", *arguments]
-    try:
-        yield
-    finally:
-        sys.argv = before
+    if options.config_dir is not None:
+        check_shadows(Path(options.config_dir))
+    if options.experimental_rerun is not None:
+        refuse("unrecognized arguments: --experimental-rerun")
+    return options
 
 
 # --- what config.yaml asks for

@@ -3,13 +3,13 @@
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
 from artist.app.arguments import words
-from artist.app.composing import composed
+from artist.app.composing import composed, with_topology
 from artist.bad_input.explain import from_library, two_lines
 from artist.data import data_path, program_version, write_whole
 from artist.entry import BAD_INPUT, SUCCESS
@@ -94,9 +94,8 @@ def overrides_parser(program: str, description: str, config: str) -> argparse.Ar
     return parser
 
 
-@contextmanager
-def composer(config: str, config_dir: Path | None) -> Iterator[Callable[[Sequence[str]], Mapping[str, Any]]]:
-    """Yield a function from overrides to the resolved configuration.
+def composer(config: str, config_dir: Path | None) -> Callable[[Sequence[str]], dict[str, Any]]:
+    """Return a function from overrides to the resolved configuration.
 
     Parameters
     ----------
@@ -112,23 +111,18 @@ def composer(config: str, config_dir: Path | None) -> Iterator[Callable[[Sequenc
     """
     searchpath = _searchpath(config_dir)
 
-    def named(overrides: Sequence[str]) -> Mapping[str, Any]:
-        raw = composed([*overrides, *searchpath], config)
+    def named(overrides: Sequence[str]) -> dict[str, Any]:
         names = [each.partition("=")[2] for each in overrides if each.startswith("topology=")]
-        if names and isinstance(raw.get("topology"), dict):  # one without a name is called as its file
-            raw["topology"].setdefault("name", names[-1])
-        return raw
+        return with_topology(composed([*overrides, *searchpath], config), (names or [""])[-1])
 
-    yield named
+    return named
 
 
 def _searchpath(config_dir: Path | None) -> list[str]:
     if config_dir is None:
         return []
     folder = config_dir.absolute()
-    if not folder.is_dir():
-        raise InputError("no such folder", where="--config-dir", found=str(config_dir), allowed="a folder")
-    check_shadows(folder.resolve())
+    check_shadows(folder)
     put_on_path(folder)
     return [f"hydra.searchpath=[file://{folder}]"]
 

@@ -16,6 +16,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from artist.data import data_path
+from artist.errors import InputError
 
 
 def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str, Any]:
@@ -44,16 +45,35 @@ def without_hydra(config: DictConfig) -> DictConfig:
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
+def with_topology(resolved: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a configuration whose topology, if it says no name, has that of its file.
+
+    Raises
+    ------
+    InputError
+        If the file is not a mapping.
+    """
+    topology = resolved.get("topology")
+    if isinstance(topology, dict):
+        topology.setdefault("name", name)
+    elif topology is not None:
+        allowed = "fields as in topologies/dgx_h100_3tier.yaml"
+        raise InputError("not a mapping", where=f"topology {name}", found=topology, allowed=allowed)
+    return resolved
+
+
 @contextmanager
 def composing() -> Iterator[None]:
     """Let Hydra compose from conf/, also in a program that uses Hydra for a configuration of its own."""
     register_topologies()
     own = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
+    ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
     try:
         with initialize_config_dir(str(data_path("conf")), version_base="1.3"):
             yield
     finally:
+        del ConfigStore.__deepcopy__  # type: ignore[attr-defined]
         GlobalHydra.instance().hydra = own
 
 
@@ -82,9 +102,6 @@ def _itself(store: ConfigStore, _: object) -> ConfigStore:
     return store
 
 
-ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
-
-
 class _ComposingOnce(Hydra):
     """Runs with the configuration that was composed to see whether this is a run or a sweep."""
 
@@ -109,4 +126,7 @@ class _ComposingOnce(Hydra):
         return composed
 
 
-hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]  # where hydra.main looks it up
+def compose_once() -> None:
+    """Let the command compose without copies, and once; programs that import this keep their Hydra as it is."""
+    ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
+    hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]

@@ -13,17 +13,12 @@ import os
 import re
 import signal
 import socket
-import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext
-from multiprocessing.process import BaseProcess
 from pickle import dumps
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +29,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from artist.data import data_path
 from artist.errors import InputError
-from artist.run.elsewhere import Elsewhere, end_with, ending_at_once, timed
+from artist.run.elsewhere import Elsewhere, ending_at_once, timed
+from artist.run.workers import Workers, held
+from netmodels.naming import allowed_names
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
@@ -43,7 +40,6 @@ _PATIENCE_S = 10.0
 _PERIOD_S = 0.1
 _GRACE_S = 5.0  # of a worker that is told to end
 _HYDRAS_OWN = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # hydra/launcher=basic
-_STOPS = (signal.SIGINT, signal.SIGTERM)
 _INIT = {"max_num_timeout"}  # what submitit's executors take when they are made
 _OF_ANY = {
     *("timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "mem_gb", "nodes", "name"),
@@ -71,20 +67,6 @@ def launcher(config: DictConfig) -> Callable[[Todo], Results]:
     return partial(run, settings)
 
 
-@contextmanager
-def held() -> Iterator[None]:
-    """Hold back Ctrl-C and SIGTERM: what libraries make of an exception could change what the block does."""
-    arrived: list[int] = []
-    before = {each: signal.signal(each, lambda number, _: arrived.append(number)) for each in _STOPS}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-        if arrived:
-            signal.raise_signal(arrived[0])
-
-
 def prefer_our_defaults() -> None:
     """Drop those of the plug-ins that conf/hydra/launcher has too; Hydra would take them for schemas."""
     Plugins.instance()  # which makes them register
@@ -99,8 +81,16 @@ def _check_installed(choice: str, package: str, extra: str) -> None:
         raise InputError("not installed", where="hydra/launcher", found=choice, allowed=allowed)
 
 
+def _check_known(settings: dict[str, Any], names: Sequence[str]) -> None:
+    """Refuse settings that were added with `+` and mean nothing."""
+    for name in settings.keys() - set(names):
+        allowed = allowed_names(name, names) if names else "none"
+        raise InputError("unknown option", where=f"hydra.launcher.{name}", found=name, allowed=allowed)
+
+
 def run_here(settings: dict[str, Any], todo: Todo) -> Results:
     """Run one point after another in the process of the command."""
+    _check_known(settings, ())
     for number, request in todo:
         yield number, timed(request)
 
@@ -108,50 +98,11 @@ def run_here(settings: dict[str, Any], todo: Todo) -> Results:
 # --- processes of this machine
 
 
-@dataclass(slots=True)
-class _Workers:
-    """Processes that run one point after another; they share what the command has imported."""
-
-    limit: int
-    idle: list[tuple[Connection, BaseProcess]] = field(default_factory=list)
-    busy: dict[Connection, tuple[BaseProcess, int, "Request"]] = field(default_factory=dict)
-
-    def start(self, number: int, request: "Request") -> None:
-        connection, process = self.idle.pop() if self.idle else _started()
-        try:
-            connection.send(request)
-        except OSError:  # it was killed while idle
-            self.start(number, request)
-        else:
-            self.busy[connection] = (process, number, request)
-
-    def ended(self) -> Iterator[tuple[int, "Request", Result | None]]:
-        """Wait for points to end; None is the result of one whose process was killed."""
-        for connection in wait(list(self.busy)):
-            assert isinstance(connection, Connection)
-            process, number, request = self.busy.pop(connection)
-            try:
-                result = connection.recv()
-                self.idle.append((connection, process))
-            except (EOFError, OSError):
-                result = None
-            yield number, request, result
-
-    def stop(self) -> None:
-        """End all, those that run after they have removed what they wrote."""
-        processes = [process for _, process in self.idle] + [process for process, *_ in self.busy.values()]
-        for process in processes:
-            process.terminate()
-        end = time.monotonic() + _GRACE_S
-        for process in processes:
-            process.join(max(0.0, end - time.monotonic()))
-            process.kill()
-            process.join()
-
-
 def run_in_processes(settings: dict[str, Any], todo: Todo) -> Results:
     """Run `n_jobs` points at a time in processes of this machine."""
-    workers, again = _Workers(_at_once(settings["n_jobs"], "n_jobs")), list[tuple[int, "Request"]]()
+    _check_known(settings, ("n_jobs",))
+    workers = Workers(ending_at_once, _at_once(settings["n_jobs"], "n_jobs"))
+    again = list[tuple[int, "Request"]]()
     alone: set[int] = set()  # points beside which no other ran
     try:
         point = next(todo, None)
@@ -176,34 +127,21 @@ def run_in_processes(settings: dict[str, Any], todo: Todo) -> Results:
         workers.stop()
 
 
-def _started() -> tuple[Connection, BaseProcess]:
-    context: BaseContext = get_context("fork" if sys.platform == "linux" else None)
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, os.getpid()))  # type: ignore[attr-defined]
-    with held():  # until the worker has its own way with them
-        process.start()
-    theirs.close()
-    return ours, process
-
-
-def _work(connection: Connection, command: int) -> None:
-    """Run points until SIGTERM; Ctrl-C goes to the command, which then ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(command)
-    with suppress(EOFError, OSError):
-        while True:
-            connection.send(ending_at_once(connection.recv()))
-
-
 def _at_once(found: Any, name: str) -> int:
-    """Return a number of points at a time; -1 and null are all cores, -2 all but one, and so on."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return a number of points at a time; as for joblib, -1 and null are all cores, -2 all but one.
+
+    Cores are those that a container, a batch system or LOKY_MAX_CPU_COUNT leaves to the command.
+    """
     if found is None:
-        return cores
+        found, name = -1, "n_jobs"
     if type(found) is not int or found == 0 or (found < 0 and name != "n_jobs"):
         allowed = "a positive integer, or null for all cores"
         raise InputError("wrong value", where=f"hydra.launcher.{name}", found=found, allowed=allowed)
-    return found if found > 0 else max(1, cores + 1 + found)
+    if found > 0:
+        return found
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(found))
 
 
 # --- other machines

@@ -41,4 +41,7 @@ def _unfit(path: Path) -> str:
     there = next(each for each in (path, *path.absolute().parents) if each.exists())
     if there != path and not there.is_dir():
         return "not in a folder"
-    return "" if os.access(there, os.W_OK) else "cannot be written"
+    if not os.access(there, os.W_OK):
+        return "cannot be written"
+    beside = there.resolve().parent if there.is_file() else there  # where it is made anew
+    return "" if os.access(beside, os.W_OK) else "in a folder that cannot be written to"

@@ -19,8 +19,10 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from artist.app.composing import without_hydra
-from artist.app.launchers import Lost, held, launcher
+from artist.app.launchers import Lost, launcher
+from artist.errors import InputError
 from artist.run.lock import LOCKS, remove_unheld
+from artist.run.workers import held
 
 if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
@@ -29,6 +31,14 @@ _AGAIN = "the same command tries it again, and repeats nothing that is finished"
 _WORDS = {"bad_input": "bad input"}
 _FOLDER = "${artist.run_key:}"  # hydra.sweep.subdir of conf/config.yaml
 _MOST_KINDS = 64
+_UNHEEDED: dict[str, object] = {  # settings of Hydra, and what conf/config.yaml and Hydra say
+    "callbacks": {"sweep": {"_target_": "artist.app.sweep.Leave"}},
+    "job.env_set": {},
+    "job.chdir": False,
+    "output_subdir": None,
+    "sweeper.max_batch_size": None,
+    "sweeper._target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,16 @@ class Leave(Callback):
         raise SweepWanted(config, GlobalHydra.instance().config_loader())
 
 
+def _check_heeded(settings: DictConfig) -> None:
+    """Refuse settings of Hydra that mean nothing for a sweep of ours."""
+    for name, usual in _UNHEEDED.items():
+        found = OmegaConf.select(settings, name)
+        if found not in (None, usual):
+            what = "has no effect on a sweep"
+            plain = OmegaConf.to_container(found) if isinstance(found, DictConfig) else found
+            raise InputError(what, where=f"hydra.{name}", found=plain, allowed="leave it out")
+
+
 def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request | Outcome"]) -> list[Point]:
     """Run all points of a sweep and print a line as each ends.
 
@@ -73,6 +93,7 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
         In their order.
     """
     config = wanted.config
+    _check_heeded(config.hydra)
     parser = OverridesParser.create(config_loader=wanted.loader)
     params = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
     overrides = parser.parse_overrides([*params, *config.hydra.overrides.task])

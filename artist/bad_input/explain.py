@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from traceback import walk_tb
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ArgsKwargs
@@ -12,9 +12,36 @@ from pydantic_core import ArgsKwargs
 from artist.errors import InputError
 from netmodels.naming import allowed_names, in_words
 
-Checked = TypeVar("Checked", bound=BaseModel)
-
 _TAGS = re.compile(r"[-\[(]|^(int|float|str|bool|none|dict|list|tuple)$")  # branches of a union, not fields
+_HYDRAS_WORDS = (  # pattern, whose group `found` is shown; where; what; allowed
+    (
+        r"(?:Ambiguous value for argument|Sweep parameters) '(?P<found>(?P<key>[^'=]*)[^']*)'",
+        *("{key}", "several values without -m"),
+        "-m for a sweep over these values, or key=[a,b] for a list",
+    ),
+    (
+        r"Could not override '(?P<key>(?P<group>[^'@]+)@[^']*)'",
+        *("{key}", "a group has its place in the configuration", "{group}=NAME"),
+    ),
+    (
+        r"Could not override '(?P<key>[^']+)'\. No match in the defaults list",
+        *("{key}", "not a group of the configuration", "+{key}=..."),
+    ),
+    (
+        r"Could not delete (?:from config\. )?'(?P<key>[^']*)'",
+        *("command line", "nothing to delete", "~FIELD"),
+    ),
+    (
+        r"Invalid defaults list in '(?P<file>[^']+)'",
+        *("{file}.yaml", "its defaults are no list", "defaults: [base, _self_]"),
+    ),
+    (r"range\(\) arg", "command line", "an empty range", "such as range(0,3)"),
+    (
+        r"(?:In '(?P<file>[^']+)': )?Could not (?:find|load) '(?P<found>[^']+)'",
+        *("{file}.yaml", "no such file of the configuration"),
+        "a file beside it, without .yaml, as in defaults: [base, _self_]",
+    ),
+)
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
@@ -31,20 +58,6 @@ def two_lines(error: InputError) -> str:
     """Return the message as exactly two lines."""
     first, _, rest = str(error).partition("\n  ")
     return f"{_one_line(first)}\n  {_one_line(rest) or 'allowed: see `artist --help` and README.md'}"
-
-
-def checked(model: type[Checked], raw: Mapping[str, Any]) -> Checked:
-    """Return a resolved configuration as a checked record.
-
-    Raises
-    ------
-    InputError
-        For the first bad field.
-    """
-    try:
-        return model.model_validate(dict(raw))
-    except ValidationError as error:
-        raise from_validation(error, model=model) from None
 
 
 def from_validation(
@@ -126,12 +139,7 @@ def from_library(error: BaseException) -> InputError:
 
 
 def _from_hydra(error: BaseException) -> InputError | None:
-    from hydra.errors import (
-        HydraException,
-        MissingConfigException,
-        OverrideParseException,
-        SearchPathException,
-    )
+    from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 
     text = str(error)
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
@@ -141,41 +149,11 @@ def _from_hydra(error: BaseException) -> InputError | None:
     if isinstance(error, OverrideParseException):
         allowed = "key=value; quote a value with special characters: 'key=\"a, b\"'"
         return InputError("cannot be read", where="command line", found=error.override, allowed=allowed)
-    if isinstance(error, SearchPathException):
-        return InputError(
-            "no such folder", where="--config-dir", found=text.split("'")[1], allowed="a folder"
-        )
-    if match := re.search(r"Ambiguous value for argument '([^']+)'|Sweep parameters '([^']+)'", text):
-        allowed = "-m for a sweep over these values, or key=[a,b] for a list"
-        found = match.group(1) or match.group(2)
-        return InputError(
-            "several values without -m", where=found.split("=")[0], found=found, allowed=allowed
-        )
-    if match := re.search(r"Could not override '([^']+)'\. No match in the defaults list", text):
-        return InputError(
-            "not a group of the configuration", where=match.group(1), allowed=f"+{match.group(1)}=..."
-        )
-    if match := re.match(r"Could not delete (?:from config\. )?'([^']*)'", text):
-        return InputError(
-            "nothing to delete", where="command line", found=f"~{match.group(1)}", allowed="~FIELD"
-        )
-    if match := re.match(r"Invalid defaults list in '([^']+)'", text):
-        allowed = "defaults: [base, _self_]"
-        return InputError("its defaults are no list", where=f"{match.group(1)}.yaml", allowed=allowed)
-    if text.startswith("range() arg"):
-        return InputError("an empty range", where="command line", allowed="such as range(0,3)")
-    if re.match(r"Config group override.* must be a string", text):
-        line = re.search(r"input_line='([^']*)'", text)
-        found = line.group(1) if line else text.rpartition(" ")[2]
-        return InputError("a group takes the name of one choice", where="command line", found=found)
-    if match := re.match(r"(?:In '([^']+)': )?Could not (?:find|load) '([^']+)'", text):
-        where = f"{match.group(1)}.yaml" if match.group(1) else "configuration"
-        allowed = "a file beside it, without .yaml, as in defaults: [base, _self_]"
-        return InputError(
-            "no such file of the configuration", where=where, found=match.group(2), allowed=allowed
-        )
-    if isinstance(error, AssertionError) and "GroupDefault" in text:  # `+=x`, an option without a name
-        return InputError("no name before `=`", where="command line", allowed="key=value")
+    for pattern, where, what, allowed in _HYDRAS_WORDS:
+        if match := re.match(pattern, text):
+            named = match.groupdict("config")  # conf/config.yaml names the first files
+            found = {"found": named["found"]} if "found" in named else {}
+            return InputError(what, where=where.format(**named), allowed=allowed.format(**named), **found)
     if isinstance(error, HydraException):
         return InputError(_one_line(text), where="configuration")
     return None

@@ -16,7 +16,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
-def validated(model: type[Model], values: Mapping[str, Any], where: str) -> Model:
+def validated(model: type[Model], values: Mapping[str, Any], where: str = "") -> Model:
     """Return `values` as a checked record.
 
     Parameters
@@ -26,7 +26,7 @@ def validated(model: type[Model], values: Mapping[str, Any], where: str) -> Mode
     values
         What the user wrote.
     where
-        Name of the config group, such as "workload"; the field's path is appended.
+        Name of the config group, such as "workload", if the record is one; the field's path is appended.
 
     Raises
     ------

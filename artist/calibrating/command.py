@@ -11,8 +11,7 @@ from pydantic import Field
 
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.app.outputs import check_outputs
-from artist.bad_input.explain import checked
-from artist.bad_input.records import Strict
+from artist.bad_input.records import Strict, validated
 from artist.calibrating.fabric import Named, check_machine, doubts, fitted, topology_text, weak_points
 from artist.calibrating.fabric_views import fabric_figure, fabric_table
 from artist.calibrating.layers import layers_table, measured_model, read_gradients, read_layers, sent_bytes
@@ -92,10 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
     names, others = _logs_named(overrides)
-    with composer("calibrate", config_dir) as compose:
-        raw = {**compose(others), **({"nccl": names} if names else {})}
+    raw = composer("calibrate", config_dir)(others) | ({"nccl": names} if names else {})
     _check_one_source(overrides, names)
-    config, topology = checked(CalibrateConfig, raw), load_topology(raw["topology"])
+    config, topology = validated(CalibrateConfig, raw), load_topology(raw["topology"])
     if config.layers is not None or config.trace is not None:
         _write_layers(config)
     elif config.nccl is not None:

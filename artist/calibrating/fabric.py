@@ -12,7 +12,7 @@ from artist.pricing.tables import percent
 from netmodels.nccl.fit import Fitted, fit, predicted_us
 from netmodels.nccl.logs import Logs
 from netmodels.nccl.parameters import NcclFabric, NcclTier, nccl_of
-from netmodels.nccl.runs import MeasuredRun
+from netmodels.nccl.runs import MeasuredRun, bus_factor
 from netmodels.topology import Topology, load_topology
 
 _TIERS = ("machine", "rack", "network")
@@ -149,8 +149,7 @@ def _bus_gb_s(run: MeasuredRun) -> float:
 
 def bus_gb_s(run: MeasuredRun, times_us: Any) -> Any:
     """Return the bus bandwidths of a run's sizes at some times, 10^9 byte/s (nccl-tests, PERFORMANCE.md)."""
-    n = run.machines * run.gpus_per_machine
-    factor = {"all_reduce": 2 * (n - 1) / n, "send_receive": 1.0}.get(run.collective, (n - 1) / n)
+    factor = bus_factor(run.collective, run.machines * run.gpus_per_machine)
     return factor * run.sizes_bytes / times_us / 1e3
 
 

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from artist.errors import InputError
 from artist.results.tables import Grid
 from artist.workload.files import read_csv
 from netmodels.calibrated import CalibratedLayer, CalibratedModel
 from netmodels.naming import allowed_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIGURES = ("forward_ns", "input_gradient_ns", "weight_gradient_ns", "gradient_bytes")
 _REQUIRED = ("model", "layer", *FIGURES)
@@ -29,13 +33,7 @@ def read_layers(path: Path) -> dict[str, CalibratedModel]:
     InputError
         With file and line, the value found and what is allowed.
     """
-    table = read_csv(path, "layers")
-    for name in _REQUIRED:
-        if name not in table.columns:
-            found, allowed = ", ".join(table.columns), ", ".join(_REQUIRED)
-            raise InputError(
-                f"column {name} is missing", where=f"{path}, line 1", found=found, allowed=allowed
-            )
+    table = _read(path, "layers", _REQUIRED)
     models: dict[str, list[CalibratedLayer]] = {}
     sources: dict[str, str] = {}
     for line, row in table.to_dict("index").items():
@@ -54,6 +52,15 @@ def read_layers(path: Path) -> dict[str, CalibratedModel]:
     return {
         name: measured_model(layers, sources[name] or path.name, str(path)) for name, layers in models.items()
     }
+
+
+def _read(path: Path, kind: str, columns: Sequence[str]) -> "pd.DataFrame":
+    table = read_csv(path, kind)
+    for name in columns:
+        if name not in table.columns:
+            found, what = ", ".join(table.columns), f"column {name} is missing"
+            raise InputError(what, where=f"{path}, line 1", found=found, allowed=", ".join(columns))
+    return table
 
 
 def measured_model(layers: Sequence[CalibratedLayer], source: str, where: str) -> CalibratedModel:
@@ -82,16 +89,7 @@ def read_gradients(path: Path, layers: Sequence[str]) -> dict[str, int]:
     InputError
         With file and line, if a figure is wrong or a layer is unknown.
     """
-    table = read_csv(path, "gradients")
-    for name in ("layer", "gradient_bytes"):
-        if name not in table.columns:
-            found = ", ".join(table.columns)
-            raise InputError(
-                f"column {name} is missing",
-                where=f"{path}, line 1",
-                found=found,
-                allowed="layer, gradient_bytes",
-            )
+    table = _read(path, "gradients", ("layer", "gradient_bytes"))
     gradients: dict[str, int] = {}
     for line, row in table.to_dict("index").items():
         layer, where = str(row["layer"]).strip(), f"{path}, line {line}"

@@ -337,12 +337,13 @@ class Policy(Protocol):
     knows_durations, knows_iterations, knows_models, knows_performance, knows_stages
         What it may look at; the columns beyond raise.
 
-    A policy may also have `series`, a list of (time in ns, name, value) that it appends to, such as values of
-    its timers: a run folder keeps it as policy.parquet, and the report draws it. And `follows(cluster)`, the
-    names of the signals that it needs there: a run without them does not start; and `shares`, names of those
-    whose values must be from 0 to 1. And `least_cpus_per_gpu`, where it decides itself how many CPUs a job
-    gets: with so many a GPU any job can start, and GPUs count as starved (`artist.recording.starved`) only
-    where there are fewer.
+    A policy may also have `only_while_jobs_wait`, whether events need no answer of its while no job waits:
+    they are news of its next call, then. And `series`, a list of (time in ns, name, value) that it appends
+    to, such as values of its timers: a run folder keeps it as policy.parquet, and the report draws it. And
+    `follows(cluster)`, the names of the signals that it needs there: a run without them does not start; and
+    `shares`, names of those whose values must be from 0 to 1. And `least_cpus_per_gpu`, where it decides
+    itself how many CPUs a job gets: with so many a GPU any job can start, and GPUs count as starved
+    (`artist.recording.starved`) only where there are fewer.
     """
 
     on_events: bool = True

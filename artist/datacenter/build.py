@@ -26,14 +26,15 @@ def build_cluster(config: ClusterConfig, topology: Topology) -> tuple[Cluster, t
         raise InputError(what, where="cluster", found=_sizes(config), allowed=mend) from None
     machines: list[Machine] = []
     for group in groups:
-        kind = topology.machine_type(group.type)
+        field = "cluster.machines" if isinstance(config.machines, list) else "cluster.machine_type"
+        kind = topology.machine_type(group.type, field)
         for _ in range(group.count):
             machines.append(machine_of(f"m{len(machines)}", len(machines) // per_rack, kind, group.pool))
     if config.events is None:
         cluster = Cluster(machines, topology.default_machine_type)
         return cluster, _failures(config.failures, cluster) if config.failures else ()
     rows = read_events(config.events)
-    default = topology.machine_type(config.machine_type)
+    default = topology.machine_type(config.machine_type, "cluster.machine_type")
     machines += newcomers(
         rows, {m.name for m in machines}, machines[-1].rack, default, topology, config.events
     )

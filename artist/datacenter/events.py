@@ -133,7 +133,7 @@ def newcomers(
             allowed = f"m0 to m{len(known) - len(machines) - 1}, or a machine that joined before"
             raise InputError("unknown machine", where=f"{where}, machine", found=row.machine, allowed=allowed)
         rack = _rack(row.rack, f"{where}, rack") if row.rack else last_rack
-        kind = topology.machine_type(row.type) if row.type else default
+        kind = topology.machine_type(row.type, f"{where}, type") if row.type else default
         machines.append(machine_of(row.machine, rack, kind, row.pool or "default", present=False))
         known.add(row.machine)
     return machines

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.app.outputs import check_outputs
-from artist.bad_input.explain import checked
-from artist.bad_input.records import Strict
+from artist.bad_input.records import Strict, validated
 from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.datacenter.gpus import gpus_of
@@ -87,13 +86,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
-    _describe_all(_points(overrides, config_dir))
-
-
-def _describe_all(points: Sequence[Point]) -> None:
     from artist.describe.demand import read_demand
     from artist.describe.tables import demand_csv, demand_text, description_csv, description_text
 
+    points = _points(overrides, config_dir)
     first = points[0].config
     check_outputs((("csv", first.csv), ("plot", first.plot)), ())
     if first.demand.path is not None:
@@ -168,15 +164,15 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> list[Point]:
         combinations = [each for each in combinations if _pair(each) in pairs]
         combinations.sort(key=lambda each: pairs.index(_pair(each)))
     points = []
-    with composer("describe", config_dir) as compose:
-        for combination in combinations:
-            raw = compose(combination)
-            values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
-            others = [f"{key}={values[key]}" for key in swept if key in values and key not in _NAMING]
-            case = [each for each in others if each.startswith(_OF_CLUSTER)]
-            jobs = [each for each in others if each not in case]
-            name = ", ".join([_called(raw, values.get("workload")), *jobs])
-            points.append(Point(checked(DescribeConfig, raw), name, ", ".join(case)))
+    compose = composer("describe", config_dir)
+    for combination in combinations:
+        raw = compose(combination)
+        values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
+        others = [f"{key}={values[key]}" for key in swept if key in values and key not in _NAMING]
+        case = [each for each in others if each.startswith(_OF_CLUSTER)]
+        jobs = [each for each in others if each not in case]
+        name = ", ".join([_called(raw, values.get("workload")), *jobs])
+        points.append(Point(validated(DescribeConfig, raw), name, ", ".join(case)))
     return points
 
 

@@ -61,8 +61,7 @@ class DemandSeries:
     @property
     def times_s(self) -> Floats:
         """Start of each step, (n_steps,)."""
-        times: Floats = self.start_s + self.step_s * np.arange(len(self.gpus))
-        return times
+        return self.start_s + self.step_s * np.arange(len(self.gpus))
 
     def by_hour(self) -> Floats:
         """Return the mean demand of each hour of the day, (24,); NaN for hours without any.

@@ -5,7 +5,7 @@ impossible is wrong, and its author wants to know.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from numbers import Integral, Real
 
@@ -36,37 +36,35 @@ class PlanCheck:
             raise PlanError(f"the plan asks to be woken at {ns_to_seconds(plan.wake_ns)} s{self._at()}")
         if not plan.changes and not plan.assigns:
             return
-        gpus: dict[int, int] = defaultdict(int)  # what the plan takes beyond what is held now
-        others: dict[int, list[int]] = {}
+        if len(plan.changes) == 1 and not plan.assigns:
+            ((job, after),) = plan.changes.items()
+            if after is not None and self._is_plain_start(job, after) and self._has_room(*after.slices[0]):
+                return
+        more: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # GPUs, CPUs, memory beyond now
         grouped = False
         for job, after in plan.changes.items():
-            if after is not None and self._is_plain_start(job, after):
-                m, count, cpus, memory = after.slices[0]
-                gpus[m] += count
-                if cpus or memory:
-                    other = others.setdefault(m, [0, 0])
-                    other[0] += cpus
-                    other[1] += memory
-                continue
-            self._check_job(job, after)
-            before = self._held[job]
-            if after is not None:
-                self._check_allocation(job, before, after)
+            before = None
+            if after is None or not self._is_plain_start(job, after):
+                self._check_job(job, after)
+                before = self._held[job]
+                if after is not None:
+                    self._check_allocation(job, before, after)
             for allocation, sign in ((before, -1), (after, 1)):
                 if allocation is None:
                     continue
                 own = allocation.group is None
                 grouped = grouped or not own
-                for m, count, cpus, memory in allocation.slices:
+                for m, gpus, cpus, memory in allocation.slices:
+                    here = more[m]
                     if own:
-                        gpus[m] += sign * count
-                    if cpus or memory:
-                        other = others.setdefault(m, [0, 0])
-                        other[0] += sign * cpus
-                        other[1] += sign * memory
+                        here[0] += sign * gpus
+                    here[1] += sign * cpus
+                    here[2] += sign * memory
         if grouped:
-            self._check_groups(plan, gpus)
-        self._check_room(plan, gpus, others)
+            self._check_groups(plan, more)
+        for m, wanted in more.items():
+            if not self._has_room(m, *wanted):
+                raise self._room_error(plan, m, wanted)
         for machine, pool in plan.assigns.items():
             self._check_assign(plan, machine, pool)
 
@@ -162,8 +160,8 @@ class PlanCheck:
 
     # --- rules about groups, room and pools
 
-    def _check_groups(self, plan: Plan, gpus: dict[int, int]) -> None:
-        """Check the groups that the plan changes in their end state; add what they take to `gpus`."""
+    def _check_groups(self, plan: Plan, more: dict[int, list[int]]) -> None:
+        """Check the groups that the plan changes in their end state; add what they take to `more`."""
         touched: dict[str, None] = {}
         for job, after in plan.changes.items():
             for allocation in (self._held[job], after):
@@ -182,11 +180,11 @@ class PlanCheck:
             end = next(iter(members.values())).group if members else None
             if record is not None:
                 for m, count in record.gpus:
-                    gpus[m] -= count
+                    more[m][0] -= count
             if end is not None:
                 self._check_members(end, members)
                 for m, count in end.gpus:
-                    gpus[m] += count
+                    more[m][0] += count
 
     def _check_members(self, group: Group, members: dict[int, Allocation]) -> None:
         numbers = [m for m, _ in group.gpus]
@@ -215,22 +213,26 @@ class PlanCheck:
                 if total[s.machine] > group.depth * own.get(s.machine, 0):
                     raise self._error(job, f"makes group {group.name!r} deeper than {group.depth}", s.machine)
 
-    def _check_room(self, plan: Plan, gpus: dict[int, int], others: dict[int, list[int]]) -> None:
+    def _has_room(self, m: int, gpus: int, cpus: int, memory: int) -> bool:
+        """Return whether a machine has so much more; one that takes no new work has no GPUs."""
         machines = self._machines
-        for m, more in gpus.items():
-            if more > machines.free_gpus[m] or (more > 0 and not machines.accepts[m]):
-                raise self._room_error(plan, m, "GPUs", more, machines.free_gpus[m])
-        for m, (cpus, memory) in others.items():
-            if cpus > machines.free_cpus[m]:
-                raise self._room_error(plan, m, "CPUs", cpus, machines.free_cpus[m])
-            if memory > machines.free_memory[m]:
-                raise self._room_error(plan, m, "bytes of memory", memory, machines.free_memory[m])
+        return (
+            gpus <= machines.free_gpus[m]
+            and (gpus <= 0 or bool(machines.accepts[m]))
+            and cpus <= machines.free_cpus[m]
+            and memory <= machines.free_memory[m]
+        )
 
-    def _room_error(self, plan: Plan, machine: int, what: str, wanted: int, free: int) -> PlanError:
+    def _room_error(self, plan: Plan, machine: int, wanted: Sequence[int]) -> PlanError:
+        """Return the error for the first of GPUs, CPUs and memory of which there is too little."""
+        columns = (self._machines.free_gpus, self._machines.free_cpus, self._machines.free_memory)
+        free = [column[machine] for column in columns]
+        short = next((i for i in range(3) if wanted[i] > free[i]), 0)  # else GPUs that are free but closed
+        what = ("GPUs", "CPUs", "bytes of memory")[short]
         job = next(
             (j for j, a in plan.changes.items() if a and any(s.machine == machine for s in a.slices)), None
         )
-        text = f"the plan takes {wanted} more {what} than now; free: {free}"
+        text = f"the plan takes {wanted[short]} more {what} than now; free: {free[short]}"
         return PlanError(text + self._at(machine)) if job is None else self._error(job, text, machine)
 
     def _check_assign(self, plan: Plan, machine: int, pool: str) -> None:

@@ -38,7 +38,7 @@ from artist.engine.transitions import Transitions
 from artist.engine.view import State, View
 from artist.engine.wakes import Wakes
 from artist.errors import InputError, PlanError
-from artist.performance.api import AsMeasured, Performance
+from artist.performance.api import AsMeasured, Changed, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
@@ -99,11 +99,15 @@ class Engine:
         estimates = estimates or Exact()
         factors, believed = estimates.factors(specs), estimates.performance(performance)
         delays_ns = estimates.first_delays_ns(specs, believed, cluster).tolist()
-        self._transitions = Transitions(self.jobs, self.machines, overheads, self._events.append, delays_ns)
+        only_groups = bool(getattr(performance, "only_groups", False))
+        self._transitions = Transitions(
+            *(self.jobs, self.machines, overheads, self._events.append, delays_ns, only_groups)
+        )
         self._capacity = Capacity(capacity_events, self.machines, self._transitions, self._agenda)
         self._policy = policy
         self._performance = performance
         self._on_events, self._interval = _when_called(policy)
+        self._only_waiting = bool(getattr(policy, "only_while_jobs_wait", False))
         self._check = PlanCheck(self.jobs, self.machines)
         consolidated = Consolidated(cluster)
         profiled = Profiled(specs, cluster, believed, consolidated)
@@ -174,6 +178,8 @@ class Engine:
             if tick:
                 self._last_tick = now
             asked = self._on_events and (bool(self._news) or self._idle)
+            if self._only_waiting and self.jobs.n_unfinished == self.jobs.n_running:
+                asked = False  # the news wait, too
             wanted = woken and self.jobs.n_arrived < self.jobs.n  # also while no job is there
             if wanted or (self.jobs.n_unfinished and (tick or woken or asked)):
                 self._decide(now)
@@ -236,15 +242,17 @@ class Engine:
     def _reprice(self, now: int) -> None:
         """Ask for the iteration times that changed, and reschedule the finishes."""
         jobs = self.jobs
-        changed, self._transitions.changed = self._transitions.changed, {}
-        prices = self._performance.reprice(tuple(changed.values()), self.running)
-        for job, _, after in changed.values():
+        held, before = jobs.held, self._transitions.changed
+        self._transitions.changed = {}
+        changed = [Changed(job, was, held[job]) for job, was in before.items()]
+        prices = self._performance.reprice(changed, self.running)
+        for job, _, after in changed:
             if after is None:
                 self._agenda.cancel(FINISH, job)
             elif job not in prices:
                 raise RuntimeError(f"performance gave no price for job {jobs.specs[job].job_id!r}")
         for job, parts in prices.items():
-            if job not in changed and jobs.parts[job] == parts:
+            if job not in before and jobs.parts[job] == parts:
                 continue
             total_ns = sum(parts)
             if jobs.status[job] != RUNNING or min(parts) < 0 or total_ns < 1:
@@ -256,9 +264,9 @@ class Engine:
                 total_ns = sum(parts)
             if total_ns * jobs.iterations[job] * (jobs.held_gpus[job] or 1) > MOST_NS:
                 raise _endless(jobs.specs[job], parts)
-            if job not in changed:  # else it was settled when it changed
+            if job not in before:  # else it was settled when it changed
                 jobs.settle(job, now)
-            self._agenda.schedule(jobs.set_rate(job, parts), FINISH, job)
+            self._agenda.schedule(jobs.set_rate(job, parts, total_ns), FINISH, job)
             if self._rates:
                 self._events.append(Reprice(now, job, parts))
                 self._n_events -= 1  # only for observers that ask: not counted

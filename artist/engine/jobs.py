@@ -97,7 +97,7 @@ class JobTable:
         self.n_arrived = 0
         self.n_unfinished = 0  # of those that have arrived
         self.met_ns = np.zeros(n).data  # `unfinished_job_ns` at each arrival
-        self._unfinished_job_ns = self._counted_to = 0
+        self._began_ns = 0  # sum of the arrivals so far, less that of the finishes
         self.n_running = self.waiting_gpus = 0
         self._unfinished = array("q")  # sorted
         self._waiting = array("q")  # those of them that wait, sorted
@@ -112,7 +112,7 @@ class JobTable:
 
     def unfinished_job_ns(self, now: int) -> int:
         """Return the integral of the number of unfinished jobs."""
-        return self._unfinished_job_ns + self.n_unfinished * (now - self._counted_to)
+        return self.n_unfinished * now - self._began_ns
 
     # --- the clock of one job
 
@@ -122,8 +122,8 @@ class JobTable:
         self._unfinished.append(job)
         self._waiting.append(job)
         self.waiting_gpus += self.gpus[job]
-        self.met_ns[job] = self._unfinished_job_ns = self.unfinished_job_ns(now)
-        self._counted_to = now
+        self.met_ns[job] = self.unfinished_job_ns(now)
+        self._began_ns += now
         self.n_unfinished += 1
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = WAITING
@@ -190,13 +190,12 @@ class JobTable:
             if every and done // every != was // every:
                 self.safe_ns[job] = opened - done % every * iteration
 
-    def set_rate(self, job: int, parts: IterationParts) -> int:
+    def set_rate(self, job: int, parts: IterationParts, new: int) -> int:
         """Set the speed of a settled job, carry its open iteration, and return its finish time."""
-        new, old = sum(parts), self.iteration_ns[job]
         remaining = self.open_left_ns[job]
         if not remaining:
             remaining = new
-        elif new != old:
+        elif new != (old := self.iteration_ns[job]):
             remaining = progress.carry(remaining, old, new)
         self.open_left_ns[job] = remaining
         self.iteration_ns[job] = new
@@ -240,7 +239,7 @@ class JobTable:
         self.finish_ns[job] = now + unnoticed_ns
         self.parts[job] = None
         del self._unfinished[bisect_left(self._unfinished, job)]
-        self._unfinished_job_ns, self._counted_to = self.unfinished_job_ns(now), now
+        self._began_ns -= now
         self.n_unfinished -= 1
 
     def _let_go(self, job: int) -> None:

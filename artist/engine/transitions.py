@@ -8,7 +8,6 @@ from artist.core.plan import Plan
 from artist.engine.jobs import JobTable
 from artist.engine.machines import MachineTable
 from artist.engine.overheads import Overheads, classify, same_machines
-from artist.performance.api import Changed
 
 
 class Transitions:
@@ -20,11 +19,14 @@ class Transitions:
         The state that it changes, the costs of changes, and the observers of events.
     first_delays_ns
         Delay of the first start by job, beside the overhead.
+    only_groups
+        Whether a job affects the iteration times of members of its group only.
 
     Attributes
     ----------
     changed
-        Jobs whose allocation changed since their iteration times were last computed.
+        Jobs whose allocation changed since their iteration times were last computed, and what they held
+        then; without those that finished and affect no other job.
     placements
         Starts, migrations and resizes by tier.
     """
@@ -36,6 +38,7 @@ class Transitions:
         overheads: Overheads,
         note: Callable[[Event], None],
         first_delays_ns: Sequence[int],
+        only_groups: bool,
     ) -> None:
         self._jobs = jobs
         self._machines = machines
@@ -43,7 +46,8 @@ class Transitions:
         self._note = note
         self._first_delays_ns = first_delays_ns
         self._last_held: dict[int, Allocation] = {}  # of stopped jobs, to distinguish resume and restart
-        self.changed: dict[int, Changed] = {}
+        self._only_groups = only_groups
+        self.changed: dict[int, Allocation | None] = {}
         self.placements = [0, 0, 0]
 
     def carry_out(self, plan: Plan, now: int) -> bool:
@@ -57,6 +61,7 @@ class Transitions:
         for job, before, _ in todo:
             if before is not None:
                 self._give_back(job, now)
+                self.changed.setdefault(job, before)
         for job, before, after in todo:
             if after is None and before is not None:
                 self._stop(job, before, now, keep=True)
@@ -73,13 +78,16 @@ class Transitions:
 
     def finish(self, job: int, now: int) -> Finish:
         """Close a job that has done all its iterations; its GPUs are free now, noticed or not."""
-        self._give_back(job, now)
+        before = self._give_back(job, now)
+        if not self._only_groups or before.group is not None:
+            self.changed.setdefault(job, before)
         self._jobs.end(job, now, self._overheads.unnoticed_ns(now))
         return Finish(now, job)
 
     def evict(self, job: int, now: int, *, failed: bool) -> Stop:
         """Stop a job because its machine goes; a machine that failed cannot save the open iteration."""
         before = self._give_back(job, now)
+        self.changed.setdefault(job, before)
         self._stop(job, before, now, keep=not failed)
         self._jobs.evictions[job] += 1
         return Stop(now, job, "evicted", self._jobs.done[job])
@@ -93,7 +101,6 @@ class Transitions:
         assert allocation is not None
         self._machines.give_back(job, allocation)
         self._jobs.held[job] = None
-        self._mark_changed(job, allocation, None)
         return allocation
 
     def _stop(self, job: int, before: Allocation, now: int, *, keep: bool) -> None:
@@ -107,7 +114,7 @@ class Transitions:
         """Let a job start on an allocation, or change to it."""
         self._machines.take(job, after)
         self._jobs.held[job] = after
-        self._mark_changed(job, before, after)
+        self.changed.setdefault(job, before)
         event = self._start(job, after, now) if before is None else self._change(job, before, after, now)
         tier = tier_of(after, self._machines.cluster)
         if event.how != "retune":
@@ -133,7 +140,3 @@ class Transitions:
         elif how == "resize":
             jobs.resizes[job] += 1
         return Change(now, job, after, how, self._overheads.delay_ns(how, spec))
-
-    def _mark_changed(self, job: int, before: Allocation | None, after: Allocation | None) -> None:
-        earlier = self.changed.get(job)
-        self.changed[job] = Changed(job, before if earlier is None else earlier.before, after)

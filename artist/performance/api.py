@@ -3,15 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Changed(NamedTuple):
@@ -54,7 +49,9 @@ class Running(Protocol):
 class Performance(Protocol):
     """Iteration times; coupling between jobs lives only here.
 
-    It keeps no state except remembered answers: policies also ask it about jobs that do not run.
+    It keeps no state except remembered answers: policies also ask it about jobs that do not run. It may have
+    `only_groups`, whether a job affects the iteration times of members of its group only: then it is not
+    asked when a job without a group finishes.
     """
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
-from artist.performance.api import Floats, Ints, Performance
+from artist.performance.api import Performance
 from artist.randomness import child_generator
 
 
@@ -38,48 +40,33 @@ class Exact(Estimates):
         return np.ones(len(jobs))
 
 
-class NoiseParameters(BaseModel):
-    """Factors are uniform in [1 - level, 1 + level]."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    level: float = Field(0.2, ge=0, le=1)
-    seed: int = Field(0, ge=0)
-
-
+@dataclass(config={"extra": "forbid"})
 class Noise(Estimates):
-    """Every duration is misjudged a little (Muri, section 6.4: profiling noise)."""
+    """Every duration is misjudged by a factor uniform in [1 - level, 1 + level] (Muri, section 6.4)."""
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = NoiseParameters.model_validate(parameters)
+    level: float = Field(default=0.2, ge=0, le=1)
+    seed: int = Field(default=0, ge=0)
 
     def factors(self, jobs: Sequence[JobSpec]) -> Floats:
         """Return uniform factors, shape (n_jobs,)."""
-        p = self.parameters
-        rng = child_generator(p.seed, "estimates")
-        return np.maximum(rng.uniform(1 - p.level, 1 + p.level, len(jobs)), 1e-6)
+        rng = child_generator(self.seed, "estimates")
+        return np.maximum(rng.uniform(1 - self.level, 1 + self.level, len(jobs)), 1e-6)
 
 
-class WrongFractionParameters(BaseModel):
-    """A share `fraction` of the jobs is misjudged by a factor uniform in [1 - error, 1 + error]."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    fraction: float = Field(0.2, ge=0, le=1)
-    error: float = Field(0.25, ge=0, le=1)
-    seed: int = Field(0, ge=0)
-
-
+@dataclass(config={"extra": "forbid"})
 class WrongFraction(Estimates):
-    """Some durations are misjudged, the others exact (Lyra, section 7.5: prediction error)."""
+    """A share `fraction` of the jobs is misjudged, the others not (Lyra, section 7.5: prediction error).
 
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = WrongFractionParameters.model_validate(parameters)
+    The factors of those misjudged are uniform in [1 - error, 1 + error].
+    """
+
+    fraction: float = Field(default=0.2, ge=0, le=1)
+    error: float = Field(default=0.25, ge=0, le=1)
+    seed: int = Field(default=0, ge=0)
 
     def factors(self, jobs: Sequence[JobSpec]) -> Floats:
         """Return factors that are 1 for the jobs judged correctly, shape (n_jobs,)."""
-        p = self.parameters
-        rng = child_generator(p.seed, "estimates")
-        wrong = rng.random(len(jobs)) < p.fraction
-        factors = rng.uniform(1 - p.error, 1 + p.error, len(jobs))
+        rng = child_generator(self.seed, "estimates")
+        wrong = rng.random(len(jobs)) < self.fraction
+        factors = rng.uniform(1 - self.error, 1 + self.error, len(jobs))
         return np.where(wrong, np.maximum(factors, 1e-6), 1.0)

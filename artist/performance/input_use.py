@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from artist.core.arrays import Ints
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
-from artist.performance.api import Ints
 from artist.performance.effects.compute import scaled
 from artist.performance.effects.input_stall import InputStall, cpu_counts
 from artist.performance.formulas.best_case import best_case, points, share_of

@@ -18,6 +18,8 @@ _WHOLE = "a whole number of ns, 0 or more"
 class CheckedEffect:
     """An effect that must answer with a whole number; otherwise the run ends with an error message.
 
+    It answers on a grid if the user's effect does.
+
     Parameters
     ----------
     effect
@@ -30,6 +32,8 @@ class CheckedEffect:
         self._effect = effect
         self._where = f"{where} ({type(effect).__name__}.ns)"
         self.part = effect.part
+        if isinstance(effect, ByResources):
+            self.on_grid = effect.on_grid
 
     def ns(self, spec: JobSpec, allocation: Allocation, cluster: Cluster, compute_ns: int) -> int:
         """Return what the effect adds, in ns."""
@@ -38,19 +42,6 @@ class CheckedEffect:
             what = f"a wrong answer for job {spec.job_id!r}"
             raise InputError(what, where=self._where, found=added, allowed=_WHOLE)
         return int(added)
-
-
-class CheckedGrid(CheckedEffect):
-    """The same for an effect that also answers on a grid."""
-
-    def __init__(self, effect: ByResources, where: str) -> None:
-        super().__init__(effect, where)
-        self.on_grid = effect.on_grid
-
-
-def checked_effect(effect: Effect, where: str) -> CheckedEffect:
-    """Return an effect of the user's own, checked; one that answers on a grid still does."""
-    return CheckedGrid(effect, where) if isinstance(effect, ByResources) else CheckedEffect(effect, where)
 
 
 class CheckedCoupling:

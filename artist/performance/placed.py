@@ -7,10 +7,11 @@ from typing import Self
 
 import numpy as np
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
-from artist.performance.api import Changed, Floats, Ints, Running
+from artist.performance.api import Changed, Running
 from artist.performance.bandwidth import Models, drawn_bandwidth
 from artist.performance.couplings.api import Coupling
 from artist.performance.couplings.groups import Groups
@@ -56,6 +57,8 @@ class PlacedPerformance:
         These.
     input_stall
         As given.
+    only_groups
+        Whether only members of a group make each other's iterations longer.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class PlacedPerformance:
         self._drawing = None if input_stall is None else _those_that_draw(input_stall.models)
         machines = () if self._drawing is None else (Machines(self._drawing),)
         self._couplings: tuple[Coupling, ...] = (*machines, groups, *self._own_couplings)
+        self.only_groups = len(self._couplings) == 1
 
     def believing(self, input_stall: InputStall | None) -> Self:
         """Return a copy that differs in what CPUs and memory do, as a policy may believe it."""

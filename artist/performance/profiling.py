@@ -11,13 +11,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.job import Demand, JobSpec
-from artist.performance.api import Floats, Ints, Performance
+from artist.performance.api import Performance
 from artist.performance.effects.input_stall import InputStall
-from artist.performance.estimates import Estimates
+from artist.performance.estimates import Exact
 from artist.performance.formulas.bisection import bisected
 from artist.performance.formulas.input_rate import Sensitivity
 from artist.performance.placed import PlacedPerformance
@@ -25,10 +27,14 @@ from artist.randomness import child_generator
 from artist.units import NS_PER_S, seconds_to_ns
 
 
-class ProfilingParameters(BaseModel):
-    """What is measured, how well, and whether jobs pay for it.
+@dataclass(config={"extra": "forbid"})
+class OptimisticProfiling(Exact):
+    """Policies believe a matrix of few measurements; durations are known.
 
-    Attributes
+    Jobs of one model and number of GPUs have one profile, but each of them is charged for it. If jobs need no
+    CPUs (performance.sensitivity=null) there is nothing to profile.
+
+    Parameters
     ----------
     threshold
         Least gain in throughput that makes CPUs worth a closer look.
@@ -40,46 +46,29 @@ class ProfilingParameters(BaseModel):
         Measured iteration times are multiplied by a factor uniform in [1 - noise, 1 + noise].
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    threshold: float = Field(0.1, ge=0, le=10)
-    minutes_per_point: float = Field(1, ge=0, le=1e6)
+    threshold: float = Field(default=0.1, ge=0, le=10)
+    minutes_per_point: float = Field(default=1, ge=0, le=1e6)
     charge: bool = False
-    noise: float = Field(0, ge=0, lt=1)
-    seed: int = Field(0, ge=0)
-
-
-class OptimisticProfiling(Estimates):
-    """Policies believe a matrix of few measurements; durations are known.
-
-    Jobs of one model and number of GPUs have one profile, but each of them is charged for it. If jobs need no
-    CPUs (performance.sensitivity=null) there is nothing to profile.
-    """
-
-    def __init__(self, **parameters: object) -> None:
-        self.parameters = ProfilingParameters.model_validate(parameters)
-
-    def factors(self, jobs: Sequence[JobSpec]) -> Floats:
-        """Return ones, shape (n_jobs,)."""
-        return np.ones(len(jobs))
+    noise: float = Field(default=0, ge=0, lt=1)
+    seed: int = Field(default=0, ge=0)
 
     def performance(self, truth: Performance) -> Performance:
         """Return the truth except for the input stall, which is that of the filled-in matrix."""
         if not isinstance(truth, PlacedPerformance) or truth.input_stall is None:
             return truth
-        return truth.believing(ProfiledStall(truth, truth.input_stall, self.parameters))
+        return truth.believing(ProfiledStall(truth, truth.input_stall, self))
 
     def first_delays_ns(self, jobs: Sequence[JobSpec], believed: Performance, cluster: Cluster) -> Ints:
         """Return the time that the measurements of each job take, shape (n_jobs,), if they are charged."""
         delays = np.zeros(len(jobs), dtype=np.int64)
         stall = getattr(believed, "input_stall", None)
-        if not self.parameters.charge or not isinstance(stall, ProfiledStall):
+        if not self.charge or not isinstance(stall, ProfiledStall):
             return delays
         for number, spec in enumerate(jobs):
             gpus = spec.demand.gpus
             if spec.model and gpus:
                 points = len(stall.profile(spec.model, gpus, cluster).throughput)
-                delays[number] = seconds_to_ns(points * self.parameters.minutes_per_point * 60)
+                delays[number] = seconds_to_ns(points * self.minutes_per_point * 60)
         return delays
 
 
@@ -108,17 +97,17 @@ class ProfiledStall(InputStall):
     ----------
     truth, input_stall
         What is measured.
-    parameters
+    profiling
         How it is measured.
     """
 
     def __init__(
-        self, truth: PlacedPerformance, input_stall: InputStall, parameters: ProfilingParameters
+        self, truth: PlacedPerformance, input_stall: InputStall, profiling: OptimisticProfiling
     ) -> None:
         super().__init__(input_stall.models, input_stall.compute, input_stall.measured_with)
         self._truth = truth
         self._fed = truth.believing(None)
-        self._parameters = parameters
+        self._profiling = profiling
         self._profiles: dict[tuple[str, int], JobProfile] = {}
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
@@ -144,7 +133,7 @@ class ProfiledStall(InputStall):
         own = cluster.own
         assert own is not None, "a job with GPUs was admitted"
         spec = JobSpec("profile", 0, Demand(gpus, measured_speed=own.speed), 1, NS_PER_S, model)
-        place, p = _close_together(gpus, own, cluster), self._parameters
+        place, p = _close_together(gpus, own, cluster), self._profiling
         memory = np.array([[own.memory_bytes * len(place.slices)]])
         rng = child_generator(p.seed, f"profiling {model} {gpus}")
 

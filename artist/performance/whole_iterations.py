@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from artist.core.arrays import Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.performance.api import Changed, Ints, Running
+from artist.performance.api import Changed, Running
 from artist.performance.placed import PlacedPerformance
 
 _TOLERANCE = 1e-6  # of a count: iteration times are whole nanoseconds

@@ -36,10 +36,10 @@ from bisect import bisect_left
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Bools, Ints
 from artist.core.cluster import Allocation
 from artist.core.events import Arrival, Finish, Stop
 from artist.core.free import Free
@@ -53,8 +53,6 @@ from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Placer, placer_of
 from artist.policies.parts.sharers import Sharers
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 _STEPS = 10  # of load
 _FULL = _STEPS + 1  # the load of a GPU that no job may join
 

@@ -37,7 +37,7 @@ from pydantic.dataclasses import dataclass
 from artist.core.cluster import TIERS, Allocation, Tier, tier_of
 from artist.core.events import Finish, Stop
 from artist.core.plan import Plan, PlanBuilder
-from artist.core.view import ClusterView, JobColumns
+from artist.core.view import ClusterView
 from artist.policies.parts.fill import AnyFill, adapter_of, fill_of
 from artist.policies.parts.leases import Leases
 from artist.policies.parts.nearness import apart
@@ -114,7 +114,8 @@ class Dally:
         waiting = view.waiting
         since = dict(zip(waiting.job.tolist(), waiting.waiting_since_ns.tolist(), strict=True))
         ended = self._ended(view)
-        key = self._keys(view.columns([*since, *ended]))
+        jobs = view.columns([*since, *ended])
+        key = dict(zip(jobs.job.tolist(), self._order.key(jobs).tolist(), strict=True))
         order = sorted(key, key=lambda job: (key[job], self._assigned.get(job, -1), job))
         on_offer = {job: ended[job] for job in order if job in ended}
         offers = Offers(view, plan, self._placers, on_offer)
@@ -149,10 +150,6 @@ class Dally:
         if self.renewal == "literal" and job in self._leases:
             began, lease = self._assigned[job], self._leases.length_ns
             self._assigned[job] = began + max(now - 1 - began, 0) // lease * lease
-
-    def _keys(self, jobs: JobColumns) -> dict[int, float]:
-        """Return the key by which each job is offered GPUs, lowest first."""
-        return dict(zip(jobs.job.tolist(), self._order.key(jobs).tolist(), strict=True))
 
     def _offer(self, offers: Offers, job: int, since: int) -> bool:
         """Offer GPUs to one job, waiting since that time; record and return its answer."""

@@ -66,7 +66,7 @@ class Drf:
 
     def _begin(self, view: ClusterView) -> None:
         """Set up what needs to know the cluster."""
-        self._holdings = Holdings(_by_gpus if self.resource == "gpu" else _by_share(view.cluster))
+        self._holdings = Holdings((lambda *held: held) if self.resource == "gpu" else _by_share(view.cluster))
         self._queues = {with_gpus: UserQueues(self._holdings) for with_gpus in (True, False)}
 
     def _look(self, view: ClusterView) -> bool:
@@ -113,10 +113,6 @@ class Drf:
         if of_gpus is None or of_cpus is None:
             return of_gpus or of_cpus
         return min(of_gpus, of_cpus)
-
-
-def _by_gpus(gpus: int, cpus: int) -> Rank:
-    return gpus, cpus
 
 
 def _by_share(cluster: Cluster) -> Callable[[int, int], Rank]:

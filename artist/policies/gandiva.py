@@ -32,12 +32,13 @@ Differs from the paper:
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Ints
 from artist.core.buckets import ALL, members_of
 from artist.core.events import Finish, MachineEvent, Stop
 from artist.core.free import Free
@@ -49,13 +50,11 @@ from artist.policies.parts.growth import Growth
 from artist.policies.parts.nearness import apart, span
 from artist.policies.parts.pairs import Pairs
 from artist.policies.parts.parameters import STRICT
-from artist.policies.parts.placement import Consolidate, MachineChooser
+from artist.policies.parts.placement import Consolidate, MachineChooser, take_in_order
 from artist.policies.parts.placer import Packing, Placer
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.randomness import child_generator
 from artist.units import seconds_to_ns
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(config=STRICT)
@@ -87,7 +86,7 @@ class Gandiva:
         self._growth = Growth(seconds_to_ns(self.grow_after_s), fill)
         self._steps: list[Callable[[ClusterView, PlanBuilder], None]] = [self._run]
         if self.packing:
-            self._steps += [self._part, self._pairs.pack]
+            self._steps += [partial(self._pairs.part, placer=self._placer), self._pairs.pack]
         if self.grow_shrink:
             self._steps = [self._growth.shrink, *self._steps, self._growth.grow]
 
@@ -125,9 +124,6 @@ class Gandiva:
         if self._freed and self.migration:
             self._freed = self._migrate(view, plan)
         self._pairs.go_with_hosts(view, plan)
-
-    def _part(self, view: ClusterView, plan: PlanBuilder) -> None:
-        self._pairs.part(view, plan, self._placer)
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         if not view.n_waiting:
@@ -242,14 +238,8 @@ class Affinity(MachineChooser):
         if fits:
             best = min(rank[m] for m in fits)
             return {self._one_of([m for m in fits if rank[m] == best]): need}
-        taken: dict[int, int] = {}
         shuffled = self._rng.permutation(sorted(with_free)).tolist()
-        for m in sorted(shuffled, key=rank.__getitem__):
-            taken[m] = min(need, int(gpus[m]))
-            need -= taken[m]
-            if not need:
-                return taken
-        return None
+        return take_in_order(free, sorted(shuffled, key=rank.__getitem__), need)
 
     def _rank(self, machine: int, need: int, free_gpus: int) -> tuple[int, int]:
         label = self.labels.get(machine)

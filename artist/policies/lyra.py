@@ -29,17 +29,18 @@ Differs from the paper:
   `scaling: none` they are treated as other jobs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from typing import Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from artist.core.cluster import Cluster
+from artist.core.cluster import Cluster, Machine
 from artist.core.events import Arrival, Finish, MachineEvent, Stop
 from artist.core.job import Demand, JobSpec
 from artist.core.plan import Plan, PlanBuilder
-from artist.core.view import ClusterView
+from artist.core.view import ClusterView, Signal
 from artist.policies.parts.base_demand import AtBase, base_of
 from artist.policies.parts.extra_workers import ExtraWorkers
 from artist.policies.parts.grounds import Grounds
@@ -48,9 +49,9 @@ from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.pools import machines_in, notes_on_others
 from artist.policies.parts.predictors import NEXT_USE, USE, AnyPredictor, predictor_of
+from artist.policies.parts.queueing import WaitingQueue, by_demand, in_one
 from artist.policies.parts.reclaiming import AnyReclaim, reclaim_of
 from artist.policies.parts.scaling import AnyScaling, scaling_of
-from artist.policies.parts.waiting import Waiting
 from artist.policies.parts.workers import Held, Workers
 
 
@@ -82,8 +83,9 @@ class Lyra:
             self.knows_durations = self.knows_iterations = self.knows_models = self.knows_performance = True
         parts = predictor_of(self.predictor), reclaim_of(self.reclaim, self.seed)
         self._orchestrator = Orchestrator(*parts, self.headroom, self.interval_s) if self.loaning else None
-        self._queues = {kind: Waiting(skip=self.skip) for kind in ("any", "loan", "heterogeneous")}
-        self._bases: dict[Demand, Demand] = {}
+        lane = by_demand if self.skip else in_one
+        self._queues = {kind: WaitingQueue(lane) for kind in ("any", "loan", "heterogeneous")}
+        self._base_of = cache(partial(base_of, requested=self.base == "requested"))
         self._room_made = False  # by the last plan
 
     def follows(self, cluster: Cluster) -> Sequence[str]:
@@ -96,6 +98,16 @@ class Lyra:
         if self._orchestrator is not None and not self.follows(cluster):
             notes.append(f"no machine is in pool {INFERENCE!r}, so none is loaned")
         return notes
+
+    def reach(self, cluster: Cluster, signals: Mapping[str, Signal]) -> tuple[list[Machine], list[Machine]]:
+        """Return the machines for training, and those that are on loan when most are."""
+        theirs = [machine for machine in cluster.machines if machine.pool in (INFERENCE, ON_LOAN)]
+        own = [each for each in cluster.machines if each.pool == TRAINING] or [
+            each for each in cluster.machines if each not in theirs
+        ]
+        if self._orchestrator is None:
+            return own, [machine for machine in theirs if machine.pool == ON_LOAN]
+        return own, self._orchestrator.lent(theirs, signals)
 
     def decide(self, view: ClusterView) -> Plan:
         """Move machines and ask to be called again at once, or start jobs and let others grow or shrink."""
@@ -132,7 +144,7 @@ class Lyra:
         self._grounds.look(view, own & ~on_loan & ~view.in_pool(INFERENCE), on_loan)
         if room:
             for queue in self._queues.values():
-                queue.make_room(self._may_fit)
+                queue.try_again(self._may_fit)
         self._room_made = False
         if getattr(self._order, "ages", False):
             self._rank_again(view)
@@ -175,12 +187,6 @@ class Lyra:
         return self._grounds.may_fit(self._base_of(demand), self._preferred(demand))
 
     # --- what a job is
-
-    def _base_of(self, demand: Demand) -> Demand:
-        base = self._bases.get(demand)
-        if base is None:
-            base = self._bases[demand] = base_of(demand, requested=self.base == "requested")
-        return base
 
     def _is_elastic(self, demand: Demand) -> bool:
         return demand.elastic and self._elastic

@@ -29,10 +29,10 @@ from itertools import chain
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Bools, Ints
 from artist.core.cluster import Ordering
 from artist.core.events import Arrival, Finish, Wake
 from artist.core.free import Free
@@ -51,8 +51,6 @@ from artist.policies.parts.preemption import pinned_jobs, take_first
 from artist.policies.parts.seating import Unit, running_units, seat
 from artist.randomness import child_generator
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Factor = Annotated[float, Field(ge=1, le=100)]
 
 

@@ -21,13 +21,14 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Ints
 from artist.core.events import Arrival, Stop
-from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
+from artist.policies.parts.adapted_view import as_it_is
 from artist.policies.parts.fill import AnyFill, adapter_of
 from artist.policies.parts.freed import Freed
-from artist.policies.parts.orders import FIFO, AnyOrder, Ints, adopt_knowledge, order_of, ranking
+from artist.policies.parts.orders import FIFO, AnyOrder, adopt_knowledge, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of
@@ -63,10 +64,10 @@ class Ordered:
         self._order = order_of(self.order)
         adopt_knowledge(self, self._order)
         self._adapt = adapter_of(self, self.fill)
+        self.only_while_jobs_wait = self._adapt is as_it_is and self.queues == "one"
         self._placer = placer_of(self.placement, self.fill, self.seed)
         strict = by_kind if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if self.backfill else strict)
-        self._passed_over: dict[Demand, None] = {}
         self._freed = Freed(self.placement, self.fill)
 
     def decide(self, view: ClusterView) -> Plan:
@@ -106,24 +107,22 @@ class Ordered:
     def _try_again(self, view: ClusterView) -> None:
         """Consider jobs again that found no room but may find some: with one queue, in every call."""
         if self.queues == "one":
-            self._passed_over.clear()
-        elif self._passed_over:
+            self._queue.try_all_again()
+        else:
             free = view.free()
-            for each in [each for each in self._passed_over if self._freed.may_fit(free, each)]:
-                del self._passed_over[each]
+            self._queue.try_again(lambda demand: self._freed.may_fit(free, demand))
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start queued jobs in order, as far as there is room."""
-        passed_over = self._passed_over
         packing: Packing | None = None
         among = machines_in(view, self.pool)
         free_gpus = view.free_gpus
-        while (first := self._queue.first(passed_over, free_gpus)) is not None:
+        while (first := self._queue.first(free_gpus)) is not None:
             demand, job = first
             packing = packing or Packing(view.free(), among)
             allocation = packing.place(demand, self._placer)
             if allocation is None:
-                passed_over[demand] = None
+                self._queue.refuse(demand)
                 continue
             self._queue.pop(demand)
             plan.place(job, allocation)

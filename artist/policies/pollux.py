@@ -31,10 +31,10 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Arrival, Finish, MachineEvent, Stop
 from artist.core.free import Free
@@ -49,9 +49,6 @@ from artist.policies.parts.placer import placer_of
 from artist.policies.parts.pools import machines_in
 from artist.policies.parts.speedups import Speedups, SpeedupTable
 from artist.randomness import child_generator
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _OFFSET = 1e-3  # added to every speed-up
 

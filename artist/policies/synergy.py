@@ -32,10 +32,10 @@ from operator import or_
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Ints
 from artist.core.buckets import ALL
 from artist.core.cluster import Cluster
 from artist.core.events import Arrival, Finish, MachineEvent
@@ -55,7 +55,6 @@ from artist.policies.parts.parameters import STRICT, class_name
 from artist.policies.parts.preemption import pinned_jobs, take_first, ways
 
 _log = logging.getLogger(__name__)
-Ints = npt.NDArray[np.int64]
 Choice = tuple[int, int, int]  # job, GPUs, machines that may serve
 PackOrder = Literal["policy", "descending", "ascending"]
 Points = Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length=1), AfterValidator(sorted)]

@@ -55,11 +55,10 @@ Differs from the paper:
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from artist.core.events import Arrival, Finish
+from artist.core.arrays import Bools, Floats
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.alone import Alone, in_turns
@@ -71,9 +70,6 @@ from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import in_order, run_first, waiting_after
 from artist.units import seconds_to_ns
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 _LOOKS = 100  # most looks, in a lease, at how newcomers fare
 
 
@@ -102,7 +98,7 @@ class Themis:
     def decide(self, view: ClusterView) -> Plan:
         """Hold an auction if a job waits and there is something to win."""
         view = self._adapt(view)
-        self._follow(view)
+        self._alone.follow(view)
         plan = view.plan()
         if not view.n_waiting:
             return plan.done()
@@ -121,17 +117,12 @@ class Themis:
             plan.wake_at(min(now + look_ns, (now // self._lease_ns + 1) * self._lease_ns))
         return plan.done()
 
-    def _follow(self, view: ClusterView) -> None:
-        """Track arrivals and finishes."""
-        for event in view.news:
-            if isinstance(event, Arrival):
-                self._alone.enter(view, event.job)
-            elif isinstance(event, Finish):
-                self._alone.leave(event.job)
-
     def _standing(self, view: ClusterView, jobs: JobColumns) -> "_Standing":
         """Return how well off jobs are."""
-        stay_ns, share_ns = self._stay_ns(jobs, view.now_ns), self._share_ns(jobs)
+        alone_ns = self._alone.iteration_ns(jobs)
+        iteration_ns = np.where(jobs.running, jobs.observed_iteration_ns, alone_ns)
+        stay_ns = (view.now_ns - jobs.submit_ns) + jobs.iterations_left.astype(np.float64) * iteration_ns
+        share_ns = jobs.iterations.astype(np.float64) * alone_ns * in_turns(jobs)
         rho = stay_ns / share_ns
         newcomers = self.newcomers_break_leases & (jobs.starts == 0) & (jobs.gpus > 0)
         return _Standing(stay_ns, share_ns, rho, newcomers, rho[jobs.running].max(initial=0.0))
@@ -159,15 +150,6 @@ class Themis:
         won = np.zeros(len(jobs), dtype=np.bool_)
         won[bidders] = winners(gains, jobs.gpus[bidders], offered)
         return won
-
-    def _stay_ns(self, jobs: JobColumns, now: int) -> Floats:
-        """Return the time from arrival to finish if each job ran on from now, shape (n,)."""
-        iteration = np.where(jobs.running, jobs.observed_iteration_ns, self._alone.iteration_ns(jobs))
-        return (now - jobs.submit_ns) + jobs.iterations_left.astype(np.float64) * iteration
-
-    def _share_ns(self, jobs: JobColumns) -> Floats:
-        """Return the whole running time of each job alone on a fair share of the GPUs, shape (n,)."""
-        return jobs.iterations.astype(np.float64) * self._alone.iteration_ns(jobs) * in_turns(jobs)
 
 
 class _Standing(NamedTuple):

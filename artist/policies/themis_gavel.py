@@ -33,10 +33,10 @@ Differs from Gavel:
 """
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Floats
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan
 from artist.core.view import ClusterView, JobColumns
@@ -49,8 +49,6 @@ from artist.policies.parts.placer import placer_of
 from artist.policies.parts.preemption import in_order, run_first
 from artist.units import NS_PER_S
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 _NONE_YET = 1e-9  # rounds, or s; jobs that received less come first
 
 
@@ -93,14 +91,13 @@ class ThemisGavel:
         if not self.on_events:
             for job in view.jobs.job[view.jobs.running].tolist():
                 self._rounds[job] += 1
+        self._alone.follow(view)
         changed = False
         for event in view.news:
             if isinstance(event, Arrival):
-                self._alone.enter(view, event.job)
                 self._rounds[event.job] = 0
                 changed = True
             elif isinstance(event, Finish):
-                self._alone.leave(event.job)
                 self._isolated.leave(event.job)
                 del self._rounds[event.job]
                 self._shares.pop(event.job, None)
@@ -154,8 +151,7 @@ class Isolated:
             self._asked.setdefault(job, left_now)
             self._last[job] = left_now, speed_now
         so_far = np.array([self._so_far[job] for job in jobs])
-        until: Floats = so_far + left / speed
-        return until
+        return so_far + left / speed
 
     def leave(self, job: int) -> None:
         """Forget a job."""

@@ -27,10 +27,10 @@ from bisect import insort
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from artist.core.arrays import Bools, Floats, Ints
 from artist.core.events import Arrival, Finish
 from artist.core.plan import Plan, PlanBuilder
 from artist.core.view import ClusterView, JobColumns
@@ -43,9 +43,6 @@ from artist.policies.parts.placer import Placer, placer_of
 from artist.policies.parts.preemption import run_first, waiting_after
 from artist.policies.parts.turns import Turns
 from artist.units import seconds_to_ns
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(config=STRICT)
@@ -140,7 +137,7 @@ class Tiresias:
             return service
         return service - np.array([self._forgiven.get(job, 0) for job in jobs.job.tolist()], dtype=np.int64)
 
-    def _key_inside(self, service: Ints) -> npt.NDArray[np.float64] | None:
+    def _key_inside(self, service: Ints) -> Floats | None:
         """Return the key of jobs within a queue, shape (n,): the Gittins index; None: by start."""
         if not self.gittins or len(self._finished) < self.gittins_sample:
             return None

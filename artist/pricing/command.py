@@ -15,8 +15,7 @@ from pydantic import Field, StrictFloat, StrictInt
 
 from artist.app.commands import composer, overrides_parser, run_command, save, save_figure
 from artist.app.outputs import check_outputs
-from artist.bad_input.explain import checked
-from artist.bad_input.records import Strict
+from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.pricing.placements import parse_shape, tier_shapes
 from artist.pricing.price import CollectivePrice, Price, price_collectives, price_iterations
@@ -136,12 +135,12 @@ def _points(overrides: Sequence[str], config_dir: Path | None) -> tuple[list[str
             raise InputError("not several values", where=name, found=each.input_line, allowed=allowed)
     leads = [name for name in swept if name not in _OWN_COLUMNS]
     points = []
-    with composer("price", config_dir) as compose:
-        for combination in chain.from_iterable(BasicSweeper.split_arguments(parsed, None)):
-            values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
-            raw = compose(combination)
-            lead = tuple(values[name.lstrip("+")] for name in leads)
-            points.append(Point(checked(PriceConfig, raw), load_topology(raw["topology"]), lead))
+    compose = composer("price", config_dir)
+    for combination in chain.from_iterable(BasicSweeper.split_arguments(parsed, None)):
+        values = dict(each.lstrip("+").partition("=")[::2] for each in combination)
+        raw = compose(combination)
+        lead = tuple(values[name.lstrip("+")] for name in leads)
+        points.append(Point(validated(PriceConfig, raw), load_topology(raw["topology"]), lead))
     return [name.rpartition(".")[2] for name in leads], points
 
 

@@ -106,7 +106,7 @@ def draw_fabric(
 
     _check_size(topology, racks, machines_per_rack or topology.machines_per_rack, machine_type)
     graph = fabric_graph(topology, racks, machines_per_rack, machine_type)
-    machine = topology.machine_type(machine_type)
+    machine = topology.machine_type(machine_type, "machine_type")
     layers = layers_of(graph, topology.fabric.tiers(machine.name))
     cell = cell_of(graph, layers, ("core",), shown_members(graph, layers))
     scale = min(MOST_SCALE, max(1.0, WIDTH_IN / cell.width))
@@ -129,7 +129,7 @@ def draw_fabric(
 
 def _check_size(topology: Topology, racks: int, machines: int, machine_type: str | None) -> None:
     """Raise InputError for a fabric too large to be built link by link."""
-    gpus = topology.machine_type(machine_type).gpus
+    gpus = topology.machine_type(machine_type, "machine_type").gpus
     if racks * machines * gpus * max(machines, gpus) > _MOST_LINKS:
         found = f"{racks} racks of {machines} machines of {gpus} GPUs"
         allowed = "fewer racks, such as racks=2, or a topology with fewer machines and GPUs"

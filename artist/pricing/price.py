@@ -13,6 +13,7 @@ from artist.pricing.placements import show_shape
 from netmodels.api import NetworkModel, Profile, SystemSettings, Tier
 from netmodels.cache import CachedModel, Origin
 from netmodels.nccl import NcclCollective
+from netmodels.nccl.runs import bus_factor
 from netmodels.shape import Shape, gpus, tier
 from netmodels.topology import Topology
 
@@ -97,10 +98,7 @@ class CollectivePrice:
     @property
     def bus_gb_s(self) -> float:
         """What a GPU sends over time, 10^9 byte/s, for any number of GPUs (`busbw` of nccl-tests)."""
-        if self.collective == "send_receive":
-            return self.algorithm_gb_s
-        share = (self.gpus - 1) / self.gpus
-        return self.algorithm_gb_s * share * (2 if self.collective == "all_reduce" else 1)
+        return self.algorithm_gb_s * bus_factor(self.collective, self.gpus)
 
 
 def price_iterations(

@@ -90,8 +90,7 @@ def event_tables(recorder: Recorder, rows: int = PIECE_ROWS) -> Iterator[Any]:
     if it is an `assign`.
     """
     names = _Names(recorder)
-    columns = (recorder.event_ns, recorder.event_kind, recorder.event_subject, recorder.event_detail)
-    time_ns, kind, subject, detail = (np.frombuffer(each, each.typecode) for each in columns)
+    time_ns, kind, subject, detail = recorder.events()
     for part in _parts(len(kind), rows):
         yield _events(names, part.start, time_ns[part], kind[part], subject[part], detail[part])
 

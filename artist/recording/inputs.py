@@ -41,17 +41,18 @@ def input_columns(result: RunResult, recorder: Recorder, inputs: Inputs) -> dict
 
 def mean_held(recorder: Recorder, end_ns: int) -> tuple[_Floats, _Floats]:
     """Return the CPUs and the bytes of memory that each job held, means over the time held; NaN if never."""
-    kind, n_jobs = np.array(recorder.event_kind), len(recorder.jobs)
+    time_ns, kind, job, code = recorder.events()
+    n_jobs = len(recorder.jobs)
     rows = np.flatnonzero((kind >= START) & (kind <= FINISH))  # what changes what a job holds
-    job = np.array(recorder.event_subject)[rows]
+    job = job[rows]
     order = np.argsort(job, kind="stable")
     rows, job = rows[order], job[order]
-    time_ns = np.array(recorder.event_ns)[rows]
+    time_ns = time_ns[rows]
     until_ns = np.append(time_ns[1:], end_ns)
     until_ns[:-1][job[1:] != job[:-1]] = end_ns
     holds = kind[rows] <= MIGRATE
     span_ns = np.where(holds, until_ns - time_ns, 0).astype(np.float64)
-    code = np.where(holds, np.array(recorder.event_detail)[rows], -1)
+    code = np.where(holds, code[rows], -1)
     slices = [each.slices if isinstance(each, Allocation) else each for each in recorder.allocations]
     amounts = [
         np.array([sum(getattr(s, name) for s in each) for each in slices] + [0], dtype=np.float64)

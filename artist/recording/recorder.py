@@ -2,10 +2,16 @@
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.events import Arrival, Change, Event, Finish, Gauges, MachineEvent, Reprice, Start, Stop
 from artist.core.job import JobSpec
+
+_AT_ONCE = 1 << 12  # events that wait for their columns: a row is quicker to keep than four entries
 
 # The kind column holds an index into this table of (kind, reason) as they are written.
 KINDS: tuple[tuple[str, str | None], ...] = (
@@ -48,9 +54,6 @@ class Recorder:
 
     Attributes
     ----------
-    event_ns, event_kind, event_subject, event_detail : array
-        One entry an event: when; index into KINDS; job or machine (-1 for a wake-up); and index into
-        `allocations`, iteration time in ns, or index into `pools`, whichever its kind has, else -1.
     allocations
         The distinct allocations of the run; a plain one (own GPUs, no cap) as its slices alone.
     pools
@@ -62,10 +65,8 @@ class Recorder:
     def __init__(self, jobs: Sequence[JobSpec], cluster: Cluster, rates: bool = False) -> None:
         self.jobs = jobs
         self.cluster = cluster
-        self.event_ns = array("q")
-        self.event_kind = array("b")
-        self.event_subject = array("i")
-        self.event_detail = array("q" if rates else "i")
+        self._columns = (array("q"), array("b"), array("i"), array("q" if rates else "i"))
+        self._rows: list[tuple[int, int, int, int]] = []  # of events not yet in the columns
         self.gauge_ns = array("q")
         self.gauge_values = array("i")
         self.rates = rates
@@ -92,6 +93,7 @@ class Recorder:
             self.close_instant()
             self._open_ns = time_ns
         self._open = gauges
+        note = self._rows.append
         for event in events:  # the most frequent kinds first
             detail = _NOTHING
             if isinstance(event, Arrival):
@@ -113,10 +115,23 @@ class Recorder:
                     detail = self._pools.setdefault(event.pool, len(self._pools))
             else:
                 kind, subject = WAKE, _NOTHING
-            self.event_ns.append(time_ns)
-            self.event_kind.append(kind)
-            self.event_subject.append(subject)
-            self.event_detail.append(detail)
+            note((time_ns, kind, subject, detail))
+        if len(self._rows) > _AT_ONCE:
+            self._store()
+
+    def events(self) -> list[npt.NDArray[Any]]:
+        """Return the columns of events, each of shape (n_events,).
+
+        When; index into KINDS; job or machine (-1 for a wake-up); and index into `allocations`, iteration
+        time in ns, or index into `pools`, whichever its kind has, else -1.
+        """
+        self._store()
+        return [np.frombuffer(column, column.typecode) for column in self._columns]
+
+    def _store(self) -> None:
+        for column, values in zip(self._columns, zip(*self._rows, strict=True), strict=False):
+            column.extend(values)
+        self._rows.clear()
 
     def close_instant(self) -> None:
         """Take over the gauges of the instant that is open, if they differ from those before it."""

@@ -1,16 +1,19 @@
 """The command `artist-report`: tables and plots of runs that were made before."""
 
 import argparse
+import errno
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import NoReturn
 
 from artist.data import program_version, write_whole
 from artist.errors import InputError
-from artist.recording.names import CONFIG, ERROR, SUMMARY
+from artist.recording.names import CONFIG, ERROR, JOBS, SUMMARY
 from artist.report.claims.judge import judge
 from artist.report.claims.schema import read_claims
 from artist.report.claims.table import claims_text
@@ -72,11 +75,17 @@ def report(
     """
     claimed = None if claims is None else read_claims(claims)
     found = find_runs(folders)
-    if bare := next((folder for folder in found.runs if not (folder / CONFIG).exists()), None):
-        raise InputError(f"a run without its {CONFIG}", where=str(bare), allowed=AGAIN)
+    for folder, name in product(found.runs, (CONFIG, JOBS)):
+        if not (folder / name).exists():
+            raise InputError(f"a run without its {name}", where=str(folder), allowed=AGAIN)
     comparison = compare([read_run(folder) for folder in found.runs])
     competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]
+    new = not output.parent.exists()
+    with _written(output):
+        output.mkdir(parents=True, exist_ok=True)
+        if not os.access(output, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     print(comparison_grid(comparison, letters=True).text())
     judged = (
         None
@@ -97,21 +106,26 @@ def report(
     # What draws takes a second to import, which help and refusals do not need.
     from artist.report.contents import CHANGES, CLAIMS, report_files
 
-    try:
-        new = not output.parent.exists()
-        output.mkdir(parents=True, exist_ok=True)
+    with _written(output):
         timelines = traces(comparison) if trace else {}
         files = report_files(comparison, competing, judged, failures, output, list(timelines))
         for name in {CLAIMS, CHANGES} - files.keys():
             (output / name).unlink(missing_ok=True)  # of an earlier report
         for name, content in (files | timelines).items():
             write_whole(output / name, content)
+    print(f"written to {output}{', in a new folder' * new}", file=sys.stderr)
+
+
+@contextmanager
+def _written(output: Path) -> Iterator[None]:
+    """Explain why the report cannot be written."""
+    try:
+        yield
     except OSError as error:
         allowed = "a folder that can be written to; choose one with --output"
         raise InputError(
             "cannot be written", where=str(output), found=error.strerror, allowed=allowed
         ) from error
-    print(f"written to {output}{', in a new folder' * new}", file=sys.stderr)
 
 
 def _failure(path: Path) -> str:

@@ -10,6 +10,8 @@ from artist.results.run import Run
 POLICY = "policy"  # the policy's name represents all keys that it determines
 CODE = "code"  # a column only where runs of one config were made by different code
 _LONG_LABEL = 36
+_MOST_ALONG = 8
+_PLAIN = 2  # obscurity of a setting
 _NO_INPUT = ("hydra", "output", "network.cache")  # parts of a config that do not change results
 _Facts = dict[str, str]
 _Key = tuple[tuple[str, str], ...]
@@ -59,13 +61,22 @@ class Comparison:
     keys
         "policy", and the config keys that tell the groups apart; where several change together
         within a section of the config, as few as do. Last, "code", if groups differ in nothing else.
+    along
+        Settings that differ too, but tell no further groups apart, and that no choice of a part explains.
     older
         Runs left out because a newer one has the same config and seed.
     """
 
     keys: tuple[str, ...]
     groups: tuple[Replicates, ...]
+    along: tuple[str, ...]
     older: tuple[Run, ...]
+
+
+def along_note(comparison: Comparison) -> str:
+    """Return which settings differ beside those that have a column; empty if none does."""
+    keys = [*comparison.along[:_MOST_ALONG], *["..."] * (len(comparison.along) > _MOST_ALONG)]
+    return f"settings that differ together with the columns: {', '.join(keys)}" if keys else ""
 
 
 def compare(runs: Sequence[Run]) -> Comparison:
@@ -82,7 +93,11 @@ def compare(runs: Sequence[Run]) -> Comparison:
         groups.setdefault((config, _code(run)), []).append(run)
     configs = [config for config, _ in groups]
     facts = [_facts(group[0]) for group in groups.values()]
-    keys = [POLICY, *(key for key in _telling_keys(facts) if key != POLICY)]
+    varied = [
+        key for key in dict.fromkeys(k for f in facts for k in f) if len({f.get(key) for f in facts}) > 1
+    ]
+    keys = [POLICY, *(key for key in _telling_keys(facts, varied) if key != POLICY)]
+    along = tuple(key for key in varied if key not in keys and _is_set(key, facts, varied))
     if len(set(configs)) < len(configs):
         keys.append(CODE)
         facts = [fact | {CODE: code} for fact, (_, code) in zip(facts, groups, strict=True)]
@@ -90,9 +105,8 @@ def compare(runs: Sequence[Run]) -> Comparison:
     members = [tuple(group) for group in groups.values()]
     given = list(dict.fromkeys(name for run in runs for name in run.policies))
     order = sorted(range(len(members)), key=lambda i: _place(keys, values[i], members[i], given))
-    return Comparison(
-        tuple(keys), _named(keys, [values[i] for i in order], [members[i] for i in order]), older
-    )
+    groups_named = _named(keys, [values[i] for i in order], [members[i] for i in order])
+    return Comparison(tuple(keys), groups_named, along, older)
 
 
 def _newest(runs: Sequence[Run]) -> tuple[dict[tuple[_Key, int], Run], tuple[Run, ...]]:
@@ -161,14 +175,11 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]
     return flat
 
 
-def _telling_keys(facts: Sequence[_Facts]) -> list[str]:
+def _telling_keys(facts: Sequence[_Facts], varied: Sequence[str]) -> list[str]:
     """Return, section by section, the first keys that distinguish all different facts."""
-    varied = [
-        key for key in dict.fromkeys(k for f in facts for k in f) if len({f.get(key) for f in facts}) > 1
-    ]
     telling = []
-    for section in dict.fromkeys(key.split(".", 1)[0] for key in varied):
-        candidates = [key for key in varied if key.split(".", 1)[0] == section]
+    for section in dict.fromkeys(map(_section, varied)):
+        candidates = [key for key in varied if _section(key) == section]
         kept: list[str] = []
         for key in sorted(candidates, key=_obscurity):
             if _classes(facts, [*kept, key]) > _classes(facts, kept):
@@ -177,10 +188,20 @@ def _telling_keys(facts: Sequence[_Facts]) -> list[str]:
     return telling
 
 
+def _is_set(key: str, facts: Sequence[_Facts], varied: Sequence[str]) -> bool:
+    """Return whether a key differs where the choices of parts in its section are the same."""
+    choices = [each for each in varied if _section(each) == _section(key) and _obscurity(each) != _PLAIN]
+    return _obscurity(key) == _PLAIN and _classes(facts, [*choices, key]) > _classes(facts, choices)
+
+
+def _section(key: str) -> str:
+    return key.split(".", 1)[0]
+
+
 def _obscurity(key: str) -> int:
     """Order keys: the name of a thing says most, the class that builds it least."""
     last = key.rsplit(".", 1)[-1]
-    return 0 if key == POLICY else 1 if last in ("name", "preset") else 3 if last == "_target_" else 2
+    return 0 if key == POLICY else 1 if last in ("name", "preset") else 3 if last == "_target_" else _PLAIN
 
 
 def _classes(facts: Sequence[_Facts], keys: Sequence[str]) -> int:

@@ -34,6 +34,15 @@ def window_sizes(summaries: Sequence[Mapping[str, Any]]) -> str:
     return " or ".join(map(str, sorted(sizes)))
 
 
+def mark(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """Return what marks the number of finished jobs in a row whose means leave out jobs; else nothing."""
+    found = [covered(each) for each in summaries]
+    if all(each.whole for each in found):
+        return ""
+    finished, jobs = (sum(each) for each in zip(*found, strict=True))
+    return f" ({finished} of {jobs}*)" if window_sizes(summaries) else "*"
+
+
 def coverage_notes(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return notes, for below a table of these runs, on the jobs that their means cover."""
     sizes = window_sizes(summaries)

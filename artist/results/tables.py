@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from artist.results.compare import POLICY, Comparison, compare
-from artist.results.coverage import coverage_notes, covered
+from artist.results.compare import POLICY, Comparison, along_note, compare
+from artist.results.coverage import coverage_notes, mark
 from artist.results.measures import ALL_METRICS, METRICS, Metric, change, column_unit, estimate, number_texts
 from artist.results.names import short_key
 from artist.results.run import Run
@@ -79,7 +79,7 @@ def comparison_grid(comparison: Comparison, *, letters: bool = False) -> Grid:
         keys = ["", *keys]
         leads = [(group.letter, *lead) for group, lead in zip(groups, leads, strict=True)]
     summaries = [[run.summary for run in group.runs] for group in groups]
-    return _grid(keys, list(zip(leads, summaries, strict=True)))
+    return _grid(keys, list(zip(leads, summaries, strict=True)), along_note(comparison))
 
 
 def comparison_csv(comparison: Comparison) -> str:
@@ -132,7 +132,7 @@ def changes_csv(comparison: Comparison, baseline: Sequence[int]) -> str:
 _Rows = Sequence[tuple[Sequence[str], Sequence[Mapping[str, Any]]]]
 
 
-def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
+def _grid(keys: Sequence[str], rows: _Rows, note: str = "") -> Grid:
     replicated = any(len(summaries) > 1 for _, summaries in rows)
     heads = [("", key, "") for key in keys] + [("", "runs", "")] * replicated
     columns = [[values[i] for values, _ in rows] for i in range(len(keys))]
@@ -144,11 +144,9 @@ def _grid(keys: Sequence[str], rows: _Rows) -> Grid:
         heads.append((*metric.title, unit))
         texts = number_texts([(each.mean, each.half) for each in estimates], scale, metric.kind)
         cells = [f"{mean} +- {half}" if half else mean for mean, half in texts]
-        if metric.name == "finished":
-            whole = [all(covered(summary).whole for summary in summaries) for _, summaries in rows]
-            cells = [cell + "*" * (not all_of) for cell, all_of in zip(cells, whole, strict=True)]
-        columns.append(cells)
-    notes = [INTERVAL] * replicated + coverage_notes(every) + stand_in_notes(every)
+        marks = [mark(summaries) * (metric.name == "finished") for _, summaries in rows]
+        columns.append([cell + star for cell, star in zip(cells, marks, strict=True)])
+    notes = [note] * bool(note) + [INTERVAL] * replicated + coverage_notes(every) + stand_in_notes(every)
     return Grid(tuple(heads), tuple(zip(*columns, strict=True)), len(keys), "\n".join(notes))
 
 

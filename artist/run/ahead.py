@@ -1,20 +1,22 @@
 """Ask a slow network model ahead of the run, in several processes."""
 
 import logging
-import time
+import signal
+import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from artist.errors import InputError
 from artist.run.build import build
 from artist.run.config import Config
+from artist.run.workers import Workers
 from netmodels.api import NetworkModel
 from netmodels.cache import CachedModel, Question
 
 log = logging.getLogger("artist")
 
 _BATCHES = 8  # for each process, so that none waits long for the last
-_START_S = 2.0  # until two processes are there with all that they import: 2.9 s measured on two busy cores
 _ANALYTICAL = {"_target_": "netmodels.analytical.AnalyticalModel"}
 
 
@@ -22,9 +24,8 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
     """Fill the cache of a run with the answers that it will probably need.
 
     Which placements come up depends on the answers. So the same run is done with the analytical model
-    first, which takes seconds, and its questions are asked: for as long as processes would take to start one
-    by one, then `network.ahead` at once. What comes up beyond them is asked when it does. The first question
-    without an answer ends the run, unless there is a fallback to answer it.
+    first, which takes seconds, and its questions are asked, `network.ahead` at once. Others are asked when
+    they come up. The first question without an answer ends the run, unless there is a fallback.
 
     Parameters
     ----------
@@ -44,7 +45,6 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
     processes = config.network.ahead
     if not processes:
         return
-    from joblib import Parallel, delayed
     from tqdm import tqdm
 
     if network.folder is None:
@@ -53,33 +53,23 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
         )
     questions = sorted(foreseen(config), key=lambda question: (question[0].name, question[1]))
     log.info("%d questions to the network model ahead of the run, %d at once", len(questions), processes)
-    questions = _left_by_one(network, questions, stop=not config.network.fallback)
-    if not questions:
-        log.info("all asked by one process, which others would have helped too late")
-        return
     size = -(-len(questions) // (_BATCHES * processes))  # neighbours together: they may share an answer
     batches = [questions[at : at + size] for at in range(0, len(questions), size or 1)]
-    asking = Parallel(n_jobs=processes, backend="loky", return_as="generator_unordered")
-    tasks = (
-        delayed(_ask)(network.model, network.folder, batch, stop=not config.network.fallback)
-        for batch in batches
-    )
+    stop = not config.network.fallback
+    workers = Workers(partial(_ask, network.model, network.folder, stop=stop), processes)
     with tqdm(total=len(questions), unit="question", leave=False, disable=not shown) as bar:
-        for done, failed in asking(tasks):
-            network.unanswerable.update(failed)
-            bar.update(done)
+        try:
+            while batches or workers.busy:
+                while batches and len(workers.busy) < workers.limit:
+                    workers.start(len(batches), batches.pop(0))
+                for _, batch, failed in workers.ended():
+                    network.unanswerable.update(failed or {})  # a killed worker's come up in the run
+                    if failed and stop:
+                        raise next(iter(failed.values()))
+                    bar.update(len(batch))
+        finally:
+            workers.stop()
     log.info("all asked; %d without an answer", len(network.unanswerable))
-
-
-def _left_by_one(network: CachedModel, questions: list[Question], *, stop: bool) -> list[Question]:
-    """Ask questions until other processes would have started, and return the rest."""
-    assert network.folder is not None
-    begun = time.perf_counter()
-    for at, question in enumerate(questions):
-        if time.perf_counter() - begun >= _START_S:
-            return questions[at:]
-        network.unanswerable.update(_ask(network.model, network.folder, [question], stop=stop)[1])
-    return []
 
 
 def foreseen(config: Config) -> Sequence[Question]:
@@ -92,14 +82,15 @@ def foreseen(config: Config) -> Sequence[Question]:
 
 def _ask(
     model: NetworkModel, folder: Path, questions: Sequence[Question], *, stop: bool
-) -> tuple[int, dict[Question, InputError]]:
-    """Return how many questions were asked, and those without an answer; with `stop` the first one raises."""
-    network, failed = CachedModel(model, folder), {}
+) -> dict[Question, InputError]:
+    """Return the questions without an answer; with `stop` only the first."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that a model tidies up
+    network, failed = CachedModel(model, folder), dict[Question, InputError]()
     for question in questions:
         try:
             network.iteration(*question)
         except InputError as problem:
-            if stop:
-                raise
             failed[question] = problem
-    return len(questions), failed
+            if stop:
+                break
+    return failed

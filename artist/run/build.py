@@ -19,7 +19,8 @@ from omegaconf import OmegaConf
 from pydantic import ValidationError
 
 from artist.bad_input.blame import own_lines
-from artist.bad_input.explain import chain, checked, from_call, from_validation
+from artist.bad_input.explain import chain, from_call, from_validation
+from artist.bad_input.records import validated
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
 from artist.core.iteration import IterationParts
@@ -39,16 +40,14 @@ from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stepped_stall import SteppedStall
 from artist.performance.effects.tuned import TunedCompute
-from artist.performance.own_parts import CheckedCoupling, checked_effect
+from artist.performance.own_parts import CheckedCoupling, CheckedEffect
 from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
-from artist.run.idle_settings import tell_of_idle
 from artist.run.lost_time import tell_of_pace, watched
-from artist.run.policy_notes import tell_notes
+from artist.run.notes import tell_notes, tell_of_idle, warn_without_needs
 from artist.run.pools import check_fits, check_pools
-from artist.run.without_needs import warn_without_needs
 from artist.units import seconds_to_ns
 from netmodels.analytical import AnalyticalModel
 from netmodels.api import Fabric, NetworkModel
@@ -156,7 +155,7 @@ def check_config(raw: Mapping[str, Any]) -> Config:
         what = "an experiment file without `# @package _global_`"
         allowed = "`# @package _global_` as its first line"
         raise InputError(what, where="experiment", found=raw["experiment"], allowed=allowed)
-    return checked(Config, raw)
+    return validated(Config, raw)
 
 
 def build(config: Config) -> Simulation:
@@ -190,12 +189,12 @@ def build(config: Config) -> Simulation:
     release()  # what the tables took: a fifth of what a million jobs take
     if config.performance.measured_with == "request":
         tell_of_requests(jobs)
-    check_fits(policy, cluster, jobs, capacity_events)
     tell_notes(policy, cluster, jobs)
     tell_of_pace(config.policy, overheads, jobs)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)
+    check_fits(policy, cluster, jobs, capacity_events, signals)
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
     performance = build_performance(
@@ -429,7 +428,7 @@ def build_performance(
         interleaved=Interleaved(config.group_slowdown, config.loading),
         network_stage=config.network_stage,
         input_stall=input_stall,
-        effects=[checked_effect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
+        effects=[CheckedEffect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
         couplings=[CheckedCoupling(each, f"performance.couplings[{i}]") for i, each in enumerate(couplings)],
     )
 
@@ -463,6 +462,9 @@ def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputErr
             if explained is not None:
                 return explained
     cause = [link for link in chain(error) if not isinstance(link, InstantiationException)]
+    if "Expected a callable target" in str(error):
+        allowed = "module.Class"
+        return InputError("not a class", where=f"{where}._target_", found=target, allowed=allowed)
     if not cause:  # Hydra itself refuses
         reason = " ".join(str(error).split()).partition(". ")[0]
         return InputError(f"cannot be made: {reason}", where=where, found=target)

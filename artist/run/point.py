@@ -38,7 +38,7 @@ from artist.run.folder import RunFolder
 from artist.run.key import code_digest, run_key
 from artist.run.lock import LOCKS
 from artist.run.lost_time import tell_of_losses
-from artist.run.policy_notes import tell_of_lack
+from artist.run.notes import tell_of_lack
 from artist.run.user_folder import check_targets, put_on_path, python_files
 
 log = logging.getLogger("artist")
@@ -272,14 +272,20 @@ class _Notes(logging.Handler):
         self.kept: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if getattr(record, "note", False):
+        if not _is_no_note(record):
             self.kept.append(record.getMessage())
+
+
+def _is_no_note(record: logging.LogRecord) -> bool:
+    return not getattr(record, "note", False)
 
 
 @contextmanager
 def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     root = logging.getLogger()
-    level = root.level
+    level, others = root.level, list(root.handlers)
+    for each in others:  # a note is told at the end
+        each.addFilter(_is_no_note)
     root.setLevel(min(level, logging.INFO))  # that of artist.log and of notes, also where Hydra set none
     for handler in handlers:
         handler.setFormatter(logging.Formatter(_LOG_FORMAT))
@@ -289,4 +295,6 @@ def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     finally:
         for handler in handlers:
             root.removeHandler(handler)
+        for each in others:
+            each.removeFilter(_is_no_note)
         root.setLevel(level)

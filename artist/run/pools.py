@@ -1,9 +1,10 @@
 """The pools that a policy names are there, or the run does not start."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from artist.core.cluster import DEFAULT_POOL, CapacityEvent, Cluster
 from artist.core.job import JobSpec
+from artist.core.view import Signal
 from artist.errors import InputError
 
 
@@ -24,20 +25,36 @@ def check_pools(policy: object, cluster: Cluster) -> None:
 
 
 def check_fits(
-    policy: object, cluster: Cluster, jobs: Sequence[JobSpec], later: Sequence[CapacityEvent]
+    policy: object,
+    cluster: Cluster,
+    jobs: Sequence[JobSpec],
+    later: Sequence[CapacityEvent],
+    signals: Mapping[str, Signal],
 ) -> None:
-    """Refuse a job that the cluster has room for, but not the only pool that the policy serves.
+    """Refuse a job that the cluster has room for, but not the machines that the policy serves.
 
-    Where machines join or change pools later, the run itself tells.
+    Those of its `pool`, or those of its method `reach`: its own and, for jobs of their GPU types, what it
+    borrows at most. Where machines join or change pools later, the run itself tells.
     """
     pool = getattr(policy, "pool", "")
-    if not pool or pool not in cluster.pools or any(event.kind == "join" for event in later):
+    reach = getattr(policy, "reach", None)
+    if any(event.kind == "join" for event in later) or not (callable(reach) or pool in cluster.pools):
         return
-    room = sum(machine.gpus for machine in cluster.machines if machine.pool == pool)
+    own, lent = [machine for machine in cluster.machines if machine.pool == pool], []
+    if callable(reach):
+        own, lent = reach(cluster, signals)
+    kinds = {machine.gpu_type for machine in own}
+    room = sum(machine.gpus for machine in own)
     for job in jobs:
-        if job.demand.targets()[0] > room and not job.demand.fungible:
-            allowed = f"up to {room} GPUs, as the pool has; workload.max_gpus={room}, or policy.pool=''"
+        demand = job.demand
+        if demand.targets()[0] <= room or demand.fungible:
+            continue
+        more = sum(machine.gpus for machine in lent if machine.gpu_type in (demand.gpu_types or kinds))
+        if demand.targets()[0] > room + more:
             what = f"it can never fit pool {pool}, the only one that the policy serves"
-            raise InputError(
-                what, where=f"job {job.job_id!r}", found=f"{job.demand.gpus} GPUs", allowed=allowed
-            )
+            allowed = f"up to {room} GPUs, as the pool has; workload.max_gpus={room}, or policy.pool=''"
+            if not pool:
+                what = "it can never fit the machines for training and those that they ever borrow"
+                allowed = f"up to {room + more} GPUs; workload.max_gpus={room + more}, or fungible jobs"
+            where, found = f"job {job.job_id!r}", f"{demand.gpus} GPUs"
+            raise InputError(what, where=where, found=found, allowed=allowed)

@@ -10,13 +10,15 @@ from artist.errors import InputError
 
 
 def check_shadows(folder: Path) -> None:
-    """Refuse files that have the place of a shipped one; Hydra alone would silently ignore them.
+    """Refuse a folder that is not there, or files in the place of a shipped one, which Hydra would ignore.
 
     Raises
     ------
     InputError
-        For the first such file.
+        With the folder, or the first such file.
     """
+    if not folder.is_dir():
+        raise InputError("no such folder", where="--config-dir", found=str(folder), allowed="a folder")
     for path in sorted(folder.rglob("*.yaml")):
         place = path.relative_to(folder)
         shipped = data_path("conf", str(place))

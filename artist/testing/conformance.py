@@ -27,6 +27,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 from unittest import mock
+from zlib import crc32
 
 import numpy as np
 
@@ -117,7 +118,7 @@ class PolicyConformance:
     def test_names_and_order_of_jobs_do_not_matter(self) -> None:
         """Jobs are distinguished by their arrival; their names and their order in the file mean nothing."""
         jobs = generated_jobs(1)  # all submit times differ
-        renamed = [replace(spec, job_id=f"x{hash_of(spec.job_id)}") for spec in reversed(jobs)]
+        renamed = [replace(spec, job_id=f"x{crc32(spec.job_id.encode())}") for spec in reversed(jobs)]
         assert self._run(jobs, _cluster())[1] == self._run(renamed, _cluster())[1]
 
     def test_uses_no_global_chance_and_no_clock(self) -> None:
@@ -308,11 +309,6 @@ def cpu_job(job_id: str, cpus: int, seconds: float, at: float = 0, *, iteration_
     )
 
 
-def hash_of(text: str) -> int:
-    """Return a number that depends on nothing but the text, to give jobs names in another order."""
-    return sum((i + 1) * 7919 * ord(c) for i, c in enumerate(text)) % 1_000_003
-
-
 def _cluster() -> Cluster:
     return tiny_cluster(3, 4, per_rack=2)
 
@@ -344,19 +340,14 @@ def _no_hidden_inputs() -> Iterator[None]:
         return call
 
     with ExitStack() as stack:
-        for module, names in ((time, _CLOCK), (random, _global_names(random)), (np.random, _legacy_names())):
-            for name in names:
+        for module in (time, random, np.random):
+            for name in _CLOCK if module is time else _global_names(module):
                 fake = refuse(module.__name__, name, getattr(module, name))
                 stack.enter_context(mock.patch.object(module, name, fake))
         yield
 
 
 def _global_names(module: Any) -> list[str]:
-    """Return the functions of module `random` that are methods of its one global generator."""
-    return [n for n in module.__all__ if getattr(getattr(module, n), "__self__", None) is module._inst]
-
-
-def _legacy_names() -> list[str]:
-    """Return the functions of `numpy.random` that use its one global generator."""
-    owner = getattr(np.random.random, "__self__", None)
-    return [n for n in np.random.__all__ if getattr(getattr(np.random, n), "__self__", None) is owner]
+    """Return the functions of a module that are methods of the one global generator of its `random`."""
+    owner = module.random.__self__
+    return [n for n in module.__all__ if getattr(getattr(module, n), "__self__", None) is owner]

@@ -72,7 +72,7 @@ def one_dimension(shape: Shape, tiers: SeenTiers, view: View, system: SystemSett
 
 def is_regular(view: View, network: Network) -> bool:
     """Return whether a placement has dimensions: all groups of each hold as many."""
-    return network.even and not view.gates and all(isinstance(level.members, int) for level in view.levels)
+    return network.even and view.regular
 
 
 def logical_dims(shape: Shape, view: View, network: Network, system: SystemSettings) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from netmodels.algorithms import link_bandwidth_bytes_per_ns
 from netmodels.astra_sim.chakra import iteration_trace
 from netmodels.errors import InputError
 from netmodels.layers import Profile
-from netmodels.levels import Level, View
+from netmodels.levels import Level
 from netmodels.system import SystemSettings
 
 KINDS = {"ring": "Ring", "switch": "Switch", "fully_connected": "FullyConnected"}
@@ -25,23 +25,6 @@ OPTIMIZATIONS = {"bandwidth_aware": "localBWAware", "baseline": "baseline"}
 REMOTE_MEMORY = '{"memory-type": "NO_MEMORY_EXPANSION"}\n'
 TRACE = "iteration.et"
 """The one trace; NPU i finds it as iteration.i.et."""
-
-
-class InexpressibleError(Exception):
-    """A placement that a back end cannot express; the text says why."""
-
-
-def whole(view: View) -> tuple[Level, ...]:
-    """Return the levels of a regular placement, innermost first.
-
-    Raises
-    ------
-    InexpressibleError
-        If machines or racks of the placement hold different numbers of GPUs.
-    """
-    if view.gates or any(not isinstance(level.members, int) for level in view.levels):
-        raise InexpressibleError("its machines or racks hold different numbers of GPUs")
-    return view.levels
 
 
 def check_system(profile: Profile, system: SystemSettings, levels: Sequence[Level]) -> None:

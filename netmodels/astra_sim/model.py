@@ -16,7 +16,6 @@ from netmodels.api import IterationTime
 from netmodels.astra_sim import inputs, ns3, version1
 from netmodels.astra_sim.asked import as_asked, in_one_dimension, is_regular, one_dimension
 from netmodels.astra_sim.hosts import Network
-from netmodels.astra_sim.inputs import InexpressibleError
 from netmodels.astra_sim.locate import Backend, locate
 from netmodels.astra_sim.meaning import check_meaning
 from netmodels.astra_sim.outputs import NpuTime, UnreadableError, read_version1, read_version2
@@ -173,11 +172,8 @@ class AstraSim:
         return any((one and len(view.levels) > 1) or not self._expresses(view) for _, view in views)
 
     def _expresses(self, view: View) -> bool:
-        try:
-            self._expressed(view)
-        except InexpressibleError:
-            return False
-        return True
+        """Return whether the program can be asked about a placement itself: `aware` knows one dimension."""
+        return view.regular and (self.program.backend != "aware" or len(view.levels) < 2)
 
     def on_levels(self, profile: Profile, levels: tuple[Level, ...], system: SystemSettings) -> IterationTime:
         """Return the time of one iteration on explicit dimensions, innermost first; not for ns-3.
@@ -211,10 +207,8 @@ class AstraSim:
 
     def _in_dimensions(self, profile: Profile, view: View, system: SystemSettings) -> IterationTime:
         """Ask about the placement, or carry the answer over from its neighbour."""
-        try:
-            return self.on_levels(profile, self._expressed(view), system)
-        except InexpressibleError:
-            pass
+        if self._expresses(view):
+            return self.on_levels(profile, view.levels, system)
         if self.program.backend == "version1":
             version1.check_system(profile, system, view.levels)
             return iteration_in(profile, view, system)
@@ -222,12 +216,6 @@ class AstraSim:
         asked, ours = self.on_levels(profile, near, system), iteration_in(profile, View(near), system)
         answer = iteration_in(profile, view, system, stretch=asked.comm_ns / ours.comm_ns)
         return IterationTime(answer.compute_ns, answer.comm_ns, answer.exposed_ns)
-
-    def _expressed(self, view: View) -> tuple[Level, ...]:
-        levels = inputs.whole(view)
-        if self.program.backend == "aware" and len(levels) > 1:
-            raise InexpressibleError("the congestion-aware back end knows one dimension")
-        return levels
 
     def _nearest(self, view: View) -> tuple[Level, ...]:
         """Return the nearest placement that the back end can express."""

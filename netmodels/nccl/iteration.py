@@ -9,8 +9,7 @@ from netmodels.layers import Profile
 from netmodels.nccl.model import NcclCollective, Place, collective_us
 from netmodels.nccl.parameters import nccl_of
 from netmodels.shape import Shape, gpus, tier
-from netmodels.system import SystemSettings
-from netmodels.walk import Passage, Train, issues_of, through_one_queue, walk
+from netmodels.walk import issues_of, one_passage_each
 
 
 class NcclModel:
@@ -41,16 +40,8 @@ class NcclModel:
         if gpus(shape) < 2 or not len(sizes):
             return IterationTime(profile.compute_ns, 0, 0)
         rides_ns = _rides_ns("all_reduce", sizes, shape, fabric) + profile.launch_ns
-
-        def walked() -> IterationTime:
-            widest, count = tier(shape), gpus(shape)
-            trains = {
-                size: Train((Passage(0, widest, ns, 2 * size * (count - 1) // count),))
-                for size, ns in zip(sizes.tolist(), rides_ns.tolist(), strict=True)
-            }
-            return walk(profile, trains, SystemSettings())
-
-        return through_one_queue(profile, rides_ns, walked)
+        count = gpus(shape)
+        return one_passage_each(profile, tier(shape), rides_ns, lambda size: 2 * size * (count - 1) // count)
 
 
 def _rides_ns(collective: NcclCollective, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:

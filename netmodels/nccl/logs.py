@@ -19,7 +19,7 @@ from netmodels.naming import allowed_names
 from netmodels.nccl.log_lines import plain
 from netmodels.nccl.log_tests import Row, Test, tests_of
 from netmodels.nccl.model import NcclCollective
-from netmodels.nccl.runs import MeasuredRun
+from netmodels.nccl.runs import MeasuredRun, bus_factor
 
 COLLECTIVES: dict[str, NcclCollective] = {plain(each): each for each in get_args(NcclCollective)}
 COLLECTIVES["sendrecv"] = "send_receive"
@@ -248,14 +248,7 @@ def _possible(test: Test, gpus: int | None) -> list[NcclCollective]:
         names = ["all_reduce", "reduce_scatter", "send_receive"] if reduces else ["all_gather", *names]
     ratio, slack = _ratio(test.rows)
     counts = [gpus] if gpus else range(2, 4097)
-    return [each for each in names if any(abs(_factor(each, n) - ratio) <= slack for n in counts)]
-
-
-def _factor(collective: NcclCollective, gpus: int) -> float:
-    """Return busbw / algbw (nccl-tests, doc/PERFORMANCE.md)."""
-    if collective == "send_receive":
-        return 1.0
-    return (2 if collective == "all_reduce" else 1) * (gpus - 1) / gpus
+    return [each for each in names if any(abs(bus_factor(each, n) - ratio) <= slack for n in counts)]
 
 
 def _ratio(rows: Sequence[Row]) -> tuple[float, float]:
@@ -267,15 +260,9 @@ def _ratio(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def _check_factor(test: Test, collective: NcclCollective, gpus: int) -> None:
-    """Raise InputError if the bandwidths are those of another collective or number of GPUs.
-
-    Raises
-    ------
-    InputError
-        If so.
-    """
+    """Raise InputError if the bandwidths are those of another collective or number of GPUs."""
     ratio, slack = _ratio(test.rows)
-    expected = _factor(collective, gpus)
+    expected = bus_factor(collective, gpus)
     if gpus > 1 and abs(ratio - expected) > slack:
         raise InputError(
             f"not the bandwidths of {collective} on {gpus} GPUs",

@@ -14,6 +14,8 @@ from typing import get_args
 
 from netmodels.errors import InputError
 from netmodels.naming import allowed_names
+from netmodels.nccl.log_lines import plain
+from netmodels.nccl.log_tests import MOST_GB_S, MOST_US
 from netmodels.nccl.logs import COLLECTIVES, Given, Logs, read_log, text_of
 from netmodels.nccl.model import NcclCollective
 from netmodels.nccl.runs import MeasuredRun
@@ -21,7 +23,6 @@ from netmodels.nccl.runs import MeasuredRun
 _COLUMNS = ("collective", "machines", "gpus_per_machine", "bytes", "time_us")
 _MOST = {"machines": 1_000_000, "gpus_per_machine": 1024, "bytes": 2**53}
 _MOST_FILES = 1000  # of a folder: more are a home directory
-_MOST_GB_S, _MOST_US = 50_000.0, 1e10
 
 
 def files_of(names: Sequence[str], field: str) -> tuple[list[Path], list[Path]]:
@@ -181,7 +182,7 @@ class _Cells:
         return (self._cells.get(name) or "").strip()
 
     def collective(self) -> NcclCollective:
-        found = COLLECTIVES.get("".join(filter(str.isalpha, self.text("collective").lower())))
+        found = COLLECTIVES.get(plain(self.text("collective")))
         if found is None:
             names = get_args(NcclCollective)
             raise self._bad("collective", "unknown collective", allowed_names(self.text("collective"), names))
@@ -201,10 +202,10 @@ class _Cells:
             value = float(self.text("time_us"))
         except ValueError:
             value = float("nan")
-        if not (isfinite(value) and 0 < value <= _MOST_US):
-            raise self._bad("time_us", "no time of a collective", f"us, more than 0, up to {_MOST_US:g}")
-        if self.whole("bytes") / value / 1e3 > _MOST_GB_S:
-            allowed = f"us: {self.text('bytes')} bytes in this time are more than {_MOST_GB_S:g} GB/s"
+        if not (isfinite(value) and 0 < value <= MOST_US):
+            raise self._bad("time_us", "no time of a collective", f"us, more than 0, up to {MOST_US:g}")
+        if self.whole("bytes") / value / 1e3 > MOST_GB_S:
+            allowed = f"us: {self.text('bytes')} bytes in this time are more than {MOST_GB_S:g} GB/s"
             raise self._bad("time_us", "too short for its bytes", allowed)
         return value
 

@@ -6,7 +6,7 @@ baseLatencies, the factors of ncclTopoTuneModel), or is the round figure that pu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -127,10 +127,8 @@ def derived(tiers: "Tiers") -> NcclFabric:
     )
     slower = rack.step_us / _NETWORK_STEP_US
     usual = NcclFabric(machine, rack, network)
-    return NcclFabric(
-        machine,
-        rack,
-        network,
+    return replace(
+        usual,
         round_us=slower * usual.round_us,
         bulk_round_us=slower * usual.bulk_round_us,
         message_us=slower * usual.message_us,

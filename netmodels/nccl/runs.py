@@ -9,6 +9,13 @@ import numpy.typing as npt
 from netmodels.nccl.model import NcclCollective
 
 
+def bus_factor(collective: NcclCollective, gpus: int) -> float:
+    """Return bus bandwidth / bytes per time, `busbw / algbw` (nccl-tests, doc/PERFORMANCE.md)."""
+    if collective == "send_receive":
+        return 1.0
+    return (2 if collective == "all_reduce" else 1) * (gpus - 1) / gpus
+
+
 @dataclass(frozen=True)
 class MeasuredRun:
     """One run of one collective over a range of sizes, as nccl-tests prints it.

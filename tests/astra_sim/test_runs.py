@@ -2,7 +2,12 @@
 
 import json
 import multiprocessing
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -81,10 +86,8 @@ def test_the_table_says_what_was_carried_over(fake, capsys):
     assert note.startswith("network carried: the network model has no answer for the placement itself:")
 
 
-@pytest.mark.parametrize("start_s", [0, 1e9])
-def test_answers_may_be_asked_ahead(run, tmp_path, monkeypatch, start_s):
-    """By two processes before the clock starts, or one; the schedule is that of questions asked on demand."""
-    monkeypatch.setattr("artist.run.ahead._START_S", start_s)
+def test_answers_may_be_asked_ahead(run, tmp_path):
+    """By two processes before the clock starts; the schedule is that of questions asked on demand."""
     few = "workload.jobs=12"
     _, _, on_demand, jobs = run("cold", few)
     _, _, ahead, same = run("ahead", few, "network.ahead=2", f"network.cache={tmp_path / 'other'}")
@@ -93,19 +96,8 @@ def test_answers_may_be_asked_ahead(run, tmp_path, monkeypatch, start_s):
     assert ahead["run"]["cache_hits"] > 0
 
 
-def test_quick_questions_start_no_processes(run, monkeypatch):
-    """They are asked before others would be there to help; the program's own processes are all there is."""
-    monkeypatch.setattr("artist.run.ahead._START_S", 1e9)
-    monkeypatch.setattr("joblib.Parallel", None)
-    code, _, summary, _ = run("ahead", "workload.jobs=12", "network.ahead=2")
-    assert code == 0
-    assert summary["run"]["cache_hits"] == summary["run"]["network_calls"]
-
-
-@pytest.mark.parametrize("start_s", [0, 1e9])
-def test_a_program_without_answers_ends_questions_ahead(run, monkeypatch, start_s):
+def test_a_program_without_answers_ends_questions_ahead(run, monkeypatch):
     """By the first of them, not after all have been tried; with a fallback none is asked twice."""
-    monkeypatch.setattr("artist.run.ahead._START_S", start_s)
     monkeypatch.setenv("FAKE_MODE", "crash")
     code, err, summary, _ = run("ahead", "network.ahead=1")
     assert (code, summary) == (2, None)
@@ -115,6 +107,36 @@ def test_a_program_without_answers_ends_questions_ahead(run, monkeypatch, start_
     code, _, summary, _ = run("fallback", "network.ahead=2", "network.fallback=analytical")
     assert code == 0
     assert summary["network_fallbacks"] == calls() - before
+
+
+def processes_in(folder: Path) -> set[int]:
+    """Return the other processes whose working folder lies in a folder."""
+    found = set[int]()
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (path / "cwd").resolve().is_relative_to(folder):
+                found.add(int(path.name))
+    return found - {os.getpid()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_nothing_goes_on_asking_when_the_command_is_killed(fake, tmp_path):
+    """By SIGKILL: its two workers, whose programs hang, end a second later, and these with them."""
+    model = (f"network.model.binary={fake}", "network.model.backend=unaware", "network.ahead=2")
+    command = [sys.executable, "-m", "artist", *RUN, "workload.jobs=12", *model]
+    with subprocess.Popen(command, env=os.environ | {"FAKE_MODE": "hang"}) as process:
+        wait_for(lambda: calls() >= 2)
+        assert len(processes_in(tmp_path)) >= 5  # one, two workers, two programs
+        process.kill()
+    wait_for(lambda: not processes_in(tmp_path))
+
+
+def wait_for(condition: Callable[[], bool], most_s: float = 60.0) -> None:
+    """Wait until something holds; fail if it never does."""
+    end = time.monotonic() + most_s
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_patience_and_places_do_not_make_another_run(run):

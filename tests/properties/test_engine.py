@@ -27,7 +27,9 @@ from artist.engine.overheads import Overheads
 from artist.errors import PlanError
 from artist.recording.names import BLOCKING, RESOURCE_COLUMNS
 from artist.recording.resources import Resources
-from artist.testing.chaos import (
+from artist.testing.tiny import PlainPerformance, Recount, audit, on, tiny_cluster
+from artist.units import seconds_to_ns
+from tests.properties.chaos import (
     CPUS,
     GPUS,
     MEMORY,
@@ -36,8 +38,6 @@ from artist.testing.chaos import (
     chaos_cluster,
     is_legal,
 )
-from artist.testing.tiny import PlainPerformance, Recount, audit, on, tiny_cluster
-from artist.units import seconds_to_ns
 
 # --- random runs
 

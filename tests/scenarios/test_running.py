@@ -11,7 +11,7 @@ from artist.core.job import Demand, JobSpec
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.errors import InputError, PlanError
-from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
+from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 
 
@@ -44,6 +44,22 @@ def test_links_are_crossed_from_the_start_to_the_end():
     assert first[:2] == ([(), (1,), (1,), ()], [(1,), (1,)])
     assert first[2] == {0: seconds_to_ns(2), 1: seconds_to_ns(2)}
     assert last[:2] == ([(), (), (), ()], [(), ()])
+
+
+@pytest.mark.parametrize(("only", "asked"), [(False, 3), (True, 2)])
+def test_a_finish_outside_groups_need_not_be_asked_about(only, asked):
+    """Two members of a group run from 0 s, one more job on m1 to 1 s: its end changes no other's time.
+
+    The end of the first member, at 4 s, does: alone, the other one is twice as fast. Its own end is the last.
+    """
+    watching = Watching()
+    watching.only_groups = only
+    pair = Group("g", ((0, 1),), 2)
+    place = {0: lambda v, p: [p.place(j, on((0, 1), group=pair)) for j in (0, 1)] + [p.place(2, on((1, 1)))]}
+    jobs = [job("a", 1, 2), job("b", 1, 3), job("c", 1, 1)]
+    result, _ = run_checked(jobs, tiny_cluster(2, 1), Scripted(place), watching)
+    assert seconds(result, "finish_ns") == [4, 5, 1]
+    assert len(watching.seen) == 1 + asked
 
 
 def test_bandwidth_is_seen_by_machine_and_by_job():

@@ -103,6 +103,27 @@ def test_a_policy_on_a_grid_is_called_at_multiples_only():
     assert result.end_ns == seconds_to_ns(15)
 
 
+@pytest.mark.parametrize(("only", "calls"), [(False, [0, 1, 2]), (True, [0, 2])])
+def test_a_policy_may_be_left_alone_while_no_job_waits(only, calls):
+    """A runs to 1 s, b to 4 s; c comes at 2 s. No job waits when a ends: that may be news at 2 s only."""
+    heard = []
+
+    class Starts:
+        only_while_jobs_wait = only
+
+        def decide(self, view):
+            heard.append((view.now_ns, [(type(event), event.job) for event in view.news]))
+            plan = view.plan()
+            for j in view.waiting.job.tolist():
+                plan.place(j, on((j % 2, 1)))
+            return plan.done()
+
+    jobs = [job("a", 1, 1), job("b", 1, 4), job("c", 1, 2, at=2)]
+    run_checked(jobs, tiny_cluster(2, 1), Starts())
+    assert [now for now, _ in heard][: len(calls)] == [seconds_to_ns(at) for at in calls]
+    assert heard[len(calls) - 1][1] == [(Finish, 0)] * only + [(Arrival, 2)]
+
+
 @pytest.mark.parametrize("on_events", [True, False])
 def test_a_tick_comes_once_an_instant(on_events):
     """Every 5 s: b arrives at 5 and a, of 10 s, ends at 10, on ticks; at 5 the policy also asks for a round.

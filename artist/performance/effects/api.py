@@ -2,9 +2,9 @@
 
 from typing import Protocol, runtime_checkable
 
+from artist.core.arrays import Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import JobSpec
-from artist.performance.api import Ints
 
 
 class Effect(Protocol):

@@ -10,12 +10,12 @@ from typing import Literal
 
 import numpy as np
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
 from artist.core.job import JobSpec
 from artist.errors import InputError
-from artist.performance.api import Ints
 from artist.performance.effects.compute import Compute
-from artist.performance.formulas.input_rate import Floats, Sensitivity
+from artist.performance.formulas.input_rate import Sensitivity
 from artist.units import BYTES_PER_GIB
 
 Parts = Sequence[float] | None
@@ -103,8 +103,7 @@ class InputStall:
         eaten, parts = _eaten(known, spec, allocation, compute_ns), self.compute.parts(allocation, cluster)
         times = known.dragged_on_grid(_spare_on_grid(known, allocation, parts, eaten, cpus))
         dragged_ns = np.rint(compute_ns * times).astype(np.int64) - compute_ns
-        stall_ns: Ints = np.maximum(waits_ns, dragged_ns)
-        return stall_ns
+        return np.maximum(waits_ns, dragged_ns)
 
     def rate(self, model: str, allocation: Allocation, cluster: Cluster) -> float:
         """Return what one GPU is fed, relative to what a reference GPU consumes; the least of them all."""

@@ -17,7 +17,6 @@ from artist.performance.effects.compute import Compute, scaled
 NetworkStage = Literal["model", "table"]
 
 Shares = tuple[float, float, float, float]  # storage, CPU, GPU, network; of an iteration
-_OTHERS: Shares = (0.0, 0.0, 1.0, 0.0)
 
 
 class StageTimes:
@@ -57,7 +56,7 @@ def stages_of(spec: JobSpec) -> Stages:
         return spec.stages
     by_gpus = measured_shares().get(spec.model)
     if by_gpus is None:
-        return Stages(*(round(share * spec.compute_ns) for share in _OTHERS))
+        return Stages(0, 0, spec.compute_ns, 0)
     fewer = [gpus for gpus in by_gpus if gpus <= spec.demand.gpus]
     return Stages(*(round(share * spec.compute_ns) for share in by_gpus[max(fewer, default=min(by_gpus))]))
 

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster, Machine, Slice
-from artist.performance.api import Ints
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall, MeasuredWith
 from artist.performance.formulas.best_case import MEMORY_POINTS_GIB, TOLERANCE
-from artist.performance.formulas.input_rate import Floats, Sensitivity
+from artist.performance.formulas.input_rate import Sensitivity
 from artist.units import BYTES_PER_GIB
 
 
@@ -75,8 +75,7 @@ class SteppedStall(InputStall):
         least = (cpus >= steps.least_cpus) & (memory_bytes >= steps.least_bytes)
         curve = super().rate_on_grid(model, allocation, cluster, cpus, memory_bytes)
         below = np.where(least, steps.share_rate, np.minimum(curve, steps.share_rate))
-        rates: Floats = np.where(best, steps.best_rate, below)
-        return rates
+        return np.where(best, steps.best_rate, below)
 
     def _steps(self, model: str, allocation: Allocation, cluster: Cluster) -> Steps:
         """Return the steps of a job with as many GPUs, on machines like its first."""

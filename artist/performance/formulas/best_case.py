@@ -12,12 +12,11 @@ Source: Mohan et al., Synergy, OSDI 2022, section 3 (best-case demand), section 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Ints
 from artist.core.cluster import Machine
 from artist.units import BYTES_PER_GIB
 
-Ints = npt.NDArray[np.int64]
 Grid = Callable[[Sequence[int], Sequence[int]], Ints]
 MEMORY_POINTS_GIB = (20.0, 62.5, 125.0, 187.5, 250.0)  # per GPU
 TOLERANCE = 0.01  # saturated: at most this share slower than the best

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from artist.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,7 @@ class Sensitivity:
         """Return `prepared` for each of many."""
         points, begins, bases, slopes = self._arrays
         piece = np.searchsorted(points, cpus, side="right")
-        rates: Floats = bases[piece] + (cpus - begins[piece]) * slopes[piece]
-        return rates
+        return bases[piece] + (cpus - begins[piece]) * slopes[piece]
 
     def counts(self, gpus: int) -> float:
         """Return how many CPUs each one beside some GPUs on one of several machines counts for."""
@@ -95,8 +92,7 @@ class Sensitivity:
 
     def dragged_on_grid(self, spare_cpus: Floats) -> Floats:
         """Return `dragged` for each of many."""
-        times: Floats = 1 / (1 - np.minimum(self.most_beyond, self.beyond * np.maximum(spare_cpus, 0)))
-        return times
+        return 1 / (1 - np.minimum(self.most_beyond, self.beyond * np.maximum(spare_cpus, 0)))
 
     def needs(self, gpus: int) -> int:
         """Return the memory that the processes of a job need on a machine, in bytes."""

@@ -30,12 +30,10 @@ from itertools import permutations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Ordering
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Loading = Literal["whole", "split"]
 
 MEASURED_SLOWDOWN = (1.33, 1.5, 1.37)
@@ -51,12 +49,6 @@ def orderings(jobs: int, resources: int) -> Ints:
     """
     rest = permutations(range(1, resources), jobs - 1)
     return np.array([(0, *offsets) for offsets in rest], dtype=np.int64)
-
-
-@cache
-def _later(steps: int) -> Ints:
-    """Return the indices of the four steps, some steps later."""
-    return (np.arange(4) + steps) % 4
 
 
 def periods(stages: Ints, ordering: Ordering = "best", loading: Loading = "split") -> Ints:
@@ -93,7 +85,7 @@ def periods(stages: Ints, ordering: Ordering = "best", loading: Loading = "split
         each = during.max(axis=-2).sum(axis=-1)
     else:
         one_step = np.where(at >= 2, during, 0).max(axis=-2)
-        loaders = np.where(at == 0, during + during[..., _later(1)], 0).max(axis=-2)
+        loaders = np.where(at == 0, during + np.roll(during, -1, axis=-1), 0).max(axis=-2)
         each = _longest_way(one_step, loaders)
     taken: Ints = each.min(axis=-1) if ordering == "best" else each.max(axis=-1)
     return taken
@@ -101,8 +93,8 @@ def periods(stages: Ints, ordering: Ordering = "best", loading: Loading = "split
 
 def _longest_way(one: Ints, two: Ints) -> Ints:
     """Return the longest way around four steps, from what covers one or two from each, of shape (..., 4)."""
-    behind = one[..., _later(2)] + one[..., _later(3)]
-    ways = (one.sum(axis=-1)[..., None], two + two[..., _later(2)], two + behind)
+    behind = np.roll(one, -2, axis=-1) + np.roll(one, -3, axis=-1)
+    ways = (one.sum(axis=-1)[..., None], two + np.roll(two, -2, axis=-1), two + behind)
     longest: Ints = np.concatenate(ways, axis=-1).max(axis=-1)
     return longest
 
@@ -149,8 +141,7 @@ class Clock:
     def times(self, stages: Ints) -> Floats:
         """Return the iteration times of groups of one size, at most one job a resource; shape (...)."""
         formula = periods(stages, self.ordering, self.loading)
-        clock: Floats = formula.astype(np.float64) * self.factor(stages.shape[-2])
-        return clock
+        return formula.astype(np.float64) * self.factor(stages.shape[-2])
 
     def group_ns(self, stages: Sequence[Sequence[int]]) -> int:
         """Return how long an iteration of a group takes, in ns.

@@ -1,12 +1,10 @@
 """What a job would have alone: GPUs close together, or its share of the time on them."""
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats, Ints
+from artist.core.events import Arrival, Finish
 from artist.core.view import ClusterView, JobColumns
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def in_turns(jobs: JobColumns) -> Floats:
@@ -24,16 +22,20 @@ class Alone:
     def __init__(self) -> None:
         self._iteration_ns: dict[int, int] = {}
 
-    def enter(self, view: ClusterView, job: int) -> None:
+    def follow(self, view: ClusterView) -> None:
+        """Track arrivals and finishes."""
+        for event in view.news:
+            if isinstance(event, Arrival):
+                self._enter(view, event.job)
+            elif isinstance(event, Finish):
+                del self._iteration_ns[event.job]
+
+    def _enter(self, view: ClusterView, job: int) -> None:
         """Record the time of a job on the GPUs it asks for, as far as they exist; of a CPU job, its own."""
         column = view.columns([job])
         gpus = min(int(column.gpus[0]), int(view.cluster.gpus.sum()))
         by_gpus = view.performance.at_gpus(job, [gpus]) if gpus else column.compute_ns
         self._iteration_ns[job] = int(by_gpus[0])
-
-    def leave(self, job: int) -> None:
-        """Forget a job."""
-        del self._iteration_ns[job]
 
     def iteration_ns(self, jobs: JobColumns) -> Ints:
         """Return the iteration time of each job, shape (n,)."""

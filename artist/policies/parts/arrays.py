@@ -11,12 +11,10 @@ Source: Zhao et al., CODA, ICDCS 2020, section V-C.
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Ints
 from artist.core.buckets import ALL
 from artist.core.cluster import Cluster
-
-Ints = npt.NDArray[np.int64]
 
 BEFORE_ANY = 4.0
 """CPUs reserved for each GPU where no GPU job has run (ASSUMPTION: the mean of the paper's starts)."""

@@ -5,11 +5,8 @@ the winners' gains log(V(win) / V(lose)) is: a knapsack of GPUs.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from artist.core.arrays import Bools, Floats, Ints
 
 _MOST_CELLS = 20_000_000  # bidders x GPUs up to which the answer is exact; about 0.1 s
 

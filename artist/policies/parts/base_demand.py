@@ -4,12 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Ints
 from artist.core.job import Demand, gpus_worth
 from artist.core.view import ClusterView
-
-Ints = npt.NDArray[np.int64]
 
 
 def counts_from(demand: Demand, *, requested: bool) -> range:

@@ -14,14 +14,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Bools, Ints
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.cpu_search import find_cpus
 from artist.core.free import Free
 from artist.core.job import Demand
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -194,7 +192,7 @@ class Room:
         CPUs of the largest machine.
     """
 
-    def __init__(self, left: Ints, cpus: Ints, kept: npt.NDArray[np.bool_], free: Free, largest: int) -> None:
+    def __init__(self, left: Ints, cpus: Ints, kept: Bools, free: Free, largest: int) -> None:
         self._left, self._free, self._kept, self._largest = left, cpus, kept, largest
         self._own = np.minimum(left, cpus)
         self._lent = np.where(kept, self._own, cpus)

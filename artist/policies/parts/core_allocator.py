@@ -96,7 +96,7 @@ class Walk:
     def __init__(self, cpus: int, *, tolerance: float = 0.002, most: int | None = None) -> None:
         self.cpus = self.best = self._start = cpus
         self.steps = 0
-        self._tolerance, self._most = tolerance, most
+        self._tolerance, self._most = tolerance, inf if most is None else most
         self._most_seen = 0.0
         self._grows = False
 
@@ -117,14 +117,11 @@ class Walk:
         if not self._grows and not (better and self.best > 1):
             self._grows, better = True, self.best == self._start
         tried = self.best + (1 if self._grows else -1)
-        if better and (not self._grows or (self._allows(tried) and may_grow(tried))):
+        if better and (not self._grows or (tried <= self._most and may_grow(tried))):
             self.cpus = tried
             return tried
         self._end(may_grow)
         return None
-
-    def _allows(self, cpus: int) -> bool:
-        return self._most is None or cpus <= self._most
 
     def _end(self, may_grow: Callable[[int], bool]) -> None:
         """Go to the best number, or to what others have left of it."""

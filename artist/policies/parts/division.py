@@ -16,9 +16,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
-import numpy as np
-import numpy.typing as npt
-
+from artist.core.arrays import Ints
 from artist.core.buckets import set_of
 from artist.core.cluster import Allocation, Slice
 from artist.core.events import Finish, MachineEvent, Stop
@@ -28,8 +26,6 @@ from artist.core.view import ClusterView
 from artist.policies.parts.adapted_view import AdaptedView
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.mechanisms.api import Need
-
-Ints = npt.NDArray[np.int64]
 
 
 class Tenant(NamedTuple):
@@ -192,7 +188,7 @@ class Division:
         share = replace(planned, slices=tuple(self._share(view, s) for s in planned.slices))
         where, machines = share.gpu_map(), view.cluster.machines
         best, cases = self._cases.among(view, job, share.gpus, set_of(where))
-        need = Need(job, view.demand(job), *best, where=where, cases=cases)
+        need = Need(job, view.demand(job), *best, cases=cases)
         wanted = (Slice(m, gpus, *need.best(gpus, machines[m])) for m, gpus in where.items())
         least = replace(share, slices=tuple(map(_lesser, share.slices, wanted)))
         if least != share and not self._as_fast(view, job, least, share):

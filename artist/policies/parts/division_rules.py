@@ -7,7 +7,7 @@ from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.view import ClusterView
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.division import Left, Tenant
-from artist.policies.parts.mechanisms.divider import Divider
+from artist.policies.parts.mechanisms.divider import divide
 from artist.policies.parts.mechanisms.fronts import Fronts
 from artist.policies.parts.mechanisms.leftovers import HandOut
 from artist.policies.parts.mechanisms.on_machines import OnMachines
@@ -15,27 +15,24 @@ from artist.policies.parts.mechanisms.on_machines import OnMachines
 Amounts = Mapping[int, tuple[int, int]]  # CPUs and bytes of memory by machine
 
 
-class HandedOut:
-    """Gives each job in turn more than its least, as far as it gains; what jobs gain is remembered."""
+def handed_out(
+    tenants: Sequence[Tenant], left: Amounts, view: ClusterView, hand_out: HandOut | None = None
+) -> dict[int, Allocation]:
+    """Return what jobs hold, by job, when each in turn gets more than its least, as far as it gains.
 
-    def __init__(self) -> None:
-        self._hand_out = HandOut()
-
-    def __call__(self, tenants: Sequence[Tenant], left: Amounts, view: ClusterView) -> dict[int, Allocation]:
-        """Return what jobs hold, by job."""
-        given = self._hand_out(
-            [tenant.need for tenant in tenants],
-            {tenant.need.job: tenant.least.slices for tenant in tenants},
-            {machine: cpus for machine, (cpus, _) in left.items()},
-            {machine: memory for machine, (_, memory) in left.items()},
-            view,
-        )
-        return {need.job: _with(least, given[need.job]) for need, least in tenants}
-
-
-def handed_out(tenants: Sequence[Tenant], left: Amounts, view: ClusterView) -> dict[int, Allocation]:
-    """Return what jobs hold, by job, when each in turn gets more than its least, as far as it gains."""
-    return HandedOut()(tenants, left, view)
+    Parameters
+    ----------
+    hand_out
+        What remembers the gains of jobs from call to call; None to remember nothing.
+    """
+    given = (hand_out or HandOut())(
+        [tenant.need for tenant in tenants],
+        {tenant.need.job: tenant.least.slices for tenant in tenants},
+        {machine: cpus for machine, (cpus, _) in left.items()},
+        {machine: memory for machine, (_, memory) in left.items()},
+        view,
+    )
+    return {need.job: _with(least, given[need.job]) for need, least in tenants}
 
 
 class Optimum:
@@ -52,8 +49,7 @@ class Optimum:
 
     def __init__(self, cases: BestCases) -> None:
         self._on_machines = OnMachines(Fronts(cases))
-        self._divider = Divider()
-        self._handed_out = HandedOut()
+        self._hand_out = HandOut()
 
     def __call__(
         self, tenants: Sequence[Tenant], left: Mapping[int, Left], view: ClusterView
@@ -62,9 +58,9 @@ class Optimum:
         plain = [tenant for tenant in tenants if _is_plain(tenant, view.cluster)]
         free = _sum(left, [tenant.least for tenant in plain], 1)
         placed = [self._on_machines.placed(view, need.job, least.gpu_map()) for need, least in plain]
-        given = self._divider.divide(placed, free, view.cluster)
+        given = divide(placed, free, view.cluster)
         tenants = [_holding(tenant, given) for tenant in tenants]
-        return self._handed_out(tenants, _sum(free, given.values(), -1), view)
+        return handed_out(tenants, _sum(free, given.values(), -1), view, self._hand_out)
 
 
 def _with(allocation: Allocation, slices: tuple[Slice, ...]) -> Allocation:

@@ -15,9 +15,9 @@ from math import floor, inf
 from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Floats
 from artist.core.cluster import Allocation, Slice
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
@@ -231,7 +231,8 @@ def look_again(view: ClusterView, plan: PlanBuilder) -> None:
             continue
         demand = view.demand(job)
         if demand.gpus:
-            again = any(_cpu_jobs_draw(view, s.machine) for s in after.slices)
+            drawing = (job for s in after.slices for job in view.observed_bandwidth_on(s.machine))
+            again = any(not view.demand(job).gpus for job in drawing)
         else:
             again = demand.memory_bandwidth_bytes_per_s > 0
         if again:
@@ -250,13 +251,13 @@ class _Limits:
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
-        self._by_machine: npt.NDArray[np.float64] | None = None
+        self._by_machine: Floats | None = None
 
     def of(self, machine: int) -> float:
         assert self._by_machine is not None
         return float(self._by_machine[machine])
 
-    def passed(self, view: ClusterView, drawn: npt.NDArray[np.float64]) -> list[int]:
+    def passed(self, view: ClusterView, drawn: Floats) -> list[int]:
         """Return the machines whose jobs draw more than that."""
         if self._by_machine is None:
             capacities = [m.memory_bandwidth_bytes_per_s for m in view.cluster.machines]
@@ -277,10 +278,6 @@ def _machines_of(view: ClusterView, plan: PlanBuilder) -> set[int]:
     """Return the machines of the jobs that a plan changes, before and after."""
     held = (each for job, after in plan.changes.items() for each in (view.allocation(job), after))
     return {s.machine for allocation in held for s in _slices(allocation)}
-
-
-def _cpu_jobs_draw(view: ClusterView, machine: int) -> bool:
-    return any(not view.demand(job).gpus for job in view.observed_bandwidth_on(machine))
 
 
 def _slices(allocation: Allocation | None) -> tuple[Slice, ...]:

@@ -56,7 +56,7 @@ class ExtraWorkers:
         held = self._workers.jobs[job]
         self._bases[job] = self._by_type_of(held.base)
         own = self._own(job)
-        if _is_heterogeneous(held.demand):
+        if held.demand.fungible and held.demand.mixed_types:
             insort(self._heterogeneous, job)
             self._grows_on[job] = own
         else:
@@ -196,7 +196,3 @@ class ExtraWorkers:
 def _most_worth(job: Growing) -> int:
     """Return the extra workers with which a job is fastest."""
     return int(job.reduction_ns.argmax()) + 1 if job.reduction_ns.max(initial=0) > 0 else 0
-
-
-def _is_heterogeneous(demand: Demand) -> bool:
-    return demand.fungible and demand.mixed_types

@@ -24,9 +24,9 @@ OSDI 2020, section 4 (finish-time fairness).
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from artist.core.arrays import Floats
+
 _LARGEST_PRICE = 2.0**60
 
 
@@ -90,8 +90,7 @@ def _middle(least: Floats, gpus: Floats, capacity: float) -> Floats:
 
     def shares(price: float) -> Floats:
         k = price * gpus * room
-        found: Floats = least + room * 4 / ((3 + k) + np.sqrt((3 + k) ** 2 - 8 * k))
-        return found
+        return least + room * 4 / ((3 + k) + np.sqrt((3 + k) ** 2 - 8 * k))
 
     def dear_enough(price: float) -> bool:
         return price * (capacity - float((gpus * shares(price)).sum())) >= 1

@@ -9,14 +9,15 @@ jobs ask for their best case (greedy).
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate, pairwise
 from operator import ge
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Ints
 from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.job import Demand
@@ -27,12 +28,11 @@ from artist.policies.parts.adapted_view import Adapter, as_it_is
 from artist.policies.parts.best_case import BestCases
 from artist.policies.parts.best_case_demands import BestCaseDemands
 from artist.policies.parts.division import Division, Left, Tenant
-from artist.policies.parts.division_rules import HandedOut, Optimum, handed_out
+from artist.policies.parts.division_rules import Optimum, handed_out
+from artist.policies.parts.mechanisms.leftovers import HandOut
 from artist.policies.parts.orders import adopt_knowledge
 from artist.policies.parts.parameters import check_part, class_name
 from artist.policies.parts.placement import gpus_to_place
-
-Ints = npt.NDArray[np.int64]
 
 
 class Shares(NamedTuple):
@@ -81,7 +81,7 @@ class Fill(ABC):
             part = self.fill(left, demand, gpus)
             if part is None:
                 return None
-            left.take(_without_gpus(part))
+            left.take(without_gpus(part))
             parts.append(part)
         slices = zip(*(part.slices for part in parts), strict=True)
         return Shares(Allocation(tuple(map(_sum, slices))), parts)
@@ -136,7 +136,7 @@ class AsAsked(Fill):
         if not demand.memory_bytes:
             memory = [s.memory_bytes for s in given.slices]
         allocation = Allocation(tuple(map(Slice, machines, counts, cpus, memory)))
-        return allocation if free.fits(_without_gpus(allocation)) else None
+        return allocation if free.fits(without_gpus(allocation)) else None
 
     def room(self, free: Free, demand: Demand) -> Free | None:
         """Return what is free with as many GPUs of each machine as there are CPUs and memory for."""
@@ -248,7 +248,7 @@ class Tune(Dividing):
 
     def adapter(self) -> Adapter:
         """Return what divides according to the rule, and remembers what jobs gain."""
-        return Division(HandedOut(), self._cases())
+        return Division(partial(handed_out, hand_out=HandOut()), self._cases())
 
 
 class Opt(Dividing):
@@ -273,22 +273,15 @@ class OwnFill(Fill):
 
     def __init__(self, fill: Fill) -> None:
         self._fill = fill
+        self.room, self.refilled = fill.room, fill.refilled  # type: ignore[method-assign]
 
     def fill(self, free: Free, demand: Demand, gpus: Mapping[int, int]) -> Allocation | None:
         """Return what the fill returns."""
         return self._fill.fill(free, demand, dict(sorted(gpus.items())))
 
-    def room(self, free: Free, demand: Demand) -> Free | None:
-        """Return what the fill returns."""
-        return self._fill.room(free, demand)
-
     def shares(self, free: Free, demands: Sequence[Demand], gpus: Mapping[int, int]) -> Shares | None:
         """Return what the fill returns."""
         return self._fill.shares(free, demands, dict(sorted(gpus.items())))
-
-    def refilled(self, free: Free, held: Allocation) -> Allocation:
-        """Return what the fill returns."""
-        return self._fill.refilled(free, held)
 
 
 _PROPORTIONAL = Proportional()
@@ -347,6 +340,6 @@ def _sum(slices: Sequence[Slice]) -> Slice:
     return slices[0]._replace(cpus=cpus, memory_bytes=memory)
 
 
-def _without_gpus(allocation: Allocation) -> Allocation:
+def without_gpus(allocation: Allocation) -> Allocation:
     """Return the CPUs and memory of an allocation."""
     return Allocation(tuple(s._replace(gpus=0) for s in allocation.slices))

@@ -12,19 +12,14 @@ workers by job and machine.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from pydantic import Field
-from pydantic.dataclasses import dataclass
 
-from artist.policies.parts.parameters import STRICT
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from artist.core.arrays import Floats, Ints
 
 
-@dataclass(config=STRICT, frozen=True)
+@dataclass(frozen=True, slots=True)
 class Genetic:
     """Searches for the options with the greatest sum of values.
 
@@ -38,9 +33,9 @@ class Genetic:
         Rounds without a better solution after which the search ends.
     """
 
-    population: int = Field(default=100, ge=2, le=10_000)
-    generations: int = Field(default=250, ge=0, le=100_000)
-    patience: int = Field(default=10, ge=1, le=100_000)
+    population: int = 100
+    generations: int = 250
+    patience: int = 10
 
     def best(
         self,

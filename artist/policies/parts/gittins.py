@@ -1,9 +1,8 @@
 """The Gittins index of jobs whose service follows a known distribution. Pure; shared by the policies."""
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from artist.core.arrays import Floats
 
 
 def gittins_index(attained: Floats, services: Floats, quantum: float) -> Floats:

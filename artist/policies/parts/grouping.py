@@ -20,12 +20,11 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats
 from artist.performance.formulas.interleaving import FORMULA, Clock, efficiencies
 from artist.policies.parts.matching import MOST_JOBS, MOST_KINDS, Pairs, heaviest_pairs
 
-Floats = npt.NDArray[np.float64]
 Kinds = tuple[int, ...]  # of the members of a group, sorted
 _Matching = list[tuple[Pairs, float]]
 _MOST_REMEMBERED = 20_000

@@ -18,10 +18,9 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from artist.core.arrays import Floats, Ints
+
 Group = tuple[Ints, Floats]
 Options = list[tuple[int, float]]
 
@@ -55,8 +54,7 @@ class _Items(NamedTuple):
         """Return the item of each group with the greatest value beyond its price, the lightest of equals."""
         beyond = self.value - price * self.weight
         is_best = beyond == np.maximum.reduceat(beyond, self.first)[self.group]
-        best: Ints = np.minimum.reduceat(np.where(is_best, self.place, len(self.place)), self.first)
-        return best
+        return np.minimum.reduceat(np.where(is_best, self.place, len(self.place)), self.first)
 
     def sums(self, taken: Ints) -> tuple[int, float]:
         """Return the weight and the value of some items."""

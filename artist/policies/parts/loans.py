@@ -24,15 +24,15 @@ need more than the one sample that `inference.next` looks ahead.
 Source: Li et al., Lyra, EuroSys 2023, sections 4, 5.3 and 7.1.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
 
 import numpy as np
 
-from artist.core.buckets import members_of
-from artist.core.cluster import Cluster
+from artist.core.buckets import members_of, set_of
+from artist.core.cluster import Cluster, Machine
 from artist.core.plan import PlanBuilder
-from artist.core.view import ClusterView
+from artist.core.view import ClusterView, Signal
 from artist.policies.parts.predictors import USE, Predictor, share_now
 from artist.policies.parts.reclaiming import Loaned, Reclaim, stopped
 from artist.policies.parts.workers import Workers
@@ -78,8 +78,9 @@ class Orchestrator:
         machines = inference | on_loan
         if not machines:
             return
-        self._ask_again(view, plan)
-        there = _accepting(view)
+        if not view.signals[USE].ended(view.now_ns):
+            plan.wake_at(view.now_ns + self._step_ns)
+        there = set_of(np.flatnonzero(view.accepts).tolist())
         loaned = on_loan & there
         spare = (machines & there).bit_count() - self.kept(view, machines.bit_count())
         more = max(spare, 0) - loaned.bit_count()
@@ -88,14 +89,20 @@ class Orchestrator:
         elif more < 0:
             self._take_back(-more, loaned, plan, workers)
 
-    def _ask_again(self, view: ClusterView, plan: PlanBuilder) -> None:
-        if not view.signals[USE].ended(view.now_ns):
-            plan.wake_at(view.now_ns + self._step_ns)
+    def lent(self, machines: Sequence[Machine], signals: Mapping[str, Signal]) -> list[Machine]:
+        """Return the machines of the inference pool that are on loan when it uses least, the largest."""
+        theirs = [machine for machine in machines if machine.pool in (INFERENCE, ON_LOAN)]
+        largest = sorted(theirs, key=lambda machine: -machine.gpus)
+        least = float(signals[USE].up_to(2**62)[1].min(initial=1.0)) if theirs else 1.0
+        return largest[: self._loanable(len(theirs), least)]
 
     def kept(self, view: ClusterView, machines: int) -> int:
         """Return how many of all its machines inference keeps."""
         use = max(share_now(view, USE), self._predictor.next_use(view))
-        return machines - max(0, floor(machines * (1 - use - self._headroom) + _ROUNDING))
+        return machines - self._loanable(machines, use)
+
+    def _loanable(self, machines: int, use: float) -> int:
+        return max(0, floor(machines * (1 - use - self._headroom) + _ROUNDING))
 
     def _take_back(self, n: int, loaned: int, plan: PlanBuilder, workers: Workers) -> None:
         """Return `n` of the loaned machines, preempting jobs where these must be cleared."""
@@ -130,11 +137,6 @@ def _without_base(n: int, loaned: int, workers: Workers) -> Iterator[int]:
         left.remove(machine)
         workers.vacate(machine)
         yield machine
-
-
-def _accepting(view: ClusterView) -> int:
-    """Return the machines that are present and take new work, as a set of `artist.core.buckets`."""
-    return int.from_bytes(np.packbits(view.accepts, bitorder="little").tobytes(), "little")
 
 
 def _assign(plan: PlanBuilder, machines: Iterable[int], pool: str) -> None:

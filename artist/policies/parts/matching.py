@@ -19,11 +19,9 @@ from math import isnan
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import rustworkx as rx
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from artist.core.arrays import Floats, Ints
 
 MOST_JOBS = 128  # to match one by one; takes 10 ms
 MOST_KINDS = 64  # of more jobs; the relaxation then has two thousand unknowns and takes 10 ms

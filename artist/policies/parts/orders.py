@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Floats, Ints
 from artist.core.view import JobColumns, Policy
 from artist.errors import PlanError
 from artist.policies.parts.alone import in_turns
 from artist.policies.parts.parameters import check_part, class_name
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Keys = Ints | Floats
 
 

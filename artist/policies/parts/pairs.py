@@ -22,7 +22,7 @@ from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.job import Demand
 from artist.core.plan import PlanBuilder
 from artist.core.view import ClusterView
-from artist.policies.parts.fill import Fill
+from artist.policies.parts.fill import Fill, without_gpus
 from artist.policies.parts.placer import Placer
 
 
@@ -143,7 +143,7 @@ class Pairs:
                 beside = self._fill.fill(free, demand, held.gpu_map())
                 if beside is None:
                     continue
-                free.take(_without_gpus(beside))
+                free.take(without_gpus(beside))
                 plan.place(host, replace(held, group=group))
                 plan.place(job, replace(beside, group=group))
                 plan.wake_at(view.now_ns + self._profile_ns)
@@ -198,8 +198,3 @@ def _suits(demand: Demand, held: Allocation, cluster: Cluster) -> bool:
         and (len(types) == 1 or demand.mixed_types)
         and demand.allows((s.gpus, m.worth) for s, m in zip(held.slices, machines, strict=True))
     )
-
-
-def _without_gpus(allocation: Allocation) -> Allocation:
-    """Return the CPUs and memory of an allocation."""
-    return Allocation(tuple(s._replace(gpus=0) for s in allocation.slices))

@@ -14,9 +14,9 @@ from operator import or_
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Ints
 from artist.core.buckets import ALL, first_of, members_of
 from artist.core.cluster import Cluster
 from artist.core.free import Free
@@ -25,8 +25,6 @@ from artist.errors import PlanError
 from artist.policies.parts.parameters import check_part, class_name
 from artist.policies.parts.worker_fit import fit_workers
 from artist.randomness import child_generator
-
-Ints = npt.NDArray[np.int64]
 
 
 class Chooser(Protocol):
@@ -86,7 +84,7 @@ class FirstFit(MachineChooser):
         fits = reduce(or_, free.buckets.sets[need:], 0) & usable
         if fits:
             return {first_of(fits): need}
-        return _fill(free, members_of(reduce(or_, free.buckets.sets[1:], 0) & usable), need)
+        return take_in_order(free, members_of(reduce(or_, free.buckets.sets[1:], 0) & usable), need)
 
 
 class BestFit(MachineChooser):
@@ -224,7 +222,7 @@ class Random(MachineChooser):
         if fits:
             return {int(self._rng.choice(fits)): need}
         some = members_of(reduce(or_, free.buckets.sets[1:], 0) & usable)
-        return _fill(free, self._rng.permutation(some).tolist(), need)
+        return take_in_order(free, self._rng.permutation(some).tolist(), need)
 
 
 class OwnChooser:
@@ -329,8 +327,8 @@ def _largest_rack(free: Free, usable: int, span: int | None = None) -> int:
     return max(int(rack[::-1][:span].sum()) for rack in racks)
 
 
-def _fill(free: Free, order: Iterable[int], need: int) -> dict[int, int] | None:
-    """Take GPUs machine by machine in the given order."""
+def take_in_order(free: Free, order: Iterable[int], need: int) -> dict[int, int] | None:
+    """Return GPUs of one machine after another until there are `need`, or None; each has a free one."""
     gpus = free.gpus
     taken: dict[int, int] = {}
     for m in order:

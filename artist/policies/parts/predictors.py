@@ -9,15 +9,13 @@ from math import isfinite
 from typing import Annotated, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Floats
 from artist.core.view import ClusterView
 from artist.errors import PlanError
 from artist.policies.parts.parameters import check_part, class_name
 from artist.units import ns_to_seconds
-
-Floats = npt.NDArray[np.float64]
 
 USE = "inference"  # share of its machines that inference uses
 NEXT_USE = "inference.next"  # the same, one step ahead

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Bools, Ints
 from artist.core.cluster import Allocation
 from artist.core.free import Free
 from artist.core.job import Demand
@@ -13,9 +13,6 @@ from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.placement import gpus_to_place
 from artist.policies.parts.placer import Packing, Placer
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:

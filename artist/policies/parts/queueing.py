@@ -1,6 +1,6 @@
 """Waiting jobs of a policy that never preempts: ranked once, on arrival, or all again. Shared."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from heapq import heappop, heappush
 
 from artist.core.job import Demand
@@ -25,7 +25,7 @@ def by_demand(demand: Demand) -> object:
 
 
 class WaitingQueue:
-    """Jobs by key, then number; within a lane no job overtakes another.
+    """Jobs by key, then number; within a lane no job overtakes another. Refused demands are passed over.
 
     Parameters
     ----------
@@ -36,6 +36,7 @@ class WaitingQueue:
     def __init__(self, lane: Lane = by_demand) -> None:
         self._lane = lane
         self._heaps: dict[object, list[_Entry]] = {}
+        self._refused: dict[Demand, None] = {}
 
     def clear(self) -> None:
         """Remove all jobs."""
@@ -49,19 +50,18 @@ class WaitingQueue:
             heap = self._heaps[lane] = []
         heappush(heap, (key, job, demand))
 
-    def first(
-        self, passed_over: Container[Demand] = (), most_gpus: int | None = None
-    ) -> tuple[Demand, int] | None:
-        """Return the first job of the lanes whose first demand is not passed over; it stays queued.
+    def first(self, most_gpus: int | None = None) -> tuple[Demand, int] | None:
+        """Return the first job of the lanes whose first demand is not refused; it stays queued.
 
         With `most_gpus`, demands for more are passed over as well.
         """
+        refused = self._refused
         best: _Entry | None = None
         for heap in self._heaps.values():
             first = heap[0]
             if best is not None and first > best:
                 continue
-            if (most_gpus is None or first[2].least_gpus <= most_gpus) and first[2] not in passed_over:
+            if (most_gpus is None or first[2].least_gpus <= most_gpus) and first[2] not in refused:
                 best = first
         return None if best is None else (best[2], best[1])
 
@@ -72,3 +72,16 @@ class WaitingQueue:
         heappop(heap)
         if not heap:
             del self._heaps[lane]
+
+    def refuse(self, demand: Demand) -> None:
+        """Pass over jobs of a demand, which found no room, until they are tried again."""
+        self._refused[demand] = None
+
+    def try_again(self, may_fit: Callable[[Demand], bool]) -> None:
+        """Consider refused demands again that may fit now."""
+        for demand in [demand for demand in self._refused if may_fit(demand)]:
+            del self._refused[demand]
+
+    def try_all_again(self) -> None:
+        """Consider all demands again."""
+        self._refused.clear()

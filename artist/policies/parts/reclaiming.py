@@ -59,13 +59,6 @@ def stopped(loaned: Loaned, picked: Sequence[int]) -> list[int]:
     return [job for job, held in loaned.gpus.items() if not back.isdisjoint(held)]
 
 
-def collateral(loaned: Loaned, picked: Sequence[int]) -> int:
-    """Return the GPUs vacated on machines that do not go back."""
-    back = frozenset(picked)
-    jobs = stopped(loaned, picked)
-    return sum(gpus for job in jobs for machine, gpus in loaned.gpus[job].items() if machine not in back)
-
-
 class ServerFraction:
     """One machine after another, each time the one with the least cost; costs follow each choice.
 

@@ -5,16 +5,14 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import Demand
 from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.base_demand import counts_from, steps_on
 from artist.policies.parts.scaling import Growing
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 GpusByType = tuple[tuple[str, int], ...]  # (type, GPUs) in order of type
 
 

@@ -10,15 +10,12 @@ from heapq import heapify, heappop, heappush
 from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import PlainValidator
 
+from artist.core.arrays import Floats, Ints
 from artist.errors import PlanError
 from artist.policies.parts.knapsack import multiple_choice
 from artist.policies.parts.parameters import check_part, class_name
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Growing(NamedTuple):
@@ -139,16 +136,11 @@ def _idle(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
     return extra
 
 
-def _none(capacity: int, jobs: Sequence[Growing], pending: bool) -> list[int]:
-    """Leave all jobs at base demand."""
-    return [0] * len(jobs)
-
-
 SCALINGS: Mapping[str, Scaling] = {
     "knapsack": ShippedScaling(_knapsack),  # Lyra
     "marginal_gain": ShippedScaling(_marginal_gain),  # AFS
     "idle": ShippedScaling(_idle, heeds_pending=True),  # Gandiva
-    "none": ShippedScaling(_none),
+    "none": ShippedScaling(lambda capacity, jobs, pending: [0] * len(jobs)),  # all stay at base demand
 }
 AnyScaling = Annotated[str | Scaling, PlainValidator(lambda value: check_part(value, SCALINGS, "extra"))]
 

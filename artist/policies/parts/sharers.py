@@ -8,12 +8,10 @@ shared by all of its opportunistic members there.
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Bools, Ints
 from artist.core.cluster import Allocation, Cluster, Group
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 _NOBODY, _NO_GPU = -1, -2
 
 

@@ -3,13 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats, Ints
 from artist.core.job import Demand
 from artist.core.view import ClusterView
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Speedups(NamedTuple):

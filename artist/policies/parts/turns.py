@@ -1,12 +1,10 @@
 """Queues in which running jobs come first, and none stops another of its own queue. For Tiresias."""
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats, Ints
 from artist.core.view import JobColumns
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 _LAST = np.iinfo(np.int64).max
 
 

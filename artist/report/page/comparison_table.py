@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from artist.report.page.datatable import Cell, Column, DataTable
 from artist.results.compare import Comparison
+from artist.results.coverage import mark
 from artist.results.measures import (
     METRICS,
     MORE_METRICS,
@@ -50,7 +51,8 @@ def comparison_table(comparison: Comparison, contest: Contest) -> DataTable:
             Column(metric.name, _title(metric), unit, more=metric in MORE_METRICS, compared=compared)
         )
         fair = [comparable(metric, group).mean for group in groups]
-        marks = ["*" * (metric.name == "finished" and group.partial) for group in groups]
+        runs = [[run.summary for run in group.runs] for group in groups]
+        marks = [mark(each) * (metric.name == "finished") for each in runs]
         found = _metric_cells(estimates, fair, contest, metric, factor, compared)
         cells.append([replace(cell, text=cell.text + mark) for cell, mark in zip(found, marks, strict=True)])
     if any(len(group.runs) > 1 for group in groups):

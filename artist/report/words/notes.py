@@ -1,7 +1,7 @@
 """Sentences around the tables of a report: what was compared, and how to read it. Pure."""
 
 from artist.report.words.setting import machine_types, together
-from artist.results.compare import CODE, Comparison
+from artist.results.compare import CODE, Comparison, along_note
 from artist.results.coverage import coverage_notes, window_sizes
 from artist.results.names import short_key, spoken
 from artist.results.scenarios import Contest
@@ -110,9 +110,11 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
     summaries = [run.summary for group in groups for run in group.runs]
     overheads = [summary["comm_overhead"]["mean"] for summary in summaries]
     several, without = len(groups) > 1, _without_cpus(comparison)
+    along = along_note(comparison)
     wanted = (
         *((note, True) for note in coverage_notes(summaries)),
         *((f"{note[0].upper()}{note[1:]}.", True) for note in stand_in_notes(summaries)),
+        (f"{along.capitalize()}.", bool(along)),
         (_LETTERS, any(group.letter for group in groups)),
         (_baseline_note(comparison, competing), several),
         (CODE_ALONE, CODE in comparison.keys),

@@ -68,7 +68,7 @@ def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: py
     class Dying:
         limit = 2
 
-        def __init__(self, at_once: int) -> None:
+        def __init__(self, work: object, at_once: int) -> None:
             self.busy: dict[int, object] = {}
 
         def start(self, number: int, request: object) -> None:
@@ -84,7 +84,7 @@ def test_points_that_die_at_the_same_moment_are_both_tried_again(monkeypatch: py
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr(launchers, "_Workers", Dying)
+    monkeypatch.setattr(launchers, "Workers", Dying)
     points: Any = iter([(0, "zero"), (1, "one")])
     found: dict[int, Any] = dict(launchers.run_in_processes({"n_jobs": 2}, points))
     assert started == [0, 1, 0, 1]
@@ -159,8 +159,15 @@ def test_points_at_a_time(
     found: int | None, name: str, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of four cores: all, all but one, all, and as many as were asked for."""
+    monkeypatch.setattr(launchers.os, "cpu_count", lambda: 4)
     monkeypatch.setattr(launchers.os, "sched_getaffinity", lambda _: range(4))
     assert launchers._at_once(found, name) == at_once
+
+
+def test_all_cores_are_those_that_the_command_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's or a user's limit counts, on machines of any number of cores."""
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert launchers._at_once(None, "at_once") == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from artist.app.arguments import words
+from artist.app.outputs import check_outputs
 from artist.data import data_path
+from artist.errors import InputError
 
 Artist = Callable[..., Any]
 Refused = Callable[..., str]
@@ -58,10 +60,45 @@ def test_a_trace_of_any_name_is_read(artist: Artist) -> None:
     assert artist("-m", "workload.path=Bücher & Co.csv", "policy=fifo,srtf").code == 0
 
 
-@pytest.mark.parametrize("group", ["policy", "topology", "hydra/launcher"])
+@pytest.mark.parametrize("group", ["policy", "+policy", "topology", "hydra/launcher"])
 def test_a_list_is_no_choice_of_a_group(refused: Refused, group: str) -> None:
     """Hydra takes `policy=[fifo]`, and the results name no policy."""
-    assert refused(f"{group}=[fifo]").startswith(f"{group}: a group takes the name of one choice")
+    message = refused(f"{group}=[fifo]")
+    assert message.startswith(f"{group.lstrip('+')}: a group takes the name of one choice")
+
+
+@pytest.mark.parametrize("override", ["policy@x=", "policy@x=fifo", "policy@=fifo"])
+def test_a_group_stays_in_its_place(refused: Refused, override: str) -> None:
+    """Hydra has packages, `group@package=choice`, and speaks of its defaults list."""
+    place = override.partition("=")[0]
+    message = f"{place}: a group has its place in the configuration\n  allowed: policy=NAME\n"
+    assert refused(override) == message
+
+
+def test_a_package_that_is_not_there_is_refused(refused: Refused) -> None:
+    """Hydra says one line, and leaves with the code of a policy that failed."""
+    told = "package 'nosuch' not found in config\n  allowed: what `artist --cfg job` shows"
+    assert refused("-c", "job", "-p", "nosuch").startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("+hydra.callbacks.own={_target_: hydra.experimental.callback.Callback}", "hydra.callbacks: has no"),
+        ("+hydra.job.env_set.A=1", "hydra.job.env_set: has no effect on a sweep\n  found {'A': '1'};"),
+        ("hydra.job.chdir=true", "hydra.job.chdir: has no effect"),
+        ("hydra.output_subdir=own", "hydra.output_subdir: has no effect"),
+        ("hydra.sweeper.max_batch_size=2", "hydra.sweeper.max_batch_size: has no effect"),
+        ("+hydra.launcher.max_batch_size=2", "hydra.launcher.max_batch_size: unknown option"),
+    ],
+)
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_settings_of_hydra_that_a_sweep_does_not_heed_are_refused(
+    refused: Refused, launcher: str, override: str, told: str
+) -> None:
+    """Points are run without its sweeper, its callbacks and its launchers."""
+    message = refused("-m", "seed=0,1", f"hydra/launcher={launcher}", override)
+    assert message.startswith(told)
 
 
 def test_one_run_has_no_launcher(refused: Refused) -> None:
@@ -87,6 +124,18 @@ def test_points_that_fail_alike_are_not_all_named(artist: Artist) -> None:
     assert err.count("failed: ") == 5
     assert "... and 4 more" in err
     assert err.count("nowhere.csv: no such file") == 1
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_result_in_a_folder_that_may_not_be_written_to_is_refused(
+    monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    """Also where the file is there and may be written: it is replaced by one that is made beside it."""
+    if there:
+        Path("a.csv").touch()
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).resolve() != Path.cwd())
+    with pytest.raises(InputError, match=r"^csv: .*cannot be written"):
+        check_outputs([("csv", Path("a.csv"))], ())
 
 
 # --- files of the user's
@@ -139,6 +188,28 @@ def test_a_wrong_topology_is_named(refused: Refused, fabric: object, told: str) 
     assert refused("--config-dir=mine", "topology=own").startswith(told)
 
 
+def test_a_topology_that_is_a_list_is_named(refused: Refused) -> None:
+    """Of its file the user knows the name; the field of the configuration she may never have seen."""
+    write("mine/topology/own.yaml", "- a\n- b\n")
+    assert refused("--config-dir=mine", "topology=own").startswith(
+        "topology own: not a mapping\n  found ['a'"
+    )
+
+
+@pytest.mark.parametrize("setting", ["cluster.machine_type=vax", "cluster.machines=[{type: vax, count: 1}]"])
+def test_the_field_of_an_unknown_machine_type_is_named(refused: Refused, setting: str) -> None:
+    """It is wrong, and the topology, which has no such type, is not."""
+    field = setting.partition("=")[0]
+    assert refused(setting).startswith(f"{field}, topology dgx_h100_3tier: unknown machine type")
+
+
+@pytest.mark.parametrize("target", ["math.pi", "artist.policies"])
+def test_what_cannot_be_called_is_no_class(refused: Refused, target: str) -> None:
+    """A number, and a module whose class was forgotten."""
+    told = f"policy._target_: not a class\n  found '{target}'; allowed: module.Class"
+    assert refused(f"policy._target_={target}").startswith(told)
+
+
 def test_effects_are_a_list(refused: Refused) -> None:
     """OmegaConf speaks of its own classes."""
     message = refused("performance.effects={a: 1}")
@@ -174,6 +245,35 @@ def test_a_job_that_fits_only_the_whole_cluster(refused: Refused) -> None:
     message = refused("workload.path=big.csv", "policy=lyra_fifo", f"cluster.machines=[{pools}]")
     assert message.startswith("job 'big': it can never fit pool training")
     assert "found '12 GPUs'; allowed: up to 8 GPUs" in message
+
+
+@pytest.mark.parametrize(
+    ("kind", "use", "policy", "refuses"),
+    [
+        ("t4_8gpu", 0, "lyra", True),
+        ("v100_8gpu", 1, "lyra", True),
+        ("v100_8gpu", 0, "lyra", False),
+        ("v100_8gpu", 0, "lyra_no_loans", True),
+    ],
+)
+def test_a_job_that_never_fits_what_is_for_training_or_on_loan(
+    artist: Artist, kind: str, use: int, policy: str, refuses: bool
+) -> None:
+    """12 GPUs, 8 V100 in each pool: it runs if those of inference are V100 too, idle, and may be borrowed."""
+    write("big.csv", "job_id,submit_s,gpus,duration_s,model\na,0,1,60,VGG16\nbig,0,12,60,VGG16\n")
+    write("use.csv", f"time_s,inference\n0,{use}\n600,{use}\n")
+    pools = f"{{type: v100_8gpu, count: 1, pool: training}}, {{type: {kind}, count: 1, pool: inference}}"
+    given = f"policy={policy}", "topology=v100_t4_pools", f"cluster.machines=[{pools}]"
+    signals = "signals=file", "signals.path=use.csv", "signals.ahead=[inference]"
+    own = () if policy == "lyra_no_loans" else ("policy.headroom=0",)
+    result = artist("workload.path=big.csv", *given, *signals, *own)
+    assert result.code == 2 * refuses, result.err
+    if refuses:
+        told = "job 'big': it can never fit the machines for training and those that they ever borrow\n"
+        assert (
+            result.err
+            == f"{told}  found '12 GPUs'; allowed: up to 8 GPUs; workload.max_gpus=8, or fungible jobs\n"
+        )
 
 
 def test_relative_homes_are_left_to_the_shell() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from artist.core.iteration import IterationParts
 from artist.errors import InputError
-from artist.performance.own_parts import CheckedCoupling, checked_effect
+from artist.performance.own_parts import CheckedCoupling, CheckedEffect
 from artist.performance.placed import PlacedPerformance
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
 from netmodels.zero import ZeroModel
@@ -42,7 +42,7 @@ def run(**parts):
 def test_an_effect_that_adds_no_whole_number_is_named(answer):
     """Half a nanosecond, nothing, less than nothing or a text: the place and the class are told."""
     with pytest.raises(InputError) as error:
-        run(effects=[checked_effect(Adds(answer), "performance.effects[0]")])
+        run(effects=[CheckedEffect(Adds(answer), "performance.effects[0]")])
     assert error.value.where == "performance.effects[0] (Adds.ns)"
     assert error.value.allowed == "a whole number of ns, 0 or more"
 

@@ -58,6 +58,12 @@ def parts(*held, cluster=CLUSTER, models=MODELS):
     return [prices[job] for job in range(len(held))]
 
 
+@pytest.mark.parametrize(("models", "only"), [({"quiet": FED}, True), (MODELS, False)])
+def test_jobs_of_a_machine_count_where_any_draws_bandwidth(models, only):
+    """The end of a job outside groups is no question where no model draws, and one where any does."""
+    assert performance(models).only_groups is only
+
+
 def times(*held, **where):
     """Return their iteration times in ns."""
     return [sum(each) for each in parts(*held, **where)]

@@ -28,7 +28,7 @@ def test_greedy_refuses_what_it_refused_and_nothing_else():
     """The third is like the second; the fourth wants less CPU, the last fewer GPUs."""
     jobs: list[Amounts] = [(2, 6, 10), (2, 8, 10), (2, 8, 10), (2, 7, 10), (1, 6, 10)]
     assert packed(jobs, mechanism=Greedy())[1:] == [None, None, None, ((0, 1, 6, 10),)]
-    here = [need(0, (1, 12, 10)), need(1, (1, 9, 10), where={0: 1}), need(2, (1, 9, 10), where={1: 1})]
+    here = [need(0, (1, 12, 10)), need(1, (1, 9, 10), among=0b01), need(2, (1, 9, 10), among=0b10)]
     assert packed(here, 2, Greedy())[1:] == [None, ((1, 1, 9, 10),)]
 
 

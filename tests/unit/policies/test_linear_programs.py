@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from artist.policies.parts.mechanisms import linear_programs
 from artist.policies.parts.mechanisms.fronts import Point, front
-from artist.policies.parts.mechanisms.linear_programs import Chooser, Kind, Option
+from artist.policies.parts.mechanisms.linear_programs import Kind, Option, best_options
 
 
 def kind(jobs: int, *options: tuple[float, int, int]) -> Kind:
@@ -55,45 +55,45 @@ def exhaustive(kinds: Sequence[Kind], limits: Sequence[int]) -> float:
 def test_cpus_go_where_they_are_worth_most():
     """9 CPUs, two jobs worth 1 at 3: 6 (2.0) + 3 (1.0) = 3.0; 5 + 4 would be 1.6 + 1.2 = 2.8."""
     first, second = kind(1, (1, 3, 0), (1.6, 5, 0), (2.0, 6, 0)), kind(1, (1, 3, 0), (1.2, 4, 0))
-    assert Chooser().best([first, second], [9, 0]) == [[0, 0, 1], [1, 0]]
+    assert best_options([first, second], [9, 0]) == [[0, 0, 1], [1, 0]]
 
 
 def test_jobs_alike_are_one_variable_and_may_have_different_points():
     """10 CPUs for three jobs: 6 x 1 = 3 CPUs each is the least; 3 + 3 + 4: one of them gets the 4th."""
-    assert Chooser().best([kind(3, (1, 3, 0), (1.2, 4, 0))], [10, 0]) == [[2, 1]]
+    assert best_options([kind(3, (1, 3, 0), (1.2, 4, 0))], [10, 0]) == [[2, 1]]
 
 
 def test_memory_limits_as_cpus_do():
     """CPUs for both, memory for one: 60 + 30 = 90 of 100 GB; 120 would be too much."""
-    assert Chooser().best([kind(2, (1, 1, 30), (2, 1, 60))], [2, 100]) == [[1, 1]]
+    assert best_options([kind(2, (1, 1, 30), (2, 1, 60))], [2, 100]) == [[1, 1]]
 
 
 def test_all_have_the_best_where_it_fits(monkeypatch: pytest.MonkeyPatch):
     """No program is solved; the best need not be the last: worth 3 with 2 CPUs."""
     monkeypatch.setattr(linear_programs, "_milp", None)
-    assert Chooser().best([kind(2, (1, 1, 1), (3, 2, 1), (2, 1, 2))], [4, 2]) == [[0, 2, 0]]
+    assert best_options([kind(2, (1, 1, 1), (3, 2, 1), (2, 1, 2))], [4, 2]) == [[0, 2, 0]]
 
 
 def test_none_where_the_least_does_not_fit():
     """Two jobs of at least 3 CPUs and 5 CPUs: constraint (5) cannot hold."""
-    assert Chooser().best([kind(2, (1, 3, 0))], [5, 0]) is None
+    assert best_options([kind(2, (1, 3, 0))], [5, 0]) is None
 
 
 def test_the_answer_does_not_depend_on_the_order_of_the_kinds():
     """Remembered by the counts of kinds: two kinds the other way round are the same program."""
     a, b = kind(2, (1, 3, 0), (1.5, 5, 0)), kind(1, (1, 3, 0), (1.4, 5, 0))
-    chooser = Chooser()
-    assert chooser.best([a, b], [11, 0]) == [[1, 1], [1, 0]]
-    assert chooser.best([b, a], [11, 0]) == [[1, 0], [1, 1]]
-    assert chooser._solved.cache_info().hits == 1
+    linear_programs._solved.cache_clear()
+    assert best_options([a, b], [11, 0]) == [[1, 1], [1, 0]]
+    assert best_options([b, a], [11, 0]) == [[1, 0], [1, 1]]
+    assert linear_programs._solved.cache_info().hits == 1
 
 
 def test_amounts_that_no_unit_measures_are_rounded_against_the_jobs():
     """One byte too few for both to have 100 GiB more, in units of 200 kB: it is not given twice."""
     more = (100 << 30) + 7
     k = kind(2, (1, 1, 3), (1.1, 1, 3 + (1 << 21)), (2, 1, 3 + more))
-    assert Chooser().best([k], [2, 6 + 2 * more - 1]) == [[0, 1, 1]]
-    assert Chooser().best([k, kind(1, (1, 1, 1), (1.5, 2, 1))], [3, 7 + 2 * more + (1 << 20)]) == [
+    assert best_options([k], [2, 6 + 2 * more - 1]) == [[0, 1, 1]]
+    assert best_options([k, kind(1, (1, 1, 1), (1.5, 2, 1))], [3, 7 + 2 * more + (1 << 20)]) == [
         [0, 0, 2],
         [1, 0],
     ]
@@ -114,7 +114,7 @@ def test_as_good_as_trying_everything(
     kinds = [kind(jobs, *((w / 10, c, m) for w, c, m in options)) for jobs, options in drawn]
     least = taken(kinds, [[k.jobs] + [0] * (len(k.options) - 1) for k in kinds])
     limits = [least[0] + cpus, least[1] + memory]
-    counts = Chooser().best(kinds, limits)
+    counts = best_options(kinds, limits)
     assert counts is not None
     assert [sum(c) for c in counts] == [k.jobs for k in kinds]
     assert all(a <= b for a, b in zip(taken(kinds, counts), limits, strict=True))

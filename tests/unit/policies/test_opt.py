@@ -34,14 +34,10 @@ def packed(
     held: Mapping[int, Allocation] | None = None,
     *,
     opt: Opt | None = None,
-    where: Mapping[int, Mapping[int, int]] | None = None,
     **needs: Any,
 ) -> dict[int, Allocation]:
     """Return what jobs hold."""
-    wanted = [
-        Need(job, Demand(gpus, **needs), gpus, 0, 0, where=(where or {}).get(job))
-        for job, (gpus, _) in enumerate(jobs)
-    ]
+    wanted = [Need(job, Demand(gpus, **needs), gpus, 0, 0) for job, (gpus, _) in enumerate(jobs)]
     return (opt or Opt(POINTS)).pack(wanted, all_free(cluster), view_of(cluster, jobs, held))
 
 
@@ -131,14 +127,6 @@ def test_a_job_that_may_not_be_torn_apart_waits():
     """The same with one machine at most for each job."""
     given = packed(servers(2), [Believed(g, still) for g in (3, 3, 2)], max_machines=1)
     assert len(given) == 2
-
-
-def test_where_gpus_are_placed_already_they_stay_and_the_others_go_round_them():
-    """For fills: job 1 has 3 GPUs of machine 0; the pairs share machine 1, 6 CPUs each."""
-    jobs = [Believed(2, keen), Believed(3, still), Believed(2, keen)]
-    given = packed(servers(2), jobs, where={1: {0: 3}})
-    assert given[1].gpu_map() == {0: 3}
-    assert [given[job].slices[0][:3] for job in (0, 2)] == [(1, 2, 6), (1, 2, 6)]
 
 
 def test_the_same_jobs_stay_where_they_are():
@@ -251,14 +239,15 @@ def test_points_are_worked_out_once_for_jobs_alike():
     view.performance.at_resources = lambda job, *rest: asked.append(job) or ask(job, *rest)
     fronts = Fronts(BestCases(POINTS))
     for _ in range(2):
-        fronts.of(view, [0, 1, 2], [1, 1, 2])
+        fronts.of(view, [0, 1, 2], [1, 1, 2], [own_machine(view.cluster)] * 3)
     assert asked == [0, 2]
 
 
 def test_the_share_is_tried_whatever_the_points():
     """Memory is tried at 60 GiB only; the share of 30 GiB is what the job gets, as it needs no more."""
     cluster = servers(1)
-    (points,) = Fronts(BestCases([60.0])).of(view_of(cluster, [Believed(1, keen)]), [0], [1])
+    view = view_of(cluster, [Believed(1, keen)])
+    (points,) = Fronts(BestCases([60.0])).of(view, [0], [1], [own_machine(cluster)])
     assert [(p.cpus, p.memory_bytes // GIB, p.worth) for p in points[:2]] == [(3, 30, 1.0), (4, 30, 1.333333)]
     assert points[-1].cpus == 9
 

@@ -45,10 +45,14 @@ def test_the_queue_goes_by_key_then_number_over_all_demands():
     one, two = Demand(1), Demand(2)
     for job, key, demand in ((0, 5.0, one), (2, 3.0, two), (1, 3.0, two)):
         queue.push(job, key, demand)
-    assert queue.first(set()) == (two, 1)
-    assert queue.first({two}) == (one, 0)
+    assert queue.first() == (two, 1)
+    queue.refuse(two)
+    assert queue.first() == (one, 0)
+    queue.try_again(lambda demand: demand == one)
+    assert queue.first() == (one, 0)
+    queue.try_again(lambda demand: demand == two)
     queue.pop(two)
-    assert queue.first(set()) == (two, 2)
+    assert queue.first() == (two, 2)
     queue.pop(two)
     queue.pop(one)
-    assert queue.first(set()) is None
+    assert queue.first() is None

@@ -12,7 +12,7 @@ from artist.policies.parts.mechanisms.seats import Jobs, seats
 
 def packed(wishes: Sequence[Wish], *sites: tuple[int, int, int, int]) -> list[list[Pattern]]:
     """Return the patterns of sites that serve every wish: GPUs, CPUs, memory, machines."""
-    return patterns(wishes, [Site(*site, (True,) * len(wishes)) for site in sites])
+    return patterns(tuple(wishes), tuple(Site(*site, (True,) * len(wishes)) for site in sites))
 
 
 def left(wishes: Sequence[Wish], found: Sequence[Sequence[Pattern]]) -> int:
@@ -52,8 +52,8 @@ def test_machines_serve_whom_they_may():
     """Two wishes, each served by one site only, whichever comes first."""
     wishes = [Wish(1, 1, 0, 1), Wish(1, 1, 0, 1)]
     first, second = Site(2, 2, 0, 1, (False, True)), Site(2, 2, 0, 1, (True, False))
-    assert patterns(wishes, [first, second]) == [[Pattern((0, 1), 1)], [Pattern((1, 0), 1)]]
-    assert patterns(wishes, [second, first]) == [[Pattern((1, 0), 1)], [Pattern((0, 1), 1)]]
+    assert patterns(tuple(wishes), (first, second)) == [[Pattern((0, 1), 1)], [Pattern((1, 0), 1)]]
+    assert patterns(tuple(wishes), (second, first)) == [[Pattern((1, 0), 1)], [Pattern((0, 1), 1)]]
 
 
 def test_a_pattern_does_not_take_the_last_room_of_large_jobs():

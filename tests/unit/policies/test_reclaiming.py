@@ -21,7 +21,6 @@ from artist.policies.parts.reclaiming import (
     ServerFraction,
     SmallestCount,
     _Costs,
-    collateral,
     jobs_by_machine,
     reclaim_of,
     stopped,
@@ -47,7 +46,9 @@ def greedy_costs(loaned):
 
 def value(loaned, picked):
     """Return the jobs that stop and the GPUs vacated elsewhere: the optimum is the least of these pairs."""
-    return len(stopped(loaned, picked)), collateral(loaned, picked)
+    jobs = stopped(loaned, picked)
+    vacated = [gpus for job in jobs for machine, gpus in loaned.gpus[job].items() if machine not in picked]
+    return len(jobs), sum(vacated)
 
 
 def best_of_all(loaned, n):

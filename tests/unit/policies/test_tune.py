@@ -84,21 +84,20 @@ def test_in_order_stops_once_there_is_room():
 
 
 def test_a_job_on_several_machines_goes_down_on_all_of_them():
-    """It has 10 CPUs on each of two; the newcomer lacks 1 of 3 on machine 0, and machine 1 is freed, too."""
-    spread = need(0, (2, 20, 20), where={0: 1, 1: 1})
-    assert packed([spread, need(1, (1, 3, 10))], machines=2) == [
-        ((0, 1, 3, 10), (1, 1, 3, 10)),
+    """It has 12 + 8 CPUs on 3 + 2 GPUs; the newcomer lacks 3 on machine 0, and machine 1 is freed, too."""
+    assert packed([(5, 20, 50), need(1, (1, 3, 10), among=0b01)], machines=2) == [
+        ((0, 3, 9, 30), (1, 2, 6, 20)),
         ((0, 1, 3, 10),),
     ]
 
 
 def test_jobs_on_fewer_machines_make_room_first():
-    """2 CPUs are lacking: 5 - 3 of a job on one machine, though one on two has 6 a GPU and could give 3."""
-    jobs = [need(0, (2, 12, 20), where={0: 1, 1: 1}), need(1, (1, 5, 10)), need(2, (1, 3, 10), where={0: 1})]
+    """1 CPU is lacking: 4 - 3 of a job on one machine, though an earlier one on two has 4 a GPU, too."""
+    jobs = [need(0, (5, 20, 50)), need(1, (1, 4, 10)), need(2, (1, 1, 10), among=0b10)]
     assert packed(jobs, machines=2) == [
-        ((0, 1, 6, 10), (1, 1, 6, 10)),
-        ((0, 1, 3, 10),),
-        ((0, 1, 3, 10),),
+        ((0, 3, 12, 30), (1, 2, 8, 20)),
+        ((1, 1, 3, 10),),
+        ((1, 1, 1, 10),),
     ]
 
 
@@ -130,7 +129,7 @@ def test_a_job_goes_to_the_fewest_machines_its_cpus_and_memory_by_gpus():
     10 CPUs are 6.7 and 3.3 on 4 and 2 GPUs, rounded up. With 2, 3 and 4 free GPUs the last 2 are those of the
     least free.
     """
-    part_taken = [need(0, (2, 1, 1), where={0: 2}), need(1, (1, 1, 1), where={1: 1}), need(2, (6, 6, 6))]
+    part_taken = [need(0, (2, 1, 1), among=0b001), need(1, (1, 1, 1), among=0b010), need(2, (6, 6, 6))]
     assert packed(part_taken, machines=3)[2] == ((0, 2, 2, 2), (2, 4, 4, 4))
     assert packed([(1, 1, 1), (1, 12, 1), (6, 10, 60)], machines=3)[2] == ((0, 2, 4, 20), (2, 4, 7, 40))
 
@@ -165,10 +164,11 @@ def test_jobs_on_several_machines_are_handed_what_the_scarcest_has():
     assert packed([(5, 24, 50)], machines=2, mechanism=Tune()) == [((0, 4, 12, 40), (1, 1, 3, 10))]
     left = packed([(5, 24, 250), (1, 9, 1)], machines=2, mechanism=Tune())
     assert left == [((0, 4, 12, 120), (1, 1, 3, 30)), ((1, 1, 9, 1),)]
-    halves = [need(0, (2, 20, 20), where={0: 1, 1: 1}), need(1, (1, 6, 10), where={1: 1})]
-    assert packed(halves, machines=2, mechanism=Tune()) == [  # 3 + 9 and 3 + 6 CPUs: 9 on each
-        ((0, 1, 9, 10), (1, 1, 9, 10)),
-        ((1, 1, 3, 10),),
+    halves = [need(0, (1, 1, 1), among=0b01), need(1, (1, 2, 1), among=0b10), need(2, (6, 40, 60))]
+    assert packed(halves, machines=2, mechanism=Tune()) == [  # 9 + 2 and 9 + 1 CPUs: 10 on each
+        ((0, 1, 1, 1),),
+        ((1, 1, 2, 1),),
+        ((0, 3, 10, 30), (1, 3, 10, 30)),
     ]
 
 
@@ -190,13 +190,6 @@ def test_a_job_goes_only_to_machines_that_may_serve():
     six = [need(0, (2, 2, 2)), need(1, (6, 6, 6), among=0b110)]
     assert packed(six, machines=3)[1] == ((1, 4, 4, 4), (2, 2, 2, 2))
     assert packed([need(0, (1, 1, 1), among=0b10)], 2, held={0: on((0, 1))}) == [((1, 1, 1, 1),)]
-
-
-def test_where_the_gpus_are_chosen_cpus_and_memory_are_still_tuned():
-    """A fill's question: both are on machine 1 already, and the second needs 3 CPUs of the first's 10."""
-    jobs = [need(0, (1, 10, 10), where={1: 1}), need(1, (2, 6, 10), where={1: 2})]
-    assert packed(jobs, machines=2) == [((1, 1, 3, 10),), ((1, 2, 6, 10),)]
-    assert packed([need(0, (2, 2, 2), where={0: 2}), need(1, (3, 1, 1), where={0: 3})], machines=2)[1] is None
 
 
 def test_a_job_that_has_less_than_its_share_keeps_what_it_has():
@@ -231,7 +224,7 @@ def test_shares_are_those_of_the_machine():
 def test_a_machine_of_another_kind_is_not_as_good():
     """2 GPUs and 4 CPUs are left of both: a share on machine 0; where the job is, 6 CPUs are one."""
     machines = [Machine("a", 0, "a", 2, cpus=4), Machine("b", 0, "b", 4, cpus=12)]
-    jobs = [need(0, (2, 8, 0), where={1: 2}), need(1, (2, 12, 0))]
+    jobs = [need(0, (2, 8, 0), among=0b10), need(1, (2, 12, 0))]
     found = Tune(hand_out=False).pack(jobs, whole(Cluster(machines)), view({1: on((1, 2))}))
     assert found[1] == on((0, 2, 4))
 

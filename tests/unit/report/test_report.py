@@ -234,11 +234,35 @@ def test_bad_arguments_are_two_lines_and_exit_code_2(
 def test_unwritable_output_is_two_lines_and_exit_code_2(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file lies where the report's folder should be; the message names it after the failed points."""
+    """A file lies where the report's folder should be; the message names it before anything is printed."""
     (tmp_path / "taken").write_text("")
     assert main([str(sweep), "--output", str(tmp_path / "taken")]) == 2
-    lines = _lines(capsys.readouterr().err)
-    assert lines[-2] == f"{tmp_path / 'taken'}: cannot be written"
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert _lines(printed.err)[0] == f"{tmp_path / 'taken'}: cannot be written"
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused_before_the_work(
+    sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is there, and belongs to another user: to whom root, which runs tests, would do no harm."""
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path)
+    assert main([str(sweep), "--output", str(tmp_path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert _lines(printed.err)[0] == f"{tmp_path}: cannot be written"
+
+
+def test_a_run_without_jobs_is_refused_before_the_table(
+    sweep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table needs summaries only; the report that comes after it could not be made."""
+    jobs = next(sweep.rglob("jobs.parquet"))
+    jobs.unlink()
+    assert main([str(sweep)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert _lines(printed.err)[0] == f"{jobs.parent}: a run without its jobs.parquet"
 
 
 def test_an_unknown_baseline_is_two_lines_and_exit_code_2(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from artist.results.compare import compare
+from artist.results.compare import along_note, compare
 from artist.results.run import Run
 
 
@@ -83,6 +83,24 @@ def test_the_version_stands_for_code_that_is_not_recorded() -> None:
 def test_code_is_no_column_where_the_config_differs_too() -> None:
     """Two policies run before and after an edit: the rows differ by name, and need no digest."""
     assert compare([_run("fifo", code="aa"), _run("srtf", code="bb")]).keys == ("policy",)
+
+
+def test_settings_that_differ_together_are_all_named() -> None:
+    """A column for `start_s` tells the rows apart; `restart_s` differs too, and both tables say so.
+
+    What comes with the choice of a part, such as the parameters of another policy, is none of these.
+    """
+    parts = {"_target_": "Delays"}
+    runs = [_run(overheads=parts | {"start_s": 0, "restart_s": 0, "table": 0})]
+    runs += [_run(overheads=parts | {"start_s": 5, "restart_s": 9, "table": 0}, workload={"jobs": 3})]
+    comparison = compare(runs)
+    assert comparison.keys == ("policy", "overheads.start_s", "workload.jobs")
+    assert comparison.along == ("overheads.restart_s",)
+    assert along_note(comparison) == "settings that differ together with the columns: overheads.restart_s"
+    other = _run("srtf", overheads=parts | {"start_s": 0, "restart_s": 0, "table": 0})
+    other.config["policy"]["interval_s"] = 60
+    assert compare([runs[0], other]).along == ()
+    assert along_note(compare([runs[0], other])) == ""
 
 
 def test_long_labels_get_letters() -> None:

@@ -67,6 +67,7 @@ def test_a_window_that_time_ended_is_not_whole(stopped: dict[str, Any]) -> None:
     stopped |= {"jobs": 60, "finished": 50, "measured": {"jobs": 40, "finished": 31}}
     assert not covered(stopped).whole
     assert "31 of 40" in coverage_notes([stopped])[1]
+    assert run_table(stopped).splitlines()[3].split()[1:6] == ["60", "50", "(31", "of", "40*)"]
 
 
 def test_the_printed_table_says_so(stopped: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ its share, a job never needs more of either than the lesser of the two.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist.core.buckets import ALL
@@ -35,9 +35,6 @@ class Need:
         Best cases by kind of machine, if those that may serve differ; `cpus`, `memory_bytes` are of one.
     among
         The machines that may serve, as a set of `artist.core.buckets`.
-    where
-        GPUs by machine if already chosen, in order of the machines: only CPUs and memory are left to choose.
-        None if the mechanism chooses.
     """
 
     job: int
@@ -47,7 +44,6 @@ class Need:
     memory_bytes: int
     unbounded: tuple[int, int] | None = None
     among: int = ALL
-    where: Mapping[int, int] | None = None
     cases: ByKind | None = None
 
     def at(self, machine: Machine) -> "Need":

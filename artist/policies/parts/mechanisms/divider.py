@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.policies.parts.mechanisms.fronts import Point
-from artist.policies.parts.mechanisms.linear_programs import Chooser, Kind, Option
+from artist.policies.parts.mechanisms.linear_programs import Kind, Option, best_options
 
 Amounts = Mapping[int, tuple[int, int]]  # CPUs and bytes of memory by machine
 
@@ -62,40 +62,33 @@ class _Alike:
         return dict(zip(self.jobs, (self.held[p] for p in best_first for _ in range(counts[p])), strict=True))
 
 
-class Divider:
-    """Divides CPUs and memory; programs solved before are remembered."""
+def divide(jobs: Sequence[Placed], free: Amounts, cluster: Cluster) -> dict[int, Allocation]:
+    """Return what jobs hold: their GPUs, and the CPUs and memory that are worth most in all.
 
-    def __init__(self) -> None:
-        self._chooser = Chooser()
+    Parameters
+    ----------
+    free
+        What is there for these jobs.
+    """
+    found: dict[int, Allocation] = {}
+    for part in _parts(jobs):
+        found.update(_divided(part, free, cluster))
+    return {placed.job: found[placed.job] for placed in jobs}
 
-    def divide(self, jobs: Sequence[Placed], free: Amounts, cluster: Cluster) -> dict[int, Allocation]:
-        """Return what jobs hold: their GPUs, and the CPUs and memory that are worth most in all.
 
-        Parameters
-        ----------
-        free
-            What is there for these jobs.
-        """
-        found: dict[int, Allocation] = {}
-        for part in _parts(jobs):
-            found.update(self._divided(part, free, cluster))
-        return {placed.job: found[placed.job] for placed in jobs}
-
-    def _divided(self, jobs: Sequence[Placed], free: Amounts, cluster: Cluster) -> dict[int, Allocation]:
-        """Divide machines that jobs share."""
-        rows = {m: row for row, m in enumerate(sorted({m for placed in jobs for m in placed.where}))}
-        alike = _alike(jobs, cluster)
-        counts = self._chooser.best(
-            [each.kind(rows) for each in alike], [amount for m in rows for amount in free[m]]
-        )
-        if counts is None:
-            first = {job: each.held[0] for each in alike for job in each.jobs}
-            return _in_turn({placed.job: first[placed.job] for placed in jobs}, free)
-        return {
-            job: held
-            for each, of_each in zip(alike, counts, strict=True)
-            for job, held in each.given(of_each).items()
-        }
+def _divided(jobs: Sequence[Placed], free: Amounts, cluster: Cluster) -> dict[int, Allocation]:
+    """Divide machines that jobs share."""
+    rows = {m: row for row, m in enumerate(sorted({m for placed in jobs for m in placed.where}))}
+    alike = _alike(jobs, cluster)
+    counts = best_options([each.kind(rows) for each in alike], [amount for m in rows for amount in free[m]])
+    if counts is None:
+        first = {job: each.held[0] for each in alike for job in each.jobs}
+        return _in_turn({placed.job: first[placed.job] for placed in jobs}, free)
+    return {
+        job: held
+        for each, of_each in zip(alike, counts, strict=True)
+        for job, held in each.given(of_each).items()
+    }
 
 
 def _parts(jobs: Sequence[Placed]) -> list[list[Placed]]:

@@ -7,13 +7,12 @@ nothing: another point in its place uses no more and is worth no less.
 """
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import NamedTuple
 
 from artist.core.cluster import Machine
 from artist.core.view import ClusterView
 from artist.performance.formulas.best_case import share_of
-from artist.policies.parts.best_case import BestCases, own_machine, times_on
+from artist.policies.parts.best_case import BestCases, times_on
 
 DIGITS = 6  # of a worth: jobs whose times differ by less are identical
 _MOST_REMEMBERED = 20_000
@@ -44,28 +43,19 @@ class Fronts:
         self._of: dict[tuple[object, ...], tuple[Point, ...]] = {}
 
     def of(
-        self,
-        view: ClusterView,
-        jobs: Sequence[int],
-        gpus: Sequence[int],
-        machines: Sequence[Machine] | None = None,
+        self, view: ClusterView, jobs: Sequence[int], gpus: Sequence[int], machines: Sequence[Machine]
     ) -> list[tuple[Point, ...]]:
         """Return the points of jobs on some GPUs.
 
         Parameters
         ----------
         machines
-            Of the kinds that serve, by job; None for the cluster's own.
+            Of the kinds that serve, by job.
         """
         columns = view.columns(jobs)
         found = []
         for job, held, model, compute_ns, machine in zip(
-            jobs,
-            gpus,
-            columns.model,
-            columns.compute_ns.tolist(),
-            machines or repeat(own_machine(view.cluster), len(jobs)),
-            strict=True,
+            jobs, gpus, columns.model, columns.compute_ns.tolist(), machines, strict=True
         ):
             alike = (model, view.demand(job), compute_ns, held, machine.kind)
             if alike not in self._of:

@@ -12,7 +12,7 @@ has its best case.
 from artist.core.cluster import Slice
 from artist.core.view import ClusterView
 from artist.policies.parts.mechanisms.api import Need
-from artist.policies.parts.mechanisms.packer import Packer, best, chosen, held_machine, on_fewest
+from artist.policies.parts.mechanisms.packer import Packer, held_machine, on_fewest
 from artist.policies.parts.mechanisms.room import Room, Where, slices_of
 
 
@@ -26,18 +26,16 @@ class Greedy(Packer):
         if not room.most_gpus() or need.job in room.slices:
             return None
         kind = (need.gpus, need.cpus, need.memory_bytes, need.among, need.demand.max_machines)
-        if need.where is None and kind in room.refused:
+        if kind in room.refused:
             return None
         where = self._where(room, need, held_machine(need, view))
         if where is None:
             room.refused.add(kind)
             return None
-        return slices_of(need, where, best, room)
+        return slices_of(need, where, Need.best, room)
 
     def _where(self, room: Room, need: Need, held: int | None) -> Where | None:
-        if need.where is not None:
-            return chosen(room, need, best)
         if need.gpus > room.largest_machine(need.among):
-            return on_fewest(room, need, best)
-        m = room.tightest(need, best, held)
+            return on_fewest(room, need, Need.best)
+        m = room.tightest(need, Need.best, held)
         return None if m is None else [(m, need.gpus)]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from artist.core.cluster import Allocation, Slice
 from artist.core.view import ClusterView
 from artist.policies.parts.mechanisms.api import Need
+from artist.policies.parts.mechanisms.floor import at_least
 
 Left = list[int] | dict[int, int]  # by machine
 Held = tuple[Slice, ...]
@@ -118,10 +119,5 @@ def _most(need: Need, best: int, there: Sequence[tuple[Slice, int]]) -> int:
 
 def _with(need: Need, slices: Held, cpus: int, memory_bytes: int) -> Held:
     """Return slices with their part of some CPUs and memory, and no less than they have."""
-    parts = [need.part(cpus, memory_bytes, s.gpus) for s in slices]
-    return tuple(
-        [
-            Slice(s.machine, s.gpus, max(s.cpus, part[0]), max(s.memory_bytes, part[1]))
-            for s, part in zip(slices, parts, strict=True)
-        ]
-    )
+    parts = [Slice(s.machine, s.gpus, *need.part(cpus, memory_bytes, s.gpus)) for s in slices]
+    return at_least(slices, parts)

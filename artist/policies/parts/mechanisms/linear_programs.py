@@ -20,9 +20,9 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from artist.core.arrays import Floats, Ints
+
 REL_GAP = 1e-6  # of the objective: a solution is optimal to this
 _FINEST = 1 << 20  # units in a row, if no unit measures all amounts exactly
 _MOST_REMEMBERED = 4096
@@ -42,24 +42,19 @@ class Kind(NamedTuple):
     jobs: int
 
 
-class Chooser:
-    """Chooses points; earlier answers are remembered."""
-
-    def __init__(self) -> None:
-        self._solved = lru_cache(_MOST_REMEMBERED)(_solved)
-
-    def best(self, kinds: Sequence[Kind], limits: Sequence[int]) -> list[list[int]] | None:
-        """Return how many jobs of each kind run at each of its options; None if the first ones do not fit."""
-        rank = sorted(range(len(kinds)), key=lambda k: kinds[k])
-        solved = self._solved(tuple(kinds[k] for k in rank), tuple(limits))
-        if solved is None:
-            return None
-        counts: list[list[int]] = [[] for _ in kinds]
-        for k, chosen in zip(rank, solved, strict=True):
-            counts[k] = list(chosen)
-        return counts
+def best_options(kinds: Sequence[Kind], limits: Sequence[int]) -> list[list[int]] | None:
+    """Return how many jobs of each kind run at each of its options; None if the first ones do not fit."""
+    rank = sorted(range(len(kinds)), key=lambda k: kinds[k])
+    solved = _solved(tuple(kinds[k] for k in rank), tuple(limits))
+    if solved is None:
+        return None
+    counts: list[list[int]] = [[] for _ in kinds]
+    for k, chosen in zip(rank, solved, strict=True):
+        counts[k] = list(chosen)
+    return counts
 
 
+@lru_cache(_MOST_REMEMBERED)
 def _solved(kinds: tuple[Kind, ...], limits: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
     """Solve without HiGHS where all first options fail, or all best ones fit."""
     if not _fit(kinds, [0] * len(kinds), limits):
@@ -106,7 +101,7 @@ def _milp(kinds: Sequence[Kind], limits: Sequence[int]) -> Ints:
     return chosen
 
 
-def _rows(kinds: Sequence[Kind], limits: Sequence[int]) -> tuple[npt.NDArray[np.float64], Ints]:
+def _rows(kinds: Sequence[Kind], limits: Sequence[int]) -> tuple[Floats, Ints]:
     """Return what options take beyond the first ones, in whole units, and how much of it there is."""
     excess = np.array(
         [np.subtract(option.takes, k.options[0].takes) for k in kinds for option in k.options], dtype=np.int64

@@ -21,22 +21,20 @@ authors' program counts a job once, whatever its GPUs: `weighted` false.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from artist.core.cluster import Allocation, Slice
 from artist.core.free import Free
 from artist.core.view import ClusterView
 from artist.policies.parts.best_case import BestCases, kinds_among
 from artist.policies.parts.mechanisms.api import Mechanism, Need
-from artist.policies.parts.mechanisms.divider import Divider
+from artist.policies.parts.mechanisms.divider import divide
 from artist.policies.parts.mechanisms.fronts import Fronts, Point
-from artist.policies.parts.mechanisms.linear_programs import Chooser, Kind, Option
+from artist.policies.parts.mechanisms.linear_programs import Kind, Option, best_options
 from artist.policies.parts.mechanisms.on_machines import OnMachines
 from artist.policies.parts.mechanisms.patterns import Pattern, Site, Wish, patterns
 from artist.policies.parts.mechanisms.seats import Jobs, seats
 from artist.policies.parts.placement import Consolidate
 
-_MOST_REMEMBERED = 1024
 _Where = Mapping[int, int]  # GPUs by machine
 
 
@@ -57,10 +55,7 @@ class Opt(Mechanism):
         self, memory_points_gib: Sequence[float], *, server_gpus: int | None = None, weighted: bool = True
     ) -> None:
         self._fronts = Fronts(BestCases(memory_points_gib, server_gpus=server_gpus), weighted=weighted)
-        self._chooser = Chooser()
-        self._patterns = lru_cache(_MOST_REMEMBERED)(patterns)
         self._on_machines = OnMachines(self._fronts)
-        self._divider = Divider()
         self._consolidate = Consolidate("network")
 
     def pack(self, needs: Sequence[Need], free: Free, view: ClusterView) -> dict[int, Allocation]:
@@ -72,7 +67,7 @@ class Opt(Mechanism):
             self._on_machines.placed(view, need.job, where[need.job]) for need in needs if need.job in where
         ]
         there = {m: free.cpus_and_memory(m) for each in placed for m in each.where}
-        return self._divider.divide(placed, there, free.cluster)
+        return divide(placed, there, free.cluster)
 
     def _where(
         self, needs: Sequence[Need], points: Sequence[tuple[Point, ...]], free: Free, view: ClusterView
@@ -80,10 +75,6 @@ class Opt(Mechanism):
         """Return GPUs by machine, by job."""
         left = Free(free.cluster, free.gpus, free.cpus, free.memory_bytes, free.accepts)
         where: dict[int, _Where] = {}
-        for need in needs:
-            if need.where is not None:
-                where[need.job] = need.where
-                left.take(_held(need.where))
         kinds = self._chosen(needs, points, left)
         for kind in kinds:
             if kind.gpus > left.buckets.most(kind.among):
@@ -98,16 +89,15 @@ class Opt(Mechanism):
     def _chosen(
         self, needs: Sequence[Need], points: Sequence[tuple[Point, ...]], free: Free
     ) -> list["_Alike"]:
-        """Return the needs whose GPUs are not placed yet, by kinds, with what the first program chooses."""
+        """Return the needs by kinds, with what the first program chooses."""
         alike: dict[tuple[tuple[Point, ...], int, int], list[Need]] = {}
         for need, front in zip(needs, points, strict=True):
-            if need.where is None:
-                alike.setdefault((front, need.gpus, need.among), []).append(need)
+            alike.setdefault((front, need.gpus, need.among), []).append(need)
         kinds = [
             Kind(tuple(Option(p.worth, (p.cpus, p.memory_bytes)) for p in front), len(same))
             for (front, _, _), same in alike.items()
         ]
-        counts = self._chooser.best(kinds, (int(free.cpus.sum()), int(free.memory_bytes.sum())))
+        counts = best_options(kinds, (int(free.cpus.sum()), int(free.memory_bytes.sum())))
         if counts is None:
             counts = [[kind.jobs, *[0] * (len(kind.options) - 1)] for kind in kinds]
         return [
@@ -140,9 +130,7 @@ class Opt(Mechanism):
         sites = [Site(*facts[:3], len(alike), facts[3]) for facts, alike in machines.items()]
         by_site = [
             (alike, [_by_kind(pattern, of_kind, len(kinds)) for pattern in found])
-            for alike, found in zip(
-                machines.values(), self._patterns(tuple(wishes), tuple(sites)), strict=True
-            )
+            for alike, found in zip(machines.values(), patterns(tuple(wishes), tuple(sites)), strict=True)
         ]
         jobs = [Jobs(kind.gpus, [need.job for need in kind.needs]) for kind in kinds]
         gpus = {number: same.gpus for same in jobs for number in same.numbers}

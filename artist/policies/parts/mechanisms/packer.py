@@ -62,16 +62,6 @@ class Packer(Mechanism):
         return packed, room
 
 
-def best(need: Need, gpus: int, machine: Machine) -> Amounts:
-    """Return the best case."""
-    return need.best(gpus, machine)
-
-
-def least(need: Need, gpus: int, machine: Machine) -> Amounts:
-    """Return the lesser of best case and proportional share, in each of CPUs and memory."""
-    return need.least(gpus, machine)
-
-
 def share(need: Need, gpus: int, machine: Machine) -> Amounts:
     """Return the proportional share."""
     return machine.share(gpus)
@@ -100,8 +90,6 @@ def held_machine(need: Need, view: ClusterView) -> int | None:
 
 def consolidated(room: Room, need: Need, level: Level, held: int | None = None) -> Where | None:
     """Return a least free place on as few machines as the free GPUs allow; None if the level fits on none."""
-    if need.where is not None:
-        return chosen(room, need, level)
     m = room.tightest(need, level, held)
     if m is not None:
         return [(m, need.gpus)]
@@ -112,12 +100,6 @@ def consolidated(room: Room, need: Need, level: Level, held: int | None = None) 
         return where
     least_many = room.fewest(need, nothing)
     return where if least_many is None or len(where) <= len(least_many) else None
-
-
-def chosen(room: Room, need: Need, level: Level) -> Where | None:
-    """Return where a job has to be; None if the level does not fit there."""
-    where = list((need.where or {}).items())
-    return where if room.fits(need, where, level) else None
 
 
 def on_fewest(room: Room, need: Need, level: Level) -> Where | None:

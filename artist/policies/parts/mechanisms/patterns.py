@@ -22,14 +22,15 @@ kinds of jobs, and hardly with the machines. Jobs larger than a machine, and tho
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from artist.core.arrays import Floats, Ints
+
 _FRAGMENT = 100.0  # cost of a GPU of a job to be fragmented; that of a whole machine's CPUs is 1
+_MOST_REMEMBERED = 1024
 _NODES = 20  # of the search for one pattern
 
 
@@ -59,7 +60,8 @@ class Pattern(NamedTuple):
     machines: int
 
 
-def patterns(wishes: Sequence[Wish], sites: Sequence[Site]) -> list[list[Pattern]]:
+@lru_cache(_MOST_REMEMBERED)
+def patterns(wishes: tuple[Wish, ...], sites: tuple[Site, ...]) -> list[list[Pattern]]:
     """Return the patterns of each site's machines; jobs in none of them are left."""
     packing = _Packing(wishes, sites)
     return [packing.fill(number) for number in range(len(sites))]

@@ -72,14 +72,6 @@ class Room:
         """Return the GPUs of the largest of some machines, free or not."""
         return max((kind.gpus for m, kind in enumerate(self._kinds) if among >> m & 1), default=0)
 
-    def fits(self, need: Need, where: Where, level: Level) -> bool:
-        """Return whether a need fits on given GPUs."""
-        for m, gpus in where:
-            cpus, memory = level(need, gpus, self._kinds[m])
-            if self.gpus[m] < gpus or self.cpus[m] < cpus or self.memory_bytes[m] < memory:
-                return False
-        return True
-
     def holds(self, slices: Iterable[Slice]) -> bool:
         """Return whether CPUs and memory of slices are free."""
         return all(

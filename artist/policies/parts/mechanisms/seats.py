@@ -11,11 +11,9 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Ints
 from artist.policies.parts.mechanisms.patterns import Pattern
-
-Ints = npt.NDArray[np.int64]
 
 
 class Jobs(NamedTuple):

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from artist.core.arrays import Ints
+
 Gives = Sequence[tuple[int, int]]  # CPUs and bytes of memory, 0 or more, by job
 _FEW = 8
 _NEVER = -(1 << 60)

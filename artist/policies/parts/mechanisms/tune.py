@@ -25,10 +25,8 @@ from artist.policies.parts.mechanisms.floor import Floor, at_least
 from artist.policies.parts.mechanisms.leftovers import HandOut
 from artist.policies.parts.mechanisms.packer import (
     Packer,
-    best,
     consolidated,
     held_machine,
-    least,
     nothing,
     on_fewest,
     what_is_there,
@@ -86,14 +84,14 @@ class Tune(Packer):
     def _wanted(self, room: Room, need: Need, view: ClusterView) -> tuple[Slice, ...] | None:
         """Return what a job is to have, even if others have to make room for it; None to wait."""
         held = held_machine(need, view)
-        for level in (best, least):
+        for level in (Need.best, Need.least):
             where = consolidated(room, need, level, held)
             if where is not None:
                 slices = self._slices(room, need, where, level, view)
                 if len(slices) == 1 or room.holds(slices):
                     return slices
         where = consolidated(room, need, nothing, held)
-        return None if where is None else self._slices(room, need, where, least, view)
+        return None if where is None else self._slices(room, need, where, Need.least, view)
 
     def _slices(
         self, room: Room, need: Need, where: Where, level: Level, view: ClusterView
@@ -105,13 +103,13 @@ class Tune(Packer):
     def _least(self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView) -> tuple[Slice, ...]:
         """Return what a job needs on the GPUs of slices to be as fast as with its share."""
         where = [(s.machine, s.gpus) for s in slices]
-        return self._floor.under(view, need.job, slices_of(need, where, least, room))
+        return self._floor.under(view, need.job, slices_of(need, where, Need.least, room))
 
     def _faster(
         self, room: Room, need: Need, slices: Sequence[Slice], view: ClusterView
     ) -> tuple[Slice, ...] | None:
         """Return what a job holds on more machines, with all that it gains from, if it is faster there."""
-        for level in (_unbounded, best):
+        for level in (_unbounded, Need.best):
             where = on_fewest(room, need, level)
             if where is None or len(where) <= len(slices):
                 continue

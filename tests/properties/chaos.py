@@ -1,7 +1,4 @@
-"""A chaotic policy: random plans, legal by a check of its own that shares no code with the engine's.
-
-For property tests of the engine, and of a `Performance` of your own under every kind of change.
-"""
+"""A chaotic policy: random plans, legal by a check of its own that shares no code with the engine's."""
 
 import random
 from collections.abc import Mapping, Sequence

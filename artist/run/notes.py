@@ -1,0 +1,60 @@
+"""Notes for the user, each logged once a run: what a setting or a policy does not do with these jobs."""
+
+import logging
+from collections.abc import Sequence
+
+from artist.core.cluster import Cluster
+from artist.core.job import JobSpec
+from artist.performance.profiling import OptimisticProfiling
+from artist.recording.kinds import Kinds
+from artist.run.config import PerformanceConfig
+from netmodels.analytical import AnalyticalModel
+from netmodels.system import SystemSettings, idle_settings
+
+_log = logging.getLogger(__name__)
+_MECHANISMS = ("tune", "greedy", "opt", "tuned")
+
+
+def tell_notes(policy: object, cluster: Cluster, jobs: Sequence[JobSpec]) -> None:
+    """Log the notes that the policy's `notes` returns, if it has that method."""
+    notes = getattr(policy, "notes", None)
+    for note in notes(cluster, jobs) if callable(notes) else ():
+        _log.info("policy %s: %s", type(policy).__name__, note, extra={"note": True})
+
+
+def tell_of_lack(kinds: Kinds, jobs: Sequence[JobSpec]) -> None:
+    """Warn of GPU jobs that had no CPUs because CPU-only jobs had them, where jobs need CPUs."""
+    if kinds.without_cpus:
+        note = "%d of %d GPU jobs held no CPUs at times, when they go on at a hundredth of their speed: %s"
+        cause = "CPU-only jobs had those of the machine, and these jobs do not wait for any"
+        gpu_jobs = sum(spec.demand.gpus > 0 for spec in jobs)
+        _log.warning(note, len(kinds.without_cpus), gpu_jobs, cause, extra={"note": True})
+
+
+def tell_of_idle(model: object, system: SystemSettings, said: Sequence[str]) -> None:
+    """Warn of settings that mean nothing to the network model."""
+    idle = idle_settings(system, said) if isinstance(model, AnalyticalModel) else {}
+    heeded = getattr(model, "heeded", None)
+    if heeded is not None:
+        why = f"with network={type(model).__name__.removesuffix('Model').lower()}"
+        idle = dict.fromkeys([each for each in said if each not in heeded], why)
+    for setting, why in idle.items():
+        _log.warning("network.system.%s means nothing %s", setting, why, extra={"note": True})
+
+
+def warn_without_needs(config: PerformanceConfig, policy: object, estimates: object) -> None:
+    """Warn of settings that only affect jobs that need CPUs or memory, if no job does.
+
+    Effects of the user's own may look at CPUs and memory, so with such there is nothing to say.
+    """
+    if config.sensitivity is not None or config.effects:
+        return
+    chosen = ((field, getattr(policy, field, None)) for field in ("mechanism", "fill", "allocator"))
+    vain = [
+        f"policy.{field}={name}" for field, name in chosen if isinstance(name, str) and name in _MECHANISMS
+    ]
+    if isinstance(estimates, OptimisticProfiling):
+        vain.append("estimates=optimistic_profiling")
+    if vain:
+        note = "performance.sensitivity is null, so no job depends on CPUs or memory: nothing is gained by %s"
+        _log.warning(note, ", ".join(vain), extra={"note": True})

@@ -1,0 +1,103 @@
+"""Processes of this machine that work for the command, and end with it."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from artist.run.elsewhere import end_with
+
+_GRACE_S = 5.0  # of a worker that is told to end
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(slots=True)
+class Workers:
+    """Processes that do one task after another; they share what the command has imported.
+
+    Attributes
+    ----------
+    work
+        What is done with a task, in one of them.
+    limit
+        How many there are to be at a time.
+    """
+
+    work: Callable[[Any], Any]
+    limit: int
+    idle: list[tuple[Connection, BaseProcess]] = field(default_factory=list)
+    busy: dict[Connection, tuple[BaseProcess, int, Any]] = field(default_factory=dict)
+
+    def start(self, number: int, task: Any) -> None:
+        """Start a task, in a process that is idle if there is one."""
+        connection, process = self.idle.pop() if self.idle else self._started()
+        try:
+            connection.send(task)
+        except OSError:  # it was killed while idle
+            self.start(number, task)
+        else:
+            self.busy[connection] = (process, number, task)
+
+    def ended(self) -> Iterator[tuple[int, Any, Any]]:
+        """Wait for tasks to end; None is the result of one whose process was killed."""
+        for connection in wait(list(self.busy)):
+            assert isinstance(connection, Connection)
+            process, number, task = self.busy.pop(connection)
+            try:
+                result = connection.recv()
+                self.idle.append((connection, process))
+            except (EOFError, OSError):
+                result = None
+            yield number, task, result
+
+    def stop(self) -> None:
+        """End all, those that run after they have removed what they wrote."""
+        processes = [process for _, process in self.idle] + [process for process, *_ in self.busy.values()]
+        for process in processes:
+            process.terminate()
+        end = time.monotonic() + _GRACE_S
+        for process in processes:
+            process.join(max(0.0, end - time.monotonic()))
+            process.kill()
+            process.join()
+
+    def _started(self) -> tuple[Connection, BaseProcess]:
+        context: BaseContext = get_context("fork" if sys.platform == "linux" else None)
+        ours, theirs = context.Pipe()
+        arguments = (self.work, theirs, os.getpid())
+        process = context.Process(target=_serve, args=arguments)  # type: ignore[attr-defined]
+        with held():  # until the worker has its own way with them
+            process.start()
+        theirs.close()
+        return ours, process
+
+
+def _serve(work: Callable[[Any], Any], connection: Connection, command: int) -> None:
+    """Do tasks until SIGTERM; Ctrl-C goes to the command, which then ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(command)
+    with suppress(EOFError, OSError):
+        while True:
+            connection.send(work(connection.recv()))
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM: what libraries make of an exception could change what the block does."""
+    arrived: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: arrived.append(number)) for each in _STOPS}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        if arrived:
+            signal.raise_signal(arrived[0])
