@@ -1,7 +1,7 @@
-"""The installed commands: what surrounds the work of each, from its imports to its exit code.
+"""The installed commands: what surrounds each of them, from its imports to its exit code.
 
-Signals end a command with one line, and a standard stream that is closed or full ends none. A command is
-imported when this is in place; nothing here takes time to import.
+A signal ends a command with one line; a closed or full standard stream does not end it. The command itself is
+imported once this is in place, so this module imports quickly.
 """
 
 import atexit
@@ -22,6 +22,7 @@ SUCCESS, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 GOES_ON = "the same command goes on with a sweep where it stopped"
 _STOPS = {1: "terminated", 2: "interrupted", 15: "terminated"}  # by SIGHUP, SIGINT, SIGTERM
 _SOON_S = 0.05
+_LONGEST_S = 30.0  # that a command takes to end
 
 
 def guarded(module: str, hint: str = "") -> int:
@@ -32,26 +33,28 @@ def guarded(module: str, hint: str = "") -> int:
     module
         The command.
     hint
-        What is said after the word that a signal stopped it.
+        What is added to the line that a signal prints.
     """
     arrived: list[int] = []
 
     def stop(number: int, _: FrameType | None) -> NoReturn:
-        """Say so and raise; what libraries make of the exception is not shown."""
+        """Print one line and raise; output of libraries that catch the exception is suppressed."""
         if not arrived:
             with suppress(OSError):
                 os.write(2, f"{_STOPS[number]}{hint}\n".encode())
+            signal.signal(signal.SIGALRM, lambda *_: os._exit(128 + number))
+            signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)  # should a part catch every exception
         arrived.append(number)
         stderr.muted = True
         raise KeyboardInterrupt(number)
 
     stdout, stderr = _open_streams()
     heeded = [each for each in _STOPS if signal.getsignal(each) not in (signal.SIG_IGN, None)]
-    for each in heeded:  # not those that nohup, or `&` in a script, has ignored
+    for each in heeded:  # but not those that nohup, or `&` in a script, ignores
         signal.signal(each, stop)
     sys.unraisablehook = _raise_later
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user's shell asks for
-    gc.set_threshold(20_000, 10, 10)  # imports make no garbage: to search for it took a tenth of a short run
+    gc.set_threshold(20_000, 10, 10)  # imports make no garbage: collecting took a tenth of a short run
     try:
         code: int = import_module(module).main()
     except SystemExit as leaving:  # --help and the like
@@ -66,7 +69,7 @@ def guarded(module: str, hint: str = "") -> int:
     if arrived:  # modules that are half imported may crash when Python ends in its own way
         atexit._run_exitfuncs()
         os._exit(128 + arrived[0])
-    gc.freeze()  # what is left behind is not searched for garbage once more: half a second saved
+    gc.freeze()  # no last collection at exit: half a second saved
     return code or _told_of(stdout.error)
 
 
@@ -79,7 +82,7 @@ calibrate = partial(guarded, "artist.calibrating.command")
 
 
 def _raise_later(lost: Any) -> None:
-    """Raise a signal's exception once more that came where Python drops it, such as in a `__del__`."""
+    """Raise a signal's exception again if Python dropped it, as it does in a `__del__`."""
     if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
@@ -92,7 +95,7 @@ def _raise_later(lost: Any) -> None:
 
 
 class _Stream(TextIOWrapper):
-    """stdout or stderr: what cannot be written is lost, and the first reason is kept."""
+    """stdout or stderr: output that cannot be written is dropped, and the first error is kept."""
 
     error: OSError | None = None
     muted = False
@@ -112,7 +115,7 @@ class _Stream(TextIOWrapper):
 
 
 def _open_streams() -> tuple[_Stream, _Stream]:
-    """Replace stdout and stderr; one that is closed leads nowhere, or the next file would get its number."""
+    """Replace stdout and stderr; a closed one goes to /dev/null, or the next file would get its number."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
@@ -130,7 +133,7 @@ def _replaced(before: Any, number: int) -> _Stream:
 
 
 def _told_of(error: OSError | None) -> int:
-    """Say that the result could not be printed, unless its reader had seen enough; return the exit code."""
+    """Report a result that could not be printed, unless its reader closed the pipe; return the exit code."""
     if error is None or isinstance(error, BrokenPipeError):
         return SUCCESS
     what = f"the result cannot be printed: {(error.strerror or str(error)).lower()}"

@@ -96,28 +96,11 @@ def _machines_by_collective(runs: Mapping[str, Sequence[int]]) -> str:
     ).replace(" on 1 machines", " on 1 machine")
 
 
-def numbers_of(section: Mapping[str, object], within: str = "") -> dict[str, float]:
-    """Return the numbers of a section by name, those of tiers as `rack.step_us`."""
-    found: dict[str, float] = {}
-    for name, value in section.items():
-        if isinstance(value, Mapping):
-            found.update(numbers_of(value, f"{within}{name}."))
-        elif isinstance(value, int | float):
-            found[within + name] = float(value)
-    return found
-
-
 def refit(published: Published, name: str, runs: Sequence[str]) -> Refitted:
     """Return a fabric fitted to some runs, from its nominal figures."""
     fabric = load_topology(data_path("topologies", f"{name}.yaml")).fabric
     chosen = tuple(published.runs[each] for each in runs)
     return Refitted(name, chosen, fit(chosen, nccl_of(replace(fabric, nccl=None))), fabric.nccl)
-
-
-def refit_all(published: Published) -> Iterator[Refitted]:
-    """Yield all measured fabrics."""
-    for name, runs in read_list()["fabrics"].items():
-        yield refit(published, name, runs)
 
 
 def write(found: Refitted) -> None:
@@ -138,7 +121,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as problem:
         print(f"{problem.filename}: {problem.strerror}", file=sys.stderr)
         return 2
-    for found in refit_all(published):
+    for name, runs in read_list()["fabrics"].items():
+        found = refit(published, name, runs)
         alike = found.shipped is not None and section_of(found.shipped) == section_of(found.fitted.nccl)
         print(f"{found.name}: the file has {'the same' if alike else 'other figures'}\n{found.section}\n")
         if chosen.write:

@@ -23,8 +23,9 @@ from typing import Any, cast
 from accuracy import Row, rows_of
 
 from artist.data import data_path
+from artist.pricing.placements import parse_shape
 from netmodels.analytical import AnalyticalModel
-from netmodels.api import Shape, load_topology, shape_of
+from netmodels.api import Shape, load_topology
 from netmodels.profile import get_profile
 from netmodels.system import Transport
 
@@ -52,12 +53,6 @@ class Compared:
     ideal_ns: int
 
 
-def shape_named(text: str, machine: str) -> Shape:
-    """Read `8+8 | 4`: machines of a rack are joined by +, racks by |."""
-    racks = enumerate(text.split("|"))
-    return shape_of((rack, machine, int(gpus)) for rack, part in racks for gpus in part.split("+"))
-
-
 def is_even(shape: Shape) -> bool:
     """Return whether all machines are alike, and all racks."""
     return len({count for rack in shape for _, count in rack}) == 1 == len({len(rack) for rack in shape})
@@ -66,7 +61,7 @@ def is_even(shape: Shape) -> bool:
 def compared(row: Row) -> Iterator[Compared]:
     """Yield the comparisons of a row: of a collective one, of an iteration its total and what is exposed."""
     topology = load_topology(data_path("topologies", f"{row['topology']}.yaml"))
-    shape = shape_named(row["shape"], topology.default_machine_type)
+    shape = parse_shape(row["shape"], topology)
     transport: Transport = "windows" if row.get("has_win", "1") == "1" else "packets"
     across = row.get("across_machines") or ("hierarchical" if is_even(shape) else "flat_ring")
     system = replace(topology.fabric.system, across_machines=cast(Any, across), transport=transport)

@@ -46,7 +46,7 @@ def table(run: Simulation) -> Iterator[str]:
     yield "| model | GPUs | CPUs measured | minutes | worst error % | at CPUs, GiB | mean error % |"
     yield "|---|--:|---|--:|--:|--:|--:|"
     believed = run.estimates.performance(run.performance)
-    stall, minutes = believed.input_stall, run.estimates.parameters.minutes_per_point
+    stall, minutes = believed.input_stall, run.estimates.minutes_per_point
     assert isinstance(stall, ProfiledStall)
     for model in profile_names():
         for gpus in GPUS:

@@ -8,7 +8,7 @@ from artist.data import data_path
 from artist.errors import InputError
 
 _PIECE = re.compile(r"""'[^']*'|"[^"]*"|(?:[^\s,\[\]{}()'":]|:(?!\s)|[ ](?=[^\s,\]})]))+""")
-_ODD = re.compile(r"""[^\w\s/\\+.$%*@?|:=-]""", re.ASCII)  # what the parser takes in quotes only
+_ODD = re.compile(r"""[^\w\s/\\+.$%*@?|:=-]""", re.ASCII)  # characters that the parser accepts only in quotes
 
 _NO_NAME = re.compile(r"\[.*|.*\.yaml|null|[\d.+-]+")  # no choice of a group
 
@@ -19,7 +19,7 @@ def words(arguments: Sequence[str]) -> list[str]:
     Raises
     ------
     InputError
-        If a group is given what is no name, or nothing is before a `=`.
+        If a group is given something other than a name, or nothing precedes a `=`.
 
     Examples
     --------

@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -36,12 +37,7 @@ _PARENTS = re.compile(r"^[./]*/")  # of `experiment=../x`, which Hydra allows
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv
-        Arguments without the program's name; those of the process if None.
+    """Run the command line, by default that of the process, less the program's name.
 
     Returns
     -------
@@ -74,21 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Task:
-    """The task that Hydra calls with the configuration of a run.
-
-    Attributes
-    ----------
-    points
-        Results of the points of a sweep, or of the run.
-    is_sweep
-        Whether it was a sweep.
-    name_unused
-        Whether a run was given the name of a sweep.
-    """
+    """The task that Hydra calls with the configuration of a run."""
 
     points: Sequence[Point] = ()
     is_sweep = False
-    name_unused = False
 
     def __call__(self, config: DictConfig) -> None:
         """Run a configuration that is not a sweep."""
@@ -99,10 +84,12 @@ class _Task:
         try:
             request = _request(config, settings, folder)
             outcome = request if isinstance(request, Outcome) else run_point(request)
-        finally:  # of a run that was not finished, Hydra's empty folder would be left
+        finally:  # an unfinished run would leave Hydra's empty folder behind
             remove_if_empty(folder, Path(_folder_of_results(_root_=config)))
+        if OmegaConf.select(config, "output.name") is not None:
+            note = "output.name is not used: it names the folder of a sweep (-m)"
+            outcome = replace(outcome, notes=(*outcome.notes, note))
         self.points = [Point((), outcome)]
-        self.name_unused = OmegaConf.select(config, "output.name") is not None
 
 
 def _request_of_point(config: DictConfig) -> "Request | Outcome":
@@ -150,8 +137,6 @@ def _report(task: _Task) -> int:
             return BAD_INPUT if outcome.status == "bad_input" else SOME_FAILED
         print(run_table(outcome.summary).rstrip(), flush=True)
         _print_notes(outcomes)
-        if task.name_unused:
-            print("output.name is not used: it names the folder of a sweep (-m)", file=sys.stderr)
         print(f"written to {_short(outcome.folder)}", file=sys.stderr)
         return SUCCESS
     if good:
@@ -160,7 +145,7 @@ def _report(task: _Task) -> int:
 
 
 def _print_notes(outcomes: Sequence["Outcome"]) -> None:
-    """Print what the user should know: all of the first point that has notes, once."""
+    """Print notes once: all those of the first point that has any."""
     notes = dict.fromkeys(note for each in outcomes for note in each.notes)
     first = dict.fromkeys(next((each.notes for each in outcomes if each.notes), ()))
     if first:

@@ -29,12 +29,10 @@ def run_command(
     ----------
     argv
         Arguments without the program's name; those of the process if None.
-    parser
-        From `overrides_parser`.
     run
         Takes the overrides and the user's folder.
     level
-        What of the log is shown on stderr, each message once.
+        Of the log messages that are shown on stderr, each once.
     """
     try:
         arguments = parser.parse_intermixed_args(words(sys.argv[1:] if argv is None else argv))
@@ -64,15 +62,7 @@ def _notes(level: int) -> Iterator[None]:
 
 
 def overrides_parser(program: str, description: str, config: str) -> argparse.ArgumentParser:
-    """Return a parser of `field=value ...` and --config-dir, whose help shows all fields.
-
-    Parameters
-    ----------
-    program, description
-        For the help.
-    config
-        Name of the file in conf/ that has the fields.
-    """
+    """Return a parser of `field=value` and --config-dir; its help shows the fields of a file in conf/."""
     fields = data_path("conf", f"{config}.yaml").read_text(encoding="utf-8").splitlines()
     settings = "\n".join(f"  {line}" for line in fields)
     parser = argparse.ArgumentParser(
@@ -95,36 +85,24 @@ def overrides_parser(program: str, description: str, config: str) -> argparse.Ar
 
 
 def composer(config: str, config_dir: Path | None) -> Callable[[Sequence[str]], dict[str, Any]]:
-    """Return a function from overrides to the resolved configuration.
+    """Return a function from overrides to the resolved configuration of a file in conf/.
 
     Parameters
     ----------
-    config
-        Name of the file in conf/.
     config_dir
         The user's folder, or None.
-
-    Raises
-    ------
-    InputError
-        If the folder does not exist, or has a file of a shipped one's name.
     """
-    searchpath = _searchpath(config_dir)
+    searchpath = []
+    if config_dir is not None:
+        check_shadows(config_dir)
+        put_on_path(config_dir.absolute())
+        searchpath = [f"hydra.searchpath=[file://{config_dir.absolute()}]"]
 
     def named(overrides: Sequence[str]) -> dict[str, Any]:
         names = [each.partition("=")[2] for each in overrides if each.startswith("topology=")]
         return with_topology(composed([*overrides, *searchpath], config), (names or [""])[-1])
 
     return named
-
-
-def _searchpath(config_dir: Path | None) -> list[str]:
-    if config_dir is None:
-        return []
-    folder = config_dir.absolute()
-    check_shadows(folder)
-    put_on_path(folder)
-    return [f"hydra.searchpath=[file://{folder}]"]
 
 
 def save_figure(figure: Any, path: Path, field: str) -> None:
@@ -135,13 +113,7 @@ def save_figure(figure: Any, path: Path, field: str) -> None:
 
 
 def save(content: bytes, path: Path, field: str) -> None:
-    """Write a file, and report it.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
+    """Write a file, and report it."""
     try:
         new = not path.parent.exists()
         path.parent.mkdir(parents=True, exist_ok=True)

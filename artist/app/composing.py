@@ -1,4 +1,4 @@
-"""Composition by Hydra, less what it copies, reads and composes for nothing."""
+"""Composition by Hydra, without copies, files and compositions that are not needed."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,15 +20,7 @@ from artist.errors import InputError
 
 
 def composed(overrides: Sequence[str] = (), config: str = "config") -> dict[str, Any]:
-    """Return a resolved configuration, less `hydra`.
-
-    Parameters
-    ----------
-    overrides
-        As on the command line.
-    config
-        Name of the file in conf/.
-    """
+    """Return the resolved configuration of a file in conf/, less `hydra`, with overrides of the user."""
     with composing():
         found = compose(config, list(overrides))
     return plain(found)
@@ -46,13 +38,7 @@ def without_hydra(config: DictConfig) -> DictConfig:
 
 
 def with_topology(resolved: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a configuration whose topology, if it says no name, has that of its file.
-
-    Raises
-    ------
-    InputError
-        If the file is not a mapping.
-    """
+    """Return a configuration whose topology has the name of its file unless it has its own."""
     topology = resolved.get("topology")
     if isinstance(topology, dict):
         topology.setdefault("name", name)
@@ -64,7 +50,7 @@ def with_topology(resolved: dict[str, Any], name: str) -> dict[str, Any]:
 
 @contextmanager
 def composing() -> Iterator[None]:
-    """Let Hydra compose from conf/, also in a program that uses Hydra for a configuration of its own."""
+    """Make Hydra compose from conf/, also in a program that uses Hydra for its own configuration."""
     register_topologies()
     own = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
@@ -78,14 +64,14 @@ def composing() -> Iterator[None]:
 
 
 class _Topology(ConfigNode):
-    """A file of topologies/, read when it is chosen: to read them all takes longer than to compose."""
+    """A file of topologies/, read only when chosen: reading them all takes longer than composing."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.name, OmegaConf.create(), "topology", package=None, provider="artist")
         self.path = path
 
     def __copy__(self) -> ConfigNode:
-        """Hydra copies what it uses."""
+        """Read the file, since Hydra copies only what it uses."""
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast where it was built
         content: dict[str, Any] = yaml.load(self.path.read_text(encoding="utf-8"), Loader=loader)
         return ConfigNode(self.name, OmegaConf.create(content), self.group, self.package, self.provider)
@@ -98,17 +84,17 @@ def register_topologies() -> None:
 
 
 def _itself(store: ConfigStore, _: object) -> ConfigStore:
-    """Return the one store as its own copy; Hydra copies all of it for every list of choices."""
+    """Return the store itself as its copy; Hydra copies all of it for every list of choices."""
     return store
 
 
 class _ComposingOnce(Hydra):
-    """Runs with the configuration that was composed to see whether this is a run or a sweep."""
+    """Reuses the configuration that was composed to find out whether this is a run or a sweep."""
 
     _composed: DictConfig | None = None
 
     def get_mode(self, config_name: str | None, overrides: list[str]) -> Any:
-        """Return `hydra.mode`; what is wrong with the configuration, Hydra says when it runs."""
+        """Return `hydra.mode`; Hydra reports a wrong configuration when it runs."""
         with suppress(Exception):
             composed = self.compose_config(config_name, overrides, RunMode.RUN)
             self._composed = composed
@@ -118,7 +104,7 @@ class _ComposingOnce(Hydra):
     def compose_config(
         self, config_name: str | None, overrides: list[str], run_mode: RunMode, *args: Any, **kwargs: Any
     ) -> DictConfig:
-        """Compose, unless it was done for this run."""
+        """Compose, unless this run was composed already."""
         composed, self._composed = self._composed, None
         if composed is None or run_mode != RunMode.RUN or composed.hydra.verbose:
             return super().compose_config(config_name, overrides, run_mode, *args, **kwargs)
@@ -127,6 +113,6 @@ class _ComposingOnce(Hydra):
 
 
 def compose_once() -> None:
-    """Let the command compose without copies, and once; programs that import this keep Hydra as it is."""
+    """Make the command compose once and without copies; importing this module changes nothing in Hydra."""
     ConfigStore.__deepcopy__ = _itself  # type: ignore[attr-defined]
     hydra._internal.hydra.Hydra = _ComposingOnce  # type: ignore[misc]

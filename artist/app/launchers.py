@@ -1,11 +1,11 @@
 """Launchers: where the points of a sweep run. Each yields their results as they end.
 
-A worker may be killed: by the system when memory runs out, by the scheduler of a cluster when time does, by
-the loss of a machine. Its point is lost, and the others go on:
+A worker may be killed by the system when memory runs out, by the scheduler of a cluster at its time limit, or
+when a machine is lost. Its point is lost, and the others continue:
 
-- joblib, processes of this machine: a point that was lost beside others is tried once more, alone, with all
-  of the memory.
-- Ray tries a point again on another worker by itself (`hydra.launcher.ray.remote.max_retries`).
+- joblib, processes of this machine: a point that was lost while others ran is tried again alone, with all of
+  the memory.
+- Ray itself tries a point again on another worker (`hydra.launcher.ray.remote.max_retries`).
 - submitit's jobs are independent.
 """
 
@@ -49,7 +49,7 @@ _OF_ANY = {
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What is known of a point whose worker was lost."""
+    """A point whose worker was lost."""
 
     why: str
 
@@ -68,7 +68,7 @@ def launcher(config: DictConfig) -> Callable[[Todo], Results]:
 
 
 def prefer_our_defaults() -> None:
-    """Drop those of the plug-ins that conf/hydra/launcher has too; Hydra would take them for schemas."""
+    """Drop plug-ins' defaults that conf/hydra/launcher replaces; Hydra would treat them as schemas."""
     Plugins.instance()  # which makes them register
     theirs = ConfigStore.instance().repo["hydra"]["launcher"]
     for path in data_path("conf", "hydra/launcher").glob("*.yaml"):
@@ -103,7 +103,7 @@ def run_in_processes(settings: dict[str, Any], todo: Todo) -> Results:
     _check_known(settings, ("n_jobs",))
     workers = Workers(ending_at_once, _at_once(settings["n_jobs"], "n_jobs"))
     again = list[tuple[int, "Request"]]()
-    alone: set[int] = set()  # points beside which no other ran
+    alone: set[int] = set()  # points that ran while no other did
     try:
         point = next(todo, None)
         while point or again or workers.busy:
@@ -148,12 +148,12 @@ def _at_once(found: Any, name: str) -> int:
 
 
 def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
-    """Run on Ray: a cluster of it, or one that ends with the command."""
+    """Run on Ray: a running cluster, or one that ends with the command."""
     _check_installed("ray", "ray", "ray")
     init = settings["ray"]["init"]
     _check_reachable(str(init.get("address")))
     points = list(todo)  # an error of theirs is not Ray's
-    # Before it is imported: it sends statistics, and tells of plans with GPUs, unless it is asked not to.
+    # Set before the import: otherwise Ray sends usage statistics and announces changes concerning GPUs.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
@@ -168,7 +168,7 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
         except ray.exceptions.RayError as error:
             return Lost(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"), 0.0
 
-    # What Ray's own processes say comes on stdout, some of it when it ends; its logs have it as well.
+    # Ray's own processes print on stdout, partly at its end; its logs have the same.
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), _told("ray"):
         try:
             ray.init(**init)
@@ -183,7 +183,7 @@ def run_on_ray(settings: dict[str, Any], todo: Todo) -> Results:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise if nothing listens there; Ray would try for a quarter of an hour."""
+    """Raise if nothing listens at the address; Ray would retry for a quarter of an hour."""
     if match := re.fullmatch(r"([\w.-]+):(\d+)", address):
         try:
             socket.create_connection((match[1], int(match[2])), timeout=_PATIENCE_S).close()
@@ -194,7 +194,7 @@ def _check_reachable(address: str) -> None:
 
 
 def run_on_slurm(settings: dict[str, Any], todo: Todo) -> Results:
-    """Run as one array job of SLURM, which lives on if the command is ended."""
+    """Run as one array job of SLURM, which continues if the command ends."""
     waiting = list(todo)
     return _submitted("slurm", settings, waiting, Elsewhere(), at_once=len(waiting))
 
@@ -243,7 +243,7 @@ def _submitted(
 
 
 def _end(jobs: list[Any]) -> None:
-    """End submitit's processes on this machine, as `cancel` does, but without its traceback."""
+    """End submitit's processes on this machine as `cancel` does, without its traceback."""
     for job in jobs:
         with suppress(OSError):
             os.kill(int(job.job_id), signal.SIGTERM)
@@ -270,7 +270,7 @@ def _result(job: Any) -> Result:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Name the source of what a cluster refuses (a partition, an address)."""
+    """Name the cluster that refuses a setting, such as a partition or an address."""
     try:
         yield
     except (RuntimeError, ValueError, ConnectionError) as error:

@@ -1,4 +1,4 @@
-"""Files that are written: checked before the work, so that no measurement is written over."""
+"""Output files: checked before the work, so that no input file is overwritten."""
 
 import os
 from collections.abc import Iterable
@@ -8,20 +8,7 @@ from artist.errors import InputError
 
 
 def check_outputs(outputs: Iterable[tuple[str, Path | None]], inputs: Iterable[Path]) -> None:
-    """Raise InputError for outputs that cannot be written, or that are inputs.
-
-    Parameters
-    ----------
-    outputs
-        (field, file); None for outputs not requested.
-    inputs
-        Files that are read.
-
-    Raises
-    ------
-    InputError
-        With the field and the file.
-    """
+    """Raise InputError for outputs, (field, file or None), that cannot be written or are inputs."""
     taken = {path.expanduser().resolve(): "a file that is read" for path in inputs}
     for field, path in outputs:
         if path is None:
@@ -43,5 +30,5 @@ def _unfit(path: Path) -> str:
         return "not in a folder"
     if not os.access(there, os.W_OK):
         return "cannot be written"
-    beside = there.resolve().parent if there.is_file() else there  # where it is made anew
+    beside = there.resolve().parent if there.is_file() else there  # which is replaced
     return "" if os.access(beside, os.W_OK) else "in a folder that cannot be written to"

@@ -28,9 +28,9 @@ _ONE_AT_A_TIME = RLock()  # Hydra's state and the log are one a process
 def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str] | None = None) -> Run:
     """Run once and return the run, read from its folder; a finished run is not repeated.
 
-    The folder is the one that a sweep (`artist -m`) has for the same point: under `runs/sweeps/` that of
-    `output.name`, then the run key. So `read_sweep` reads what several calls made, and calls may run at
-    once in processes, of joblib for example; threads take turns.
+    The folder is the one that a sweep (`artist -m`) uses for the same point: `runs/sweeps/`, then
+    `output.name`, then the run key. So `read_sweep` reads the runs of several calls. Calls may run
+    concurrently in processes, for example those of joblib; threads take turns.
 
     Parameters
     ----------
@@ -42,13 +42,12 @@ def simulate(overrides: Sequence[str] = (), *, config_dir: str | os.PathLike[str
     Raises
     ------
     RunError
-        If the overrides are wrong, the policy fails, or jobs wait forever; with the text that the command
-        prints.
+        If the overrides are wrong, the policy fails, or jobs wait forever; with the message of the command.
 
     Warns
     -----
     UserWarning
-        For notes that the command prints on stderr beside the table.
+        For notes that the command prints on stderr.
     """
     from artist.run.point import run_point
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from artist.run.point import Outcome, Request
 
 _AGAIN = "the same command tries it again, and repeats nothing that is finished"
-_WORDS = {"bad_input": "bad input"}
 _FOLDER = "${artist.run_key:}"  # hydra.sweep.subdir of conf/config.yaml
 _MOST_KINDS = 64
 _UNHEEDED: dict[str, object] = {  # settings of Hydra, and what conf/config.yaml and Hydra say
@@ -50,7 +49,7 @@ class Point:
 
 
 class SweepWanted(BaseException):
-    """Leaves Hydra with the configuration of a sweep; Hydra makes a warning of an `Exception`."""
+    """Leaves Hydra with the configuration of a sweep; of an `Exception` Hydra only warns."""
 
     def __init__(self, config: DictConfig, loader: ConfigLoader) -> None:
         self.config, self.loader = config, loader
@@ -59,11 +58,11 @@ class SweepWanted(BaseException):
 class Leave(Callback):
     """Leaves Hydra when it would start a sweep; `hydra.callbacks` in conf/config.yaml names it.
 
-    Its own sweeper composes all points twice, and its launchers raise what befalls a worker.
+    Hydra's own sweeper composes every point twice, and its launchers raise when a worker is lost.
     """
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Raise what the command waits for."""
+        """Raise `SweepWanted`, which the command catches."""
         raise SweepWanted(config, GlobalHydra.instance().config_loader())
 
 
@@ -78,19 +77,12 @@ def _check_heeded(settings: DictConfig) -> None:
 
 
 def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request | Outcome"]) -> list[Point]:
-    """Run all points of a sweep and print a line as each ends.
+    """Run all points of a sweep, print a line as each ends, and return them in their order.
 
     Parameters
     ----------
-    wanted
-        What Hydra said.
     request_of
-        Makes the request of a point of its configuration, or the outcome of one that cannot be resolved.
-
-    Returns
-    -------
-    list of Point
-        In their order.
+        Makes the request of a point from its configuration, or the outcome of one that cannot be resolved.
     """
     config = wanted.config
     _check_heeded(config.hydra)
@@ -117,7 +109,7 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
         from artist.run.point import Outcome
 
         for number, each in enumerate(points):
-            with held():  # a part that is not made, as one that was interrupted, changes the run's key
+            with held():  # an interruption while a part is made would change the run's key
                 request = request_of(composer.composed(number, each))
             folders[number] = request.folder
             if isinstance(request, Outcome):
@@ -135,17 +127,7 @@ def run_sweep(wanted: SweepWanted, request_of: Callable[[DictConfig], "Request |
 
 
 class Composer:
-    """Composes points as Hydra does, which takes 0.15 s: once for points that differ in plain values alone.
-
-    Parameters
-    ----------
-    loader
-        Hydra's.
-    config
-        Of the sweep.
-    parser
-        Of overrides.
-    """
+    """Composes points as Hydra does, which takes 0.15 s: once for those that differ in plain values alone."""
 
     def __init__(self, loader: Any, config: DictConfig, parser: OverridesParser) -> None:
         self._loader, self._config = loader, config
@@ -154,7 +136,7 @@ class Composer:
         self._parsed: Callable[[str], Override] = cache(lambda text: parser.parse_overrides([text])[0])
 
     def kind(self, overrides: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """Return what a point shares with others, and its own plain values by their keys."""
+        """Return the overrides that a point shares with others, and its own plain values by key."""
         kind, values = [], {}
         for text in overrides:
             each = self._parsed(text)
@@ -164,17 +146,17 @@ class Composer:
             if plain and not chooses and "${" not in text:
                 values[key] = value
             elif not chooses and any(_touches(key, other) for other in values):
-                return tuple(overrides), {}  # what contradicts a value before it
+                return tuple(overrides), {}  # contradicts an earlier value
             kind.append(key if key in values else text)
         return tuple(kind), values
 
     def check(self, points: Sequence[Sequence[str]]) -> None:
-        """Compose a point of each kind, so that errors show at once and not after hours."""
+        """Compose one point of each kind, so that errors show at once instead of after hours."""
         for each in {self.kind(each)[0]: each for each in points}.values():
             self.composed(0, each)
 
     def composed(self, number: int, overrides: Sequence[str]) -> DictConfig:
-        """Return the configuration of a point, which is its caller's until the next is composed."""
+        """Return the configuration of a point, valid until the next is composed."""
         kind, values = self.kind(overrides)
         config = self._kinds.get(kind)
         if config is None:
@@ -192,7 +174,7 @@ class Composer:
         return config
 
     def _values_alone(self, config: DictConfig) -> bool:
-        """Return whether nothing in it depends on the number of the point, or on its overrides as text."""
+        """Return whether nothing depends on the number of the point, or on the text of its overrides."""
         sweep = OmegaConf.to_container(config.hydra.sweep, resolve=False)
         return (
             isinstance(sweep, dict)
@@ -220,11 +202,11 @@ def _outcome(result: "Outcome | Lost", folder: Path) -> "Outcome":
 def _how(outcome: "Outcome", wall_s: float) -> str:
     if outcome.status == "finished":
         return f"done in {wall_s:.1f} s"
-    return "lost" if outcome.message.startswith("lost: ") else _WORDS.get(outcome.status, outcome.status)
+    return "lost" if outcome.message.startswith("lost: ") else outcome.status.replace("_", " ")
 
 
 def _say(point: str, overrides: Sequence[str], swept: set[str], how: str) -> None:
-    """Print the line of a point: what the sweep varies, and how it ended."""
+    """Print the line of a point: the values that the sweep varies, and how the point ended."""
     shown = [each for each in overrides if each.partition("=")[0] in swept] or overrides
     with suppress(OSError):  # `artist -m ... 2>&1 | head`
         print(f"{point} {' '.join(shown)}: {how}", file=sys.stderr, flush=True)

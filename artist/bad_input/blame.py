@@ -1,11 +1,10 @@
 """Find the lines of a user's own part that led to an error, and leave out the engine's."""
 
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
-from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OURS = (_PACKAGE, _PACKAGE.parent / "netmodels")
@@ -17,19 +16,15 @@ _MOST_FRAMES = 3
 def own_lines(error: BaseException, config: object) -> str:
     """Return the user's own frames of an error, outermost first, as "file:line in function, ...".
 
-    A frame is hers if its file is neither ours nor Python's, and, of an installed package, only if the
-    configuration names a class of that package. Of many frames the last are shown, each once.
-
-    Parameters
-    ----------
-    config
-        The configuration; its `_target_`s name her packages.
+    A frame is the user's if its file is neither ours nor Python's; in an installed package, only if the
+    configuration names a class of that package. Only the last frames are shown, each once.
     """
     packages = {target.partition(".")[0] for target in targets_of(config)}
-    lines: list[str] = []
-    for frame, line in walk_tb(error.__traceback__):
-        if _is_own(frame, packages):
-            lines.append(f"{_shown(frame.f_code.co_filename)}:{line} in {frame.f_code.co_name}")
+    lines = [
+        f"{_shown(frame.f_code.co_filename)}:{line} in {frame.f_code.co_name}"
+        for frame, line in walk_tb(error.__traceback__)
+        if _is_own(frame, packages)
+    ]
     if isinstance(error, SyntaxError) and error.filename and not error.filename.startswith("<"):
         lines.append(f"{_shown(error.filename)}:{error.lineno}")
     return ", ".join(list(dict.fromkeys(lines))[-_MOST_FRAMES:])
@@ -37,14 +32,11 @@ def own_lines(error: BaseException, config: object) -> str:
 
 def targets_of(config: object) -> Iterator[str]:
     """Yield every `_target_` of a configuration."""
-    children: Iterable[Any] = ()
     if isinstance(config, dict):
         if isinstance(config.get("_target_"), str):
             yield config["_target_"]
-        children = config.values()
-    elif isinstance(config, list):
-        children = config
-    for child in children:
+        config = list(config.values())
+    for child in config if isinstance(config, list) else ():
         yield from targets_of(child)
 
 

@@ -35,6 +35,7 @@ _HYDRAS_WORDS = (  # pattern, whose group `found` is shown; where; what; allowed
         r"Invalid defaults list in '(?P<file>[^']+)'",
         *("{file}.yaml", "its defaults are no list", "defaults: [base, _self_]"),
     ),
+    (r"Config group override.* must be a string", "command line", "a group takes the name of one choice", ""),
     (r"range\(\) arg", "command line", "an empty range", "such as range(0,3)"),
     (
         r"(?:In '(?P<file>[^']+)': )?Could not (?:find|load) '(?P<found>[^']+)'",
@@ -85,7 +86,7 @@ def from_validation(
     unknown = kind in ("extra_forbidden", "unexpected_keyword_argument")
     path = [part for part in chosen["loc"] if isinstance(part, int) or not _TAGS.search(part)]
     if unknown and path[-1:] != [chosen["loc"][-1]]:
-        path.append(chosen["loc"][-1])  # the user's own word, whatever it looks like
+        path.append(chosen["loc"][-1])  # as the user wrote it
     field = ".".join([where] * bool(where) + [str(part) for part in path])
     if unknown:
         known = [name for name in _fields(model, path[:-1]) or names if name != path[-1]]
@@ -109,7 +110,7 @@ def from_validation(
 
 
 def from_call(error: TypeError, where: str, names: tuple[str, ...]) -> InputError | None:
-    """Explain a keyword that a plain class does not take, or one that it misses; None for other errors."""
+    """Explain an unexpected or missing keyword of a plain class; None for other errors."""
     text = str(error)
     if match := re.search(r"unexpected keyword argument '(\w+)'", text):
         found = match.group(1)
@@ -120,17 +121,12 @@ def from_call(error: TypeError, where: str, names: tuple[str, ...]) -> InputErro
 
 
 def from_library(error: BaseException) -> InputError:
-    """Explain what Hydra, OmegaConf, YAML or the file system raised before a run began."""
+    """Explain an error of Hydra, OmegaConf, YAML or the file system from before a run."""
     for link in chain(error):
         if isinstance(link, InputError):
             return link
-    for explain in (
-        _from_omegaconf,
-        _from_hydra,
-        _from_yaml,
-        _from_system,
-        _from_reading,
-    ):  # the most telling first
+    # The most telling first.
+    for explain in (_from_omegaconf, _from_hydra, _from_yaml, _from_system, _from_reading):
         for link in chain(error):
             explained = explain(link)
             if explained is not None:
@@ -150,7 +146,7 @@ def _from_hydra(error: BaseException) -> InputError | None:
         allowed = "key=value; quote a value with special characters: 'key=\"a, b\"'"
         return InputError("cannot be read", where="command line", found=error.override, allowed=allowed)
     for pattern, where, what, allowed in _HYDRAS_WORDS:
-        if match := re.match(pattern, text):
+        if match := re.search(pattern, text):
             named = match.groupdict("config")  # conf/config.yaml names the first files
             found = {"found": named["found"]} if "found" in named else {}
             return InputError(what, where=where.format(**named), allowed=allowed.format(**named), **found)
@@ -214,7 +210,7 @@ def _from_system(error: BaseException) -> InputError | None:
 
 
 def _from_reading(error: BaseException) -> InputError | None:
-    """Explain a file of the configuration that is not UTF-8, or inherits itself; Hydra's frames name it."""
+    """Explain a configuration file that is not UTF-8 or inherits itself; Hydra's frames name it."""
     seen = [frame.f_locals for frame, _ in walk_tb(error.__traceback__)]
     if isinstance(error, UnicodeDecodeError):
         opened = [each.name for names in seen for each in names.values() if isinstance(each, TextIOWrapper)]
@@ -229,7 +225,7 @@ def _from_reading(error: BaseException) -> InputError | None:
 
 
 def _fields(model: type[BaseModel] | None, path: list[int | str]) -> tuple[str, ...]:
-    """Return the field names of the record at a path inside a model; none if it is no plain record."""
+    """Return the field names of the record at a path inside a model; none if it is not a plain record."""
     at: object = model
     for part in path:
         if not (isinstance(at, type) and issubclass(at, BaseModel) and part in at.model_fields):
@@ -239,14 +235,14 @@ def _fields(model: type[BaseModel] | None, path: list[int | str]) -> tuple[str, 
 
 
 def _plain(value: object) -> object:
-    """Return a record, or the arguments of a dataclass, as the mapping that the user wrote."""
+    """Return a record, or the arguments of a dataclass, as the user's mapping."""
     if isinstance(value, ArgsKwargs):
         return dict(value.kwargs or {})
     return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else value
 
 
 def _concerned(value: object, message: str) -> object:
-    """Return those entries of a mapping that a message names; all of it if it names none."""
+    """Return the entries of a mapping that a message names; all entries if it names none."""
     if not isinstance(value, Mapping):
         return value
     words = set(re.findall(r"\w+", message))

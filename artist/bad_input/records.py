@@ -17,14 +17,10 @@ class Strict(BaseModel):
 
 
 def validated(model: type[Model], values: Mapping[str, Any], where: str = "") -> Model:
-    """Return `values` as a checked record.
+    """Return what the user wrote as a checked record.
 
     Parameters
     ----------
-    model
-        The pydantic record.
-    values
-        What the user wrote.
     where
         Name of the config group, such as "workload", if the record is one; the field's path is appended.
 

@@ -30,7 +30,7 @@ class Free:
     sizes
         GPUs that count on each machine, free or not; None for all that it has.
     own
-        Whether columns and buckets are its own; else they are copied on the first change, or by `keep`.
+        Whether columns are its own; else they are copied on the first change, or by `keep`.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Free:
         *,
         buckets: Buckets | None = None,
         sizes: Ints | None = None,
+        total_gpus: int | None = None,
         own: bool = True,
     ) -> None:
         self._own = own
@@ -54,7 +55,7 @@ class Free:
             most = max([*cluster.gpus.tolist(), *self._gpus], default=0)
             buckets = Buckets.of(self._gpus, open_, cluster.rack_of, most)
         self.buckets = buckets
-        self.total_gpus = sum(buckets.in_rack)
+        self.total_gpus = buckets.total() if total_gpus is None else total_gpus
         self._sizes = sizes
 
     def keep(self) -> None:
@@ -62,7 +63,9 @@ class Free:
         if not self._own:
             self._own = True
             self._gpus, self._cpus, self._memory = self._gpus[:], self._cpus[:], self._memory[:]
-            self.buckets = self.buckets.copy()
+
+    def __copy__(self) -> "Free":
+        return self.with_fewer_gpus({})
 
     @property
     def gpus(self) -> Ints:

@@ -291,6 +291,10 @@ class ClusterView(Protocol):
         """Which machines are present and take new work, shape (n_machines,)."""
 
     @property
+    def all_open(self) -> bool:
+        """Whether all of them are."""
+
+    @property
     def observed_bandwidth_bytes_per_s(self) -> Floats:
         """Measured memory bandwidth in use per machine, shape (n_machines,)."""
 

@@ -103,7 +103,7 @@ class Columns:
 
     submit_ns, gpus, least_gpus = _rows("submit_ns"), _rows("gpus"), _rows("least_gpus")
     held_gpus, starts = _rows("held_gpus"), _rows("starts")
-    _iteration, _open = _rows("iteration_ns"), _rows("open_left_ns")
+    _open = _rows("open_left_ns")
 
     def __len__(self) -> int:
         return len(self.job)
@@ -149,6 +149,11 @@ class Columns:
         return np.where(self.running, -1, vector(self._table.waiting_since_ns)[self.job])
 
     @lazy
+    def _iteration(self) -> Ints:
+        """Iteration time, 1 before there is one."""
+        return np.maximum(vector(self._table.iteration_ns)[self.job], 1)
+
+    @lazy
     def _progress(self) -> tuple[Ints, Ints]:
         return progress.since_settled(self._open, self._iteration, self._elapsed)
 
@@ -165,9 +170,7 @@ class Columns:
         parts, specs = self._table.parts, self._table.specs
         rows = self.job.tolist()
         busy = np.array([p[0] * specs[j].gpu_utilization if (p := parts[j]) else 0 for j in rows], np.float64)
-        return np.divide(
-            busy, self._iteration, out=np.zeros(len(busy)), where=self.running & (self._iteration > 0)
-        )
+        return np.divide(busy, self._iteration, out=np.zeros(len(busy)), where=self.running)
 
     @property
     def user(self) -> npt.NDArray[np.object_]:
@@ -207,8 +210,7 @@ class Columns:
         self._known.require("durations")
         compute = vector(self._table.compute_ns)[self.job]
         left = vector(self._table.iterations)[self.job] - self.iterations_done
-        iteration, open_ns = np.maximum(self._iteration, 1), self._progress[1]
-        done_of_open = np.rint(compute * ((iteration - open_ns) / iteration)).astype(np.int64)
+        done_of_open = np.rint(compute * (self._progress[1] / self._iteration)).astype(np.int64)
         return self._believed(left * compute - done_of_open)
 
     def _believed(self, true_ns: Ints) -> Ints:

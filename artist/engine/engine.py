@@ -6,7 +6,7 @@ the same instant leads to another round.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Literal
 
@@ -197,28 +197,26 @@ class Engine:
 
     def _apply_due(self, now: int) -> bool:
         """Apply all that is due now; return whether the policy's timer is."""
-        woken, events, news = False, self._events, self._news
-        happened: Iterable[Event]
+        woken, events, before = False, self._events, len(self._events)
         while (due := self._agenda.pop(now)) is not None:
             kind, subject = due
             if kind == FINISH:
-                happened = (self._transitions.finish(subject, now),)
+                events.append(self._transitions.finish(subject, now))
                 if subject in self._window:
                     self._window_left -= 1
             elif kind == ARRIVAL:
                 self.jobs.arrive(subject, now)
-                happened = (Arrival(now, subject),)
+                events.append(Arrival(now, subject))
             elif kind == TIMER:
                 woken = True
-                if self._wakes.many(now, self._n_events) and not news:
+                if self._wakes.many(now, self._n_events) and not self._news and len(events) == before:
                     self._wakes.check(now, self._agenda.next_time())
-                happened = (Wake(now),)
+                events.append(Wake(now))
             else:
                 capacity = self._capacity
-                happened = (capacity.deadline if kind == DEADLINE else capacity.apply)(subject, now)
-            for event in happened:
-                events.append(event)
-                news.append(event)  # the policy did not cause it, so it hears of it
+                events += (capacity.deadline if kind == DEADLINE else capacity.apply)(subject, now)
+        if len(events) > before:
+            self._news += events[before:]  # the policy did not cause them, so it hears of them
             self._fruitless = 0
         return woken
 

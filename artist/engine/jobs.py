@@ -4,8 +4,6 @@ Each column is the memory of a numpy array: one job's entry is quicker to read a
 array, which `vector` returns, so that a whole column is one vector expression.
 """
 
-from array import array
-from bisect import bisect_left, insort
 from collections.abc import Sequence
 from typing import Any
 
@@ -99,16 +97,21 @@ class JobTable:
         self.met_ns = np.zeros(n).data  # `unfinished_job_ns` at each arrival
         self._began_ns = 0  # sum of the arrivals so far, less that of the finishes
         self.n_running = self.waiting_gpus = 0
-        self._unfinished = array("q")  # sorted
-        self._waiting = array("q")  # those of them that wait, sorted
+        self._asked = np.zeros(0, dtype=np.int64)  # jobs unfinished when last asked, and arrivals until then
+        self._asked_at = 0
 
     def unfinished(self) -> Ints:
         """Return the jobs that have arrived and not finished, in order of arrival, shape (n,)."""
-        return np.array(self._unfinished)
+        if self._asked_at != self.n_arrived or len(self._asked) != self.n_unfinished:
+            rows = np.concatenate((self._asked, np.arange(self._asked_at, self.n_arrived)))
+            self._asked, self._asked_at = rows[vector(self.status)[rows] != FINISHED], self.n_arrived
+        return self._asked.copy()
 
     def waiting(self) -> Ints:
         """Return the jobs that wait, in order of arrival, shape (n,)."""
-        return np.array(self._waiting)
+        jobs = self.unfinished()
+        waiting: Ints = jobs[vector(self.status)[jobs] == WAITING]
+        return waiting
 
     def unfinished_job_ns(self, now: int) -> int:
         """Return the integral of the number of unfinished jobs."""
@@ -119,8 +122,6 @@ class JobTable:
     def arrive(self, job: int, now: int) -> None:
         """Let the next job in order of arrival wait from now on."""
         self.n_arrived += 1
-        self._unfinished.append(job)
-        self._waiting.append(job)
         self.waiting_gpus += self.gpus[job]
         self.met_ns[job] = self.unfinished_job_ns(now)
         self._began_ns += now
@@ -134,7 +135,6 @@ class JobTable:
         if self.status[job] == WAITING:
             self.queueing_ns[job] += now - self.waiting_since_ns[job]
             self.status[job] = RUNNING
-            del self._waiting[bisect_left(self._waiting, job)]
             self.waiting_gpus -= self.gpus[job]
             self.settled_ns[job] = now
             self.progress_from_ns[job] = now + delay
@@ -224,7 +224,6 @@ class JobTable:
         self._let_go(job)
         assert WAITING in LEGAL[self.status[job]], self.specs[job].job_id
         self.status[job] = WAITING
-        insort(self._waiting, job)
         self.waiting_gpus += self.gpus[job]
         self.waiting_since_ns[job] = now
 
@@ -238,7 +237,6 @@ class JobTable:
         self.status[job] = FINISHED
         self.finish_ns[job] = now + unnoticed_ns
         self.parts[job] = None
-        del self._unfinished[bisect_left(self._unfinished, job)]
         self._began_ns -= now
         self.n_unfinished -= 1
 

@@ -35,11 +35,10 @@ def time_left(remaining_ns: int, iterations_left: int, iteration_ns: int) -> int
 
 
 def since_settled(remaining_ns: Ints, iteration_ns: Ints, elapsed_ns: Ints) -> tuple[Ints, Ints]:
-    """Vectorised `settle`: return (further iterations, what remains of the open one), each (n,).
+    """Vectorised `settle`: return (further iterations, time spent on the open one), each (n,).
 
-    What remains of an iteration not yet begun is all of it; one without a time yet takes 1 ns.
+    `iteration_ns` is at least 1. Nothing was spent on an iteration not yet begun.
     """
-    iteration_ns = np.maximum(iteration_ns, 1)
     beyond = elapsed_ns - remaining_ns - (remaining_ns == 0) * iteration_ns
-    more = beyond // iteration_ns + 1
-    return more, more * iteration_ns - beyond
+    whole, spent = np.divmod(beyond, iteration_ns)
+    return whole + 1, spent

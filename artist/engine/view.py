@@ -84,6 +84,10 @@ class View:
         return np.frombuffer(self._machines.accepts, dtype=np.int8).astype(np.bool_)
 
     @property
+    def all_open(self) -> bool:
+        return not self._machines.closed
+
+    @property
     def observed_bandwidth_bytes_per_s(self) -> Floats:
         return self._state.bandwidth.total()
 
@@ -102,7 +106,8 @@ class View:
 
     def free(self) -> Free:
         m = self._machines
-        free = Free(m.cluster, m.free_gpus, m.free_cpus, m.free_memory, buckets=m.buckets, own=False)
+        columns, open_gpus = (m.free_gpus, m.free_cpus, m.free_memory), m.open_gpus
+        free = Free(m.cluster, *columns, buckets=m.buckets.copy(), total_gpus=open_gpus, own=False)
         if m.closed:
             free.accepts = self.accepts
             for column in (free.gpus, free.cpus, free.memory_bytes):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from typing import Self
 
 import numpy as np
@@ -139,14 +139,13 @@ class PlacedPerformance:
         stall, machine = self.input_stall, cluster.own
         if stall is None or machine is None:
             return None
-        known: dict[tuple[str, Demand], float] = {}
-        for spec in specs:
-            key = (spec.model, spec.demand)
-            if key not in known:
-                demand = spec.demand
-                asked = demand.cpus, demand.memory_bytes
-                known[key] = stall.as_measured(spec.model, demand.gpus, demand.measured_speed, machine, asked)
-        return np.array([known[spec.model, spec.demand] for spec in specs])
+
+        @cache
+        def times(model: str, demand: Demand) -> float:
+            asked = demand.cpus, demand.memory_bytes
+            return stall.as_measured(model, demand.gpus, demand.measured_speed, machine, asked)
+
+        return np.array([times(spec.model, spec.demand) for spec in specs])
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return the parts of every changed job that runs, and of the jobs that couplings touch."""

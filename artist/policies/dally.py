@@ -42,7 +42,7 @@ from artist.policies.parts.fill import AnyFill, adapter_of, fill_of
 from artist.policies.parts.leases import Leases
 from artist.policies.parts.nearness import apart
 from artist.policies.parts.offers import Offers
-from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
+from artist.policies.parts.orders import AnyOrder, order_of
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import Consolidate
 from artist.policies.parts.placer import Placer
@@ -79,8 +79,7 @@ class Dally:
     def __post_init__(self) -> None:
         if self.rack_timer_h < self.machine_timer_h:
             raise ValueError("rack_timer_h counts from the start of the wait; it is at least machine_timer_h")
-        self._order = order_of(self.order)
-        adopt_knowledge(self, self._order)
+        self._order = order_of(self, self.order)
         self._adapt = adapter_of(self, self.fill)
         self._placers = {tier: Placer(Consolidate(tier), fill_of(self.fill)) for tier in TIERS}
         default: dict[WaitTier, int] = {

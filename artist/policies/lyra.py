@@ -45,7 +45,7 @@ from artist.policies.parts.base_demand import AtBase, base_of
 from artist.policies.parts.extra_workers import ExtraWorkers
 from artist.policies.parts.grounds import Grounds
 from artist.policies.parts.loans import INFERENCE, ON_LOAN, TRAINING, Orchestrator
-from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of
+from artist.policies.parts.orders import AnyOrder, order_of
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.pools import machines_in, notes_on_others
 from artist.policies.parts.predictors import NEXT_USE, USE, AnyPredictor, predictor_of
@@ -76,8 +76,7 @@ class Lyra:
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._order = order_of(self.order)
-        adopt_knowledge(self, self._order)
+        self._order = order_of(self, self.order)
         self._elastic = self.scaling != "none"
         if self._elastic or self.base == "least":
             self.knows_durations = self.knows_iterations = self.knows_models = self.knows_performance = True

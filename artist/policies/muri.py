@@ -43,7 +43,7 @@ from artist.performance.formulas.interleaving import MEASURED_SLOWDOWN, Clock, L
 from artist.policies.parts.cpu_jobs import start_cpu_jobs
 from artist.policies.parts.fill import AnyFill, adapter_of
 from artist.policies.parts.grouping import Candidate, Grouping, GroupingRule, Shared
-from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of, ranking
+from artist.policies.parts.orders import AnyOrder, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import placer_of
@@ -74,8 +74,7 @@ class Muri:
     seed: int = Field(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        self._order = order_of(self.order)
-        adopt_knowledge(self, self._order)
+        self._order = order_of(self, self.order)
         self._adapt = adapter_of(self, self.fill)
         self._placer = placer_of(self.placement, self.fill, self.seed)
         clock = Clock(self.group_slowdown, self.ordering, self.loading)

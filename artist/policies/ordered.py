@@ -28,7 +28,7 @@ from artist.core.view import ClusterView, JobColumns
 from artist.policies.parts.adapted_view import as_it_is
 from artist.policies.parts.fill import AnyFill, adapter_of
 from artist.policies.parts.freed import Freed
-from artist.policies.parts.orders import FIFO, AnyOrder, adopt_knowledge, order_of, ranking
+from artist.policies.parts.orders import FIFO, AnyOrder, order_of, ranking
 from artist.policies.parts.parameters import STRICT
 from artist.policies.parts.placement import AnyChooser
 from artist.policies.parts.placer import Packing, placer_of
@@ -61,10 +61,10 @@ class Ordered:
             raise ValueError(
                 "queues=kinds needs preemptive=false and backfill=false: there jobs overtake others"
             )
-        self._order = order_of(self.order)
-        adopt_knowledge(self, self._order)
+        self._order = order_of(self, self.order)
         self._adapt = adapter_of(self, self.fill)
-        self.only_while_jobs_wait = self._adapt is as_it_is and self.queues == "one"
+        own = type(self) is Ordered  # a subclass may listen to every event
+        self.only_while_jobs_wait = own and self._adapt is as_it_is and self.queues == "one"
         self._placer = placer_of(self.placement, self.fill, self.seed)
         strict = by_kind if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if self.backfill else strict)
@@ -74,15 +74,18 @@ class Ordered:
         """Start, and with preemption stop, jobs by the order."""
         view = self._adapt(view)
         plan = view.plan()
-        made_room = self.queues == "one" or self._freed.look(view.news)
+        made_room = self.queues == "kinds" and self._freed.look(view.news)
         if not view.n_waiting:
             return plan.done()
         if self.preemptive:
             run_first(view, plan, self._rank, lambda job: self._placer, skip=self.backfill)
         else:
             self._take_in(view)
-            if made_room:
-                self._try_again(view)
+            if self.queues == "one":
+                self._queue.try_all_again()
+            elif made_room:
+                free = view.free()
+                self._queue.try_again(lambda demand: self._freed.may_fit(free, demand))
             self._start(view, plan)
         return plan.done()
 
@@ -103,14 +106,6 @@ class Ordered:
                 job = event.job
                 key = job if self._order is FIFO else self._order.key(view.columns([job]))[0]
                 self._queue.push(job, float(key), view.demand(job))
-
-    def _try_again(self, view: ClusterView) -> None:
-        """Consider jobs again that found no room but may find some: with one queue, in every call."""
-        if self.queues == "one":
-            self._queue.try_all_again()
-        else:
-            free = view.free()
-            self._queue.try_again(lambda demand: self._freed.may_fit(free, demand))
 
     def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
         """Start queued jobs in order, as far as there is room."""

@@ -28,6 +28,7 @@ Differs from the paper:
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -118,7 +119,7 @@ class Pollux:
         self._rng = child_generator(self.seed, "pollux")
         self._placer = placer_of(self.placement, "proportional")
         self._table = SpeedupTable()
-        self._types: dict[tuple[Demand, int], str | None] = {}
+        self._expected = cache(_expected)
 
     def decide(self, view: ClusterView) -> Plan:
         """Divide the GPUs again if jobs or machines have come or gone."""
@@ -145,20 +146,6 @@ class Pollux:
                 speedups = self._table.of(view, job, model, kinds[held.slices[0].machine].gpu_type)
                 if held.gpus in speedups.gpus:
                     yield Candidate(job, model, held, speedups)
-
-    def _expected(self, cluster: Cluster, demand: Demand, among: int) -> str | None:
-        """Return the first GPU type of which some machines have enough for a job, free or not, or None."""
-        key = (demand, among)
-        if key not in self._types:
-            least, sets = base_of(demand).gpus, cluster.type_sets
-            able = (
-                kind
-                for kind in demand.gpu_types or sets
-                if kind in sets
-                and _gpus_of(cluster, sets[kind] & among) >= demand.gpus_at(cluster.worth_of[kind], least)
-            )
-            self._types[key] = next(able, None)
-        return self._types[key]
 
     def _wanted(self, now: Round, candidates: list[Candidate]) -> list[int]:
         """Return how many GPUs each job should have, 0 to wait."""
@@ -244,6 +231,18 @@ class Pollux:
         after = fill or held
         now.free.take(after)
         return after
+
+
+def _expected(cluster: Cluster, demand: Demand, among: int) -> str | None:
+    """Return the first GPU type of which some machines have enough for a job, free or not, or None."""
+    least, sets = base_of(demand).gpus, cluster.type_sets
+    able = (
+        kind
+        for kind in demand.gpu_types or sets
+        if kind in sets
+        and _gpus_of(cluster, sets[kind] & among) >= demand.gpus_at(cluster.worth_of[kind], least)
+    )
+    return next(able, None)
 
 
 def _gpus_of(cluster: Cluster, machines: int) -> int:

@@ -50,7 +50,7 @@ from artist.policies.parts.mechanisms.api import Need
 from artist.policies.parts.mechanisms.room import LeastFree
 from artist.policies.parts.mechanisms.shipped import AnyMechanism, mechanism_of, unread
 from artist.policies.parts.mechanisms.tune import Lowered, Split
-from artist.policies.parts.orders import AnyOrder, adopt_knowledge, order_of, ranking
+from artist.policies.parts.orders import AnyOrder, order_of, ranking
 from artist.policies.parts.parameters import STRICT, class_name
 from artist.policies.parts.preemption import pinned_jobs, take_first, ways
 
@@ -80,8 +80,7 @@ class Synergy:
     interval_s: float | None = Field(default=300, ge=0.001, le=4e9)
 
     def __post_init__(self) -> None:
-        self._order = order_of(self.order)
-        adopt_knowledge(self, self._order)
+        self._order = order_of(self, self.order)
         self._mechanism = mechanism_of(self.mechanism, self)
         self._say_unread()
         tried, server = self.memory_points_gib, self.server_gpus

@@ -75,10 +75,10 @@ def report(
     """
     claimed = None if claims is None else read_claims(claims)
     found = find_runs(folders)
+    comparison = compare([read_run(folder) for folder in found.runs])
     for folder, name in product(found.runs, (CONFIG, JOBS)):
         if not (folder / name).exists():
             raise InputError(f"a run without its {name}", where=str(folder), allowed=AGAIN)
-    comparison = compare([read_run(folder) for folder in found.runs])
     competing = contest(comparison, baseline)
     failures = [f"{folder}: {_failure(folder / ERROR)}" for folder in found.failed]
     new = not output.parent.exists()

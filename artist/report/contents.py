@@ -61,7 +61,11 @@ def report_files(
     files = {"table.csv": comparison_csv(comparison).encode(), "seeds.csv": seeds_csv(comparison).encode()}
     if competing.asked:
         files[CHANGES] = changes_csv(comparison, competing.baseline).encode()
+    table, notes = comparison_table(comparison, competing), comparison_notes(comparison, competing)
+    tables = [Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))]
     if judged is not None:
+        head = f"Claims of {judged.file.paper}"
+        tables.insert(0, Section("claims", head, claims_table(judged), claim_notes(judged)))
         files[CLAIMS] = claims_csv(judged).encode()
     figures = []
     for figure, images in all_drawn(drawings(digests, comparison, competing), note):
@@ -88,7 +92,7 @@ def report_files(
             ("More findings", more),
             ("What was simulated and assumed", setting(comparison, gpus, delayed=delayed)),
         ),
-        [*_claims_section(judged), _table_section(comparison, competing)],
+        tables,
         figures,
         [*_steps_section(comparison), *_member_sections(comparison, digests)],
         lists,
@@ -97,22 +101,11 @@ def report_files(
     return {"report.html": page.encode()} | files
 
 
-def _table_section(comparison: Comparison, competing: Contest) -> Section:
-    table, notes = comparison_table(comparison, competing), comparison_notes(comparison, competing)
-    return Section("comparison", "Comparison", table, tuple(notes), (MORE_COLUMNS,))
-
-
 def _interference(comparison: Comparison) -> dict[int, float]:
     """Return by row, where runs have both kinds of jobs, the share of the time of GPU jobs that it took."""
     rows = [row for row, each in enumerate(comparison.groups) if all(map(has_kinds, each.runs))]
     found = {row: read_interference(comparison.groups[row].runs) for row in rows}
     return {row: share for row, share in found.items() if share is not None}
-
-
-def _claims_section(judged: Judged | None) -> list[Section]:
-    if judged is None:
-        return []
-    return [Section("claims", f"Claims of {judged.file.paper}", claims_table(judged), claim_notes(judged))]
 
 
 def _steps_section(comparison: Comparison) -> list[Section]:

@@ -1,6 +1,5 @@
 """Figures drawn for a desk and a phone, for the page and as files of their own."""
 
-import gc
 from collections.abc import Sequence
 
 from artist.report.figures.drawing import Drawing
@@ -8,17 +7,10 @@ from artist.report.figures.panels import NARROW_IN, WIDTH_IN
 from artist.report.figures.render import rendered
 from artist.report.page.page import PageFigure, slim
 
-_RARELY = 200_000  # new objects between two searches for cycles, of which figures are full
-
 
 def all_drawn(drawings: Sequence[Drawing], note: str) -> list[tuple[PageFigure, dict[str, bytes]]]:
     """Draw figures, one after the other."""
-    often = gc.get_threshold()
-    gc.set_threshold(_RARELY)
-    try:
-        return [drawn(drawing, note) for drawing in drawings]
-    finally:
-        gc.set_threshold(*often)
+    return [drawn(drawing, note) for drawing in drawings]
 
 
 def drawn(drawing: Drawing, note: str) -> tuple[PageFigure, dict[str, bytes]]:

@@ -160,7 +160,7 @@ def _facts(run: Run) -> _Facts:
         is_seed = key.rsplit(".", 1)[-1] == "seed" and value == seed
         is_input = not any(f"{key}.".startswith(f"{no_input}.") for no_input in _NO_INPUT)
         if is_input and not is_seed:
-            facts[key if key != POLICY else "policy.name"] = _text(value)
+            facts[key if key != POLICY else "policy.name"] = "none" if value is None else str(value)
     return facts
 
 
@@ -206,7 +206,3 @@ def _obscurity(key: str) -> int:
 
 def _classes(facts: Sequence[_Facts], keys: Sequence[str]) -> int:
     return len({tuple(fact.get(key) for key in keys) for fact in facts})
-
-
-def _text(value: object) -> str:
-    return "none" if value is None else str(value)

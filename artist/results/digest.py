@@ -118,12 +118,14 @@ def digest(group: Replicates) -> Digest:
     jct = np.concatenate([jobs.jct_s[finished] for jobs, finished in measured])
     queueing = np.concatenate([jobs.queueing_s[finished] for jobs, finished in measured])
     demand = np.concatenate([np.where(jobs.gpus > 0, jobs.demand, -1)[done] for jobs, done in measured])
+    none = np.full(len(PARTS), np.nan)
+    parts = [jobs.parts_s[done].mean(axis=0) if done.any() else none for jobs, done in measured]
     gauges, end_s = _gauges(group.runs[0])
     return Digest(
         group=group,
         jct=distribution(jct, sum(int(jobs.measured.sum()) for jobs in tables), 0.0),
         queueing=distribution(queueing, len(queueing), LEAST_WAIT_S),
-        parts_s=_mean_parts(measured),
+        parts_s=np.mean(parts, axis=0),
         by_demand=_by_demand(jct, demand),
         placements=np.mean(
             [[run.summary["placements"][tier] for tier in TIERS] for run in group.runs], axis=0
@@ -148,11 +150,6 @@ def distribution(times_s: Floats, total: int, least_s: float) -> Distribution:
     below = (len(times_s) - len(above)) / total
     times, fractions = distribution_steps(above, total, BINS)
     return Distribution(times, fractions + below, below)
-
-
-def _mean_parts(measured: Sequence[tuple[Jobs, np.ndarray]]) -> Floats:
-    means = [jobs.parts_s[finished].mean(axis=0) for jobs, finished in measured if finished.any()]
-    return np.mean(means, axis=0) if len(means) == len(measured) else np.full(len(PARTS), np.nan)
 
 
 def _by_demand(jct: Floats, demand: Codes) -> Floats:

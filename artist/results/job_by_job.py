@@ -1,6 +1,6 @@
 """Numbers of single jobs: what each got relative to its best case, and its speed-up over another policy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,9 @@ from artist.results.compare import Replicates
 from artist.results.jobcolumns import measured_jobs
 from artist.results.run import Run
 from artist.results.steps import Floats
+
+_COLUMNS = ("submit_s", "gpus", "jct_s", "queueing_s")
+_Columns = dict[str, Floats]
 
 
 class AgainstBest(NamedTuple):
@@ -57,9 +60,12 @@ def speedups(group: Replicates, baseline: Replicates) -> Floats:
     InputError
         If a table is damaged.
     """
-    theirs = {run.summary["seed"]: run for run in baseline.runs}
-    seeds = [(run, theirs[run.summary["seed"]]) for run in group.runs if run.summary["seed"] in theirs]
-    return np.concatenate([np.empty(0), *(_speedups(run, other) for run, other in seeds)])
+    ratios = [np.empty(0)]
+    for run, mine, theirs in _pairs(group, baseline):
+        if _same(mine, theirs):
+            ratios.append((theirs["jct_s"] / mine["jct_s"])[measured_jobs(run, len(mine["jct_s"]))])
+    found = np.concatenate(ratios)
+    return found[np.isfinite(found)]
 
 
 class Typical(NamedTuple):
@@ -88,33 +94,26 @@ def typical_jobs(group: Replicates, baseline: Replicates, most: int) -> list[Typ
     InputError
         If a table is damaged.
     """
-    theirs = {run.summary["seed"]: run for run in baseline.runs}
-    pairs = [(run, theirs[run.summary["seed"]]) for run in group.runs if run.summary["seed"] in theirs]
-    return _typical_jobs(*pairs[0], most) if pairs else []
-
-
-def _typical_jobs(run: Run, other: Run, most: int) -> list[Typical]:
-    names = ["submit_s", "gpus", "jct_s", "queueing_s"]
-    mine, theirs = (each.numbers("jobs", names) for each in (run, other))
-    if not _same(mine[:2], theirs[:2]):
+    run, mine, theirs = next(_pairs(group, baseline), (group.runs[0], {}, {}))
+    if not mine or not _same(mine, theirs):
         return []
-    gpus, jct_s = mine[1], theirs[2]
-    kept = np.flatnonzero(measured_jobs(run, len(gpus)) & (gpus > 0) & np.isfinite(mine[2] + jct_s))
+    gpus, jct_s = mine["gpus"], theirs["jct_s"]
+    kept = np.flatnonzero(measured_jobs(run, len(gpus)) & (gpus > 0) & np.isfinite(mine["jct_s"] + jct_s))
     kept = kept[np.argsort(jct_s[kept], kind="stable")]
     (words,) = run.words("jobs", ["model"])
     models = np.array(words.names, dtype=object)[words.codes[kept]]
     of_model = {model: kept[models == model] for model in sorted(set(models))}
     common = sorted(of_model.values(), key=lambda jobs: -len(jobs))[:most]
     middles = [int(jobs[len(jobs) // 2]) for jobs in common]
+
+    def parts(columns: _Columns, job: int) -> tuple[float, float]:
+        queueing_s = float(columns["queueing_s"][job])
+        return queueing_s, float(columns["jct_s"][job]) - queueing_s
+
     return [
-        Typical(str(models[kept == job][0]), int(gpus[job]), *(_parts(each, job) for each in (mine, theirs)))
+        Typical(str(models[kept == job][0]), int(gpus[job]), parts(mine, job), parts(theirs, job))
         for job in middles
     ]
-
-
-def _parts(columns: Sequence[Floats], job: int) -> tuple[float, float]:
-    _, _, jct_s, queueing_s = (float(column[job]) for column in columns)
-    return queueing_s, jct_s - queueing_s
 
 
 def _against_best(run: Run) -> AgainstBest:
@@ -125,13 +124,16 @@ def _against_best(run: Run) -> AgainstBest:
     return AgainstBest(compute[ran] / (compute + stall)[ran], cpus / best_cpus, memory / best_memory)
 
 
-def _speedups(run: Run, other: Run) -> Floats:
-    mine, theirs = (each.numbers("jobs", ["submit_s", "gpus", "jct_s"]) for each in (run, other))
-    if not _same(mine[:2], theirs[:2]):
-        return np.empty(0)
-    ratios: Floats = (theirs[2] / mine[2])[measured_jobs(run, len(mine[2]))]
-    return ratios[np.isfinite(ratios)]
+def _pairs(group: Replicates, baseline: Replicates) -> Iterator[tuple[Run, _Columns, _Columns]]:
+    """Yield the runs of seeds that both rows have, with columns of the jobs under both."""
+    others = {run.summary["seed"]: run for run in baseline.runs}
+    for run in group.runs:
+        if other := others.get(run.summary["seed"]):
+            mine, theirs = (
+                dict(zip(_COLUMNS, each.numbers("jobs", _COLUMNS), strict=True)) for each in (run, other)
+            )
+            yield run, mine, theirs
 
 
-def _same(one: Sequence[Floats], other: Sequence[Floats]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+def _same(one: _Columns, other: _Columns) -> bool:
+    return all(np.array_equal(one[name], other[name]) for name in ("submit_s", "gpus"))

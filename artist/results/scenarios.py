@@ -81,9 +81,10 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
     names = lettered or labels(_picked(comparison.keys, at_policy), picked)
     match = _default(comparison, at_policy) if wanted is None else _matching(comparison, wanted)
     baseline = [0] * len(comparison.groups)
-    told_by_policy = wanted is not None and all(
-        _of_policy(comparison.keys, pair) for pair in wanted.split(",")
-    )
+    named = [
+        _key_index(comparison.keys, pair.partition("=")[0].strip()) for pair in (wanted or "").split(",")
+    ]
+    told_by_policy = all(at is not None and of_policy(comparison.keys[at]) for at in named)
     for scenario in scenarios:
         own = [row for row in scenario.rows if row in match]
         for row in scenario.rows:
@@ -93,11 +94,6 @@ def contest(comparison: Comparison, wanted: str | None = None) -> Contest:
     clipped = [clip(name, _LONG) for name in names]
     told_apart = len(set(clipped)) == len(set(names))
     return Contest(scenarios, tuple(clipped if told_apart else names), tuple(baseline), wanted is not None)
-
-
-def _of_policy(keys: Sequence[str], pair: str) -> bool:
-    at = _key_index(keys, pair.partition("=")[0].strip())
-    return at is not None and of_policy(keys[at])
 
 
 def _alike(comparison: Comparison, row: int, other: int) -> int:

@@ -16,7 +16,7 @@ from netmodels.cache import CachedModel, Question
 
 log = logging.getLogger("artist")
 
-_BATCHES = 8  # for each process, so that none waits long for the last
+_BATCHES = 8  # for each process, so that all end at about the same time
 _ANALYTICAL = {"_target_": "netmodels.analytical.AnalyticalModel"}
 
 
@@ -27,20 +27,11 @@ def ask_ahead(config: Config, network: CachedModel, *, shown: bool = False) -> N
     first, which takes seconds, and its questions are asked, `network.ahead` at once. Others are asked when
     they come up. The first question without an answer ends the run, unless there is a fallback.
 
-    Parameters
-    ----------
-    config
-        Of the run; without `network.ahead` nothing is done.
-    network
-        The run's network model.
-    shown
-        Whether a progress bar is.
-
     Raises
     ------
     InputError
-        If answers are not kept on disk: other processes could not hand them over. And if the network model
-        gives no answer.
+        If answers are not kept on disk, since processes pass them on there, or if the network model gives no
+        answer.
     """
     processes = config.network.ahead
     if not processes:

@@ -1,4 +1,4 @@
-"""What runs a point in another process, which ends soon after the command, however that was killed."""
+"""Runs a point in another process, which ends soon after the command, however that was killed."""
 
 import os
 import signal
@@ -30,16 +30,16 @@ def timed(request: "Request") -> tuple["Outcome", float]:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Runs a point as where the command was given: paths may be relative, and variables name folders.
+    """Runs a point as if where the command was started: relative paths and variables hold.
 
     Attributes
     ----------
     command
-        The process of the command if this one is to end with it.
+        Process id of the command if the worker is to end with it.
     folder
-        Of the command.
+        Working directory of the command.
     variables
-        Those of its environment that are ours.
+        Variables of its environment that begin with ARTIST_.
     """
 
     command: int | None = None
@@ -49,7 +49,7 @@ class Elsewhere:
     )
 
     def __call__(self, request: bytes) -> tuple["Outcome", float]:
-        """Run a pickled request, which is read after the watch has begun: it imports what takes seconds."""
+        """Run a pickled request, unpickled after the watch has begun, since that imports for seconds."""
         if self.command is not None:
             end_with(self.command)
         os.environ.update(self.variables)
@@ -57,16 +57,16 @@ class Elsewhere:
         return timed(loads(request)) if self.command is None else ending_at_once(loads(request))
 
     def checkpoint(self, request: bytes) -> Any:
-        """Return what submitit is to queue again when a job was preempted: the same."""
+        """Return what submitit queues again when a job is preempted: the same request."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self, request)
 
 
 def ending_at_once(request: "Request") -> tuple["Outcome", float]:
-    """Run a point in a process that SIGTERM ends at once, with what it had written.
+    """Run a point in a process that SIGTERM ends at once, removing what it had written.
 
-    An exception would not do: a library or a policy may catch it, and the run would go on to its end.
+    An exception would not be enough: a library or policy may catch it and continue the run.
     """
     signal.signal(signal.SIGTERM, partial(_leave, scratch_folder(request.folder)))
     return timed(request)
@@ -79,10 +79,10 @@ def _leave(scratch: Path, *_: object) -> NoReturn:
 
 @lru_cache(maxsize=1)
 def end_with(command: int) -> None:
-    """Let this process end with another one, and at SIGTERM; once a process.
+    """Make this process end with another one, and at SIGTERM; takes effect once.
 
-    What a killed worker held is free again: its lock is the kernel's, and its scratch folder is removed by
-    whoever takes up the point.
+    A killed worker holds nothing: the kernel frees its lock, and the next run of the point removes its
+    scratch folder.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Thread(target=_watch, args=(command, os.getppid() == command), daemon=True).start()

@@ -1,7 +1,7 @@
-"""A run folder is either whole or absent: it is written beside its place and renamed at the end.
+"""A run folder is either complete or absent: it is written next to its place and renamed at the end.
 
-A run holds a lock on its folder, so that a second process waits and then finds it finished. Nothing is
-deleted but what this module made.
+A run locks its folder, so that a second process waits and then finds it finished. Only files that this module
+made are deleted.
 """
 
 import json
@@ -29,12 +29,12 @@ class RunFolder:
     Attributes
     ----------
     path
-        Where the finished folder lies.
+        Of the finished folder.
     locks
-        Folder of lock files, which is there as long as one is held.
+        Folder of lock files; exists while one is held.
     wanted
-        Files that the run is to have beside those that all runs have. One without them is made again: it gets
-        what it lacks, and nothing that it has is lost.
+        Files wanted in addition to those of every run. A run without them is repeated: it gains the missing
+        files and keeps the others.
     """
 
     path: Path
@@ -59,12 +59,8 @@ class RunFolder:
     def claim(self) -> Iterator[Path | None]:
         """Hold the lock and yield a fresh folder to write to, or None if the run is finished.
 
-        The folder takes its place when the block ends well, and is removed when it does not.
-
-        Raises
-        ------
-        InputError
-            If something else lies there.
+        The folder takes its place when the block ends well, and is removed when it does not. InputError is
+        raised if something else lies there.
         """
         with locked(self._lock_file()):
             if self.summary() is not None:
@@ -106,10 +102,11 @@ class RunFolder:
         if self.path.exists():
             foreign = sorted(p.name for p in self.path.iterdir() if p.name.lstrip(".") not in _OF_A_FAILURE)
             if foreign:
-                allowed = "an empty folder, or none; choose another output.dir"
-                raise InputError(
-                    "files of something else", where=str(self.path), found=foreign[0], allowed=allowed
+                what, allowed = (
+                    "files of something else",
+                    "an empty folder, or none; choose another output.dir",
                 )
+                raise InputError(what, where=str(self.path), found=foreign[0], allowed=allowed)
 
     def _remove_stale(self) -> None:
         """Remove the remains of killed runs; the holder of the lock is the only writer."""
@@ -117,7 +114,7 @@ class RunFolder:
             shutil.rmtree(stale, ignore_errors=True)
 
     def _add(self, scratch: Path) -> None:
-        """Give a finished run what it lacks, what is wanted last: whoever is killed before does it again."""
+        """Add the missing files to a finished run, wanted ones last: if killed before, it is repeated."""
         os.replace(scratch / SUMMARY, self.path / SUMMARY)
         for path in sorted(scratch.iterdir(), key=lambda path: path.name in self.wanted):
             if not (self.path / path.name).exists():
@@ -130,7 +127,7 @@ class RunFolder:
 
 
 def scratch_folder(path: Path) -> Path:
-    """Return where this process writes a run until it is whole."""
+    """Return where this process writes a run until it is complete."""
     return path.parent / f".{path.name}.part-{socket.gethostname()}-{os.getpid()}"
 
 

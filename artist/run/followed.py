@@ -1,4 +1,4 @@
-"""The series that a policy follows are there and make sense, and it is called in time, or no run starts."""
+"""Checks before the run: the series that a policy follows exist and make sense, and it is called in time."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,11 +16,6 @@ def check_signals(policy: object, cluster: Cluster, signals: Mapping[str, Signal
 
     A series `NAME.next` tells one value ahead: a policy that has an interval must be called at each value.
     Those that the policy names as `shares` have values from 0 to 1.
-
-    Raises
-    ------
-    InputError
-        Naming the series that are missing, the value, or the interval.
     """
     follows = getattr(policy, "follows", None)
     names = list(follows(cluster)) if callable(follows) else []

@@ -1,8 +1,9 @@
-"""The digest of everything that a run depends on: equal keys, equal results."""
+"""The digest of everything that a run depends on: equal keys mean equal results."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from artist.data import program_version
 from artist.errors import regular
 
-_LEFT_OUT = ("hydra", "output")  # what does not change results
+_LEFT_OUT = ("hydra", "output")  # parts that do not change results
 _LEFT_OUT_OF_NETWORK = ("cache", "ahead")
 _LEFT_OUT_OF_MODEL = ("timeout_s", "scratch", "keep")
 _DIGITS = 12
@@ -23,8 +24,6 @@ def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path
     ----------
     config
         The resolved configuration; what cannot change results does not count.
-    policy
-        The name that the results give to the policy.
     files
         Files that the run reads besides those that the configuration names.
     """
@@ -35,14 +34,9 @@ def run_key(config: Mapping[str, Any], *, policy: str = "", files: Iterable[Path
 
 
 def code_digest(config: Mapping[str, Any], *, files: Iterable[Path] = ()) -> str:
-    """Return what a run key covers beside the configuration: the program and the contents of all files.
+    """Return the digest of what a run key covers besides settings: the program and the contents of files.
 
     Runs that differ in it differ by more than their settings. Where the files lie does not count.
-
-    Parameters
-    ----------
-    config, files
-        As for `run_key`.
     """
     contents = sorted(["/".join(path.parts[-2:]), _digest(path)] for path in _all_files(_kept(config), files))
     program = program_version().partition("+")[2]
@@ -67,20 +61,15 @@ def _all_files(kept: Mapping[str, Any], files: Iterable[Path]) -> list[Path]:
 def _files_in(value: object) -> Iterable[Path]:
     """Yield the existing files that a configuration names; a word without dot or slash is no file."""
     if isinstance(value, Mapping):
-        for one in value.values():
-            yield from _files_in(one)
-    elif isinstance(value, list | tuple):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
         for one in value:
             yield from _files_in(one)
-    elif (
-        isinstance(value, str) and ("/" in value or "." in value) and len(value) < 4096 and "\0" not in value
-    ):
-        path = Path(value).expanduser()
-        try:
+    elif isinstance(value, str) and ("/" in value or "." in value) and "\0" not in value:
+        with suppress(OSError):  # too long a name, no permission: the run will say so
+            path = Path(value).expanduser()
             if path.is_file():
                 yield path
-        except OSError:  # too long a name, no permission: the run will say so
-            return
 
 
 def _digest(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Locks between processes, as files that are gone when nothing holds them."""
+"""Locks between processes: files that are removed on release."""
 
 import fcntl
 import os
@@ -14,8 +14,7 @@ LOCKS = ".locks"  # in output.dir
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock that other processes wait for.
 
-    The kernel frees it when its holder is killed; the file that is left then goes with the next lock of the
-    same folder.
+    The kernel frees it when its holder is killed; the next lock in the same folder then removes the file.
     """
     while (file := _taken(path)) is None:
         pass

@@ -1,6 +1,6 @@
-"""Warn of runs whose jobs are stopped so often that they hardly get on: before, while and after they run.
+"""Warn of runs whose jobs are stopped so often that they hardly progress: before, during and after the run.
 
-Warnings are shown at once; the word at the end is a note of the run.
+The first two warnings are shown at once; the last is a note of the run.
 """
 
 import logging
@@ -16,21 +16,16 @@ from artist.units import ns_to_seconds, seconds_to_ns
 
 _log = logging.getLogger(__name__)
 _PACES = ("quantum_s", "lease_s", "interval_s")
-_MOST_JOBS = 1000  # that are looked at before the run
+_MOST_JOBS = 1000  # examined before the run
 _MUCH = 0.5
 _PERIOD_S = 30.0
 _REMEDY = "see overheads.on_stop and checkpoint_every_s, the delays, and how often the policy stops jobs"
 
 
 def tell_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[JobSpec]) -> None:
-    """Warn if a policy may stop jobs before a restarted one has done anything that a stop does not lose.
+    """Warn if a policy, by its configuration, may stop jobs before a restarted one has kept any progress.
 
     Jobs that lose all at any stop do not count, since no pace helps them.
-
-    Parameters
-    ----------
-    policy
-        Its configuration.
     """
     paces = [name for name in _PACES if isinstance(policy.get(name), int | float)]
     if not paces or policy.get("preemptive") is False or not isinstance(overheads, Overheads):
@@ -51,9 +46,8 @@ def _least_ns(overheads: Overheads, spec: JobSpec) -> int:
     """Return how long a job must run after a restart to keep something of it."""
     every = overheads.checkpoints([spec])[0]
     kept = overheads.keeps_open_iteration(spec) or spec.iterations == 1
-    return overheads.delay_ns("restart", spec) + (
-        0 if kept else min(every, spec.iterations) * spec.compute_ns
-    )
+    again = 0 if kept else min(every, spec.iterations)
+    return overheads.delay_ns("restart", spec) + again * spec.compute_ns
 
 
 def tell_of_losses(times_ns: Mapping[str, Any]) -> None:
@@ -83,7 +77,7 @@ def watched(jobs: Any) -> Iterator[None]:
 
 
 def _losses(lost_ns: float, overhead_ns: float, running_ns: float) -> str:
-    """Return what to say of times summed over jobs; nothing where most of it is progress."""
+    """Return a sentence on times summed over jobs; empty if most of the time was progress."""
     held_ns = running_ns + overhead_ns
     if lost_ns + overhead_ns <= _MUCH * held_ns:
         return ""

@@ -1,4 +1,4 @@
-"""One run, from its configuration to its folder. Never raises for bad input: it returns an outcome."""
+"""One run, from its configuration to its folder. Bad input is returned as an outcome, never raised."""
 
 import errno
 import io
@@ -62,7 +62,7 @@ class Request:
     user_folders
         Folders with a user's own parts.
     alone
-        Whether it is the only run of the command, so that it may show its progress.
+        Whether it is the only run of the command, which may then show progress.
     """
 
     config: Mapping[str, Any]
@@ -79,13 +79,13 @@ class Outcome:
     Attributes
     ----------
     status
-        Finished now; kept, since it was finished before; bad input; failed.
+        Finished now; kept because it was finished before; bad input; failed.
     message
-        Why it did not finish, for the user.
+        Why it did not finish.
     log
-        Its log, if the message does not say all.
+        Its log, if the message does not say everything.
     notes
-        What the user should know of a run that was done now.
+        Notes for the user on a run that was done now.
     """
 
     status: Literal["finished", "kept", "bad_input", "failed"]
@@ -99,7 +99,7 @@ class Outcome:
 def run_point(request: Request) -> Outcome:
     """Run, unless it was run before; write the run folder; leave `error.json` if it fails.
 
-    Only an interruption is raised, and what a cluster's scheduler does with its job.
+    Only interruptions are raised, including those by a cluster's scheduler.
     """
     lines, notes = io.StringIO(), _Notes()
     output = request.config["output"]
@@ -135,8 +135,7 @@ def _finish(request: Request, folder: RunFolder, lines: io.StringIO) -> Outcome:
         simulation = build(check_config(request.config))
         with folder.claim() as scratch:
             if scratch is not None:
-                code = _code(request, simulation)
-                summary = _simulate(request, simulation, scratch, code)
+                summary = _simulate(request, simulation, scratch)
                 (scratch / CONFIG).write_text(_as_yaml(request.config), encoding="utf-8")
                 (scratch / LOG).write_text(lines.getvalue(), encoding="utf-8")
                 return Outcome("finished", request.folder, summary)
@@ -154,44 +153,41 @@ def _check_kept(request: Request) -> None:
         raise InputError("holds the run of another configuration", where=str(request.folder), allowed=allowed)
 
 
-def _code(request: Request, simulation: Simulation) -> str:
-    own = [path for folder in request.user_folders for path in python_files(folder)]
-    return code_digest(request.config, files=[*own, *simulation.input_files])
-
-
-def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str) -> dict[str, Any]:
+def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[str, Any]:
     config, network = simulation.config, simulation.network
+    own = [path for folder in request.user_folders for path in python_files(folder)]
+    code = code_digest(request.config, files=[*own, *simulation.input_files])
     started = perf_counter()
     log.info("network model: %s", getattr(network.model, "program", type(network.model).__name__))
-    shown = _shows_progress(config.output.progress, request.alone)
+    shown = config.output.progress
+    if shown is None:
+        shown = request.alone and sys.stderr.isatty()
     ask_ahead(config, network, shown=shown)
     log.info(
         "%d jobs on %d GPUs under %s", len(simulation.jobs), simulation.cluster.total_gpus, request.policy
     )
-    jobs = simulation.jobs  # in order of arrival, as the engine numbers them
-    recorder = Recorder(jobs, simulation.cluster, rates=config.output.rates)
+    jobs, cluster = simulation.jobs, simulation.cluster  # jobs as the engine numbers them, by arrival
+    recorder = Recorder(jobs, cluster, rates=config.output.rates)
     stages, stall = simulation.performance.stages, simulation.performance.input_stall
     inputs = None if stall is None else InputUse(stall)
     resources = (
-        Resources(jobs, simulation.cluster, stages, None if inputs is None else inputs.in_use)
+        Resources(jobs, cluster, stages, None if inputs is None else inputs.in_use)
         if config.output.resources
         else None
     )
-    cluster = simulation.cluster
     pools = Pools(jobs, cluster, simulation.signals) if has_pools(cluster) else None
     least = getattr(simulation.policy, "least_cpus_per_gpu", None)
     kinds = Kinds(jobs, cluster, simulation.performance.bandwidth, least) if has_cpu_jobs(jobs) else None
+    closed = [each for each in (resources, pools, kinds) if each is not None]
     with ExitStack() as stack:
-        observers: list[Observer] = [recorder]
-        observers += [each for each in (resources, pools, kinds) if each is not None]
+        observers: list[Observer] = [recorder, *closed]
         if shown:
             from artist.run.progress import ProgressBar
 
             observers.append(stack.enter_context(ProgressBar(len(jobs))))
         result = simulation.run(observers)
-    for observer in (resources, pools, kinds):
-        if observer is not None:
-            observer.close(result.end_ns)
+    for each in closed:
+        each.close(result.end_ns)
     if kinds is not None and inputs is not None:
         tell_of_lack(kinds, jobs)
     tell_of_losses(result.columns)
@@ -223,10 +219,6 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path, code: str
     return summary
 
 
-def _shows_progress(wanted: bool | None, alone: bool) -> bool:
-    return (alone and sys.stderr.isatty()) if wanted is None else wanted
-
-
 def _unforeseen(error: BaseException, request: Request) -> Outcome:
     """Return the outcome of an error that no input should lead to: the system's, a user part's, or ours."""
     lines = own_lines(error, request.config)
@@ -241,21 +233,16 @@ def _unforeseen(error: BaseException, request: Request) -> Outcome:
     if isinstance(error, SystemExit):
         what = f"it left the program by sys.exit({error.code!r})"
     elif not lines:
-        own = [
-            target
-            for target in targets_of(request.config)
-            if not target.startswith(("artist.", "netmodels."))
-        ]
-        what += (
-            f"; a bug of {' or '.join(own)}, or of the program" if own else "; this is a bug of the program"
-        )
+        own = [each for each in targets_of(request.config) if not each.startswith(("artist.", "netmodels."))]
+        what += f"; a bug of {' or '.join(own)}, or of" if own else "; this is a bug of"
+        what += " the program"
     at = lines or "{0.filename}:{0.lineno}".format(extract_tb(error.__traceback__)[-1])
     message = f"the run under policy {request.policy} failed: {what}\n  at {at}"
     return Outcome("failed", request.folder, message=message, log=request.folder / LOG)
 
 
 def _of_the_scheduler(error: BaseException) -> bool:
-    """Return whether submitit raised it when its job was out of time, or is to be queued again."""
+    """Return whether submitit raised it because its job ran out of time or is to be queued again."""
     return any("submitit" in Path(frame.filename).parts for frame in extract_tb(error.__traceback__))
 
 
@@ -265,7 +252,7 @@ def _as_yaml(config: Mapping[str, Any]) -> str:
 
 
 class _Notes(logging.Handler):
-    """Keeps what was logged with `extra={"note": True}`: the user should see it, and once for a sweep."""
+    """Keeps messages logged with `extra={"note": True}`, which the user sees once for a run or sweep."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -284,7 +271,7 @@ def _is_no_note(record: logging.LogRecord) -> bool:
 def _logging_to(*handlers: logging.Handler) -> Iterator[None]:
     root = logging.getLogger()
     level, others = root.level, list(root.handlers)
-    for each in others:  # a note is told at the end
+    for each in others:  # notes are printed at the end
         each.addFilter(_is_no_note)
     root.setLevel(min(level, logging.INFO))  # that of artist.log and of notes, also where Hydra set none
     for handler in handlers:

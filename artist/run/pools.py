@@ -1,4 +1,4 @@
-"""The pools that a policy names are there, or the run does not start."""
+"""Checks before the run: the pools that a policy names exist, and every job fits them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,12 +11,7 @@ from artist.errors import InputError
 def check_pools(policy: object, cluster: Cluster) -> None:
     """Refuse a `pool` of the policy that no machine is in.
 
-    Where no machine has a named pool any is accepted, because all machines serve then.
-
-    Raises
-    ------
-    InputError
-        With the pools that there are.
+    Where no machine has a named pool any name is accepted, because all machines then serve.
     """
     pool, pools = getattr(policy, "pool", ""), cluster.pools
     if isinstance(pool, str) and pool and pool not in pools and pools != {DEFAULT_POOL}:
@@ -41,20 +36,19 @@ def check_fits(
     if any(event.kind == "join" for event in later) or not (callable(reach) or pool in cluster.pools):
         return
     own, lent = [machine for machine in cluster.machines if machine.pool == pool], []
+    what, hint = f"it can never fit pool {pool}, the only one that the policy serves", "policy.pool=''"
     if callable(reach):
         own, lent = reach(cluster, signals)
+        what, hint = "it can never fit the machines for training and those that they borrow", "fungible jobs"
     kinds = {machine.gpu_type for machine in own}
     room = sum(machine.gpus for machine in own)
     for job in jobs:
         demand = job.demand
         if demand.targets()[0] <= room or demand.fungible:
             continue
-        more = sum(machine.gpus for machine in lent if machine.gpu_type in (demand.gpu_types or kinds))
-        if demand.targets()[0] > room + more:
-            what = f"it can never fit pool {pool}, the only one that the policy serves"
-            allowed = f"up to {room} GPUs, as the pool has; workload.max_gpus={room}, or policy.pool=''"
-            if not pool:
-                what = "it can never fit the machines for training and those that they ever borrow"
-                allowed = f"up to {room + more} GPUs; workload.max_gpus={room + more}, or fungible jobs"
+        types = demand.gpu_types or kinds
+        most = room + sum(machine.gpus for machine in lent if machine.gpu_type in types)
+        if demand.targets()[0] > most:
+            allowed = f"up to {most} GPUs, as those have; workload.max_gpus={most}, or {hint}"
             where, found = f"job {job.job_id!r}", f"{demand.gpus} GPUs"
             raise InputError(what, where=where, found=found, allowed=allowed)

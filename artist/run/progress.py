@@ -1,10 +1,9 @@
-"""A progress bar on stderr: jobs done, simulated time, jobs per second, and an instant that takes long."""
+"""A progress bar on stderr: jobs done, simulated time, jobs per second, and slow instants."""
 
 from collections.abc import Sequence
 from threading import Event as Signal
 from threading import Thread
 from time import monotonic
-from types import TracebackType
 from typing import Never, Self
 
 from tqdm import tqdm
@@ -19,12 +18,7 @@ _LONG_S = 1.0  # an instant that takes longer is mentioned
 class ProgressBar:
     """Observer that shows how far a run is; results do not depend on it.
 
-    A thread draws, so that the bar goes on while a policy decides or a network is simulated.
-
-    Parameters
-    ----------
-    n_jobs
-        Jobs of the workload.
+    A thread draws, so that the bar advances while a policy decides or a network is simulated.
     """
 
     def __init__(self, n_jobs: int) -> None:
@@ -63,9 +57,7 @@ class ProgressBar:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._ended.set()
         self._thread.join()
         self._show()

@@ -1,4 +1,4 @@
-"""What CPUs and memory do for jobs, by model: the tables that ship, and the user's own.
+"""How CPUs and memory affect jobs, by model: the shipped tables, and the user's own.
 
     gpu_speed: 0.25
     models:
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictBool, StrictStr, ValidationError, model_validator
-from pydantic_core import ErrorDetails
 
 from artist.bad_input.records import Strict
 from artist.data import data_path
@@ -40,7 +39,7 @@ class ProcessMemory(Strict):
 
 
 class ModelSensitivity(Strict):
-    """What CPUs and memory do for a model.
+    """How CPUs and memory affect a model.
 
     Attributes
     ----------
@@ -62,7 +61,7 @@ class ModelSensitivity(Strict):
     gpu_utilization
         Of its GPUs where they never wait for input: for `workload=coda`, which reads the table that ships.
     source
-        Who says so.
+        Source of the figures.
     """
 
     throughput: dict[Positive, Positive] = Field(min_length=1)
@@ -164,17 +163,11 @@ def _read(path: Path) -> SensitivityFile:
         fields = {*SensitivityFile.model_fields, *ModelSensitivity.model_fields, *ProcessMemory.model_fields}
         problem = min(error.errors(), key=lambda each: each["type"] == "missing")  # a slip in a name first
         if problem["loc"][2:3] == ("throughput",) and problem["loc"][-1] == "[key]":
-            raise _wrong_cpus(problem, path) from None
+            where = f"{path}, {'.'.join(map(str, problem['loc'][:-1]))}"
+            what, found = "wrong number of CPUs a GPU", problem["input"]
+            allowed = "a number greater than 0 and up to 1000000, as in throughput: {1: 0.4, 4: 1}"
+            raise InputError(what, where=where, found=found, allowed=allowed) from None
         raise first_problem(error, str(path), sorted(fields)) from None
-
-
-def _wrong_cpus(problem: ErrorDetails, path: Path) -> InputError:
-    """Explain a point of a throughput whose CPUs are no such number."""
-    where = ".".join(map(str, problem["loc"][:-1]))
-    allowed = "a number greater than 0 and up to 1000000, as in throughput: {1: 0.4, 4: 1}"
-    return InputError(
-        "wrong number of CPUs a GPU", where=f"{path}, {where}", found=problem["input"], allowed=allowed
-    )
 
 
 def _models(file: SensitivityFile, path: Path) -> Sensitivities:

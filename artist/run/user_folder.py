@@ -10,13 +10,7 @@ from artist.errors import InputError
 
 
 def check_shadows(folder: Path) -> None:
-    """Refuse a folder that is not there, or files in the place of a shipped one, which Hydra would ignore.
-
-    Raises
-    ------
-    InputError
-        With the folder, or the first such file.
-    """
+    """Refuse a folder that is not there, or files in the place of a shipped one, which Hydra would ignore."""
     if not folder.is_dir():
         raise InputError("no such folder", where="--config-dir", found=str(folder), allowed="a folder")
     for path in sorted(folder.rglob("*.yaml")):
@@ -30,19 +24,13 @@ def check_shadows(folder: Path) -> None:
 
 
 def put_on_path(folder: Path) -> None:
-    """Let modules of the folder be imported; installed ones come first."""
+    """Make modules of the folder importable, after installed ones."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
 
 def check_targets(config: object, folder: Path) -> None:
-    """Refuse a class whose module lies in the folder but would be imported from elsewhere.
-
-    Raises
-    ------
-    InputError
-        With the file and what hides it.
-    """
+    """Refuse a class whose module lies in the folder but would be imported from elsewhere."""
     for target in targets_of(config):
         name = target.partition(".")[0]
         mine = next((p for p in (folder / f"{name}.py", folder / name / "__init__.py") if p.is_file()), None)
@@ -55,6 +43,6 @@ def check_targets(config: object, folder: Path) -> None:
 
 
 def python_files(folder: Path) -> list[Path]:
-    """Return the modules of the folder, which decide results: those on top, and those of its packages."""
+    """Return the modules of the folder, which determine results: top-level ones and those of packages."""
     packages = [path.parent for path in folder.glob("*/__init__.py")]
     return sorted([*folder.glob("*.py"), *(path for package in packages for path in package.rglob("*.py"))])

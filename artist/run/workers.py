@@ -21,7 +21,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(slots=True)
 class Workers:
-    """Processes that do one task after another; they share what the command has imported.
+    """Processes that do one task after another; they share the command's imports.
 
     Attributes
     ----------
@@ -74,14 +74,14 @@ class Workers:
         ours, theirs = context.Pipe()
         arguments = (self.work, theirs, os.getpid())
         process = context.Process(target=_serve, args=arguments)  # type: ignore[attr-defined]
-        with held():  # until the worker has its own way with them
+        with held():  # until the worker has set its own handlers
             process.start()
         theirs.close()
         return ours, process
 
 
 def _serve(work: Callable[[Any], Any], connection: Connection, command: int) -> None:
-    """Do tasks until SIGTERM; Ctrl-C goes to the command, which then ends its workers."""
+    """Do tasks until SIGTERM; Ctrl-C is left to the command, which then ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(command)
     with suppress(EOFError, OSError):
@@ -91,7 +91,7 @@ def _serve(work: Callable[[Any], Any], connection: Connection, command: int) -> 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Hold back Ctrl-C and SIGTERM: what libraries make of an exception could change what the block does."""
+    """Delay Ctrl-C and SIGTERM: a library that catches the exception could change what the block does."""
     arrived: list[int] = []
     before = {each: signal.signal(each, lambda number, _: arrived.append(number)) for each in _STOPS}
     try:

@@ -102,15 +102,15 @@ def test_columns_equal_the_scalar_versions(rows: list[tuple[tuple[int, int, int]
         np.array(column, dtype=np.int64) for column in zip(*[(*clock, t) for clock, t in rows], strict=True)
     )
     expected = [progress.settle(*clock, t) for clock, t in rows]
-    more, left = progress.since_settled(remaining, iteration, elapsed)
+    more, spent = progress.since_settled(remaining, iteration, elapsed)
     assert (done + more).tolist() == [d for d, _ in expected]
-    assert left.tolist() == [r for _, r in expected]
+    assert (iteration - spent).tolist() == [r for _, r in expected]
 
 
 def test_columns_of_a_job_that_never_ran() -> None:
-    """Waiting jobs have no iteration time: iteration 0, remaining 0, no time passed; no division by zero."""
+    """Waiting jobs have no iteration time, which counts as 1: remaining 0, no time passed, nothing done."""
     zero = np.zeros(2, dtype=np.int64)
     with np.errstate(all="raise"):
-        more, left = progress.since_settled(zero, zero, zero)
+        more, spent = progress.since_settled(zero, zero + 1, zero)
     assert more.tolist() == [0, 0]
-    assert left.tolist() == [1, 1]
+    assert spent.tolist() == [0, 0]

@@ -363,3 +363,16 @@ def test_a_demoted_job_goes_behind_those_that_wait():
     jobs = [job("a", 1, 10), job("b", 1, 10, at=1), job("c", 1, 10, at=6)]
     policy = Tiresias(thresholds_gpu_s=(3,))
     assert finishes(jobs, tiny_cluster(1, 1), policy) == [16, 23, 30]
+
+
+@pytest.mark.parametrize(("skip", "starts"), [(True, [0, 0, 20, 1]), (False, [0, 0, 10, 10])])
+def test_what_a_refused_job_leaves_over_is_offered_to_waiting_jobs_if_they_may_overtake(skip, starts):
+    """A (10 s) is on m0, b (20 s) on m1; at 1 s c needs 2 GPUs of one machine, then d 1 GPU for 40 s.
+
+    The GPUs suffice for c, but no machine has both: d takes one on m0 at 1 s, so c waits for m1; or d waits
+    behind c, which has m0 when a ends.
+    """
+    c = job("c", 2, 30, at=1, max_machines=1)
+    jobs = [job("a", 1, 10), job("b", 1, 20), c, job("d", 1, 40, at=1)]
+    policy = Ordered(order="srtf", preemptive=True, backfill=skip, placement="spread")
+    assert seconds(run_checked(jobs, tiny_cluster(2, 2), policy)[0], "first_start_ns") == starts

@@ -1,5 +1,7 @@
 """What a policy sees: columns at an instant, beliefs instead of truth, and nothing undeclared."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -247,6 +249,25 @@ def test_what_was_free_stays_so_for_a_policy_that_keeps_it():
 
     run_checked(JOBS, tiny_cluster(), Scripted({0: start, 2: again}))
     assert kept[0].total_gpus == kept[0].buckets.total() == 4  # also after the run
+
+
+def test_what_is_done_to_buckets_or_to_a_copy_does_not_reach_the_machines():
+    """2 of 2 + 2 GPUs moved in buckets whose `free` is dropped, 2 of its copy taken later: a gets its 2."""
+    copies = []
+
+    def start(v, p):
+        v.free().buckets.move(0, 2, 0)
+        copies.append(copy(v.free()))
+        p.place(0, on((0, 2)))
+
+    def again(v, p):
+        assert copies[0].gpus.tolist() == [2, 2]
+        copies[0].take(on((1, 2)))
+        assert (copies[0].total_gpus, v.free().buckets.total()) == (2, 2)
+        p.place(1, on((1, 1)))
+        p.place(2, on((1, 1)))
+
+    run_checked(JOBS, tiny_cluster(), Scripted({0: start, 2: again}))
 
 
 def test_gpus_that_waiting_jobs_ask_for_are_counted():

@@ -1,10 +1,10 @@
 """Jobs interleaved on the same GPUs, under one clock."""
 
 from collections.abc import Sequence
+from functools import cache
 
-from artist.core.cluster import ORDERINGS, Group, Ordering
+from artist.core.cluster import ORDERINGS, Group
 from artist.core.iteration import IterationParts
-from artist.core.job import Stages
 from artist.performance.couplings.member import Member
 from artist.performance.formulas.interleaving import Clock, Loading
 
@@ -27,18 +27,14 @@ class Interleaved:
     """
 
     def __init__(self, slowdown: tuple[float, ...] = (), loading: Loading = "split") -> None:
-        self._clocks = {ordering: Clock(slowdown, ordering, loading) for ordering in ORDERINGS}
-        self._known: dict[tuple[Ordering, tuple[Stages, ...]], int] = {}
+        clocks = {ordering: Clock(slowdown, ordering, loading) for ordering in ORDERINGS}
+        self._clock_ns = {ordering: cache(clock.group_ns) for ordering, clock in clocks.items()}
 
     def parts(self, members: Sequence[Member], group: Group) -> list[IterationParts]:
         """Return the parts of each member's iteration, in order."""
         if len(members) == 1:
             return [members[0].alone]
-        stages = tuple(sorted(member.stages for member in members))
-        key = (group.ordering, stages)
-        clock_ns = self._known.get(key)
-        if clock_ns is None:
-            clock_ns = self._known[key] = self._clocks[group.ordering].group_ns(stages)
+        clock_ns = self._clock_ns[group.ordering](tuple(sorted(member.stages for member in members)))
         fed_ns = sum(member.input_ns for member in members)
         period_ns = max(clock_ns, fed_ns, *(sum(member.alone) for member in members))
         return [m.alone._replace(sharing_ns=period_ns - sum(m.alone)) for m in members]

@@ -1,6 +1,7 @@
 """Communication of a job, as the network model prices its placement."""
 
 from collections.abc import Callable
+from functools import cache
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import Demand, JobSpec, Stages
@@ -44,7 +45,7 @@ class Communication:
         self._compute = compute
         # Exposed, full and compute by model, demand and shape.
         self._answers: dict[tuple[str, Demand, Shape], tuple[int, int, int]] = {}
-        self._single: dict[tuple[str, int], Shape] = {}
+        self._single = cache(lambda machine_type, gpus: shape_of([(0, machine_type, gpus)]))
 
     def skew(self, model: str) -> float:
         """Return largest tensor / size of a model."""
@@ -96,7 +97,4 @@ class Communication:
         slices, machines = allocation.slices, cluster.machines
         if len(slices) > 1:
             return shape_of((machines[s.machine].rack, machines[s.machine].type, s.gpus) for s in slices)
-        only = (machines[slices[0].machine].type, slices[0].gpus)
-        if only not in self._single:
-            self._single[only] = shape_of([(0, *only)])
-        return self._single[only]
+        return self._single(machines[slices[0].machine].type, slices[0].gpus)

@@ -16,7 +16,7 @@ Source: Lyra, sections 5.2, 5.3 and 6.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 
 from artist.core.buckets import set_of
@@ -49,7 +49,7 @@ class Grounds:
     def __init__(self, cluster: Cluster, workers: Workers, *, grouped: bool) -> None:
         self._cluster, self._workers, self._grouped = cluster, workers, grouped
         self._placer = Placer(BestFitWorkers(), Proportional())
-        self._ways: dict[Demand, list[tuple[int, int]]] = {}
+        self._ways = cache(self._ways_of)
 
     def look(self, view: ClusterView, training: int, loaned: int) -> None:
         """Begin a call."""
@@ -113,7 +113,7 @@ class Grounds:
             return True
         loose, sizes = self._workers.loose, self._cluster.size_sets
         there = reduce(or_, loose.sets)
-        for usable, need in self._ways_of(demand):
+        for usable, need in self._ways(demand):
             for machines in preferred:
                 found = usable & machines & there
                 worker = min(demand.step, need, largest_of(sizes, found))
@@ -123,18 +123,15 @@ class Grounds:
 
     def _ways_of(self, demand: Demand) -> list[tuple[int, int]]:
         """Return the machines of each type that a demand allows, and the GPUs that it takes there."""
-        ways = self._ways.get(demand)
-        if ways is None:
-            sets, worth_of = self._cluster.type_sets, self._cluster.worth_of
-            kinds = [kind for kind in demand.gpu_types or sets if kind in sets]
-            ways = self._ways[demand] = [(sets[kind], demand.gpus_at(worth_of[kind])) for kind in kinds]
-        return ways
+        sets, worth_of = self._cluster.type_sets, self._cluster.worth_of
+        kinds = [kind for kind in demand.gpu_types or sets if kind in sets]
+        return [(sets[kind], demand.gpus_at(worth_of[kind])) for kind in kinds]
 
     def _fit_loose(self, demand: Demand, preferred: Sequence[int]) -> dict[int, int] | None:
         """Return GPUs by machine, idle ones and then those of flexible workers; None if there are too few."""
         if self._workers.with_flexible:
             for machines in preferred:
-                for usable, need in self._ways_of(demand):
+                for usable, need in self._ways(demand):
                     gpus = self._fit_all(demand, machines & usable, need)
                     if gpus is not None:
                         return gpus

@@ -15,6 +15,7 @@ Paper: Zhao et al., Muri, SIGCOMM 2022, section 4.2, Algorithm 1. What it leaves
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice, product
 from operator import attrgetter
 from typing import Literal, NamedTuple
@@ -120,7 +121,7 @@ class Grouping:
         self._rule = rule
         self._stages: list[tuple[int, ...]] = []  # by kind
         self._alone_ns: list[int] = []
-        self._pays: dict[Kinds, bool] = {}
+        self._pays = cache(self._gains)
         self._matchings: dict[tuple[object, ...], _Matching] = {}
 
     def new_kind(self, stage_ns: Sequence[int], alone_ns: int) -> int:
@@ -215,16 +216,13 @@ class Grouping:
 
     def _taken_apart(self, node: Shared) -> list[Shared]:
         """Return a group unchanged, or its members if they are no slower one after another."""
-        if len(node.members) == 1 or self._gains(node.kinds):
+        if len(node.members) == 1 or self._pays(node.kinds):
             return [node]
         return [Shared((member,)) for member in node.members]
 
     def _gains(self, kinds: Kinds) -> bool:
-        if kinds not in self._pays:
-            stages = [self._stages[kind] for kind in kinds]
-            together = self._rule.clock.group_ns(stages)
-            self._pays[kinds] = together < sum(self._alone_ns[kind] for kind in kinds)
-        return self._pays[kinds]
+        together = self._rule.clock.group_ns([self._stages[kind] for kind in kinds])
+        return together < sum(self._alone_ns[kind] for kind in kinds)
 
 
 _rank = attrgetter("rank")

@@ -159,9 +159,11 @@ class OwnOrder:
         return PlanError(f"order {class_name(self._order)}: key returned {what} for {len(jobs)} jobs")
 
 
-def order_of(order: str | Order) -> Order:
-    """Return a shipped order by name; one of the user's own with its keys checked."""
-    return ORDERS[order] if isinstance(order, str) else OwnOrder(order)
+def order_of(policy: object, order: str | Order) -> Order:
+    """Return a shipped order by name, one of the user's own checked; the policy declares what it looks at."""
+    part = ORDERS[order] if isinstance(order, str) else OwnOrder(order)
+    adopt_knowledge(policy, part)
+    return part
 
 
 def adopt_knowledge(policy: object, part: object) -> None:
@@ -173,4 +175,4 @@ def adopt_knowledge(policy: object, part: object) -> None:
 
 def ranking(keys: Keys) -> Ints:
     """Return the indices of n jobs from first to last, shape (n,); equal keys keep their order."""
-    return np.argsort(keys, kind="stable")
+    return np.asarray(keys).argsort(kind="stable")

@@ -114,7 +114,7 @@ class Consolidate(MachineChooser):
         if machine is not None:
             return {machine: need}
         in_rack = _in_racks(free, usable)
-        if sum(in_rack) < need:
+        if (free.total_gpus if usable == ALL else sum(in_rack)) < need:
             return None
         if self._widest == "machine":
             least = _least_machines(free, usable, need)
@@ -138,8 +138,6 @@ class Consolidate(MachineChooser):
     @staticmethod
     def _in_rack(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int] | None:
         """Return the fewest machines of one rack; among equals the rack with the fewest free GPUs."""
-        if max(in_rack) < need:
-            return None
         able = sorted((gpus, rack) for rack, gpus in enumerate(in_rack) if gpus >= need)
         least = -(-need // max(free.buckets.most(usable), 1))
         chosen: dict[int, int] | None = None
@@ -152,20 +150,18 @@ class Consolidate(MachineChooser):
         return chosen
 
     @staticmethod
-    def _over_racks(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int] | None:
+    def _over_racks(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int]:
         """Return GPUs of the fewest racks: the emptiest ones first, the tightest that fits last."""
-        left = list(in_rack)
-        taken: dict[int, int] = {}
-        while need:
-            most = max(left)
-            rack = left.index(most if most < need else min(gpus for gpus in left if gpus >= need))
-            here = min(need, most)
-            if not here:
-                return None
-            taken.update(free.buckets.fewest(here, free.cluster.rack_sets[rack] & usable) or {})
-            left[rack] = 0
-            need -= here
-        return taken
+        buckets, rack_sets, whole = free.buckets, free.cluster.rack_sets, 0
+        emptiest = sorted(range(len(in_rack)), key=in_rack.__getitem__, reverse=True)
+        while in_rack[emptiest[0]] < need:
+            rack = emptiest.pop(0)
+            need -= in_rack[rack]
+            whole |= rack_sets[rack] & usable
+        last = min((rack for rack in emptiest if in_rack[rack] >= need), key=in_rack.__getitem__)
+        sets = enumerate(buckets.sets[1:], 1)
+        taken = {machine: count for count, there in sets for machine in members_of(there & whole)}
+        return taken | (buckets.fewest(need, rack_sets[last] & usable) or {})
 
 
 class BestFitWorkers(MachineChooser):

@@ -34,8 +34,7 @@ def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
             capacity -= int(total[fit - 1])
         if not skip or fit == len(rest):
             break
-        rest, gpus = rest[fit + 1 :], gpus[fit + 1 :]
-        may_fit = gpus <= capacity
+        may_fit = (gpus[fit + 1 :] <= capacity).nonzero()[0] + (fit + 1)
         rest, gpus = rest[may_fit], gpus[may_fit]
     return taken
 
@@ -97,33 +96,33 @@ def run_first(
         _place(view, plan, packing, jobs.tolist(), placer, skip=skip)
         start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
         return
-    running = columns.running[ranked]
-    wanted = _wanted(view, columns, ranked, running, skip=skip)
-    changes = wanted != running
-    if not cpu_jobs and not np.count_nonzero(changes):
+    held = columns.held_gpus[ranked]
+    running = held > 0
+    wanted = _wanted(view, columns, ranked, held, skip=skip)
+    stopped, started = jobs[running > wanted].tolist(), jobs[wanted > running].tolist()
+    if not (cpu_jobs or stopped or started):
         return
     packing = Packing(view.free())
     victims, free = dict[int, Allocation](), packing.free
-    for job in jobs[running & changes].tolist():
+    for job in stopped:
         allocation = view.allocation(job)
         assert allocation is not None
         victims[job] = allocation
         free.give(allocation)
         plan.stop(job)
-    _place(view, plan, packing, jobs[wanted & changes].tolist(), placer, skip=skip)
+    _place(view, plan, packing, started, placer, skip=skip)
     if packing.free.total_gpus:  # placed jobs are taken from it only now
-        rest = jobs[~wanted & (skip | running) & (columns.least_gpus[ranked] <= free.total_gpus)]
+        others = ~wanted if skip else running > wanted
+        rest = jobs[others & (columns.least_gpus[ranked] <= free.total_gpus)]
         _use_leftovers(view, plan, packing, victims, rest.tolist(), placer)
     start_cpu_jobs(view, plan, packing.free, cpu_jobs, skip=skip)
 
 
-def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, running: Bools, *, skip: bool) -> Bools:
+def _wanted(view: ClusterView, columns: JobColumns, ranked: Ints, held: Ints, *, skip: bool) -> Bools:
     """Return which ranked jobs are the first that fit together by the number of GPUs, shape (n,)."""
     if view.cluster.same_kind:
-        held = columns.held_gpus[ranked]
         capacity = view.free_gpus + int(np.add.reduce(held))
-        gpus = columns.gpus[ranked]
-        gpus[running] = held[running]
+        gpus = np.where(held, held, columns.gpus[ranked])
         too_large = (gpus > capacity).nonzero()[0]
         if len(too_large):  # elastic jobs may run with fewer
             free = view.free()
@@ -225,7 +224,8 @@ def _without_pinned(view: ClusterView, columns: JobColumns, ranked: Ints) -> Int
 
 def pinned_jobs(view: ClusterView) -> list[int]:
     """Return the jobs on closed machines."""
-    accepts = view.accepts
-    if np.count_nonzero(accepts) == len(accepts):
+    if view.all_open:
         return []
-    return sorted({job for machine in np.flatnonzero(~accepts).tolist() for job in view.jobs_on(machine)})
+    return sorted(
+        {job for machine in np.flatnonzero(~view.accepts).tolist() for job in view.jobs_on(machine)}
+    )

@@ -24,7 +24,8 @@ _QUEUE_CDF = (
 
 def jct_drawing(digests: Sequence[Digest], contest: Contest) -> Drawing:
     """Return the figure of completion times."""
-    caption = _CDF + _UNFINISHED * any(_ends_below_1(each.jct) for each in digests) + pooled(digests)
+    ends = [[each.jct.below, *each.jct.fractions][-1] for each in digests]
+    caption = _CDF + _UNFINISHED * bool(min(ends) < 1 - 1e-9) + pooled(digests)
     return Drawing("jct_cdf", "Job completion times", caption, partial(jct_cdf, digests, contest))
 
 
@@ -111,7 +112,3 @@ def draw_cdf(
         label_rows(figure, "fraction of jobs", layout.texts)
         legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
         return figure
-
-
-def _ends_below_1(jct: Distribution) -> bool:
-    return (float(jct.fractions[-1]) if len(jct.fractions) else jct.below) < 1 - 1e-9

@@ -31,7 +31,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     found = [value for each in digests for _, value in each.overheads]
     if found and not any(found):
         return []
-    caption = _CAPTION + _FLOOR * _some_below(digests, _LEAST) + pooled(digests)
+    caption = _CAPTION + _FLOOR * any(value < _LEAST for value in found) + pooled(digests)
     draw = partial(overhead_by_model, digests, contest)
     return [Drawing("comm_overhead", "Communication by model and tier", caption, draw)]
 
@@ -74,7 +74,3 @@ def _overhead_axes(axes: Axes, models: Sequence[str], values: Sequence[float], *
     log_axis(axes, min(values), max(values))
     if last:
         axes.set_xlabel("communication / compute (%)")
-
-
-def _some_below(digests: Sequence[Digest], least: float) -> bool:
-    return any(value < least for each in digests for _, value in each.overheads)

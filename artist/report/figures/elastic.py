@@ -19,7 +19,6 @@ from artist.results.digest import Digest, Gauge, gauge_of_steps
 from artist.results.elastic import LEVELS, Elastic, have_elastic, read_elastic
 from artist.results.names import clip
 from artist.results.scenarios import Contest
-from artist.results.steps import Floats
 
 Rows = Mapping[int, Elastic]
 
@@ -81,7 +80,7 @@ def levels_over_time(
 
     def draw(axes: Axes, gauges: Sequence[Gauge]) -> None:
         for gauge, colour in reversed(list(zip(gauges, _COLOURS, strict=True))):
-            fill_steps(axes, gauge, scale, colour)
+            axes.fill_between(gauge.times_s / scale, 0.0, gauge.mean, step="post", color=colour, linewidth=0)
 
     shares = {row: " / ".join(f"{100 * share:.0f}" for share in each.shares()) for row, each in read.items()}
     figure = row_panels(
@@ -103,11 +102,6 @@ def _end_s(digests: Sequence[Digest], read: Rows) -> float:
     """Return when the last elastic job stops; other jobs may run for much longer."""
     ends_s = [float(each.end_s.max(initial=0.0)) for each in read.values()]
     return max(ends_s) or max(digests[row].end_s for row in read) or 1.0
-
-
-def fill_steps(axes: Axes, gauge: Gauge, scale: float, colour: str, base: Floats | float = 0.0) -> None:
-    """Fill the area below a step function; `scale` is the unit of time in seconds."""
-    axes.fill_between(gauge.times_s / scale, base, gauge.mean, step="post", color=colour, linewidth=0)
 
 
 def job_by_job(digests: Sequence[Digest], read: Rows, width_in: float = WIDTH_IN) -> Figure:

@@ -122,5 +122,4 @@ def example_lines(line_looks: Sequence[dict[str, Any]], **more: Any) -> list[Any
 
 def pale(colour: str) -> str:
     """Return a light tint of a colour written as #rrggbb."""
-    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{255 - (255 - part) // 4:02x}" for part in parts)
+    return "#" + bytes(255 - (255 - part) // 4 for part in bytes.fromhex(colour[1:])).hex()

@@ -31,6 +31,7 @@ METRICS = tuple(_TITLES)
 _TITLE_CHARS_PER_IN = 10
 _WIDE = 20.0  # numbers further apart stand on a logarithmic axis
 _ROOM = 2.5  # of the greatest mean: whiskers may leave an axis, so that the means can be seen
+_WHISKERS: Any = {"markevery": None, "capsize": 2, "elinewidth": 0.8}
 _ASIDE = 0.05  # how far apart whiskers of neighbours are, in steps between values
 _ALONG = (
     "Numbers of the comparison along {key}. Lower is better. Scales are logarithmic if values are far apart."
@@ -151,8 +152,4 @@ def _lines(axes: Axes, estimates: Sequence[Sequence[Estimate]], scale: float, nu
         x = np.arange(len(line)) + _ASIDE * (number - (len(estimates) - 1) / 2)
         mean, low, high = scale * np.array(line, dtype=np.float64).T  # NaN for None
         whiskers = np.nan_to_num([mean - low, high - mean])
-        axes.errorbar(x, mean, yerr=np.maximum(whiskers, 0.0), **_look(numbers[number]))
-
-
-def _look(number: int) -> dict[str, Any]:
-    return marked_look(number) | {"markevery": None, "capsize": 2, "elinewidth": 0.8}
+        axes.errorbar(x, mean, yerr=np.maximum(whiskers, 0.0), **marked_look(numbers[number]) | _WHISKERS)

@@ -18,6 +18,7 @@ from artist.results.digest import Digest, Gauge
 from artist.results.pools import have_pools
 from artist.results.scenarios import Contest
 
+_CAPACITY: dict[str, Any] = {"color": "#777777", "linewidth": 1.0, "linestyle": (0, (4, 3))}
 _BUSY_OVERLAID = 4  # busy GPUs of more rows get a panel each
 _OVERLAID = 6  # queues of more rows get a panel each
 _TALL = 8  # more panels stand in two columns on a phone too
@@ -93,7 +94,7 @@ def over_time(digests: Sequence[Digest], gauge: str, contest: Contest, width_in:
             for row in rows:
                 alone = len(rows) == 1
                 if busy and row == max(rows, key=ends_s.__getitem__):
-                    draw_capacity(axes, digests[row].gauges["capacity_gpus"], scale)
+                    draw_gauge(axes, digests[row].gauges["capacity_gpus"], scale, _CAPACITY, band=False)
                 row_look = layout.looks[row] | {"linewidth": 1.1} | ({"marker": ""} if alone else {})
                 draw_gauge(axes, digests[row].gauges[gauge], scale, row_look, band=alone)
             axes.set(ylim=(0, 1.1 * top or 1.0), xlim=(0, span_s / scale))
@@ -189,9 +190,3 @@ def draw_gauge(axes: Axes, gauge: Gauge, scale: float, line_look: dict[str, Any]
             x, gauge.least, gauge.most, step="post", alpha=0.3, linewidth=0, color=line_look["color"]
         )
     axes.plot(x, gauge.mean, drawstyle="steps-post", **line_look)
-
-
-def draw_capacity(axes: Axes, gauge: Gauge, scale: float) -> None:
-    """Draw the capacity as a dashed grey line; `scale` is the unit of time in seconds."""
-    grey: dict[str, Any] = {"color": "#777777", "linewidth": 1.0, "linestyle": (0, (4, 3))}
-    axes.plot(gauge.times_s / scale, gauge.mean, drawstyle="steps-post", **grey)

@@ -94,11 +94,8 @@ def _painted(shares: npt.NDArray[np.float64], lines: int) -> Pixels:
     at = (np.arange(lines) + 0.5) / lines
     # How many kinds end at or below a line's height: the next one covers it; `kinds` is idle.
     kind = (filled[:, :, None, :] <= at[None, None, :, None] - 1e-9).sum(axis=1)
-    colours = np.array([*(_rgb(colour) for colour in COLOURS[::-1]), (255, 255, 255)], dtype=np.uint8)
+    colours = np.array(
+        [[*bytes.fromhex(colour[1:])] for colour in (*COLOURS[::-1], "#ffffff")], dtype=np.uint8
+    )
     pixels: Pixels = colours[kind[:, ::-1, :].reshape(rows * lines, bins)]
     return pixels
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return red, green, blue

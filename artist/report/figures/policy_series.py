@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,9 +13,6 @@ from artist.report.figures.time_axis import time_unit
 from artist.results.compare import Replicates
 from artist.results.digest import Digest
 from artist.results.profiling import other_series
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MOST_LINES = 8  # of a panel; beyond, those that changed most often
 _CAPTION = (
@@ -46,7 +42,9 @@ def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> F
     with style():
         figure, places = panels(len(groups), 2.8, key_texts(groups), width_in=width_in, most_columns=1)
         for axes, group, frame in zip(places, groups, frames, strict=True):
-            lines_of = _lines(frame)
+            by_name = [(str(name), lines) for name, lines in frame.groupby("name", sort=True)]
+            by_name.sort(key=lambda each: -len(each[1]))
+            lines_of = sorted(by_name[:_MOST_LINES], key=lambda each: each[0])
             for number, (name, lines) in enumerate(lines_of):
                 times = np.append(lines["time_s"], end_s) / scale
                 values = np.append(lines["value"], lines["value"].iloc[-1])
@@ -64,9 +62,3 @@ def policy_series(groups: Sequence[Replicates], width_in: float = WIDTH_IN) -> F
 def _unit(name: str) -> str:
     """Return the unit that a name ends with, in brackets; what has none is a number."""
     return name.rpartition("(")[2].rstrip(")") if name.endswith(")") else "number"
-
-
-def _lines(frame: "pd.DataFrame") -> list[tuple[str, "pd.DataFrame"]]:
-    """Return the lines to draw, by name: those with most changes."""
-    by_name = sorted(frame.groupby("name", sort=True), key=lambda each: -len(each[1]))[:_MOST_LINES]
-    return sorted(((str(name), lines) for name, lines in by_name), key=lambda each: each[0])

@@ -103,12 +103,15 @@ def report_page(
     places += [(figure.name, figure.title) for figure in figures]
     places += [(f"of-{section.name}", section.title) for section in sections]
     links = "".join(f'<a href="#{name}">{escape(title)}</a>' for name, title in places)
-    said = "".join(_finding(*answer) for answer in answers)
     parts = [
         f'<p class="lead">{escape(lead)}</p>',
-        f'<section class="findings" id="findings" aria-label="findings">{said}</section>',
+        f'<section class="findings" id="findings" aria-label="findings">{_findings(answers)}</section>',
         "" if lowest is None else _words(*lowest),
-        *(_folded(title, findings) for title, findings in more if findings),
+        *(
+            f"<details><summary>{escape(title)}</summary>{_findings(findings)}</details>"
+            for title, findings in more
+            if findings
+        ),
         f"<nav>{links}</nav>",
         *map(_section, tables),
         *map(_figure, figures),
@@ -131,9 +134,11 @@ def slim(svg: bytes) -> bytes:
     )
 
 
-def _finding(topic: str, sentence: str) -> str:
-    head = f"<b>{escape(topic)}.</b> " if topic else ""
-    return f"<p>{head}{_glued(escape(sentence))}</p>"
+def _findings(said: Sequence[tuple[str, str]]) -> str:
+    heads = (f"<b>{escape(topic)}.</b> " if topic else "" for topic, _ in said)
+    return "".join(
+        f"<p>{head}{_glued(escape(text))}</p>" for head, (_, text) in zip(heads, said, strict=True)
+    )
 
 
 def _words(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -142,11 +147,6 @@ def _words(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     body = "".join(f"<tr>{each}</tr>" for each in cells)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="lowest">{table}</div><p class="note">{escape(_LOWEST)}</p>'
-
-
-def _folded(title: str, findings: Sequence[tuple[str, str]]) -> str:
-    said = "".join(_finding(*finding) for finding in findings)
-    return f"<details><summary>{escape(title)}</summary>{said}</details>"
 
 
 def _glued(text: str) -> str:

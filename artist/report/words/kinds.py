@@ -52,9 +52,13 @@ def kinds(
     """
     took = interference or {}
     cases = [case for each in contest.scenarios if (case := _case(each, comparison, contest, took)).said]
+
+    def used(case: _Case) -> str:
+        return _shares(case.of("gpu_utilization_active"), "of the GPUs that jobs hold are used")
+
     said = (
         ("Starved GPUs", _together(cases, _starved, ("starved",)), _STARVED),
-        ("Held GPUs used", _together(cases, _used, ("gpu_utilization_active",)), _USED),
+        ("Held GPUs used", _together(cases, used, ("gpu_utilization_active",)), _USED),
         ("Waiting GPU jobs", _together(cases, _waiting, ("gpu", "over_10min")), ""),
         ("Waiting CPU jobs", _together(cases, _price, ("cpu", "queueing_s", "mean")), ""),
         ("Aborted CPU jobs", _together(cases, _aborted, ("aborted",)), ""),
@@ -111,10 +115,6 @@ def _starved(case: _Case) -> str:
         return f"no GPU starves under {listed(list(starved))}"
     text = _shares(starved, "of the GPUs starve while GPU jobs wait")
     return f"{text}; no GPU job waits under {listed(few(never))}" if text and never else text
-
-
-def _used(case: _Case) -> str:
-    return _shares(case.of("gpu_utilization_active"), "of the GPUs that jobs hold are used")
 
 
 def _crowded(case: _Case) -> str:
@@ -184,12 +184,12 @@ def _is_more(kind: str, values: Mapping[str, float], one: str, other: str) -> bo
 
 def _aborted(case: _Case) -> str:
     aborted = {name: count for name, count in case.of("aborted").items() if count}
-    texts = [_times(count, len(case.said[name])) + f" under {name}" for name, count in aborted.items()]
+    mean = " on average"
+    texts = [
+        f"{count:,.{int(count != round(count))}f} times{mean * (len(case.said[name]) > 1)} under {name}"
+        for name, count in aborted.items()
+    ]
     return f"CPU jobs were stopped {listed(texts[-MOST_ROWS:])}" if texts else ""
-
-
-def _times(count: float, runs: int) -> str:
-    return f"{count:,.{int(count != round(count))}f} times" + " on average" * (runs > 1)
 
 
 def _cpus(case: _Case) -> str:

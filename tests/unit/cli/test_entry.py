@@ -73,6 +73,17 @@ def test_a_signal_is_one_line_and_its_exit_code(number: signal.Signals, word: st
     assert process.returncode == 128 + number
 
 
+def test_a_command_that_catches_everything_ends_all_the_same() -> None:
+    """A policy with a bare `except` goes on after SIGTERM: for half a second here, in place of 30 s."""
+    goes_on = "try:\n    SLEEPS\nexcept BaseException:\n    time.sleep(30)\n".replace("SLEEPS", SLEEPS)
+    process = command(f"{IMPORTS}from artist import entry\nentry._LONGEST_S = 0.5\n{goes_on}")
+    assert process.stdout is not None
+    assert process.stdout.read(5) == "ready"
+    process.terminate()
+    assert process.communicate(timeout=20) == ("", "terminated; try again\n")
+    assert process.returncode == 128 + signal.SIGTERM
+
+
 DROPPED = """
 class Slow:
     def __del__(self):

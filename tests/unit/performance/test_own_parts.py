@@ -4,6 +4,7 @@ import pytest
 
 from artist.core.iteration import IterationParts
 from artist.errors import InputError
+from artist.performance.effects.api import ByResources
 from artist.performance.own_parts import CheckedCoupling, CheckedEffect
 from artist.performance.placed import PlacedPerformance
 from artist.testing.tiny import Scripted, job, on, run_checked, seconds, tiny_cluster
@@ -45,6 +46,16 @@ def test_an_effect_that_adds_no_whole_number_is_named(answer):
         run(effects=[CheckedEffect(Adds(answer), "performance.effects[0]")])
     assert error.value.where == "performance.effects[0] (Adds.ns)"
     assert error.value.allowed == "a whole number of ns, 0 or more"
+
+
+def test_a_checked_effect_answers_on_a_grid_if_the_users_does():
+    """Else it would count as one that no CPUs and no memory change, for whatever policies believe."""
+    effect = Adds(1)
+    assert not isinstance(CheckedEffect(effect, "performance.effects[0]"), ByResources)
+    effect.on_grid = lambda *question: 7
+    checked = CheckedEffect(effect, "performance.effects[0]")
+    assert isinstance(checked, ByResources)
+    assert checked.on_grid() == 7
 
 
 def changed_by(added):

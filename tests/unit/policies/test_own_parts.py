@@ -1,5 +1,6 @@
 """Parts of the user's own: what they return is checked, and shipped ones are not wrapped."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,13 @@ def free(*gpus):
 def test_keys_of_another_shape_or_no_numbers_are_refused(answer, told):
     """Two jobs need two numbers; anything else would rank them in silence."""
     with pytest.raises(PlanError, match=rf"^order \S+\.Mine: key returned {told} for 2 jobs$"):
-        order_of(Mine(answer)).key([0, 1])
+        order_of(SimpleNamespace(), Mine(answer)).key([0, 1])
 
 
 @pytest.mark.parametrize("answer", [[2, 1], (0.5, np.inf), np.array([True, False])])
 def test_good_keys_pass(answer):
     """Whole numbers, an infinite one (last) and booleans rank jobs, in a list as in an array."""
-    assert order_of(Mine(answer)).key([0, 1]).tolist() == list(answer)
+    assert order_of(SimpleNamespace(), Mine(answer)).key([0, 1]).tolist() == list(answer)
 
 
 def test_keys_are_checked_in_a_run():
@@ -80,7 +81,7 @@ def test_an_order_declares_through_the_check():
 
 def test_shipped_parts_are_as_they_were():
     """No check costs a run of shipped parts anything."""
-    assert order_of("fifo") is FIFO
+    assert order_of(SimpleNamespace(), "fifo") is FIFO
     assert fill_of("as_asked") is FILLS["as_asked"]
     assert type(chooser_of("best_fit")) is BestFit
 
@@ -88,7 +89,7 @@ def test_shipped_parts_are_as_they_were():
 def test_a_shipped_kind_of_order_of_ones_own_is_checked():
     """A `KeyOrder` of the user's own may be as wrong as any class."""
     with pytest.raises(PlanError, match="KeyOrder"):
-        order_of(KeyOrder(lambda jobs: np.zeros(1))).key([0, 1])
+        order_of(SimpleNamespace(), KeyOrder(lambda jobs: np.zeros(1))).key([0, 1])
 
 
 @pytest.mark.parametrize(

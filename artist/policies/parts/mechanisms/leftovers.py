@@ -1,6 +1,7 @@
 """Hands out what is left on the machines to jobs that gain from it (Synergy, section 5.3.2)."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Hashable, Mapping, Sequence
 
 from artist.core.cluster import Allocation, Slice
 from artist.core.view import ClusterView
@@ -98,18 +99,11 @@ def _gains(need: Need, slices: Held, most_cpus: int, most_memory: int, view: Clu
         return int(view.performance.alone([need.job], [held])[0])
 
     best_ns = time_ns(most_cpus, most_memory)
-    steps = _least(lambda step: is_enough(most_cpus, most_memory * step // _STEPS), _STEPS)
+    steps = bisect_left(
+        range(_STEPS), True, key=lambda step: is_enough(most_cpus, most_memory * step // _STEPS)
+    )
     memory = most_memory * steps // _STEPS
-    return _least(lambda cpus: is_enough(cpus, memory), most_cpus), memory
-
-
-def _least(is_enough: Callable[[int], bool], most: int) -> int:
-    """Return the least number that is enough, by bisection; the most is enough."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
-    return high
+    return bisect_left(range(most_cpus), True, key=lambda cpus: is_enough(cpus, memory)), memory
 
 
 def _most(need: Need, best: int, there: Sequence[tuple[Slice, int]]) -> int:

@@ -110,12 +110,9 @@ def on_fewest(room: Room, need: Need, level: Level) -> Where | None:
 
 def _same(needs: Sequence[Need], others: Sequence[Need]) -> int:
     """Return how many needs two sequences have in common at the start."""
-    count = 0
-    for need, other in zip(needs, others, strict=False):
-        if need is not other:
-            break
-        count += 1
-    return count
+    pairs = enumerate(zip(needs, others, strict=False))
+    differ = (place for place, (need, other) in pairs if need is not other)
+    return next(differ, min(len(needs), len(others)))
 
 
 def _allocation(view: ClusterView, job: int, slices: tuple[Slice, ...]) -> Allocation:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import Literal
 
 from artist.core.buckets import ALL
@@ -50,8 +51,7 @@ class Room:
 
     def copy(self) -> "Room":
         """Return an independent copy."""
-        twin = object.__new__(Room)
-        twin.__dict__.update(self.__dict__)
+        twin = copy(self)
         twin.gpus, twin.cpus, twin.memory_bytes = self.gpus[:], self.cpus[:], self.memory_bytes[:]
         twin.slices, twin.refused, twin._order = dict(self.slices), set(self.refused), self._order[:]
         twin.floors = dict(self.floors)
