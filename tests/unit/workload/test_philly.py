@@ -48,6 +48,17 @@ JOBS = [
 ]
 
 
+def test_gpus_are_those_of_the_last_attempt_that_counts(write: Write) -> None:
+    """2 GPUs, then 4, then 8 without an end: 4."""
+    attempts = (
+        attempt("00:00:10", "00:01:10", 2),
+        attempt("00:02:00", "00:02:30", 4),
+        attempt("00:03:00", None, 8),
+    )
+    table = PhillyTrace(path=write(json.dumps([job("grows", "00:00:00", *attempts)]))).table()
+    assert table["gpus"].tolist() == [4]
+
+
 @pytest.mark.parametrize(
     ("rule", "seconds"),
     # twice: attempts of 60 s and 30 s, from 00:00:10 to 00:02:30 = 140 s; cut: the one that has an end, 40 s
