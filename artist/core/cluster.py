@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.core.buckets import ALL
+from artist.core.record import record
 from artist.errors import InputError
 
 Tier = Literal["machine", "rack", "network"]
@@ -274,7 +275,7 @@ class Group:
     ordering: Ordering = "best"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Allocation:
     """What a running job holds: sorted slices, one a machine.
 
