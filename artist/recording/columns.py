@@ -123,8 +123,7 @@ class _Names:
         slices = [each.slices if isinstance(each, Allocation) else each for each in allocations]
         self.groups = _texts(None if each is None else each.name for each in groups)
         self.group_gpus = _texts(None if each is None else _gpus_text(each.gpus, cluster) for each in groups)
-        depths = np.array([-1 if each is None else each.depth for each in groups], dtype=np.int64)
-        self.group_depths = arrow.numbers(depths, depths < 0)
+        self.depths = np.array([*(-1 if each is None else each.depth for each in groups), -1], dtype=np.int64)
         self.cpus = _texts("+".join([str(s.cpus) for s in each]) for each in slices)
         self.memory = _texts("+".join([str(s.memory_bytes) for s in each]) for each in slices)
         places = (allocation_text(allocation, cluster) for allocation in allocations)
@@ -190,6 +189,7 @@ def _events(
     placing = (kind >= START) & (kind <= MIGRATE)
     place = np.where(of_machine, names.first_machine + job, detail)
     reason = np.where(kind == ASSIGN, names.first_pool + detail, kind)
+    depth = names.depths[np.where(placing, place, -1)]
     return pa.table(
         {
             "time_s": _seconds(time_ns),
@@ -200,7 +200,7 @@ def _events(
             "allocation": arrow.taken(names.places, place, ~(of_machine | placing)),
             "group": arrow.taken(names.groups, place, ~placing),
             "group_gpus": arrow.taken(names.group_gpus, place, ~placing),
-            "group_depth": arrow.taken(names.group_depths, place, ~placing),
+            "group_depth": arrow.numbers(depth, depth < 0),
             "cpus": arrow.taken(names.cpus, place, ~placing),
             "memory_bytes": arrow.taken(names.memory, place, ~placing),
             "iteration_s": _seconds(detail, kind != REPRICE),
