@@ -224,7 +224,7 @@ def test_a_leaving_machine_keeps_what_it_has_but_not_more():
 
 
 def test_a_group_takes_no_more_gpus_of_a_leaving_machine():
-    """A's group has 1 of 2 GPUs of m0, which leaves from t = 1 on: at 2 it may not have the other, free one."""
+    """A's group has 1 of 2 GPUs of m0, which leaves from t = 1 on: at 2 it may not have the free one, too."""
 
     def grown(gpus):
         return lambda v, p: p.place(0, on((0, 1), group=Group("g", ((0, gpus),))))
