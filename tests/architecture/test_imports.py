@@ -146,7 +146,7 @@ def test_figures_read_files_only(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
 def test_hydra_stays_in_the_command_line(path: Path) -> None:
-    """Commands, sweeps, and run/build.py know Hydra; bad_input/explain.py its exceptions."""
+    """Commands, sweeps, and run/parts.py know Hydra; bad_input/explain.py its exceptions."""
     hydra = {name for name in imports_of(path) if inside(name, ("hydra", "omegaconf"))}
     module = module_of(path)
     if module == "artist.bad_input.explain":
@@ -157,7 +157,7 @@ def test_hydra_stays_in_the_command_line(path: Path) -> None:
         "artist.app.launchers",
         "artist.app.simulate",
         "artist.app.sweep",
-        "artist.run.build",
+        "artist.run.parts",
         *COMMANDS,
     }:
         assert not hydra
