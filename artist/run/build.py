@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("artist")
 
+_UNNAMED = (AttributeError, RuntimeError, TypeError, KeyError)  # no mapping, home, path, name
+
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
@@ -212,11 +214,9 @@ def _files_of(parts: Sequence[Any], raw: Mapping[str, Any]) -> tuple[Path, ...]:
     """Return the files that some parts, and parts of these, say they read, and the calibrated profiles."""
     inner = [own for made in parts for own in getattr(made, "__dict__", {}).values()]
     files = [Path(path) for made in (*parts, *inner) for path in getattr(made, "input_files", ())]
-    with suppress(
-        AttributeError, RuntimeError, TypeError, KeyError
-    ):  # no mapping, home, path, name: likewise
+    with suppress(*_UNNAMED):
         files.append(_profiles_file(Path(raw["network"].get("profiles")), str(raw["topology"]["name"])))
-    with suppress(AttributeError, RuntimeError, TypeError, KeyError):
+    with suppress(*_UNNAMED):
         table = Path(raw["performance"]["sensitivity"])
         from artist.run.sensitivity import sensitivity_file
 
@@ -267,13 +267,7 @@ def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str
 
 
 def _profiles_file(profiles: Path, topology: str) -> Path:
-    """Return the file of profiles: the one named, or of a calibration that ships that for the topology.
-
-    Raises
-    ------
-    InputError
-        If a calibration ships, but not for this topology.
-    """
+    """Return the file of profiles: the one named, or of a calibration that ships that for the topology."""
     shipped = data_path("traces", "calibrated") / profiles
     if len(profiles.parts) != 1 or not shipped.is_dir():
         return profiles.expanduser()
