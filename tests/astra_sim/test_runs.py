@@ -118,11 +118,11 @@ def test_a_bug_of_an_own_model_is_told_once(capfd: pytest.CaptureFixture[str]) -
         "    def iteration(self, *question):",
         "        raise ValueError('a bug')",
     )
-    Path("mine/buggy.py").write_text("\n".join(lines), encoding="utf-8")
-    own = ("--config-dir=mine", "network=analytical", "network.model._target_=buggy.Buggy")
+    Path("mine/own_buggy_model.py").write_text("\n".join(lines), encoding="utf-8")
+    own = ("--config-dir=mine", "network=analytical", "network.model._target_=own_buggy_model.Buggy")
     assert main([*own, *RUN[:-2], "+network.ahead=2"]) == 1
     err = capfd.readouterr().err
-    assert "mine/buggy.py:4 in iteration" in err
+    assert "mine/own_buggy_model.py:4 in iteration" in err
     assert "Traceback" not in err
 
 
