@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.arrays import Bools, Floats, Ints
 from artist.core.job import JobSpec
 from artist.core.job_columns import field_of
 from artist.core.view import Totals
@@ -17,10 +18,6 @@ from artist.engine.machines import MachineTable
 from artist.engine.profiled import Profiled
 from artist.errors import PlanError
 from artist.performance.api import Performance
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Known:
