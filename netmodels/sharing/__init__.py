@@ -1,1 +1,1 @@
-"""What jobs that share links leave each other."""
+"""Jobs that share links: what each sends on which link, and how they slow each other."""
