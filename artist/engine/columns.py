@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,7 @@ class Known:
         self.best_cases = best_cases
         self.exact = bool((self.factors == 1.0).all())
         self._specs = specs
+        self._fields: dict[str, npt.NDArray[Any]] = {}
         self._performance = performance
 
     def require(self, what: str) -> None:
@@ -51,25 +53,11 @@ class Known:
                 f"policy {self.policy} looks at {what}; it, or its order, must declare knows_{what} = True"
             )
 
-    @cached_property
-    def user(self) -> npt.NDArray[np.object_]:
-        """Owner of every job."""
-        return np.array(list(field_of(self._specs, "user")), dtype=np.object_)
-
-    @cached_property
-    def vc(self) -> npt.NDArray[np.object_]:
-        """Virtual cluster of every job."""
-        return np.array(list(field_of(self._specs, "vc")), dtype=np.object_)
-
-    @cached_property
-    def guaranteed(self) -> Bools:
-        """Class of every job."""
-        return np.array(list(field_of(self._specs, "guaranteed")), dtype=np.bool_)
-
-    @cached_property
-    def model(self) -> npt.NDArray[np.object_]:
-        """Model of every job."""
-        return np.array(list(field_of(self._specs, "model")), dtype=np.object_)
+    def of_all(self, name: str) -> npt.NDArray[Any]:
+        """Return a field of every job, as objects."""
+        if name not in self._fields:
+            self._fields[name] = np.array(list(field_of(self._specs, name)), dtype=np.object_)
+        return self._fields[name]
 
     @cached_property
     def skew(self) -> Floats:
@@ -100,7 +88,7 @@ class Columns:
 
     submit_ns, gpus, least_gpus = _rows("submit_ns"), _rows("gpus"), _rows("least_gpus")
     held_gpus, starts = _rows("held_gpus"), _rows("starts")
-    _open = _rows("open_left_ns")
+    _open, _iteration = _rows("open_left_ns"), _rows("iteration_ns")
 
     def __len__(self) -> int:
         return len(self.job)
@@ -146,11 +134,6 @@ class Columns:
         return np.where(self.running, -1, vector(self._table.waiting_since_ns)[self.job])
 
     @lazy
-    def _iteration(self) -> Ints:
-        """Iteration time, 1 before there is one."""
-        return np.maximum(vector(self._table.iteration_ns)[self.job], 1)
-
-    @lazy
     def _progress(self) -> tuple[Ints, Ints]:
         return progress.since_settled(self._open, self._iteration, self._elapsed)
 
@@ -171,15 +154,15 @@ class Columns:
 
     @property
     def user(self) -> npt.NDArray[np.object_]:
-        return self._known.user[self.job]
+        return self._known.of_all("user")[self.job]
 
     @property
     def vc(self) -> npt.NDArray[np.object_]:
-        return self._known.vc[self.job]
+        return self._known.of_all("vc")[self.job]
 
     @property
     def guaranteed(self) -> Bools:
-        return self._known.guaranteed[self.job]
+        return self._known.of_all("guaranteed")[self.job].astype(np.bool_)
 
     @lazy
     def iterations(self) -> Ints:
@@ -232,7 +215,7 @@ class Columns:
     @property
     def model(self) -> npt.NDArray[np.object_]:
         self._known.require("models")
-        return self._known.model[self.job]
+        return self._known.of_all("model")[self.job]
 
     @property
     def skew(self) -> Floats:

@@ -20,7 +20,7 @@ from artist.recording import arrow
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
 from artist.units import NS_PER_S
 
-PIECE_ROWS = 1 << 18
+PIECE_ROWS = 1 << 16
 _AT_ONCE = 1 << 13
 
 _GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")

@@ -21,21 +21,20 @@ def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
     The first jobs that fit together; with `skip`, a job that does not fit is passed over, without it no later
     job runs.
 
-    >>> take_first(np.array([2, 4, 1, 1]), 4, skip=True)
-    array([ True, False,  True,  True])
+    >>> take_first(np.array([2, 4, 1, 1, 1]), 4, skip=True)
+    array([ True, False,  True,  True, False])
     """
     taken = np.zeros(len(gpus), dtype=np.bool_)
-    rest = np.arange(len(gpus))
-    while len(rest):
-        total = gpus.cumsum()
-        fit = int(total.searchsorted(capacity, side="right"))
-        if fit:
-            taken[rest[:fit]] = True
-            capacity -= int(total[fit - 1])
-        if not skip or fit == len(rest):
-            break
-        may_fit = (gpus[fit + 1 :] <= capacity).nonzero()[0] + (fit + 1)
-        rest, gpus = rest[may_fit], gpus[may_fit]
+    total = gpus.cumsum()
+    first = int(total.searchsorted(capacity, side="right"))  # those before it fit
+    taken[:first] = True
+    if skip and first < len(gpus):
+        left = capacity - int(total[first - 1]) if first else capacity
+        rows = (gpus[first:] <= left).nonzero()[0] + first
+        for row, count in zip(rows.tolist(), gpus[rows].tolist(), strict=True):
+            if count <= left:
+                taken[row] = True
+                left -= count
     return taken
 
 
