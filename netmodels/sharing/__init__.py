@@ -1,0 +1,1 @@
+"""What jobs that share links leave each other."""
