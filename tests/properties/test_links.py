@@ -1,0 +1,136 @@
+"""What must hold for all jobs that share links, beside solvers as a textbook has them."""
+
+from fractions import Fraction
+from math import inf
+
+import benchmark_sharing
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from netmodels.sharing.max_min import Incidence, fair
+from netmodels.sharing.windows import by_windows
+from tests.unit.netmodels.sharing.crossings import crossings
+
+LINKS = 5
+halves = st.integers(1, 8).map(lambda each: Fraction(each, 2))
+one_flow_each = st.sets(st.integers(0, LINKS - 1)).map(lambda each: dict.fromkeys(sorted(each), Fraction(1)))
+any_flows = st.dictionaries(st.integers(0, LINKS - 1), halves)
+capacities = st.lists(st.one_of(st.integers(0, 12), st.just(inf)), min_size=LINKS, max_size=LINKS)
+
+
+def several(each):
+    """Return lists of up to seven, of which a test takes as many as there are jobs."""
+    return st.lists(each, min_size=7, max_size=7)
+
+
+jobs_of = st.one_of(st.lists(one_flow_each, max_size=7), st.lists(any_flows, max_size=7))
+weights_of, limits_of = several(halves), several(st.one_of(st.just(inf), halves))
+
+
+def floats(values):
+    """Return fractions as an array."""
+    return np.array([float(each) for each in values])
+
+
+def filled(jobs, room, weights, limits):
+    """Raise all rates together and stop those whose link is full or limit reached; in fractions, exactly."""
+    rates, left, rising = [Fraction(0)] * len(jobs), dict(enumerate(room)), set(range(len(jobs)))
+    while rising:
+        load = {link: sum(weights[job] * jobs[job].get(link, 0) for job in rising) for link in left}
+        rises = [left[link] / load[link] for link in left if load[link]]
+        rises += [(limits[job] - rates[job]) / weights[job] for job in rising]
+        rise = min(rises)
+        if rise == inf:
+            return [inf if job in rising else rate for job, rate in enumerate(rates)]
+        for job in rising:
+            rates[job] += rise * weights[job]
+        left = {link: left[link] - rise * load[link] for link in left}
+        full = {link for link in left if load[link] and not left[link]}
+        rising = {job for job in rising if rates[job] < limits[job] and not full & set(jobs[job])}
+    return rates
+
+
+@given(jobs_of, capacities, weights_of, limits_of)
+def test_rates_are_those_of_the_textbook(jobs, room, weights, limits):
+    """Up to 7 jobs on 5 links, with ties, no or infinite capacity, weights, limits and any flows."""
+    weights, limits = weights[: len(jobs)], limits[: len(jobs)]
+    found = fair(crossings(jobs, LINKS), floats(room), floats(weights), floats(limits))
+    assert found.tolist() == pytest.approx(floats(filled(jobs, room, weights, limits)).tolist())
+
+
+@pytest.mark.parametrize("how", ["equal", "random", "wide"])
+@pytest.mark.parametrize("links_each", [1, 6, 20])
+def test_every_job_of_a_thousand_has_a_bottleneck(links_each, how):
+    """No link above capacity; each job crosses a full one on which no job has more for its weight."""
+    incidence = Incidence.of(*benchmark_sharing.rows(1000, links_each, 10_000, seed=1), 10_000)
+    room, weights = benchmark_sharing.values(how, 10_000, 1000)
+    rates = fair(incidence, room, weights)
+    job, link, own = incidence.job, incidence.link, room[incidence.used]
+    carried = np.bincount(link, rates[job])
+    assert (carried <= own * (1 + 1e-9)).all()
+    level = rates / weights
+    highest = np.zeros(len(own))
+    np.maximum.at(highest, link, level[job])
+    held = (carried >= own * (1 - 1e-9))[link] & (level[job] >= highest[link] * (1 - 1e-9))
+    assert set(job[held].tolist()) == set(range(1000))
+
+
+@given(st.lists(any_flows.filter(bool), min_size=2, max_size=7), capacities, weights_of)
+def test_another_job_never_raises_the_lowest_rate(jobs, room, weights):
+    """For its weight; without the last job the least is as high or higher. A single one's may well rise."""
+    weights = floats(weights[: len(jobs)])
+    after = fair(crossings(jobs, LINKS), floats(room), weights) / weights
+    before = fair(crossings(jobs[:-1], LINKS), floats(room), weights[:-1]) / weights[:-1]
+    assert after[:-1].min() <= before.min() * (1 + 1e-9)
+
+
+def test_another_job_often_raises_the_rate_of_a_third():
+    """It slows a job that then leaves more to others: 12 jobs, 3 of 10 links each; never the lowest rate."""
+    lowest, raised, others = benchmark_sharing.raised(instances=100)
+    assert (lowest, others) == (0, 1200)
+    assert 0.1 < raised / others < 0.3
+
+
+@given(
+    jobs_of, st.lists(st.integers(1, 12), min_size=LINKS, max_size=LINKS), several(halves), several(halves)
+)
+def test_windows_fill_what_they_queue_for(jobs, room, windows, trips):
+    """No link above capacity; what a job's loop takes beyond its round trip are waits on full links only.
+
+    Waits of 0 or more that explain all loops are what makes the rates those of the model: it has no others.
+    Of jobs with different flows by link, one flow is taken on each.
+    """
+    jobs = [dict.fromkeys(each, max(each.values(), default=1)) for each in jobs]
+    own, windows, trips_ns = floats(room), floats(windows[: len(jobs)]), floats(trips[: len(jobs)])
+    rates = by_windows(crossings(jobs, LINKS), own, windows, trips_ns)
+    flows = np.array([[float(each.get(link, 0)) for link in range(LINKS)] for each in jobs])
+    flows = flows.reshape(len(jobs), LINKS)
+    carried = rates @ flows
+    assert (carried <= own * (1 + 1e-9)).all()
+    full = carried >= own * (1 - 1e-6)
+    waited_ns = windows / rates - trips_ns
+    if full.any():
+        _, unexplained_ns = nnls((flows[:, full] > 0).astype(float), waited_ns)
+        assert unexplained_ns <= 1e-5 * windows.max() * len(jobs)
+    else:
+        assert waited_ns == pytest.approx(0 * waited_ns)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_windows_of_many_jobs_are_found(seed):
+    """100 jobs of a hundredfold range on 60 links: full to 1e-9 or without queue; none faster than alone."""
+    rng = np.random.default_rng(seed)
+    incidence = Incidence.of(*benchmark_sharing.rows(100, 4, 60, seed=seed), 60)
+    room, windows = rng.lognormal(2, 1.5, 60), rng.lognormal(12, 1.5, 100)
+    trips_ns = rng.lognormal(10, 1, 100)
+    rates = by_windows(incidence, room, windows, trips_ns)
+    own = room[incidence.used]
+    carried = np.bincount(incidence.link, rates[incidence.job])
+    assert (carried <= own * (1 + 1e-9)).all()
+    waits = rates < windows / trips_ns * (1 - 1e-6)
+    full = (carried > own * (1 - 1e-6))[incidence.link]
+    assert set(np.flatnonzero(waits).tolist()) <= set(incidence.job[full].tolist())
+    assert waits.any()
