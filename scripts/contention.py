@@ -117,17 +117,17 @@ def _job(row: Mapping[str, str]) -> Job:
 
 def sending_of(job: Job, fabric: Machines) -> Sending:
     """Return the iteration of a job alone, which takes what it took alone."""
-    carried = [_carried(job.npus, size, kind, fabric) for _, size, kind in job.layers]
+    found = [carried(job.npus, size, kind, fabric) for _, size, kind in job.layers]
     sends = [place for place, (_, size, kind) in enumerate(job.layers) if size and kind != "none"]
     issued = np.cumsum([ns for ns, _, _ in job.layers])
-    links = tuple(sorted({link for each in carried for link in each}))
-    sent = np.array([[carried[place].get(link, 0.0) for link in links] for place in sends])
+    links = tuple(sorted({link for each in found for link in each}))
+    sent = np.array([[found[place].get(link, 0.0) for link in links] for place in sends])
     sent = sent.reshape(len(sends), len(links))
     limits = np.array([fabric.capacity[link] for link in links])
     least = (sent / limits).max(axis=1) if links else np.ones(len(sends))
     none = np.zeros(len(sends), dtype=np.int64)
-    found = Sending(int(issued[-1]), issued[sends], none, links, sent, none)
-    return replace(found, rides_ns=_fitted(found, least, job.alone_ns / job.iterations))
+    sending = Sending(int(issued[-1]), issued[sends], none, links, sent, none)
+    return replace(sending, rides_ns=_fitted(sending, least, job.alone_ns / job.iterations))
 
 
 def _fitted(found: Sending, least_ns: Floats, alone_ns: float) -> Ints:
@@ -143,7 +143,7 @@ def _fitted(found: Sending, least_ns: Floats, alone_ns: float) -> Ints:
     return rides
 
 
-def _carried(npus: Sequence[int], size: int, kind: str, fabric: Machines) -> dict[Link, float]:
+def carried(npus: Sequence[int], size: int, kind: str, fabric: Machines) -> dict[Link, float]:
     """Return the bytes that a collective puts on each link, headers included."""
     found: dict[Link, float] = defaultdict(float)
     for one, other, messages, message in _messages(npus, size, kind):

@@ -11,8 +11,9 @@ iteration at 0, later by the shifts that a policy asks for. Where they really ar
 one joins is not asked: every answer would be asked once, and at packet level jobs of equal periods whose
 sending touches drift together anyhow. The jobs are followed until their joint state at the start of an
 iteration of the first job recurs to the nanosecond, and times are means over that period; or, as periods need
-not have a common multiple, until each job has done `iterations`, and times are means over the second half of
-each job's. Fluids that are equal keep their distance, so the drift itself does not show.
+not have a common multiple, until jobs have done `iterations` each on average, and every job eight, and times
+are means over the second half of each job's. Fluids that are equal keep their distance, so the drift itself
+does not show.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,6 @@ from netmodels.sharing.shares import Shares
 from netmodels.sharing.traffic import Sending
 
 ITERATIONS = 64
-_MOST_TIMES = 16  # as many iterations of one job as another is waited for
 _LEAST = 8  # iterations that a mean needs
 _SETTLED = 0.01
 
@@ -70,11 +70,11 @@ def together(
     shift_ns
         When each job begins its first iteration, 0 or more; by default all at 0.
     iterations
-        Of each job, unless the state recurs before; 8 or more. No job is followed for more than 16 times as
-        many, once each has done 8.
+        Of the jobs on average, unless the state recurs before. Every job does 8 at least.
     uplinks
         As for `netmodels.sharing.shares.Shares`.
     """
+    jobs = [job.joined() for job in jobs]
     clock = _Clock(jobs, Shares(jobs, capacity, uplinks), shift_ns)
     means, settled = _followed(clock, iterations) if clock.tracks else ({}, True)
     iteration_ns = tuple(means.get(number, job.alone_ns) for number, job in enumerate(jobs))
@@ -127,7 +127,7 @@ def _followed(clock: "_Clock", iterations: int) -> tuple[dict[int, float], bool]
 
 
 def _enough(done: Sequence[int], iterations: int) -> bool:
-    return min(done) >= iterations or (min(done) >= _LEAST and max(done) >= _MOST_TIMES * iterations)
+    return sum(done) >= iterations * len(done) and min(done) >= _LEAST
 
 
 def _mean_ns(ends_ns: Sequence[int]) -> float:

@@ -24,8 +24,8 @@ class Shares:
     """The speeds at which jobs send together, relative to sending alone; kept once found.
 
     Rule: a job is one fluid, whose rates on its links stay in the ratio of its bytes there. They are max-min
-    fair (`netmodels.sharing.max_min`): the rates of all jobs, each on its busiest link, grow evenly until a
-    link is full or a job is as fast as alone. Only links that the jobs could overload count.
+    fair (`netmodels.sharing.max_min`) on the links that the jobs could overload: the rates of all jobs, each
+    on the busiest of these links, grow evenly until a link is full or a job is as fast as alone.
 
     Parallel uplinks (ECMP) are chosen by hash: the time that a job takes is the mean over all ways to choose
     a path for each job, in both directions alike. Of more than 256 ways, 256 evenly spread ones count.

@@ -40,6 +40,8 @@ from netmodels.system import SystemSettings
 from netmodels.walk import Part, Way, issues_of
 
 Floats = npt.NDArray[np.float64]
+_ALIKE = 0.05
+_SHORT = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +130,44 @@ class Sending:
         compute_ns = round(self.compute_ns * factor) + waiting_ns
         sent = self.sent_bytes * factor
         return Sending(compute_ns, issued + waiting_ns, np.maximum(rides, 1), self.links, sent, updates)
+
+    def joined(self) -> "Sending":
+        """Return the iteration with similar passages that follow each other without a gap as one.
+
+        Slower passages leave no gap either. Passages are similar if what they send on their busiest links, in
+        byte/ns, differs by at most 5 %, or one of them takes less than 1/256 of the iteration; together they
+        send the mean of both.
+        """
+        if len(self.rides_ns) < 2:
+            return self
+        firsts = self._firsts()
+        sums = self.rides_ns.cumsum()
+        lasts = np.append(firsts[1:], len(sums)) - 1
+        before_last = np.repeat(sums[lasts], np.diff(np.append(firsts, len(sums)))) - sums
+        return Sending(
+            self.compute_ns,
+            self.issued_ns[firsts],
+            np.add.reduceat(self.rides_ns, firsts),
+            self.links,
+            np.add.reduceat(self.sent_bytes, firsts),
+            np.maximum.reduceat(np.maximum(self.updates_ns - before_last, 0), firsts),
+        )
+
+    def _firsts(self) -> Ints:
+        """Return the first passage of each row of similar ones without a gap."""
+        sums = self.rides_ns.cumsum()
+        ends = sums + np.maximum.accumulate(self.issued_ns - (sums - self.rides_ns))
+        gaps = (self.issued_ns[1:] > ends[:-1]).tolist()
+        short_ns = self.alone_ns / _SHORT
+        firsts, ride, sent = [0], 0, 0.0
+        most = self.sent_bytes.max(axis=1, initial=0.0).tolist()
+        for place, (ride_ns, sent_bytes) in enumerate(zip(self.rides_ns.tolist(), most, strict=True)):
+            alike = abs(sent_bytes * ride - sent * ride_ns) <= _ALIKE * sent * ride_ns
+            if place and (gaps[place - 1] or not (alike or min(ride, ride_ns) < short_ns)):
+                firsts.append(place)
+                ride, sent = 0, 0.0
+            ride, sent = ride + ride_ns, sent + sent_bytes
+        return np.array(firsts)
 
     def on_path(self, path: int) -> "Sending":
         """Return the same iteration with one of the parallel links of its uplinks in use."""
