@@ -96,7 +96,7 @@ def fair(
     """
     weight = np.ones(incidence.n_jobs) if weights is None else weights
     own = np.full(incidence.n_jobs, np.inf) if limits is None else limits / weight
-    left = capacities[incidence.used].astype(np.float64)
+    left = capacities[incidence.used]
     binding = np.isfinite(left)[incidence.link] & (incidence.flows > 0)
     job, link = incidence.job[binding], incidence.link[binding]
     need = incidence.flows[binding] * weight[job]
@@ -113,6 +113,5 @@ def fair(
         reached[stops] = lowest[stops]
         gone = stops[job]
         left -= np.bincount(link[gone], (need * lowest[job])[gone], len(left))
-        np.maximum(left, 0, out=left)
         job, link, need = job[~gone], link[~gone], need[~gone]
     return reached * weight

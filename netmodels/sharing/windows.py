@@ -82,10 +82,9 @@ def _waits_ns(flows: Floats, capacity: Floats, windows: Floats, round_trips_ns: 
         if (np.abs(missing) <= _OFF * capacity).all() and (rest <= _REST).all():
             return waits_ns
         slope = (flows * (windows / loops_ns**2)[:, None]).T @ crosses
-        damped = spare / waits_ns + _OFF * np.diag(slope)  # two links that only the same jobs cross
         wanted = max(0.1 * rest.mean(), _REST / 10) * all_windows / waits_ns - spare
-        more_ns = np.linalg.solve(slope + np.diag(damped), wanted - missing)
-        more_spare = wanted - damped * more_ns
+        more_ns = np.linalg.solve(slope + np.diag(spare / waits_ns), wanted - missing)
+        more_spare = wanted - spare / waits_ns * more_ns
         step = min(_room(waits_ns, more_ns), _room(spare, more_spare))
         waits_ns, spare = waits_ns + step * more_ns, spare + step * more_spare
     raise ArithmeticError(f"no shares by windows after {_STEPS} steps")
