@@ -105,6 +105,11 @@ def test_both_trees_join_all_machines(machines):
                 assert steps < machines
 
 
+def test_the_second_tree_of_an_odd_number_is_shifted():
+    """3 machines: 1-2, 2-0, and one place on 2-0, 0-1: machine 1 is a leaf of both, as in NCCL."""
+    assert tree_edges(3) == ((1, 2), (2, 0), (2, 0), (0, 1))
+
+
 def test_the_order_of_a_ring_is_that_of_its_shape():
     """Trees depend on the order: machines by GPUs, then by number, whatever order they are given in."""
     given = [(7, 4, "a", 2), (3, 9, "a", 1), (7, 2, "a", 1), (7, 1, "a", 0)]
