@@ -88,7 +88,7 @@ class Columns:
 
     submit_ns, gpus, least_gpus = _rows("submit_ns"), _rows("gpus"), _rows("least_gpus")
     held_gpus, starts = _rows("held_gpus"), _rows("starts")
-    _open = _rows("open_left_ns")
+    _open, _iteration = _rows("open_left_ns"), _rows("iteration_ns")
 
     def __len__(self) -> int:
         return len(self.job)
@@ -132,11 +132,6 @@ class Columns:
     @lazy
     def waiting_since_ns(self) -> Ints:
         return np.where(self.running, -1, vector(self._table.waiting_since_ns)[self.job])
-
-    @lazy
-    def _iteration(self) -> Ints:
-        """Iteration time, 1 before there is one."""
-        return np.maximum(vector(self._table.iteration_ns)[self.job], 1)
 
     @lazy
     def _progress(self) -> tuple[Ints, Ints]:

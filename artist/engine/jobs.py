@@ -74,7 +74,7 @@ class JobTable:
         self.status, self.in_group, self.tier = (column(dtype=np.int8) for _ in range(3))
         self.done = column()
         self.open_left_ns = column()
-        self.iteration_ns = column()
+        self.iteration_ns = column(1)  # until there is one
         self.progress_from_ns, self.settled_ns = column(_NEVER), column(_NEVER)
         self.held_gpus = column()
         self.attained_gpu_ns = column()

@@ -38,6 +38,5 @@ def since_settled(remaining_ns: Ints, iteration_ns: Ints, elapsed_ns: Ints) -> t
 
     `iteration_ns` is at least 1. Nothing was spent on an iteration not yet begun.
     """
-    beyond = elapsed_ns - remaining_ns - (remaining_ns == 0) * iteration_ns
-    whole, spent = np.divmod(beyond, iteration_ns)
-    return whole + 1, spent
+    whole, spent = np.divmod(elapsed_ns - remaining_ns, iteration_ns)
+    return whole + (remaining_ns > 0), spent

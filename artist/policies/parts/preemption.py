@@ -21,8 +21,8 @@ def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
     The first jobs that fit together; with `skip`, a job that does not fit is passed over, without it no later
     job runs.
 
-    >>> take_first(np.array([2, 4, 1, 1]), 4, skip=True)
-    array([ True, False,  True,  True])
+    >>> take_first(np.array([2, 4, 1, 1, 1]), 4, skip=True)
+    array([ True, False,  True,  True, False])
     """
     taken = np.zeros(len(gpus), dtype=np.bool_)
     total = gpus.cumsum()
