@@ -22,7 +22,7 @@ from netmodels.ring_steps import Floats
 from netmodels.rings import Ring, rings_of
 from netmodels.shape import Shape, Tier, tier
 from netmodels.system import SystemSettings
-from netmodels.walk import Passage, Train, alone, issues_of, through_one_queue, walk
+from netmodels.walk import Part, Passage, Train, Way, alone, issues_of, through_one_queue, walk
 
 Seen = View | Ring
 """A placement as its dimensions, or as one ring through all GPUs."""
@@ -83,6 +83,23 @@ class AnalyticalModel:
             return self._nccl.collective_ns(collective, size_bytes, shape, fabric)
         seen = _seen(shape, fabric, system)
         return max(_collective_ns(collective, each, size_bytes, system) for each in seen)
+
+    def parts(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> tuple["Part", ...]:
+        """Return the parts of an iteration's all-reduces, as the slowest machine type sees them.
+
+        Parameters
+        ----------
+        profile, shape, fabric, system
+            As for `iteration`.
+        """
+        profile = bucketed(profile, system.bucket_bytes)
+        if system.collectives == "nccl":
+            return self._nccl.parts(profile, shape, fabric)
+        seen = _seen(shape, fabric, system)
+        slowest = max(seen, key=lambda each: self._remembered(profile, each, system).total_ns)
+        return _parts(profile, slowest, system)
 
     def _remembered(self, profile: Profile, seen: Seen, system: SystemSettings) -> IterationTime:
         question = (profile, seen, system)
@@ -266,6 +283,29 @@ def _irregular_ns(collective: Collective, view: View, chunk_bytes: Ints, system:
         least, most = np.maximum(least, gate), np.maximum(most, gate)
     wanted: Ints = np.rint(np.minimum(np.maximum(own, least), most)).astype(np.int64)
     return wanted
+
+
+def _parts(profile: Profile, view: Seen, system: SystemSettings) -> tuple[Part, ...]:
+    """Return the phases of all-reduces one by one, or all in one part if they run side by side."""
+    sizes = issues_of(profile).sizes
+    if not view.servers or not len(sizes):
+        return ()
+    priced = _priced("all_reduce", view, sizes, system)
+    if isinstance(view, Ring):
+        (phase,) = priced.phases
+        ring: tuple[Way, Ints] = "ring", phase.sent_bytes * priced.chunks
+        across: tuple[Way, Ints] = ("tree", sizes) if system.across_machines == "tree" else ring
+        return (Part(_alone_ns(priced, view, system), (across,)),)
+    sent: tuple[tuple[Way, Ints], ...] = tuple(
+        (view.servers[each.dimension], each.sent_bytes * priced.chunks) for each in priced.phases
+    )
+    if system.chunks > 1 or system.collective_queue != "one":
+        return (Part(_alone_ns(priced, view, system), sent),)
+    return tuple(Part(phase.ns, (each,)) for phase, each in zip(priced.phases, sent, strict=True))
+
+
+def _alone_ns(priced: _Priced, view: Seen, system: SystemSettings) -> Ints:
+    return np.array([alone(train, system)[1] for train in _trains(priced, view)], dtype=np.int64)
 
 
 def _chunks_ns(

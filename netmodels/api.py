@@ -112,11 +112,7 @@ class IterationTime:
 
 @runtime_checkable
 class NetworkModel(Protocol):
-    """Answers for the network.
-
-    A model may also have `together(questions)`, several jobs on one fabric at once: a sequence of (profile,
-    shape, fabric, system) in, one `IterationTime` each out. No caller may rely on its existence.
-    """
+    """Answers for the network, one job at a time; several on one fabric: `netmodels.sharing.phases`."""
 
     @property
     def version(self) -> str:

@@ -84,6 +84,22 @@ class Dimension:
     machine_bytes_per_ns: float = 0.0
     rack_bytes_per_ns: float = 0.0
 
+    def capacity(self, gpus: int, machines: int = 0, racks: int = 0) -> float:
+        """Return what the GPUs below a link send together at most, byte/ns.
+
+        That is the bandwidth of all, or the ports and uplinks that they share.
+
+        Parameters
+        ----------
+        gpus
+            GPUs below the link.
+        machines, racks
+            Whole machines and racks below it.
+        """
+        limits = ((self.machine_bytes_per_ns, machines), (self.rack_bytes_per_ns, racks))
+        shared = [limit * count for limit, count in limits if limit and count]
+        return min([gpus * self.bandwidth_bytes_per_ns, *shared])
+
 
 Tiers = tuple[tuple[Dimension, ...], tuple[Dimension, ...], tuple[Dimension, ...]]
 """Dimensions of machine, rack and network, innermost first."""

@@ -163,17 +163,11 @@ def _neighbours(kind: Kind, members: Sequence[_Member]) -> Iterator[tuple[_Membe
 
 
 def _link(tier: Tier, dimension: Dimension, member: _Member) -> dict[str, object]:
-    bandwidth_gbit_s = dimension.bandwidth_bytes_per_ns * _GBIT_PER_BYTE_PER_NS
-    limits = (
-        (dimension.machine_bytes_per_ns, member.machines),
-        (dimension.rack_bytes_per_ns, member.racks),
-    )
-    shared = [limit * count * _GBIT_PER_BYTE_PER_NS for limit, count in limits if limit and count]
     return {
         "link": True,
         "tier": tier,
         "kind": dimension.kind,
         "latency_ns": dimension.latency_ns,
-        "bandwidth_gbit_s": bandwidth_gbit_s,
-        "capacity_gbit_s": min([member.gpus * bandwidth_gbit_s, *shared]),
+        "bandwidth_gbit_s": dimension.bandwidth_bytes_per_ns * _GBIT_PER_BYTE_PER_NS,
+        "capacity_gbit_s": dimension.capacity(*member[1:]) * _GBIT_PER_BYTE_PER_NS,
     }

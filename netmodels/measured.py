@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from netmodels.algorithms import Collective
+from netmodels.algorithms import Collective, Ints
 from netmodels.api import IterationTime
 from netmodels.buckets import bucketed
 from netmodels.digest import digest_of
@@ -22,7 +22,7 @@ from netmodels.nccl.model import NcclCollective, collective_us
 from netmodels.nccl.parameters import nccl_of
 from netmodels.shape import Shape, gpus, tier
 from netmodels.system import SystemSettings
-from netmodels.walk import issues_of, one_passage_each
+from netmodels.walk import Part, issues_of, one_passage_each, ring_part
 
 _log = logging.getLogger(__name__)
 
@@ -123,13 +123,26 @@ class MeasuredModel:
             answer = self._known[question] = self._iteration(*question)
         return answer
 
+    def parts(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> tuple[Part, ...]:
+        """Return an iteration's all-reduces as one ring each; see `netmodels.analytical`."""
+        sizes = issues_of(bucketed(profile, system.bucket_bytes)).sizes
+        if gpus(shape) < 2 or not len(sizes):
+            return ()
+        return (ring_part(self._rides_ns(sizes, shape, fabric), sizes, gpus(shape)),)
+
     def _iteration(self, profile: Profile, shape: Shape, fabric: Fabric) -> IterationTime:
         sizes = issues_of(profile).sizes
         if gpus(shape) < 2 or not len(sizes):
             return IterationTime(profile.compute_ns, 0, 0)
-        times_us = self._times_us("all_reduce", sizes.astype(np.float64), shape, fabric)
-        rides_ns = np.rint(1e3 * times_us).astype(np.int64) + profile.launch_ns
+        rides_ns = self._rides_ns(sizes, shape, fabric) + profile.launch_ns
         return one_passage_each(profile, tier(shape), rides_ns, lambda size: 2 * size)
+
+    def _rides_ns(self, sizes: Ints, shape: Shape, fabric: Fabric) -> Ints:
+        times_us = self._times_us("all_reduce", sizes.astype(np.float64), shape, fabric)
+        rides: Ints = np.rint(1e3 * times_us).astype(np.int64)
+        return rides
 
     def collective_ns(
         self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings

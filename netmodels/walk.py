@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, count
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -71,6 +71,30 @@ class Train:
             return self.passages
         first, *others = self.passages
         return replace(first, ns=first.ns + self.launch_ns), *others
+
+
+Way = Tier | Literal["ring", "tree"]
+"""What carries a part of a collective: one tier level by level, or all tiers in one ring or tree."""
+
+
+class Part(NamedTuple):
+    """A part of every all-reduce of an iteration; the parts of one follow each other.
+
+    Parameters
+    ----------
+    ns
+        How long it takes alone, shape (sizes,), in the order of `Issues.sizes`.
+    sent_bytes
+        What each GPU sends, shape (sizes,), by what carries it; of a tree, what it all-reduces.
+    """
+
+    ns: Ints
+    sent_bytes: tuple[tuple[Way, Ints], ...] = ()
+
+
+def ring_part(rides_ns: Ints, sizes: Ints, gpus: int) -> Part:
+    """Return all-reduces of some sizes, shape (sizes,), in a ring through so many GPUs."""
+    return Part(rides_ns, (("ring", 2 * sizes * (gpus - 1) // gpus),))
 
 
 Served = tuple[int, int, Passage]

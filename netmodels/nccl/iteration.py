@@ -9,7 +9,7 @@ from netmodels.layers import Profile
 from netmodels.nccl.model import NcclCollective, Place, collective_us
 from netmodels.nccl.parameters import nccl_of
 from netmodels.shape import Shape, gpus, tier
-from netmodels.walk import issues_of, one_passage_each
+from netmodels.walk import Part, issues_of, one_passage_each, ring_part
 
 
 class NcclModel:
@@ -34,6 +34,16 @@ class NcclModel:
         """Return the time of one collective alone; `size_bytes` is what each GPU starts with."""
         total = size_bytes * (gpus(shape) if collective == "all_gather" else 1)
         return int(_rides_ns(collective, np.array([total]), shape, fabric)[0])
+
+    def parts(self, profile: Profile, shape: Shape, fabric: Fabric) -> tuple[Part, ...]:
+        """Return an iteration's all-reduces as one part each; see `netmodels.analytical`.
+
+        On several machines the bytes are those of a ring, also where NCCL takes its tree.
+        """
+        sizes = issues_of(profile).sizes
+        if gpus(shape) < 2 or not len(sizes):
+            return ()
+        return (ring_part(_rides_ns("all_reduce", sizes, shape, fabric), sizes, gpus(shape)),)
 
     def _answer(self, profile: Profile, shape: Shape, fabric: Fabric) -> IterationTime:
         sizes = issues_of(profile).sizes

@@ -1,0 +1,107 @@
+"""Jobs that share links, on average: how often others send, not when.
+
+Each job sends during some share of its iteration; others meet it there as often as if phases were random and
+independent. A job's speed while it sends is averaged over all choices of which others send, weighed by their
+shares of time, and its iteration is walked again with passages that much slower: what computing hides stays
+hidden. Slower jobs send a larger share of the time, so this is repeated. Jobs whose phases avoid each other
+are priced too slow, jobs that begin together too fast: `netmodels.sharing.phases` knows.
+
+A job here has one use of the links, the mean of its passages' by time. Where more than 8 jobs meet, a job's
+passages take longer by what all send on its busiest link on average while it sends, as a share of capacity.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from netmodels.ring_steps import Floats
+from netmodels.sharing.links import Link
+from netmodels.sharing.shares import Shares, crowded
+from netmodels.sharing.traffic import Sending
+
+_ROUNDS = 10
+_MOST_JOBS = 8  # whose choices are enumerated
+
+
+def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: int = 1) -> tuple[float, ...]:
+    """Return the time of an iteration of each job together / alone, 1 or more.
+
+    Parameters
+    ----------
+    jobs, capacity, uplinks
+        As for `netmodels.sharing.phases.together`.
+    """
+    links = crowded(jobs, capacity)
+    sends: list[npt.NDArray[np.bool_]] = [
+        job.rates(links, capacity).max(axis=1, initial=0.0) > 0 for job in jobs
+    ]
+    meeting = [number for number, each in enumerate(sends) if each.any()]
+    found = [1.0] * len(jobs)
+    if not meeting:
+        return tuple(found)
+    means = [_mean(jobs[number], sends[number]) for number in meeting]
+    waits = (_chosen if len(meeting) <= _MOST_JOBS else _loaded)(means, capacity, uplinks)
+    slower = np.ones(len(meeting))
+    for _ in range(_ROUNDS):
+        sending = np.zeros(len(meeting))
+        for place, number in enumerate(meeting):
+            job, rides = jobs[number], jobs[number].rides_ns
+            rides = np.where(sends[number], rides * slower[place], rides)
+            walked_ns = job.walked_ns(rides)
+            sending[place] = rides[sends[number]].sum() / walked_ns
+            found[number] = walked_ns / job.alone_ns
+        slower = waits(sending)
+    return tuple(found)
+
+
+def _mean(job: Sending, sends: npt.NDArray[np.bool_]) -> Sending:
+    """Return the job with all passages that others can meet as one."""
+    return replace(
+        job,
+        issued_ns=job.issued_ns[:1],
+        rides_ns=job.rides_ns[sends].sum(keepdims=True),
+        sent_bytes=job.sent_bytes[sends].sum(axis=0, keepdims=True),
+        updates_ns=job.updates_ns[:1],
+    )
+
+
+_Waits = Callable[[Floats], Floats]
+"""From the share of its time that each job sends to how much longer its passages take."""
+
+
+def _chosen(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: int) -> _Waits:
+    """Weigh every choice of jobs that send at once."""
+    shares = Shares(jobs, capacity, uplinks)
+    choices = np.array(list(product((False, True), repeat=len(jobs))))
+    times = np.zeros(choices.shape)
+    for row, choice in zip(times, choices, strict=True):
+        senders = tuple((job, 0) for job in np.flatnonzero(choice).tolist() if shares.kinds[job][0] >= 0)
+        if senders:
+            row[[job for job, _ in senders]] = [1 / speed for speed in shares.speeds(senders)]
+
+    def waits(sending: Floats) -> Floats:
+        chances = np.where(choices, sending, 1 - sending)
+        others = (np.delete(chances, job, axis=1).prod(axis=1) for job in range(len(jobs)))
+        slower = [other @ time for other, time in zip(others, times.T, strict=True)]
+        return np.maximum(slower, 1.0)
+
+    return waits
+
+
+def _loaded(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: int) -> _Waits:
+    """Add what the others send on average on each link."""
+    links = crowded(jobs, capacity)
+    rates = np.array([job.rates(links, capacity)[0] for job in jobs])
+    limits = np.array([capacity[link] for link in links])
+    paths = np.array([uplinks if link.tier == "rack" else 1 for link in links])
+
+    def waits(sending: Floats) -> Floats:
+        mean = sending[:, None] * rates
+        load = (rates + (mean.sum(axis=0) - mean) / paths) / limits
+        slower: Floats = np.where(rates > 0, load, 0.0).max(axis=1, initial=1.0)
+        return slower
+
+    return waits

@@ -1,0 +1,97 @@
+"""The links that jobs share, and what each carries.
+
+Every machine has a port to its rack, every rack an uplink to the core; each sends in two directions. Links of
+the tiers inside a machine are one GPU's own and shared by no other job. A port or an uplink passes what all
+the GPUs below it may send together, as in `netmodels.graph.fabric_graph`. Where a machine may send less
+beyond its rack than within it, what it sends there passes a link of its own, of tier `network`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import Literal, NamedTuple
+
+from netmodels.fabric import Dimension, Fabric
+from netmodels.shape import Tier
+
+Direction = Literal["out", "in"]
+DIRECTIONS: tuple[Direction, ...] = ("out", "in")
+
+Slice = tuple[int, int, str, int]
+"""GPUs on one machine: (rack, machine, machine type, GPUs). Machine numbers are unique in the cluster."""
+
+
+class Link(NamedTuple):
+    """One direction of a port or an uplink.
+
+    Parameters
+    ----------
+    tier
+        `machine`: the port of a machine to its rack; `rack`: the uplink of a rack; `network`: what a machine
+        sends beyond its rack, if that is limited further.
+    place
+        Number of the machine, or of the rack.
+    way
+        Out of it, or into it.
+    path
+        Which of the parallel links that an uplink may consist of.
+    """
+
+    tier: Tier
+    place: int
+    way: Direction
+    path: int = 0
+
+
+def capacities(machines: Iterable[Slice], fabric: Fabric, uplinks: int = 1) -> dict[Link, float]:
+    """Return the capacity of every link of a cluster, byte/ns; inf where no link is shared.
+
+    Dimensions whose members have as many links as members (`links: members`) have no port to share. A rack of
+    several machine types has the widest uplink that its types see.
+
+    Parameters
+    ----------
+    machines
+        The machines of the cluster, each with all its GPUs.
+    fabric
+        The network.
+    uplinks
+        Parallel links of equal capacity that the uplink of a rack consists of.
+    """
+    racks: dict[int, dict[str, list[int]]] = {}
+    found: dict[Link, float] = {}
+    for rack, machine, kind, gpus in machines:
+        racks.setdefault(rack, {}).setdefault(kind, []).append(gpus)
+        near, far = _ports(fabric, kind, gpus)
+        found.update(_both_ways("machine", machine, near))
+        if far < near:
+            found.update(_both_ways("network", machine, far))
+    for rack, kinds in racks.items():
+        whole = _uplink(fabric, kinds)
+        for path in range(uplinks):
+            found.update(_both_ways("rack", rack, whole / uplinks, path))
+    return found
+
+
+def _both_ways(tier: Tier, place: int, capacity: float, path: int = 0) -> dict[Link, float]:
+    return {Link(tier, place, way, path): capacity for way in DIRECTIONS}
+
+
+def _ports(fabric: Fabric, kind: str, gpus: int) -> tuple[float, float]:
+    """Return what a machine may send within its rack and beyond it."""
+    _, (_, rack), (_, network) = fabric.tiers(kind)
+    return _widest(rack, gpus), _widest(network, gpus)
+
+
+def _uplink(fabric: Fabric, kinds: Mapping[str, Sequence[int]]) -> float:
+    """Return what the machines of a rack may send beyond it, at most what the widest uplink passes."""
+    own, limits = 0.0, []
+    for kind, machines in kinds.items():
+        _, _, (_, network) = fabric.tiers(kind)
+        own += sum(_widest(network, gpus) for gpus in machines)
+        limits.append(max(each.rack_bytes_per_ns or inf for each in network))
+    return min(own, max(limits))
+
+
+def _widest(dimensions: Sequence[Dimension], gpus: int) -> float:
+    """Return what the GPUs of a machine may send together on the widest dimension of a tier."""
+    return max(inf if each.links == "members" else each.capacity(gpus, machines=1) for each in dimensions)

@@ -1,0 +1,121 @@
+"""How fast jobs send that send at the same time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import count, product
+from math import gcd, inf
+
+import numpy as np
+
+from netmodels.ring_steps import Floats
+from netmodels.sharing.links import Link
+from netmodels.sharing.max_min import Incidence, fair
+from netmodels.sharing.traffic import Sending
+
+_FULL = 1 + 1e-9  # a load that exceeds a capacity by less comes from rounding
+_GOLDEN = (5**0.5 - 1) / 2
+_MOST_WAYS = 256
+
+Senders = tuple[tuple[int, int], ...]
+"""(job, which of its uses of the links), by job."""
+
+
+class Shares:
+    """The speeds at which jobs send together, relative to sending alone; kept once found.
+
+    Rule: a job is one fluid, whose rates on its links stay in the ratio of its bytes there. They are max-min
+    fair (`netmodels.sharing.max_min`) on the links that the jobs could overload: the rates of all jobs, each
+    on the busiest of these links, grow evenly until a link is full or a job is as fast as alone.
+
+    Parallel uplinks (ECMP) are chosen by hash: the time that a job takes is the mean over all ways to choose
+    a path for each job, in both directions alike. Of more than 256 ways, 256 evenly spread ones count.
+
+    Parameters
+    ----------
+    jobs
+        What each sends alone.
+    capacity
+        Of the links, byte/ns; a link that is missing has no limit.
+    uplinks
+        Parallel links, each with that capacity, that jobs' messages choose from on the way out of a rack.
+
+    Attributes
+    ----------
+    kinds
+        For each job and passage, which of the job's uses of the links it has; -1 if it sends on none.
+    """
+
+    def __init__(self, jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: int = 1) -> None:
+        links = crowded(jobs, capacity)
+        self._uplinks = uplinks
+        self._parallel = np.array([link.tier == "rack" for link in links], dtype=bool)
+        self._limits = np.tile([capacity[link] for link in links], uplinks)
+        told = [_told_apart(job.rates(links, capacity)) for job in jobs]
+        self._rates = [rates for rates, _ in told]
+        self.kinds = [kinds for _, kinds in told]
+        self._known: dict[Senders, tuple[float, ...]] = {}
+
+    def speeds(self, senders: Senders) -> tuple[float, ...]:
+        """Return the speed of each sender, above 0 and at most 1."""
+        found = self._known.get(senders)
+        if found is None:
+            rates = np.array([self._rates[job][kind] for job, kind in senders])
+            times = 1 / _speeds(np.array(list(self._ways(rates))), self._limits)
+            found = self._known[senders] = tuple((1 / times.mean(axis=0)).tolist())
+        return found
+
+    def _ways(self, rates: Floats) -> Iterator[Floats]:
+        """Yield the rates of jobs on all paths, shape (jobs, paths x links), by ways to choose them."""
+        if self._uplinks == 1:
+            yield rates
+            return
+        for paths in _choices(self._uplinks, len(rates)):
+            spread = np.zeros((len(rates), self._uplinks, rates.shape[1]))
+            for job, path in enumerate(paths):
+                spread[job, path] = rates[job] * self._parallel
+                spread[job, 0] += rates[job] * ~self._parallel
+            yield spread.reshape(len(rates), -1)
+
+
+def crowded(jobs: Sequence[Sending], capacity: Mapping[Link, float]) -> list[Link]:
+    """Return the links that some jobs could overload if all sent their most at once, sorted."""
+    loads: dict[Link, float] = {}
+    for job in jobs:
+        for link, rate in zip(job.links, job.most(capacity).tolist(), strict=True):
+            loads[link] = loads.get(link, 0.0) + rate
+    return sorted(link for link, load in loads.items() if load > capacity.get(link, inf) * _FULL)
+
+
+def _told_apart(rates: Floats) -> tuple[Floats, list[int]]:
+    """Return the distinct rows of a job's rates, and which of them each passage has."""
+    sends = rates.any(axis=1)
+    distinct, which = np.unique(rates[sends], axis=0, return_inverse=True)
+    kinds = np.full(len(rates), -1)
+    kinds[sends] = which.ravel()
+    return distinct, kinds.tolist()
+
+
+def _speeds(rates: Floats, capacities: Floats) -> Floats:
+    """Return the speeds of jobs with these rates alone, shape (ways, jobs, links), as (ways, jobs).
+
+    The ways share nothing, so one answer of `fair` has all of them.
+    """
+    ways, jobs, links = rates.shape
+    limits = rates.max(axis=2).ravel()
+    way, job, link = rates.nonzero()
+    starts = np.concatenate(([0], (rates > 0).sum(axis=2).ravel().cumsum()))
+    flows = rates[way, job, link] / limits[way * jobs + job]
+    incidence = Incidence.of(starts, way * links + link, ways * links, flows)
+    speeds: Floats = fair(incidence, np.tile(capacities, ways), limits=limits) / limits
+    return speeds.reshape(ways, jobs)
+
+
+@lru_cache(maxsize=256)
+def _choices(paths: int, jobs: int) -> tuple[tuple[int, ...], ...]:
+    """Return ways to choose a path for each job: all, or as many as allowed by an odd stride."""
+    ways = paths**jobs
+    if ways <= _MOST_WAYS:
+        return tuple(product(range(paths), repeat=jobs))
+    stride = next(step for step in count(int(ways * _GOLDEN)) if gcd(step, paths) == 1)
+    numbers = (number * stride % ways for number in range(_MOST_WAYS))
+    return tuple(tuple(number // paths**job % paths for job in range(jobs)) for number in numbers)

@@ -1,0 +1,242 @@
+"""Hold jobs that share links against ASTRA-sim's packet-level back end (ns-3), kind of case by kind.
+
+    python scripts/contention.py FOLDER
+
+prints, for every kind of case, how far together / alone is off, for `phases` and for `average`: median, 90th
+percentile and worst of the absolute error over jobs that slow down by more than 2 %, and the worst over jobs
+that change by at most 0.5 %. FOLDER has ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what
+it took alone and together.
+
+Times alone are input: a job's collectives take what its transmissions on their narrowest link take, times one
+factor for which its iterations take what they take alone. Nothing else is fitted.
+"""
+
+import argparse
+import csv
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from netmodels.algorithms import Ints
+from netmodels.packets import HEADER_BYTES, PAYLOAD_BYTES
+from netmodels.ring_steps import Floats
+from netmodels.sharing.average import slowdowns
+from netmodels.sharing.links import DIRECTIONS, Link
+from netmodels.sharing.phases import iteration_ends
+from netmodels.sharing.traffic import Sending
+
+TABLES = ("ns3_co_running_jobs.csv", "ns3_cases.csv")
+SLOWED, UNCHANGED = 1.02, 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """A fabric of the tables.
+
+    Parameters
+    ----------
+    per_rack, gpus
+        Machines in a rack, GPUs in a machine.
+    capacity
+        Of every link, byte/ns.
+    uplinks
+        Parallel links that an uplink consists of.
+    """
+
+    per_rack: int
+    gpus: int
+    capacity: Mapping[Link, float]
+    uplinks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One row: layers are (compute in ns, bytes, collective)."""
+
+    npus: Sequence[int]
+    layers: Sequence[tuple[int, int, str]]
+    start_ns: int
+    iterations: int
+    alone_ns: int
+    together_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Jobs that ran together."""
+
+    table: str
+    number: int
+    kind: str
+    fabric: Machines
+    jobs: list[Job]
+
+
+def cases_of(folder: Path) -> list[Case]:
+    """Read the cases of the tables."""
+    cases: dict[tuple[str, int], Case] = {}
+    for table in TABLES:
+        with (folder / table).open(encoding="utf-8", newline="") as lines:
+            for row in csv.DictReader(lines):
+                key = table, int(row["case"])
+                if key not in cases:
+                    cases[key] = Case(*key, row["kind"], _fabric(row), [])
+                cases[key].jobs.append(_job(row))
+    return list(cases.values())
+
+
+def _fabric(row: Mapping[str, str]) -> Machines:
+    words = row.get("fabric") or f"2x2x4 nic={row['nic']} rack_uplink={row['rack_uplink']} n_uplinks=1"
+    racks, per_rack, gpus = map(int, re.findall(r"\d+", words.split()[0]))
+    given = dict(word.split("=") for word in words.split()[1:])
+    ports = _bytes_per_ns(given["nic"], racks * per_rack)
+    uplinks = _bytes_per_ns(given["rack_uplink"], racks)
+    capacity = {Link("machine", place, way): each for place, each in enumerate(ports) for way in DIRECTIONS}
+    capacity |= {Link("rack", place, way): each for place, each in enumerate(uplinks) for way in DIRECTIONS}
+    return Machines(per_rack, gpus, capacity, int(given["n_uplinks"]))
+
+
+def _bytes_per_ns(words: str, count: int) -> list[float]:
+    found = [float(word.removesuffix("Gbps")) / 8 for word in words.split("/")]
+    return found if len(found) == count else found * count
+
+
+def _job(row: Mapping[str, str]) -> Job:
+    layers = row.get("layers") or f"{row['compute_ns']}:{row['allreduce_bytes']}:all_reduce"
+    return Job(
+        [int(npu) for npu in row["npus"].split()],
+        [(int(ns), int(size), kind) for ns, size, kind in (each.split(":") for each in layers.split(";"))],
+        *(int(row[name]) for name in ("start_ns", "iterations", "alone_ns", "together_ns")),
+    )
+
+
+def sending_of(job: Job, fabric: Machines) -> Sending:
+    """Return the iteration of a job alone, which takes what it took alone."""
+    found = [carried(job.npus, size, kind, fabric) for _, size, kind in job.layers]
+    sends = [place for place, (_, size, kind) in enumerate(job.layers) if size and kind != "none"]
+    issued = np.cumsum([ns for ns, _, _ in job.layers])
+    links = tuple(sorted({link for each in found for link in each}))
+    sent = np.array([[found[place].get(link, 0.0) for link in links] for place in sends])
+    sent = sent.reshape(len(sends), len(links))
+    limits = np.array([fabric.capacity[link] for link in links])
+    least = (sent / limits).max(axis=1) if links else np.ones(len(sends))
+    none = np.zeros(len(sends), dtype=np.int64)
+    sending = Sending(int(issued[-1]), issued[sends], none, links, sent, none)
+    return replace(sending, rides_ns=_fitted(sending, least, job.alone_ns / job.iterations))
+
+
+def _fitted(found: Sending, least_ns: Floats, alone_ns: float) -> Ints:
+    """Return the least times of passages, times the factor for which the iteration takes its time alone."""
+    low, high = 0.0, alone_ns / max(least_ns.sum(), 1e-9)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if found.walked_ns(least_ns * middle) > alone_ns:
+            high = middle
+        else:
+            low = middle
+    rides: Ints = np.maximum(np.rint(least_ns * high), 1).astype(np.int64)
+    return rides
+
+
+def carried(npus: Sequence[int], size: int, kind: str, fabric: Machines) -> dict[Link, float]:
+    """Return the bytes that a collective puts on each link, headers included."""
+    found: dict[Link, float] = defaultdict(float)
+    for one, other, messages, message in _messages(npus, size, kind):
+        sent = messages * (message + max(-(-message // PAYLOAD_BYTES), 1) * HEADER_BYTES)
+        for link in _way(one, other, fabric):
+            found[link] += sent
+    return found
+
+
+def _messages(npus: Sequence[int], size: int, kind: str) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (from, to, how many, bytes of each)."""
+    count = len(npus)
+    if kind == "all_to_all":
+        yield from ((one, other, 1, size // count) for one in npus for other in npus if one != other)
+    elif kind != "none" and size:
+        steps = (count - 1) * (2 if kind == "all_reduce" else 1)
+        message = size if kind == "all_gather" else size // count
+        yield from ((npu, npus[(place + 1) % count], steps, message) for place, npu in enumerate(npus))
+
+
+def _way(one: int, other: int, fabric: Machines) -> Iterator[Link]:
+    machine, to = one // fabric.gpus, other // fabric.gpus
+    if machine != to:
+        yield from (Link("machine", machine, "out"), Link("machine", to, "in"))
+        if machine // fabric.per_rack != to // fabric.per_rack:
+            yield Link("rack", machine // fabric.per_rack, "out")
+            yield Link("rack", to // fabric.per_rack, "in")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Together / alone of one job, in ns-3 and ours."""
+
+    case: Case
+    theirs: float
+    phases: float
+    average: float
+
+
+def compare(case: Case) -> list[Compared]:
+    """Run the jobs of a case together."""
+    jobs = [sending_of(job, case.fabric) for job in case.jobs]
+    ends = iteration_ends(
+        jobs,
+        case.fabric.capacity,
+        [job.iterations for job in case.jobs],
+        [job.start_ns for job in case.jobs],
+        uplinks=case.fabric.uplinks,
+    )
+    average = slowdowns(jobs, case.fabric.capacity, uplinks=case.fabric.uplinks)
+    return [
+        Compared(
+            case,
+            job.together_ns / job.alone_ns,
+            (end[-1] - job.start_ns) / (sending.alone_ns * job.iterations),
+            slowdown,
+        )
+        for job, sending, end, slowdown in zip(case.jobs, jobs, ends, average, strict=True)
+    ]
+
+
+def kinds_of(rows: Sequence[Compared]) -> dict[str, list[Compared]]:
+    """Group rows by kind; all rows of the first table are one kind."""
+    kinds: dict[str, list[Compared]] = defaultdict(list)
+    for row in rows:
+        kinds["first table" if row.case.table == TABLES[0] else row.case.kind].append(row)
+    return dict(sorted(kinds.items()))
+
+
+def errors(rows: Sequence[Compared], way: str, *, slowed: bool) -> list[float]:
+    """Return the absolute errors in % of `phases` or `average`, of rows that slow down or do not, sorted."""
+    chosen = (row for row in rows if (row.theirs > SLOWED if slowed else abs(row.theirs - 1) <= UNCHANGED))
+    return sorted(abs(getattr(row, way) / row.theirs - 1) * 100 for row in chosen)
+
+
+def at(found: Sequence[float], share: float) -> float:
+    """Return a quantile of sorted values, interpolated; nan of none."""
+    return float(np.quantile(found, share)) if found else float("nan")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="jobs that share links, against ns-3")
+    parser.add_argument("folder", type=Path)
+    rows = [row for case in cases_of(parser.parse_args(arguments).folder) for row in compare(case)]
+    print(f"{'kind':20} way      slowed median   p90  worst | unchanged worst")
+    for kind, those in kinds_of(rows).items():
+        for way in ("phases", "average"):
+            slow, same = (errors(those, way, slowed=slowed) for slowed in (True, False))
+            figures = " ".join(f"{at(slow, share):6.2f}" for share in (0.5, 0.9, 1))
+            print(f"{kind:20} {way:8} {len(slow):6} {figures} | {len(same):9} {at(same, 1):5.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

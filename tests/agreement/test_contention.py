@@ -1,0 +1,65 @@
+"""Jobs that share links, held against packet level: the figures of `scripts/contention.py`."""
+
+import contention
+import pytest
+
+from netmodels.sharing.links import Link
+
+PHASES = {  # median, p90, worst error in %, of rows that slow down by more than 2 %; nothing is fitted
+    "first table": (2.1, 5.7, 8.2),
+    "a_slow_uplink": (2.9, 7.4, 8.6),
+    "b_max_min": (5.0, 14.4, 18.2),
+    "c_overlapped": (0.6, 3.4, 4.8),
+    "d_parallel_uplinks": (7.0, 14.4, 25.0),
+    "e_long": (2.3, 7.8, 8.8),
+    "f_unequal": (1.5, 9.4, 18.6),
+    "g_other_collectives": (2.1, 9.3, 23.9),
+    "i_no_window": (2.5, 11.5, 13.1),
+    "k_dcqcn": (4.9, 11.5, 18.9),
+}
+AVERAGE = {"first table": 8.9, "a_slow_uplink": 11.5, "c_overlapped": 7.9, "e_long": 7.4, "i_no_window": 3.6}
+"""Median error in %."""
+
+
+@pytest.fixture(scope="module")
+def rows(shared):
+    """Return all cases by kind, ours beside ns-3's."""
+    folder = shared / "reference" / "contention"
+    if not folder.is_dir():
+        pytest.skip(f"no cases of contention at {folder}")
+    cases = contention.cases_of(folder)
+    return contention.kinds_of([row for case in cases for row in contention.compare(case)])
+
+
+@pytest.mark.parametrize("kind", PHASES)
+def test_phases_are_as_near_to_packets_as_stated(kind, rows):
+    """Time alone is input; a change that makes a kind worse is noticed."""
+    found = contention.errors(rows[kind], "phases", slowed=True)
+    for share, most in zip((0.5, 0.9, 1.0), PHASES[kind], strict=True):
+        assert contention.at(found, share) <= most
+
+
+@pytest.mark.parametrize("kind", AVERAGE)
+def test_averages_are_as_near_to_packets_as_stated(kind, rows):
+    """An average knows no phases: three to ten times as far off."""
+    assert contention.at(contention.errors(rows[kind], "average", slowed=True), 0.5) <= AVERAGE[kind]
+
+
+def test_jobs_that_do_not_meet_are_left_alone(rows):
+    """Rows that change by at most 0.5 % in ns-3 are predicted within 0.5 %."""
+    for those in rows.values():
+        assert max(contention.errors(those, "phases", slowed=False), default=0.0) <= 0.5
+
+
+def test_bytes_of_an_all_to_all():
+    """2 + 2 GPUs of 8,000 byte: 2 x 2 messages of 2,000, with headers 2,048, out of each machine."""
+    fabric = contention.Machines(2, 2, {}, 1)
+    sent = contention.carried([0, 1, 2, 3], 8000, "all_to_all", fabric)
+    assert sent == {Link("machine", m, way): 4 * 2048 for m in (0, 1) for way in ("out", "in")}
+
+
+def test_bytes_of_a_ring():
+    """2 + 2 GPUs of 8,000 byte: 6 messages of 2,000 pass each port; a gather's 3 have 8,000."""
+    fabric = contention.Machines(2, 2, {}, 1)
+    assert set(contention.carried([0, 1, 2, 3], 8000, "all_reduce", fabric).values()) == {6 * 2048}
+    assert set(contention.carried([0, 1, 2, 3], 8000, "all_gather", fabric).values()) == {3 * 8048}
