@@ -1,0 +1,1 @@
+"""Jobs that share links: what each sends on which link, and how they slow each other."""

@@ -1,0 +1,258 @@
+"""Messages of many senders on a fabric's links, packet by packet.
+
+Every switch stores a packet before it sends it on, and each direction of a link is a queue, first in, first
+out. A receiver acknowledges every packet; acknowledgements travel back as packets of their own, wait in the
+switches' queues like all others, and go before data only at the GPU that sends them. A GPU takes the packets
+of its messages in turn. With windows, no message has more bytes on the way than its window: what the slowest
+link of its path carries in an unloaded round trip (one packet's transmission on every link and all latencies,
+there and back; a packet may reach beyond the window's end). A message is over, for both ends, when its last
+acknowledgement is back.
+
+This is what the queue pairs and switches of ASTRA-sim's ns-3 back end do without congestion control, while no
+switch's buffer fills up. Times are whole ns as there: a transmission is rounded to the nearest ns, a round trip
+is summed of rounded-down ones. Packets that arrive at a queue in the same ns are served in the order in which
+their last transmissions began, as there; this decides how messages interleave for the rest of a long run, and
+so does a byte of headers: those are PPP 2, IPv4 20, UDP 8, sequence number 6 bytes; acknowledgements are
+padded to 60 bytes with a PPP header of 14, but have one of 2.
+
+Not here: pauses of full buffers (PFC), which ns-3 sends without windows once more than 4 MiB wait for one port
+of a switch, and congestion control.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from netmodels.packets import PAYLOAD_BYTES
+from netmodels.sharing.tree import Lane, Tree, Wire, data_ports
+
+HEADER_BYTES = 2 + 20 + 8 + 6
+ACKNOWLEDGEMENT_BYTES = 60 - 14 + 2
+_NO_WINDOW = 1 << 62
+
+Step = Any  # (queue, transmission ns, latency ns) on a link, or what to call at the end of a path
+Steps = tuple[Step, ...]
+Ended = Callable[[int, int, Any], None]
+
+
+def transmission_ns(wire: Wire, count_bytes: int) -> int:
+    """Return the time to send some bytes over a link."""
+    return int(count_bytes * 8 / wire.gbit_s + 0.5)
+
+
+def window_bytes(lanes: tuple[Lane, ...]) -> int:
+    """Return what the slowest link of a path carries in an unloaded round trip."""
+    round_trip_ns = sum(
+        2 * lane.wire.latency_ns + int(PAYLOAD_BYTES * 8 / lane.wire.gbit_s) for lane in lanes
+    )
+    return int(round_trip_ns * min(lane.wire.gbit_s for lane in lanes) / 8)
+
+
+class _Path:
+    """What the packets of a message pass: steps of whole packets, of the last, and of acknowledgements.
+
+    Those of the sender's own link are apart, as (transmission ns, latency ns).
+    """
+
+    __slots__ = ("acknowledgement", "acknowledgement_first", "last", "last_first", "whole", "whole_first")
+
+    def __init__(self, there: list[list[Step]], back: list[Step]) -> None:
+        self.whole_first, self.whole = there[0][0][1:], tuple(there[0][1:])
+        self.last_first, self.last = there[1][0][1:], tuple(there[1][1:])
+        self.acknowledgement_first, self.acknowledgement = back[0][1:], tuple(back[1:])
+
+
+class _Message:
+    """A message on its way."""
+
+    __slots__ = ("acknowledged", "bytes", "path", "receiver", "sender", "sent", "what", "window")
+
+    def __init__(self, count_bytes: int, window: int, path: _Path, ends: tuple[Any, Any], what: Any) -> None:
+        self.bytes, self.window, self.path, self.what = count_bytes, window, path, what
+        self.sender, self.receiver = ends
+        self.sent = self.acknowledged = 0
+
+
+class _Host:
+    """A GPU's own link: its messages in turn, acknowledgements first."""
+
+    __slots__ = ("acknowledgements", "armed", "began_ns", "free_ns", "messages", "turn")
+
+    def __init__(self) -> None:
+        self.acknowledgements: deque[tuple[_Message, int]] = deque()
+        self.messages: list[_Message] = []
+        self.turn = self.free_ns = self.began_ns = 0
+        self.armed = False
+
+    def next_message(self) -> _Message | None:
+        """Return the message whose turn it is, and forget those that are over."""
+        messages, count = self.messages, len(self.messages)
+        chosen, over = None, False
+        for ahead in range(1, count + 1):
+            place = (self.turn + ahead) % count
+            message = messages[place]
+            if message.sent < message.bytes and message.sent - message.acknowledged < message.window:
+                chosen = message
+                self.turn = place
+                break
+            over = over or message.acknowledged >= message.bytes
+        if over:
+            self.messages = [each for each in messages if each is chosen or each.acknowledged < each.bytes]
+            if chosen is not None:
+                self.turn = self.messages.index(chosen)
+        return chosen
+
+    def waits(self) -> bool:
+        """Return whether it has something that it may send."""
+        if self.acknowledgements:
+            return True
+        for each in self.messages:
+            if each.sent < each.bytes and each.sent - each.acknowledged < each.window:
+                return True
+        return False
+
+
+class Packets:
+    """The network in time: an event queue with the links' queues.
+
+    Parameters
+    ----------
+    tree
+        The links.
+    windows
+        Whether messages have windows.
+    first_port
+        Where each pair's port numbers begin, beyond 10000: what ECMP's draws start from.
+    """
+
+    def __init__(self, tree: Tree, *, windows: bool = True, first_port: int = 0) -> None:
+        self.tree, self.windows, self.first_port = tree, windows, first_port
+        # Time; when what causes it began, and what caused that; number; steps, place, subject, last byte.
+        self._events: list[tuple[int, int, int, int, Steps, int, Any, int]] = []
+        self._number = 0
+        self._hosts = [_Host() for _ in tree.machine_of]
+        self._queues: dict[tuple[str, int, int, bool], list[int]] = {}  # free from, last transmission began
+        self._paths: dict[tuple[tuple[Lane, ...], tuple[Lane, ...], int], _Path] = {}
+        self._windows: dict[tuple[int, int], int] = {}
+        self._counts: dict[tuple[int, int], int] = {}
+        self._wakes: Steps = (self._woken,)
+        self.packets = 0
+
+    def at(self, now_ns: int, time_ns: int, call: Ended, subject: Any) -> None:
+        """Call `call(time_ns, now_ns, subject)` at that time."""
+        self._number += 1
+        heappush(self._events, (time_ns, now_ns, now_ns, self._number, (_called,), 0, (call, subject), 0))
+
+    def send(self, now_ns: int, ends: tuple[int, int], count_bytes: int, ended: Ended, subject: Any) -> None:
+        """Send a message; `ended(time_ns, began_ns, subject)` is called when it is over.
+
+        Parameters
+        ----------
+        now_ns
+            The time.
+        ends
+            GPU that sends, GPU that receives.
+        count_bytes
+            At least 1.
+        ended, subject
+            See above.
+        """
+        count = self._counts.get(ends, 0)
+        self._counts[ends] = count + 1
+        from_port, to_port = data_ports(self.first_port + count)
+        there = self.tree.lanes(*ends, from_port, to_port)
+        back = self.tree.lanes(ends[1], ends[0], to_port, from_port)
+        if ends not in self._windows:
+            self._windows[ends] = window_bytes(there) if self.windows else _NO_WINDOW
+        path = self._path(there, back, (count_bytes - 1) % PAYLOAD_BYTES + 1)
+        sender, receiver = self._hosts[ends[0]], self._hosts[ends[1]]
+        message = _Message(count_bytes, self._windows[ends], path, (sender, receiver), (ended, subject))
+        sender.messages.append(message)
+        self._serve(sender, now_ns, now_ns)
+
+    def run(self) -> None:
+        """Run until nothing is left to happen."""
+        events, push, pop = self._events, heappush, heappop
+        while events:
+            now, began, _, _, steps, place, subject, upto = pop(events)
+            step = steps[place]
+            if step.__class__ is not tuple:
+                step(now, began, subject, upto)
+                continue
+            queue, takes, latency = step
+            start, cause = now, began
+            if queue[0] >= now:
+                start, cause = queue[0], queue[1] if queue[0] > now else max(began, queue[1])
+            queue[1] = start
+            queue[0] = end = start + takes
+            self._number += 1
+            push(events, (end + latency, start, cause, self._number, steps, place + 1, subject, upto))
+
+    def _path(self, there: tuple[Lane, ...], back: tuple[Lane, ...], last: int) -> _Path:
+        key = there, back, last
+        if key not in self._paths:
+            sizes = (PAYLOAD_BYTES + HEADER_BYTES, last + HEADER_BYTES)
+            data = [self._steps(there, size, self._received) for size in sizes]
+            self._paths[key] = _Path(data, self._steps(back, ACKNOWLEDGEMENT_BYTES, self._acknowledged))
+        return self._paths[key]
+
+    def _steps(self, lanes: tuple[Lane, ...], size: int, ended: Any) -> list[Step]:
+        steps: list[Step] = []
+        for name, wire in lanes:
+            queue = self._queues.setdefault(name, [0, 0])
+            steps.append((queue, transmission_ns(wire, size), wire.latency_ns))
+        return [*steps, ended]
+
+    def _serve(self, host: _Host, now: int, began: int) -> None:
+        """Send the next packet of a GPU, if its link is free."""
+        if host.free_ns > now:
+            self._arm(host)
+            return
+        if host.acknowledgements:
+            message, upto = host.acknowledgements.popleft()
+            first, steps = message.path.acknowledgement_first, message.path.acknowledgement
+        else:
+            chosen = host.next_message()
+            if chosen is None:
+                return
+            message, path, upto = chosen, chosen.path, chosen.sent + PAYLOAD_BYTES
+            if upto < message.bytes:
+                first, steps = path.whole_first, path.whole
+            else:
+                first, steps, upto = path.last_first, path.last, message.bytes
+            message.sent = upto
+            self.packets += 1
+        host.began_ns, host.free_ns = now, now + first[0]
+        self._number += 1
+        heappush(self._events, (host.free_ns + first[1], now, began, self._number, steps, 0, message, upto))
+        if host.waits():
+            self._arm(host)
+
+    def _arm(self, host: _Host) -> None:
+        """Wake a GPU when its link is free."""
+        if not host.armed:
+            host.armed = True
+            self._number += 1
+            began = host.began_ns
+            heappush(self._events, (host.free_ns, began, began, self._number, self._wakes, 0, host, 0))
+
+    def _woken(self, now: int, began: int, host: _Host, _: int) -> None:
+        host.armed = False
+        self._serve(host, now, began)
+
+    def _received(self, now: int, began: int, message: _Message, upto: int) -> None:
+        message.receiver.acknowledgements.append((message, upto))
+        self._serve(message.receiver, now, began)
+
+    def _acknowledged(self, now: int, began: int, message: _Message, upto: int) -> None:
+        message.acknowledged = upto
+        if upto == message.bytes:
+            ended, subject = message.what
+            ended(now, began, subject)
+        self._serve(message.sender, now, began)
+
+
+def _called(now: int, began: int, subject: tuple[Ended, Any], _: int) -> None:
+    call, what = subject
+    call(now, began, what)
