@@ -8,15 +8,15 @@ link of its path carries in an unloaded round trip (one packet's transmission on
 there and back; a packet may reach beyond the window's end). A message is over, for both ends, when its last
 acknowledgement is back.
 
-This is what the queue pairs and switches of ASTRA-sim's ns-3 back end do without congestion control, while no
-switch's buffer fills up. Times are whole ns as there: a transmission is rounded to the nearest ns, a round trip
-is summed of rounded-down ones. Packets that arrive at a queue in the same ns are served in the order in which
-their last transmissions began, as there; this decides how messages interleave for the rest of a long run, and
-so does a byte of headers: those are PPP 2, IPv4 20, UDP 8, sequence number 6 bytes; acknowledgements are
-padded to 60 bytes with a PPP header of 14, but have one of 2.
+This is what the queue pairs and switches of ASTRA-sim's ns-3 back end do without congestion control, while
+no switch's buffer fills up. Times are whole ns as there: a transmission is rounded to the nearest ns, a round
+trip is summed of rounded-down ones. Packets that arrive at a queue in the same ns are served in the order in
+which their last transmissions began, as there. This decides how messages interleave for the rest of a long
+run, and so does a byte of headers: these are PPP 2, IPv4 20, UDP 8, sequence number 6 bytes; acknowledgements
+are padded to 60 bytes with a PPP header of 14, but have one of 2.
 
-Not here: pauses of full buffers (PFC), which ns-3 sends without windows once more than 4 MiB wait for one port
-of a switch, and congestion control.
+Not here: congestion control, and pauses of full buffers (PFC), which ns-3 sends without windows once some
+MiB wait for one port of a switch.
 """
 
 from collections import deque
@@ -168,8 +168,7 @@ class Packets:
         path = self._path(there, back, (count_bytes - 1) % PAYLOAD_BYTES + 1)
         sender, receiver = self._hosts[ends[0]], self._hosts[ends[1]]
         message = _Message(count_bytes, self._windows[ends], path, (sender, receiver), (ended, subject))
-        sender.messages.append(message)
-        self._serve(sender, now_ns, now_ns)
+        self.at(now_ns, now_ns, self._joined, message)
 
     def run(self) -> None:
         """Run until nothing is left to happen."""
@@ -236,6 +235,10 @@ class Packets:
             self._number += 1
             began = host.began_ns
             heappush(self._events, (host.free_ns, began, began, self._number, self._wakes, 0, host, 0))
+
+    def _joined(self, now: int, began: int, message: _Message) -> None:
+        message.sender.messages.append(message)
+        self._serve(message.sender, now, began)
 
     def _woken(self, now: int, began: int, host: _Host, _: int) -> None:
         host.armed = False
