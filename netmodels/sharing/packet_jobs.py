@@ -93,18 +93,18 @@ class _Gpu:
         self.started = 0
         self.arrived: dict[int, int] = {}  # messages of collectives that have not begun here, by number
 
-    def begin(self, now: int, began: int, _: None) -> None:
+    def begin(self, now: int, _: None) -> None:
         """Begin an iteration."""
         self.layer = 0
-        self.packets.at(now, now + self.job.layers[0].compute_ns, self.computed, None)
+        self.packets.at(now + self.job.layers[0].compute_ns, self.computed, None)
 
-    def computed(self, now: int, began: int, _: None) -> None:
+    def computed(self, now: int, _: None) -> None:
         """End a layer's computation."""
         if self.job.layers[self.layer].bytes:
             self.issued.append(self.layer)
         self.layer += 1
         if self.layer < len(self.job.layers):
-            self.packets.at(now, now + self.job.layers[self.layer].compute_ns, self.computed, None)
+            self.packets.at(now + self.job.layers[self.layer].compute_ns, self.computed, None)
         self.proceed(now)
 
     def proceed(self, now: int) -> None:
@@ -116,13 +116,13 @@ class _Gpu:
             running.left = running.to_send = self.job.messages(running.layer)[0]
             running.early = self.arrived.pop(self.started, 0)
             direct = running.layer.collective == "all_to_all"
-            self.packets.at(now, now + self.delay_ns, self.spread if direct else self.ready, running)
+            self.packets.at(now + self.delay_ns, self.spread if direct else self.ready, running)
         elif self.layer == len(self.job.layers):
             self.ends_ns.append(now)
             if len(self.ends_ns) < self.job.iterations:
-                self.begin(now, now, None)
+                self.begin(now, None)
 
-    def ready(self, now: int, began: int, running: _Running) -> None:
+    def ready(self, now: int, running: _Running) -> None:
         """Send the next message of a ring; or end."""
         if not running.to_send:
             self.end(now)
@@ -131,7 +131,7 @@ class _Gpu:
         self.send(now, self.others[0], running)
         self.hear(now, running)
 
-    def spread(self, now: int, began: int, running: _Running) -> None:
+    def spread(self, now: int, running: _Running) -> None:
         """Send all messages of an all-to-all."""
         running.to_send = 0
         for other in self.others:
@@ -151,7 +151,7 @@ class _Gpu:
             running.early -= 1
             self.heard(now, running)
 
-    def receive(self, now: int, began: int, number: int) -> None:
+    def receive(self, now: int, number: int) -> None:
         """Receive a message of a collective of the job, which may not have begun here."""
         running = self.current
         if running is None or number != self.started:
@@ -166,7 +166,7 @@ class _Gpu:
         running.awaited -= 1
         running.left -= 1
         if running.layer.collective != "all_to_all" or not running.left:
-            self.packets.at(now, now + self.delay_ns, self.ready, running)
+            self.packets.at(now + self.delay_ns, self.ready, running)
 
     def end(self, now: int) -> None:
         """End a collective."""
@@ -202,7 +202,7 @@ def together(
     found = [_gpus(job, packets, endpoint_delay_ns) for job in jobs]
     for job, gpus in zip(jobs, found, strict=True):
         for gpu in gpus:
-            packets.at(job.start_ns, job.start_ns, gpu.begin, None)
+            packets.at(job.start_ns, gpu.begin, None)
     packets.run()
     return tuple(tuple(map(max, zip(*(gpu.ends_ns for gpu in gpus), strict=True))) for gpus in found)
 

@@ -10,9 +10,9 @@ acknowledgement is back.
 
 This is what the queue pairs and switches of ASTRA-sim's ns-3 back end do without congestion control, while
 no switch's buffer fills up. Times are whole ns as there: a transmission is rounded to the nearest ns, a round
-trip is summed of rounded-down ones. Packets that arrive at a queue in the same ns are served in the order in
-which their last transmissions began, as there. This decides how messages interleave for the rest of a long
-run, and so does a byte of headers: these are PPP 2, IPv4 20, UDP 8, sequence number 6 bytes; acknowledgements
+trip is summed of rounded-down ones. What happens in the same ns happens in the order in
+which it was scheduled, as there: a transmission schedules its end, then the arrival, when it begins. This
+decides how messages interleave for the rest of a long run, and so does a byte of headers: these are PPP 2, IPv4 20, UDP 8, sequence number 6 bytes; acknowledgements
 are padded to 60 bytes with a PPP header of 14, but have one of 2.
 
 Not here: congestion control, and pauses of full buffers (PFC), which ns-3 sends without windows once some
@@ -33,7 +33,7 @@ _NO_WINDOW = 1 << 62
 
 Step = Any  # (queue, transmission ns, latency ns) on a link, or what to call at the end of a path
 Steps = tuple[Step, ...]
-Ended = Callable[[int, int, Any], None]
+Ended = Callable[[int, Any], None]
 
 
 def transmission_ns(wire: Wire, count_bytes: int) -> int:
@@ -77,12 +77,13 @@ class _Message:
 class _Host:
     """A GPU's own link: its messages in turn, acknowledgements first."""
 
-    __slots__ = ("acknowledgements", "armed", "began_ns", "free_ns", "messages", "turn")
+    __slots__ = ("acknowledgements", "armed", "free_ns", "freed", "messages", "turn")
 
     def __init__(self) -> None:
         self.acknowledgements: deque[tuple[_Message, int]] = deque()
         self.messages: list[_Message] = []
-        self.turn = self.free_ns = self.began_ns = 0
+        self.turn = self.freed = 0
+        self.free_ns = -1
         self.armed = False
 
     def next_message(self) -> _Message | None:
@@ -128,24 +129,25 @@ class Packets:
 
     def __init__(self, tree: Tree, *, windows: bool = True, first_port: int = 0) -> None:
         self.tree, self.windows, self.first_port = tree, windows, first_port
-        # Time; when what causes it began, and what caused that; number; steps, place, subject, last byte.
-        self._events: list[tuple[int, int, int, int, Steps, int, Any, int]] = []
+        # Time, number; steps, place among them; subject, its last byte.
+        self._events: list[tuple[int, int, Steps, int, Any, int]] = []
         self._number = 0
         self._hosts = [_Host() for _ in tree.machine_of]
-        self._queues: dict[tuple[str, int, int, bool], list[int]] = {}  # free from, last transmission began
+        # Free from; number of the event that frees it; what waits.
+        self._queues: dict[tuple[str, int, int, bool], list[Any]] = {}
         self._paths: dict[tuple[tuple[Lane, ...], tuple[Lane, ...], int], _Path] = {}
         self._windows: dict[tuple[int, int], int] = {}
         self._counts: dict[tuple[int, int], int] = {}
         self._wakes: Steps = (self._woken,)
         self.packets = 0
 
-    def at(self, now_ns: int, time_ns: int, call: Ended, subject: Any) -> None:
-        """Call `call(time_ns, now_ns, subject)` at that time."""
+    def at(self, time_ns: int, call: Ended, subject: Any) -> None:
+        """Call `call(time_ns, subject)` at that time."""
         self._number += 1
-        heappush(self._events, (time_ns, now_ns, now_ns, self._number, (_called,), 0, (call, subject), 0))
+        heappush(self._events, (time_ns, self._number, _CALLED, 0, (call, subject), 0))
 
     def send(self, now_ns: int, ends: tuple[int, int], count_bytes: int, ended: Ended, subject: Any) -> None:
-        """Send a message; `ended(time_ns, began_ns, subject)` is called when it is over.
+        """Send a message; `ended(time_ns, subject)` is called when it is over.
 
         Parameters
         ----------
@@ -168,25 +170,38 @@ class Packets:
         path = self._path(there, back, (count_bytes - 1) % PAYLOAD_BYTES + 1)
         sender, receiver = self._hosts[ends[0]], self._hosts[ends[1]]
         message = _Message(count_bytes, self._windows[ends], path, (sender, receiver), (ended, subject))
-        self.at(now_ns, now_ns, self._joined, message)
+        self.at(now_ns, self._joined, message)
 
     def run(self) -> None:
         """Run until nothing is left to happen."""
-        events, push, pop = self._events, heappush, heappop
+        events, push, pop, freed = self._events, heappush, heappop, (self._freed,)
         while events:
-            now, began, _, _, steps, place, subject, upto = pop(events)
+            now, number, steps, place, subject, upto = pop(events)
             step = steps[place]
             if step.__class__ is not tuple:
-                step(now, began, subject, upto)
+                step(now, number, subject, upto)
                 continue
             queue, takes, latency = step
-            start, cause = now, began
-            if queue[0] >= now:
-                start, cause = queue[0], queue[1] if queue[0] > now else max(began, queue[1])
-            queue[1] = start
-            queue[0] = end = start + takes
-            self._number += 1
-            push(events, (end + latency, start, cause, self._number, steps, place + 1, subject, upto))
+            waiting = queue[2]
+            if queue[0] > now or waiting or (queue[0] == now and queue[1] > number):
+                if not waiting:
+                    push(events, (queue[0], queue[1], freed, 0, queue, 0))
+                waiting.append((takes, latency, steps, place + 1, subject, upto))
+                continue
+            self._number = number = self._number + 2
+            queue[0] = end = now + takes
+            queue[1] = number - 1
+            push(events, (end + latency, number, steps, place + 1, subject, upto))
+
+    def _freed(self, now: int, number: int, queue: list[Any], _: int) -> None:
+        """Begin the next transmission from a queue."""
+        takes, latency, *arrival = queue[2].popleft()
+        self._number = number = self._number + 2
+        queue[0] = end = now + takes
+        queue[1] = number - 1
+        heappush(self._events, (end + latency, number, *arrival))
+        if queue[2]:
+            heappush(self._events, (end, number - 1, (self._freed,), 0, queue, 0))
 
     def _path(self, there: tuple[Lane, ...], back: tuple[Lane, ...], last: int) -> _Path:
         key = there, back, last
@@ -199,13 +214,13 @@ class Packets:
     def _steps(self, lanes: tuple[Lane, ...], size: int, ended: Any) -> list[Step]:
         steps: list[Step] = []
         for name, wire in lanes:
-            queue = self._queues.setdefault(name, [0, 0])
+            queue = self._queues.setdefault(name, [-1, 0, deque()])
             steps.append((queue, transmission_ns(wire, size), wire.latency_ns))
         return [*steps, ended]
 
-    def _serve(self, host: _Host, now: int, began: int) -> None:
+    def _serve(self, host: _Host, now: int, number: int) -> None:
         """Send the next packet of a GPU, if its link is free."""
-        if host.free_ns > now:
+        if host.free_ns > now or (host.free_ns == now and host.freed > number):
             self._arm(host)
             return
         if host.acknowledgements:
@@ -222,9 +237,9 @@ class Packets:
                 first, steps, upto = path.last_first, path.last, message.bytes
             message.sent = upto
             self.packets += 1
-        host.began_ns, host.free_ns = now, now + first[0]
-        self._number += 1
-        heappush(self._events, (host.free_ns + first[1], now, began, self._number, steps, 0, message, upto))
+        self._number = number = self._number + 2
+        host.free_ns, host.freed = now + first[0], number - 1
+        heappush(self._events, (host.free_ns + first[1], number, steps, 0, message, upto))
         if host.waits():
             self._arm(host)
 
@@ -232,30 +247,31 @@ class Packets:
         """Wake a GPU when its link is free."""
         if not host.armed:
             host.armed = True
-            self._number += 1
-            began = host.began_ns
-            heappush(self._events, (host.free_ns, began, began, self._number, self._wakes, 0, host, 0))
+            heappush(self._events, (host.free_ns, host.freed, self._wakes, 0, host, 0))
 
-    def _joined(self, now: int, began: int, message: _Message) -> None:
+    def _joined(self, now: int, message: _Message) -> None:
         message.sender.messages.append(message)
-        self._serve(message.sender, now, began)
+        self._serve(message.sender, now, self._number)
 
-    def _woken(self, now: int, began: int, host: _Host, _: int) -> None:
+    def _woken(self, now: int, number: int, host: _Host, _: int) -> None:
         host.armed = False
-        self._serve(host, now, began)
+        self._serve(host, now, number)
 
-    def _received(self, now: int, began: int, message: _Message, upto: int) -> None:
+    def _received(self, now: int, number: int, message: _Message, upto: int) -> None:
         message.receiver.acknowledgements.append((message, upto))
-        self._serve(message.receiver, now, began)
+        self._serve(message.receiver, now, number)
 
-    def _acknowledged(self, now: int, began: int, message: _Message, upto: int) -> None:
+    def _acknowledged(self, now: int, number: int, message: _Message, upto: int) -> None:
         message.acknowledged = upto
         if upto == message.bytes:
             ended, subject = message.what
-            ended(now, began, subject)
-        self._serve(message.sender, now, began)
+            ended(now, subject)
+        self._serve(message.sender, now, number)
 
 
-def _called(now: int, began: int, subject: tuple[Ended, Any], _: int) -> None:
+def _called(now: int, number: int, subject: tuple[Ended, Any], _: int) -> None:
     call, what = subject
-    call(now, began, what)
+    call(now, what)
+
+
+_CALLED: Steps = (_called,)

@@ -19,8 +19,7 @@ def ends(tree, *messages, windows=True):
     for place, (start, sender, receiver, count) in enumerate(messages):
         packets.at(
             start,
-            start,
-            lambda now, began, what: packets.send(now, what[1], what[2], found_at(found), what[0]),
+            lambda now, what: packets.send(now, what[1], what[2], found_at(found), what[0]),
             (place, (sender, receiver), int(count * 8000)),
         )
     packets.run()
@@ -30,7 +29,7 @@ def ends(tree, *messages, windows=True):
 def found_at(found):
     """Return what notes when a message is over."""
 
-    def note(now, began, place):
+    def note(now, place):
         found[place] = now
 
     return note
