@@ -10,10 +10,11 @@ acknowledgement is back.
 
 This is what the queue pairs and switches of ASTRA-sim's ns-3 back end do without congestion control, while
 no switch's buffer fills up. Times are whole ns as there: a transmission is rounded to the nearest ns, a round
-trip is summed of rounded-down ones. What happens in the same ns happens in the order in
-which it was scheduled, as there: a transmission schedules its end, then the arrival, when it begins. This
-decides how messages interleave for the rest of a long run, and so does a byte of headers: these are PPP 2, IPv4 20, UDP 8, sequence number 6 bytes; acknowledgements
-are padded to 60 bytes with a PPP header of 14, but have one of 2.
+trip is summed of rounded-down ones. What happens in the same ns happens in the order in which it was
+scheduled, as there: a transmission schedules its end and the packet's arrival when it begins. This decides
+how messages interleave for the rest of a long run, and so does a byte of headers: these are PPP 2, IPv4 20,
+UDP 8, sequence number 6 bytes; acknowledgements are padded to 60 bytes with a PPP header of 14, but have one
+of 2. With windows the answers are ns-3's to the ns (tests/agreement/test_contention.py).
 
 Not here: congestion control, and pauses of full buffers (PFC), which ns-3 sends without windows once some
 MiB wait for one port of a switch.
