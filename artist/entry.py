@@ -54,7 +54,7 @@ def guarded(module: str, hint: str = "") -> int:
         signal.signal(each, stop)
     sys.unraisablehook = _raise_later
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user's shell asks for
-    gc.set_threshold(20_000, 10, 10)  # imports make no garbage: collecting took a tenth of a short run
+    gc.set_threshold(200_000, 2, 10)  # imports make no garbage: collecting took a tenth of a short run
     try:
         code: int = import_module(module).main()
     except SystemExit as leaving:  # --help and the like

@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from filelock import FileLock
-
 from netmodels import __version__
 from netmodels.api import IterationTime, NetworkModel, Span
 from netmodels.digest import canonical, digest_of, digest_of_sources
@@ -161,6 +159,8 @@ class CachedModel:
         """Keep other processes from computing the same answer; one lock for all keys with the same start."""
         with ExitStack() as stack:
             if self._writable:
+                from filelock import FileLock  # takes 7 ms, and most runs keep answers in memory
+
                 try:
                     (folder / "locks").mkdir(exist_ok=True)
                     stack.enter_context(FileLock(folder / "locks" / f"{key[:3]}.lock"))

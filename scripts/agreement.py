@@ -56,7 +56,7 @@ from artist.data import data_path
 from artist.engine.engine import Engine
 from artist.engine.overheads import Overheads
 from artist.performance.placed import PlacedPerformance
-from artist.run.build import part
+from artist.run.parts import part
 from artist.units import NS_PER_S, ns_to_seconds, seconds_to_ns
 from netmodels.profile import get_profile
 from netmodels.topology import load_topology

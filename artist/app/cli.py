@@ -20,11 +20,9 @@ from artist.app.arguments import words
 from artist.app.composing import compose_once, plain, register_topologies, with_topology, without_hydra
 from artist.app.launchers import prefer_our_defaults
 from artist.app.sweep import Point, SweepWanted, run_sweep
-from artist.bad_input.explain import from_library, two_lines
 from artist.data import Kind, data_path, program_version
 from artist.entry import BAD_INPUT, GOES_ON, INTERRUPTED, SOME_FAILED, SUCCESS
 from artist.errors import InputError
-from artist.run.config import NAME_RULE, checked_name
 from artist.run.folder import remove_if_empty
 from artist.run.key import run_key
 from artist.run.user_folder import check_shadows, put_on_path, python_files
@@ -64,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("  allowed: what `artist --cfg job` shows, such as policy", file=sys.stderr)
         return BAD_INPUT if leaving.code else SUCCESS
     except Exception as error:
-        print(two_lines(from_library(error)), file=sys.stderr)
+        print(_in_two_lines(error), file=sys.stderr)
         return BAD_INPUT
     return _report(task)
 
@@ -107,7 +105,7 @@ def _request(config: DictConfig, settings: Any, folder: Path) -> "Request | Outc
             raise InputError(what, where="hydra/launcher", found=launcher, allowed="-m, for a sweep")
         return request_of(config, settings, folder)
     except (InputError, OmegaConfBaseException) as error:
-        return Outcome("bad_input", folder, message=two_lines(from_library(error)))
+        return Outcome("bad_input", folder, message=_in_two_lines(error))
 
 
 def request_of(config: DictConfig, settings: Any, folder: Path) -> "Request":
@@ -182,6 +180,12 @@ def _short(path: Path) -> str:
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
+def _in_two_lines(error: Exception) -> str:
+    from artist.bad_input.explain import from_library, two_lines  # with pydantic, which help does without
+
+    return two_lines(from_library(error))
+
+
 # --- around hydra.main
 
 
@@ -220,6 +224,8 @@ def _folder_of_results(*, _root_: DictConfig) -> str:
 
 def _sweep_name(*, _root_: DictConfig) -> str:
     """Return the name of a sweep's folder: its own, checked for the same reason, else the experiment's."""
+    from artist.run.config import NAME_RULE, checked_name
+
     name = OmegaConf.select(_root_, "output.name")
     if name is None:
         return _PARENTS.sub("", str(_root_.hydra.runtime.choices.get("experiment") or "sweep"))

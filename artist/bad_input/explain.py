@@ -29,7 +29,7 @@ _HYDRAS_WORDS = (  # pattern, whose group `found` is shown; where; what; allowed
     ),
     (
         r"Could not delete (?:from config\. )?'(?P<key>[^']*)'",
-        *("command line", "nothing to delete", "~FIELD"),
+        *("~{key}", "nothing to delete", "~FIELD of those that `artist --cfg job` shows"),
     ),
     (
         r"Invalid defaults list in '(?P<file>[^']+)'",

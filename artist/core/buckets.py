@@ -4,9 +4,12 @@ A set of machines is a whole number whose bits stand for them: machine 0 is the 
 machines are united, intersected and searched for their first member in well under a microsecond.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
 
 ALL = -1  # every machine
+
+K = TypeVar("K", bound=Hashable)
 
 
 def first_of(machines: int) -> int:
@@ -21,6 +24,18 @@ def set_of(machines: Iterable[int]) -> int:
     5
     """
     return sum(1 << machine for machine in machines)
+
+
+def sets_by(keys: Iterable[K]) -> dict[K, int]:
+    """Return the machines by their key, as sets, in order of first appearance.
+
+    >>> sets_by(["a", "b", "a"])
+    {'a': 5, 'b': 2}
+    """
+    sets: dict[K, int] = {}
+    for machine, key in enumerate(keys):
+        sets[key] = sets.get(key, 0) | 1 << machine
+    return sets
 
 
 def members_of(machines: int) -> list[int]:

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.core.buckets import ALL
+from artist.core.buckets import ALL, sets_by
+from artist.core.record import record
 from artist.errors import InputError
 
 Tier = Literal["machine", "rack", "network"]
@@ -170,10 +171,8 @@ class Cluster:
     @cached_property
     def rack_sets(self) -> list[int]:
         """Machines by rack, as sets of `artist.core.buckets`."""
-        sets = [0] * self.n_racks
-        for number, rack in enumerate(self.rack_of):
-            sets[rack] |= 1 << number
-        return sets
+        sets = sets_by(self.rack_of)
+        return [sets.get(rack, 0) for rack in range(self.n_racks)]
 
     @cached_property
     def pools(self) -> frozenset[str]:
@@ -183,18 +182,13 @@ class Cluster:
     @cached_property
     def size_sets(self) -> list[int]:
         """Machines with 0, 1, 2, ... GPUs, free or not, as sets of `artist.core.buckets`."""
-        sets = [0] * (self.largest_machine + 1)
-        for number, machine in enumerate(self.machines):
-            sets[machine.gpus] |= 1 << number
-        return sets
+        sets = sets_by(machine.gpus for machine in self.machines)
+        return [sets.get(gpus, 0) for gpus in range(self.largest_machine + 1)]
 
     @cached_property
     def type_sets(self) -> dict[str, int]:
         """Machines by GPU type, as sets of `artist.core.buckets`."""
-        sets: dict[str, int] = {}
-        for number, machine in enumerate(self.machines):
-            sets[machine.gpu_type] = sets.get(machine.gpu_type, 0) | 1 << number
-        return sets
+        return sets_by(machine.gpu_type for machine in self.machines)
 
     @cached_property
     def gpus_of(self) -> dict[str, int]:
@@ -209,11 +203,9 @@ class Cluster:
     @cached_property
     def kind_sets(self) -> dict[tuple[str, str], int]:
         """Machines with GPUs by kind, as sets of `artist.core.buckets`."""
-        sets: dict[tuple[str, str], int] = {}
-        for number, machine in enumerate(self.machines):
-            if machine.gpus:
-                sets[machine.kind] = sets.get(machine.kind, 0) | 1 << number
-        return sets
+        with_gpus = {machine.kind for machine in self.machines if machine.gpus}
+        sets = sets_by(machine.kind for machine in self.machines)
+        return {kind: machines for kind, machines in sets.items() if kind in with_gpus}
 
     def alike(self, machine: Machine, gpus: int, gpu_types: Sequence[str] = ()) -> int:
         """Return the machines of a kind, as such a set; all, if a job of so many GPUs cannot be on these.
@@ -274,7 +266,7 @@ class Group:
     ordering: Ordering = "best"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Allocation:
     """What a running job holds: sorted slices, one a machine.
 

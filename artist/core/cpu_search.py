@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Ints
 from artist.core.cluster import Allocation, Slice
 from artist.core.job import Demand
-
-Ints = npt.NDArray[np.int64]
 
 
 def find_cpus(cpus: Ints, memory: Ints, demand: Demand) -> Allocation | None:

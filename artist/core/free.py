@@ -4,13 +4,10 @@ from array import array
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Bools, Ints
 from artist.core.buckets import Buckets
 from artist.core.cluster import Allocation, Cluster
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Free:

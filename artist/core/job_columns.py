@@ -13,6 +13,7 @@ from artist.core.job import JobSpec
 
 _KEPT = 1 << 14  # specs made last, about 5 MB
 _AT_ONCE = 1 << 14
+_NEIGHBOURS = 64  # specs made together: a tenth of the time that each of them alone takes
 _FIELDS = tuple(field.name for field in fields(JobSpec))
 
 Ints = npt.NDArray[np.int64]
@@ -33,8 +34,9 @@ class Made(dict[int, JobSpec]):
     def __missing__(self, job: int) -> JobSpec:
         if dict.__len__(self) >= _KEPT:
             self.clear()
-        spec = self[job] = self._jobs._make(job)
-        return spec
+        start = job - job % _NEIGHBOURS
+        self.update(enumerate(self._jobs.made_of(slice(start, start + _NEIGHBOURS)), start))
+        return self[job]
 
 
 class JobColumns(Sequence[JobSpec]):
@@ -70,7 +72,6 @@ class JobColumns(Sequence[JobSpec]):
     ) -> None:
         self.kinds, self.kind = kinds, kind.astype(np.int32)
         self.numbers = {"submit_ns": submit_ns, "iterations": iterations, "compute_ns": compute_ns}
-        self._views = [self.kind.data, submit_ns.data, iterations.data, compute_ns.data]
         self._ids, self._starts = _joined(job_ids)
         self._shared = [[getattr(each, name) for name in _FIELDS[5:]] for each in kinds]
         self.made = Made(self)
@@ -89,12 +90,19 @@ class JobColumns(Sequence[JobSpec]):
 
     def __getitem__(self, index: Any) -> Any:
         found = range(len(self))[index]
-        return self.made[found] if isinstance(found, int) else [self._make(job) for job in found]
+        return self.made[found] if isinstance(found, int) else [self.made[job] for job in found]
 
     def __iter__(self) -> Iterator[JobSpec]:
         for start in range(0, len(self), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            yield from map(JobSpec, *(self.column(name, part) for name in _FIELDS))
+            yield from self.made_of(slice(start, start + _AT_ONCE))
+
+    def made_of(self, part: slice) -> Iterator[JobSpec]:
+        """Return the specs of a stretch of jobs."""
+        kinds = self.kind[part].tolist()
+        own = [self.column(name, part) for name in ("job_id", "submit_ns", "iterations", "compute_ns")]
+        for kind, job_id, submit_ns, iterations, compute_ns in zip(kinds, *own, strict=True):
+            demand = self.kinds[kind].demand
+            yield JobSpec(job_id, submit_ns, demand, iterations, compute_ns, *self._shared[kind])
 
     def column(self, name: str, part: slice = slice(None)) -> Iterable[Any]:
         """Return a field of all jobs, or of a stretch of them."""
@@ -111,16 +119,10 @@ class JobColumns(Sequence[JobSpec]):
         gpus = of_kinds(self, lambda spec: max(spec.demand.gpus, 1))
         chosen = self.numbers["iterations"] * self.numbers["compute_ns"].astype(float) * gpus > gpu_ns
         chosen[np.unique(self.kind, return_index=True)[1]] = True
-        return map(self._make, np.flatnonzero(chosen).tolist())
+        return map(self.made.__getitem__, np.flatnonzero(chosen).tolist())
 
     def _id(self, job: int) -> str:
         return self._ids[self._starts[job] : self._starts[job + 1]].decode()
-
-    def _make(self, job: int) -> JobSpec:
-        kinds, submit_ns, iterations, compute_ns = self._views
-        kind = kinds[job]
-        demand, shared = self.kinds[kind].demand, self._shared[kind]
-        return JobSpec(self._id(job), submit_ns[job], demand, iterations[job], compute_ns[job], *shared)
 
 
 def field_of(jobs: Sequence[JobSpec], name: str, part: slice = slice(None)) -> Iterable[Any]:

@@ -6,16 +6,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.arrays import Bools, Floats, Ints
 from artist.core.buckets import ALL
 from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Event
 from artist.core.free import Free
 from artist.core.job import Demand
 from artist.core.plan import Plan, PlanBuilder
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Totals(NamedTuple):

@@ -20,8 +20,8 @@ from artist.datacenter.build import build_cluster
 from artist.datacenter.config import ClusterConfig
 from artist.datacenter.gpus import gpus_of
 from artist.errors import InputError
-from artist.run.build import part
 from artist.run.config import Part
+from artist.run.parts import part
 from netmodels.topology import load_topology
 
 if TYPE_CHECKING:  # what needs pandas is imported where it is used, for the sake of --help

@@ -1,6 +1,6 @@
 """What is due when: a heap of (time, kind, sequence), so that ties are first in, first out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from operator import index
 
@@ -44,20 +44,19 @@ class Agenda:
             heappop(heap)
         return self._arrival_ns if self._job >= 0 else None
 
-    def pop(self, now: int) -> tuple[int, int] | None:
-        """Remove and return the next (kind, subject) due now, None if there is none."""
-        heap, arrives = self._heap, self._arrival_ns <= now
-        while heap:
-            time, kind, sequence, subject = heap[0]
-            if time > now or (arrives and kind > ARRIVAL):
-                break
-            heappop(heap)
-            holds = self._holds[kind]
-            if holds.get(subject) == sequence:
-                del holds[subject]
-                return kind, subject
-        if not arrives:
-            return None
-        job = self._job
-        self._job, self._arrival_ns = next(self._arrivals, _NONE)
-        return ARRIVAL, job
+    def due(self, now: int) -> Iterator[tuple[int, int]]:
+        """Remove and yield each (kind, subject) due now, with those scheduled meanwhile."""
+        heap = self._heap
+        while True:
+            arrives = self._arrival_ns <= now
+            if heap and heap[0][0] <= now and not (arrives and heap[0][1] > ARRIVAL):
+                _, kind, sequence, subject = heappop(heap)
+                if self._holds[kind].get(subject) == sequence:
+                    del self._holds[kind][subject]
+                    yield kind, subject
+            elif arrives:
+                job = self._job
+                self._job, self._arrival_ns = next(self._arrivals, _NONE)
+                yield ARRIVAL, job
+            else:
+                return

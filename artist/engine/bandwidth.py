@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats
 from artist.engine.machines import MachineTable
 from artist.performance.api import Performance, Running
-
-Floats = npt.NDArray[np.float64]
 
 
 class BandwidthMeter:

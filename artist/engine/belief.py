@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats, Ints
 from artist.core.buckets import ALL, first_of
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.iteration import IterationParts
@@ -13,9 +13,6 @@ from artist.engine.consolidated import Consolidated
 from artist.engine.hypothetical import Added, Hypothetical
 from artist.errors import PlanError
 from artist.performance.api import Changed, OnGrid, Performance, Running
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Belief:

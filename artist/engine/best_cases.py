@@ -4,15 +4,13 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Ints
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.core.view import BeliefPerformance
 from artist.engine.consolidated import Consolidated
 from artist.performance.formulas.best_case import best_case, points, share_of
-
-Ints = npt.NDArray[np.int64]
 
 
 class BestCases:

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from artist.core.arrays import Bools, Floats, Ints
 from artist.core.job import JobSpec
 from artist.core.job_columns import field_of
 from artist.core.view import Totals
@@ -17,10 +19,6 @@ from artist.engine.machines import MachineTable
 from artist.engine.profiled import Profiled
 from artist.errors import PlanError
 from artist.performance.api import Performance
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Known:
@@ -45,6 +43,7 @@ class Known:
         self.best_cases = best_cases
         self.exact = bool((self.factors == 1.0).all())
         self._specs = specs
+        self._fields: dict[str, npt.NDArray[Any]] = {}
         self._performance = performance
 
     def require(self, what: str) -> None:
@@ -54,25 +53,11 @@ class Known:
                 f"policy {self.policy} looks at {what}; it, or its order, must declare knows_{what} = True"
             )
 
-    @cached_property
-    def user(self) -> npt.NDArray[np.object_]:
-        """Owner of every job."""
-        return np.array(list(field_of(self._specs, "user")), dtype=np.object_)
-
-    @cached_property
-    def vc(self) -> npt.NDArray[np.object_]:
-        """Virtual cluster of every job."""
-        return np.array(list(field_of(self._specs, "vc")), dtype=np.object_)
-
-    @cached_property
-    def guaranteed(self) -> Bools:
-        """Class of every job."""
-        return np.array(list(field_of(self._specs, "guaranteed")), dtype=np.bool_)
-
-    @cached_property
-    def model(self) -> npt.NDArray[np.object_]:
-        """Model of every job."""
-        return np.array(list(field_of(self._specs, "model")), dtype=np.object_)
+    def of_all(self, name: str) -> npt.NDArray[Any]:
+        """Return a field of every job, as objects."""
+        if name not in self._fields:
+            self._fields[name] = np.array(list(field_of(self._specs, name)), dtype=np.object_)
+        return self._fields[name]
 
     @cached_property
     def skew(self) -> Floats:
@@ -174,15 +159,15 @@ class Columns:
 
     @property
     def user(self) -> npt.NDArray[np.object_]:
-        return self._known.user[self.job]
+        return self._known.of_all("user")[self.job]
 
     @property
     def vc(self) -> npt.NDArray[np.object_]:
-        return self._known.vc[self.job]
+        return self._known.of_all("vc")[self.job]
 
     @property
     def guaranteed(self) -> Bools:
-        return self._known.guaranteed[self.job]
+        return self._known.of_all("guaranteed")[self.job].astype(np.bool_)
 
     @lazy
     def iterations(self) -> Ints:
@@ -235,7 +220,7 @@ class Columns:
     @property
     def model(self) -> npt.NDArray[np.object_]:
         self._known.require("models")
-        return self._known.model[self.job]
+        return self._known.of_all("model")[self.job]
 
     @property
     def skew(self) -> Floats:

@@ -6,16 +6,13 @@ from operator import index
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Bools, Ints
 from artist.core.buckets import ALL
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import Demand
 from artist.engine.admission import largest_target
 from artist.errors import PlanError
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _MOST_KNOWN = 10_000  # placements; sets of machines may change at every call
 

@@ -7,6 +7,7 @@ the same instant leads to another round.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from operator import index
 from typing import Literal
 
@@ -42,7 +43,7 @@ from artist.performance.api import AsMeasured, Changed, Performance
 from artist.performance.estimates import Estimates, Exact
 from artist.units import ns_to_seconds, seconds_to_ns
 
-_STORY_EVENTS = 1000  # recent events kept for the story of a stuck job
+_STORY_INSTANTS = 1000  # the last ones, whose events are kept for the story of a stuck job
 _MOST_ROUNDS = 10_000  # of one instant; beyond that a policy wakes itself forever
 
 
@@ -122,7 +123,7 @@ class Engine:
         self._observers = observers
         self._rates = any(getattr(observer, "rates", False) for observer in observers)
         self._news: list[Event] = []  # events not caused by the policy, since its last call
-        self._story: deque[Event] = deque(maxlen=_STORY_EVENTS)
+        self._story: deque[Sequence[Event]] = deque(maxlen=_STORY_INSTANTS)
         self._n_events = 0
         self._last_tick = -1
         self._fruitless = 0  # consecutive calls that changed nothing, since the last news
@@ -164,7 +165,7 @@ class Engine:
         due = self._due
         self._idle = due is None and not self.jobs.n_running
         if self._idle and self._fruitless >= 2:
-            raise stuck_error(self.jobs, self.jobs.unfinished().tolist(), self._story, self.now)
+            raise stuck_error(self.jobs, self.jobs.unfinished().tolist(), chain(*self._story), self.now)
         if self._interval is not None and self.jobs.n_unfinished:
             tick = -(-self.now // self._interval) * self._interval
             tick = tick if tick > self._last_tick else tick + self._interval
@@ -198,8 +199,7 @@ class Engine:
     def _apply_due(self, now: int) -> bool:
         """Apply all that is due now; return whether the policy's timer is."""
         woken, events, before = False, self._events, len(self._events)
-        while (due := self._agenda.pop(now)) is not None:
-            kind, subject = due
+        for kind, subject in self._agenda.due(now):
             if kind == FINISH:
                 events.append(self._transitions.finish(subject, now))
                 if subject in self._window:
@@ -276,7 +276,7 @@ class Engine:
             return
         events = self._events.copy()  # for observers to keep
         self._events.clear()
-        self._story.extend(events)
+        self._story.append(events)
         self._n_events += len(events)
         jobs, machines = self.jobs, self.machines
         waiting = jobs.n_unfinished - jobs.n_running

@@ -20,32 +20,25 @@ class Hypothetical:
         return job in self._held
 
     def spec(self, job: int) -> JobSpec:
-        """Return what is known of a job."""
         return self._specs[job]
 
     def allocation(self, job: int) -> Allocation:
-        """Return what a job would hold."""
         return self._held[job]
 
     def ready_ns(self, job: int) -> int:
-        """Return when the delay of a job ends; a placed one has none."""
-        return 0
+        return 0  # a placed job has no delay
 
     def jobs_on(self, machine: int) -> list[int]:
-        """Return the jobs that would be on a machine."""
         return [j for j, a in self._held.items() if any(s.machine == machine for s in a.slices)]
 
     def crossing_machine(self, machine: int) -> list[int]:
-        """Return the jobs that would be on a machine and on others, too."""
         return [j for j in self.jobs_on(machine) if len(self._held[j].slices) > 1]
 
     def crossing_rack(self, rack: int) -> list[int]:
-        """Return the jobs that would be in a rack and in others, too."""
         found = {j: racks_of(a, self.cluster) for j, a in self._held.items()}
         return [j for j, racks in found.items() if len(racks) > 1 and rack in racks]
 
     def members(self, group: str) -> list[int]:
-        """Return the jobs that would be in a group."""
         return [j for j, a in self._held.items() if a.group is not None and a.group.name == group]
 
 
@@ -61,31 +54,24 @@ class Added:
         self._placed = placed
 
     def spec(self, job: int) -> JobSpec:
-        """Return what is known of a job."""
         return self._running.spec(job)
 
     def allocation(self, job: int) -> Allocation:
-        """Return what a job would hold."""
         return self._where(job).allocation(job)
 
     def ready_ns(self, job: int) -> int:
-        """Return when the delay of a job ends; a placed one has none."""
         return self._where(job).ready_ns(job)
 
     def jobs_on(self, machine: int) -> list[int]:
-        """Return the jobs that would be on a machine."""
         return [*self._stay(self._running.jobs_on(machine)), *self._placed.jobs_on(machine)]
 
     def crossing_machine(self, machine: int) -> list[int]:
-        """Return the jobs that would be on a machine and on others, too."""
         return [*self._stay(self._running.crossing_machine(machine)), *self._placed.crossing_machine(machine)]
 
     def crossing_rack(self, rack: int) -> list[int]:
-        """Return the jobs that would be in a rack and in others, too."""
         return [*self._stay(self._running.crossing_rack(rack)), *self._placed.crossing_rack(rack)]
 
     def members(self, group: str) -> list[int]:
-        """Return the jobs that would be in a group."""
         return [*self._stay(self._running.members(group)), *self._placed.members(group)]
 
     def _where(self, job: int) -> Running:

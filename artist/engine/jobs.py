@@ -152,9 +152,24 @@ class JobTable:
 
     def settle(self, job: int, now: int) -> None:
         """Book what a running job did since it was last settled."""
+        elapsed = self._book(job, now)
+        if not elapsed:
+            return
+        was, iteration = self.done[job], self.iteration_ns[job]
+        done, remaining = progress.settle(was, self.open_left_ns[job], iteration, elapsed)
+        self.open_left_ns[job] = remaining
+        if done != was:
+            self.done[job] = done
+            opened = self.opened_ns[job] = self.running_ns[job] - (iteration - remaining)
+            every = self.checkpoint[job]
+            if every and done // every != was // every:
+                self.safe_ns[job] = opened - done % every * iteration
+
+    def _book(self, job: int, now: int) -> int:
+        """Book the time since a running job was last settled; return how much of it was progress."""
         held = now - self.settled_ns[job]
         if not held:
-            return
+            return 0
         self.settled_ns[job] = now
         gpus = self.held_gpus[job]
         self.attained_gpu_ns[job] += gpus * held
@@ -164,11 +179,11 @@ class JobTable:
         elapsed = now - self.progress_from_ns[job]
         if elapsed <= 0:
             self.overhead_ns[job] += held
-            return
+            return 0
         self.progress_from_ns[job] = now
         if held > elapsed:
             self.overhead_ns[job] += held - elapsed
-        running = self.running_ns[job] = self.running_ns[job] + elapsed
+        self.running_ns[job] += elapsed
         iteration, parts = self.iteration_ns[job], self.parts[job]
         assert parts is not None
         compute = elapsed  # takes the rounding, so that the parts sum to the time that passed
@@ -180,15 +195,7 @@ class JobTable:
                     compute -= share
         busy = self.specs[job].gpu_utilization
         self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
-        was = self.done[job]
-        done, remaining = progress.settle(was, self.open_left_ns[job], iteration, elapsed)
-        self.open_left_ns[job] = remaining
-        if done != was:
-            self.done[job] = done
-            opened = self.opened_ns[job] = running - (iteration - remaining)
-            every = self.checkpoint[job]
-            if every and done // every != was // every:
-                self.safe_ns[job] = opened - done % every * iteration
+        return elapsed
 
     def set_rate(self, job: int, parts: IterationParts, new: int) -> int:
         """Set the speed of a settled job, carry its open iteration, and return its finish time."""
@@ -228,7 +235,9 @@ class JobTable:
         self.waiting_since_ns[job] = now
 
     def end(self, job: int, now: int, unnoticed_ns: int = 0) -> None:
-        """Close the accounts of a settled job that has finished, with the delay until that is noticed."""
+        """Close the accounts of a job that finishes now, with the delay until that is noticed."""
+        self._book(job, now)
+        self.done[job] = self.iterations[job]
         self._let_go(job)
         if unnoticed_ns:
             self.overhead_ns[job] += unnoticed_ns

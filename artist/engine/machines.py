@@ -1,11 +1,11 @@
 """What the machines have free, which jobs are on them, and the integrals over time."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
-from artist.core.buckets import Buckets, members_of
+from artist.core.buckets import Buckets, sets_by
 from artist.core.cluster import Allocation, Cluster, Group, crosses_racks, racks_of
 from artist.core.events import MachineEvent
 
@@ -40,9 +40,7 @@ class MachineTable:
         self.present = [m.present for m in machines]
         self.accepts = array("b", [m.present for m in machines])
         self.pools = [m.pool for m in machines]
-        self.pool_sets: dict[str, int] = {}
-        for number, pool in enumerate(self.pools):
-            self.pool_sets[pool] = self.pool_sets.get(pool, 0) | 1 << number
+        self.pool_sets = sets_by(self.pools)
         self.jobs_on: list[dict[int, None]] = [{} for _ in machines]
         self.touched: dict[int, None] | None = None
         self.crossing_rack: list[dict[int, None]] | None = None
@@ -173,33 +171,3 @@ class MachineTable:
             gpus = self.cluster.machines[machine].gpus
             self.capacity_gpus += gpus if present else -gpus
         self.set_accepts(machine, present)
-
-    def recount(self, held: Sequence[tuple[int, Allocation]]) -> None:
-        """Recount everything from what running jobs hold; raise AssertionError on any difference."""
-        fresh = MachineTable(self.cluster)
-        for machine in range(len(self.cluster)):
-            fresh.set_present(machine, self.present[machine])
-            fresh.set_accepts(machine, bool(self.accepts[machine]))
-        for job, allocation in held:
-            fresh.take(job, allocation)
-        free = ("free_gpus", "free_cpus", "free_memory", "open_gpus", "closed")
-        for name in (*free, "busy_gpus", "group_gpus"):
-            assert getattr(self, name) == getattr(fresh, name), name
-        assert self.buckets.sets == fresh.buckets.sets, "buckets"
-        assert self.buckets.in_rack == fresh.buckets.in_rack, "free GPUs by rack"
-        assert [sorted(x) for x in self.jobs_on] == [sorted(x) for x in fresh.jobs_on], "jobs_on"
-        if self.crossing_rack is not None:
-            assert list(map(sorted, self.crossing_rack)) == list(map(sorted, fresh.watch_racks(held))), (
-                "racks"
-            )
-        assert min(self.free_gpus, default=0) >= 0, "GPUs given twice"
-        assert min(self.free_cpus, default=0) >= 0, "CPUs given twice"
-        assert min(self.free_memory, default=0) >= 0, "memory given twice"
-        owners = {pool: members_of(machines) for pool, machines in self.pool_sets.items() if machines}
-        assert owners == {pool: _where(self.pools, pool) for pool in self.pools}, "pools"
-        present = sum(m.gpus for m, p in zip(self.cluster.machines, self.present, strict=True) if p)
-        assert self.capacity_gpus == present, "capacity"
-
-
-def _where(pools: Sequence[str], pool: str) -> list[int]:
-    return [machine for machine, owner in enumerate(pools) if owner == pool]

@@ -15,9 +15,8 @@ from artist.errors import InputError
 from artist.units import seconds_to_ns
 from netmodels.files import read_text
 
-_KINDS = ("start", "resume", "restart", "migrate", "resize", "retune")
 _MOST_S = 4e9  # 126 years, within 64 bits of nanoseconds
-_KIND_COLUMN = {kind: f"{kind}_s" for kind in _KINDS}
+_KIND_COLUMN = {kind: f"{kind}_s" for kind in ("start", "resume", "restart", "migrate", "resize", "retune")}
 
 
 class OverheadParameters(BaseModel):

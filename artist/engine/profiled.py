@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Ints
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.engine.consolidated import Consolidated
 from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed, Performance
-
-Ints = npt.NDArray[np.int64]
 
 
 class Profiled:

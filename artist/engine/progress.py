@@ -1,9 +1,8 @@
 """Exact progress of a job at constant speed, without a step per iteration. All in integer ns."""
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from artist.core.arrays import Ints
 
 
 def settle(done: int, remaining_ns: int, iteration_ns: int, elapsed_ns: int) -> tuple[int, int]:

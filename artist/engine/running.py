@@ -17,33 +17,26 @@ class RunningJobs:
         self.cluster: Cluster = machines.cluster
 
     def spec(self, job: int) -> JobSpec:
-        """Return what is known of a job."""
         return self._jobs.specs[job]
 
     def allocation(self, job: int) -> Allocation:
-        """Return what a running job holds."""
         allocation = self._jobs.held[job]
         assert allocation is not None, f"job number {job} does not run"
         return allocation
 
     def ready_ns(self, job: int) -> int:
-        """Return when the delay of a running job ends."""
         return max(self._jobs.progress_from_ns[job], self._jobs.settled_ns[job])
 
     def jobs_on(self, machine: int) -> Iterable[int]:
-        """Return the running jobs on a machine."""
         return tuple(self._machines.jobs_on[machine])
 
     def crossing_machine(self, machine: int) -> Sequence[int]:
-        """Return the running jobs on a machine that are on others, too."""
         held = self._jobs.held
         return tuple(j for j in self._machines.jobs_on[machine] if (a := held[j]) and len(a.slices) > 1)
 
     def crossing_rack(self, rack: int) -> Sequence[int]:
-        """Return the running jobs in a rack that are in others, too."""
         held = ((j, a) for j, a in enumerate(self._jobs.held) if a is not None)
         return tuple(self._machines.watch_racks(held)[rack])
 
     def members(self, group: str) -> Iterable[int]:
-        """Return the running jobs of a group."""
         return tuple(self._machines.groups[group][1]) if group in self._machines.groups else ()

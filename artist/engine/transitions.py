@@ -60,7 +60,8 @@ class Transitions:
         changed = bool(todo)
         for job, before, _ in todo:
             if before is not None:
-                self._give_back(job, now)
+                self._jobs.settle(job, now)
+                self._give_back(job, before)
                 self.changed.setdefault(job, before)
         for job, before, after in todo:
             if after is None and before is not None:
@@ -78,7 +79,9 @@ class Transitions:
 
     def finish(self, job: int, now: int) -> Finish:
         """Close a job that has done all its iterations; its GPUs are free now, noticed or not."""
-        before = self._give_back(job, now)
+        before = self._jobs.held[job]
+        assert before is not None
+        self._give_back(job, before)
         if not self._only_groups or before.group is not None:
             self.changed.setdefault(job, before)
         self._jobs.end(job, now, self._overheads.unnoticed_ns(now))
@@ -86,7 +89,10 @@ class Transitions:
 
     def evict(self, job: int, now: int, *, failed: bool) -> Stop:
         """Stop a job because its machine goes; a machine that failed cannot save the open iteration."""
-        before = self._give_back(job, now)
+        before = self._jobs.held[job]
+        assert before is not None
+        self._jobs.settle(job, now)
+        self._give_back(job, before)
         self.changed.setdefault(job, before)
         self._stop(job, before, now, keep=not failed)
         self._jobs.evictions[job] += 1
@@ -94,14 +100,10 @@ class Transitions:
 
     # --- steps
 
-    def _give_back(self, job: int, now: int) -> Allocation:
-        """Settle a running job and take its allocation away."""
-        self._jobs.settle(job, now)
-        allocation = self._jobs.held[job]
-        assert allocation is not None
+    def _give_back(self, job: int, allocation: Allocation) -> None:
+        """Take a running job's allocation away."""
         self._machines.give_back(job, allocation)
         self._jobs.held[job] = None
-        return allocation
 
     def _stop(self, job: int, before: Allocation, now: int, *, keep: bool) -> None:
         """Make a job that has just lost its allocation wait, without the work that a stop loses."""

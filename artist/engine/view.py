@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from weakref import ref
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Bools, Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Event
 from artist.core.free import Free
@@ -19,10 +19,6 @@ from artist.engine.jobs import JobTable
 from artist.engine.lazy import lazy
 from artist.engine.machines import MachineTable
 from artist.errors import PlanError
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+_FEW = 1 << 13
+
 
 def numbers(values: npt.ArrayLike, missing: npt.NDArray[np.bool_] | None = None) -> Any:
     """Return numbers or truth values as an Arrow array of their type, null where `missing`."""
@@ -26,14 +28,16 @@ def texts(values: Iterable[str | None]) -> Any:
     return pa.Array.from_buffers(pa.string(), len(given), buffers)
 
 
-def taken(values: Any, index: npt.ArrayLike, missing: npt.NDArray[np.bool_] | None = None) -> Any:
-    """Return the values at some positions, null where `missing`, as their method `take` does.
+def taken(values: Any, index: npt.NDArray[np.integer], missing: npt.NDArray[np.bool_] | None = None) -> Any:
+    """Return the texts at some positions, null where `missing`.
 
-    That loads `pyarrow.compute`, which takes 25 ms to describe every function.
+    The method `take` of many texts loads `pyarrow.compute`: 25 ms, more than a few texts take as Python's.
     """
-    from pyarrow._compute import call_function
-
-    return call_function("take", [values, numbers(index, missing)])
+    if max(len(values), len(index)) > _FEW:
+        return values.take(numbers(index, missing))
+    listed = values.to_pylist()
+    lost = np.zeros(len(index), dtype=bool) if missing is None else missing
+    return texts(None if gone else listed[at] for at, gone in zip(index.tolist(), lost.tolist(), strict=True))
 
 
 def _validity(missing: npt.NDArray[np.bool_] | None) -> Any:

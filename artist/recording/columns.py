@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from artist.core.arrays import Bools, Ints
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.job import JobSpec
 from artist.core.job_columns import field_of, kinds_of, numbers_of, of_kinds
@@ -19,11 +20,9 @@ from artist.recording import arrow
 from artist.recording.recorder import ASSIGN, FAIL, KINDS, MIGRATE, REPRICE, START, WAKE, Recorder
 from artist.units import NS_PER_S
 
-PIECE_ROWS = 1 << 18
+PIECE_ROWS = 1 << 16
 _AT_ONCE = 1 << 13
 
-_Ints = npt.NDArray[np.int64]
-_Flags = npt.NDArray[np.bool_]
 _GAUGES = ("busy_gpus", "capacity_gpus", "queue_length", "running_jobs")
 _NOT_WRITTEN = "gpu_held_alone_ns"  # for audits: groups' GPUs are counted once there
 _UNKNOWN = -1  # in RunResult's columns: never started, not finished
@@ -32,7 +31,7 @@ _UNKNOWN = -1  # in RunResult's columns: never started, not finished
 def job_tables(
     result: RunResult,
     rows: int = PIECE_ROWS,
-    more: Mapping[str, npt.NDArray[np.float64] | _Ints] | None = None,
+    more: Mapping[str, npt.NDArray[np.float64] | Ints] | None = None,
 ) -> Iterator[Any]:
     """Yield jobs.parquet: one row per job, in the order of the result.
 
@@ -63,7 +62,7 @@ def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> 
 
 
 def step_tables(
-    times_ns: _Ints, columns: Mapping[str, npt.NDArray[Any]], rows: int = PIECE_ROWS
+    times_ns: Ints, columns: Mapping[str, npt.NDArray[Any]], rows: int = PIECE_ROWS
 ) -> Iterator[Any]:
     """Yield resources, pools or cores.parquet: step functions, the last row at the end of the run."""
     for part in _parts(len(times_ns), rows):
@@ -71,7 +70,7 @@ def step_tables(
         yield pa.table({"time_s": _seconds(times_ns[part]), **named})
 
 
-def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, _Ints]:
+def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, Ints]:
     """Return the least and the most GPUs that each job takes, shape (n_jobs,), if any job is elastic."""
     if not any(spec.demand.elastic for spec in kinds_of(jobs)):
         return {}
@@ -123,8 +122,7 @@ class _Names:
         slices = [each.slices if isinstance(each, Allocation) else each for each in allocations]
         self.groups = _texts(None if each is None else each.name for each in groups)
         self.group_gpus = _texts(None if each is None else _gpus_text(each.gpus, cluster) for each in groups)
-        depths = np.array([-1 if each is None else each.depth for each in groups], dtype=np.int64)
-        self.group_depths = arrow.numbers(depths, depths < 0)
+        self.depths = np.array([*(-1 if each is None else each.depth for each in groups), -1], dtype=np.int64)
         self.cpus = _texts("+".join([str(s.cpus) for s in each]) for each in slices)
         self.memory = _texts("+".join([str(s.memory_bytes) for s in each]) for each in slices)
         places = (allocation_text(allocation, cluster) for allocation in allocations)
@@ -148,7 +146,7 @@ def _parts(n_rows: int, rows: int) -> Iterator[slice]:
     return (slice(start, start + rows) for start in range(0, max(1, n_rows), rows))
 
 
-def _jobs(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]) -> dict[str, Any]:
+def _jobs(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints]) -> dict[str, Any]:
     texts = ("job_id", "model", "user", "vc")
     table = {name: _texts(field_of(specs, name, part)) for name in texts}
     table["gpus"] = arrow.numbers(
@@ -162,9 +160,9 @@ def _jobs(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]) -
     return table
 
 
-def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]) -> dict[str, _Ints]:
+def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, Ints]) -> dict[str, Ints]:
     """Return the columns to write, with completion and ideal time at their places."""
-    made: dict[str, _Ints] = {}
+    made: dict[str, Ints] = {}
     for name in JOB_COLUMNS:
         made[name] = columns[name]
         if name == "finish_ns":
@@ -180,16 +178,17 @@ def _derived(specs: Sequence[JobSpec], part: slice, columns: Mapping[str, _Ints]
 def _events(
     names: _Names,
     first: int,
-    time_ns: _Ints,
+    time_ns: Ints,
     kind: npt.NDArray[np.int8],
     subject: npt.NDArray[np.int32],
-    detail: _Ints,
+    detail: Ints,
 ) -> Any:
     job = subject.astype(np.int64)
     of_machine = (kind >= FAIL) & (kind <= ASSIGN)
     placing = (kind >= START) & (kind <= MIGRATE)
     place = np.where(of_machine, names.first_machine + job, detail)
     reason = np.where(kind == ASSIGN, names.first_pool + detail, kind)
+    depth = names.depths[np.where(placing, place, -1)]
     return pa.table(
         {
             "time_s": _seconds(time_ns),
@@ -200,7 +199,7 @@ def _events(
             "allocation": arrow.taken(names.places, place, ~(of_machine | placing)),
             "group": arrow.taken(names.groups, place, ~placing),
             "group_gpus": arrow.taken(names.group_gpus, place, ~placing),
-            "group_depth": arrow.taken(names.group_depths, place, ~placing),
+            "group_depth": arrow.numbers(depth, depth < 0),
             "cpus": arrow.taken(names.cpus, place, ~placing),
             "memory_bytes": arrow.taken(names.memory, place, ~placing),
             "iteration_s": _seconds(detail, kind != REPRICE),
@@ -208,5 +207,5 @@ def _events(
     )
 
 
-def _seconds(time_ns: _Ints, missing: _Flags | None = None) -> Any:
+def _seconds(time_ns: Ints, missing: Bools | None = None) -> Any:
     return arrow.numbers(time_ns / float(NS_PER_S), missing)

@@ -4,8 +4,8 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
@@ -15,8 +15,6 @@ from artist.recording.recorder import FINISH, MIGRATE, START, Recorder
 from artist.units import seconds_to_ns
 
 SHORT_S = 4 * 3600.0  # jobs are short below it (Synergy, OSDI 2022, section 5.3.1)
-
-_Floats = npt.NDArray[np.float64]
 
 
 class Inputs(Protocol):
@@ -31,7 +29,7 @@ class Inputs(Protocol):
         """Return the least CPUs and bytes of memory, in all, with which a job reaches its highest speed."""
 
 
-def input_columns(result: RunResult, recorder: Recorder, inputs: Inputs) -> dict[str, _Floats]:
+def input_columns(result: RunResult, recorder: Recorder, inputs: Inputs) -> dict[str, Floats]:
     """Return INPUT_COLUMNS, shape (n_jobs,): means over the time held, NaN if never, and the best case."""
     best = np.array([inputs.best_case(spec, result.cluster) for spec in result.jobs], dtype=np.float64)
     cpus, memory = mean_held(recorder, result.end_ns)
@@ -39,7 +37,7 @@ def input_columns(result: RunResult, recorder: Recorder, inputs: Inputs) -> dict
     return dict(zip(INPUT_COLUMNS, columns, strict=True))
 
 
-def mean_held(recorder: Recorder, end_ns: int) -> tuple[_Floats, _Floats]:
+def mean_held(recorder: Recorder, end_ns: int) -> tuple[Floats, Floats]:
     """Return the CPUs and the bytes of memory that each job held, means over the time held; NaN if never."""
     time_ns, kind, job, code = recorder.events()
     n_jobs = len(recorder.jobs)

@@ -6,8 +6,8 @@ from operator import mul
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Bools, Floats, Ints
 from artist.core.job_columns import field_of
 from artist.core.result import RunResult
 from artist.recording.kinds import Kinds
@@ -18,12 +18,8 @@ from artist.units import NS_PER_S
 _WITHIN = {"within_10s": 10, "within_3min": 180}  # seconds
 _OVER = {"over_10min": 600, "over_1h": 3600}
 
-_Ints = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
-_Flags = npt.NDArray[np.bool_]
 
-
-def kind_columns(result: RunResult, kinds: Kinds) -> dict[str, _Floats]:
+def kind_columns(result: RunResult, kinds: Kinds) -> dict[str, Floats]:
     """Return CPU_COLUMNS, shape (n_jobs,): CPUs asked for, and held last or still, NaN if never any."""
     last = np.array(kinds.cpus_last, dtype=np.float64)
     columns = _asked(result).astype(np.float64), np.where(last < 0, np.nan, last)
@@ -134,7 +130,7 @@ class _Over:
         """Return the mean of a column over time."""
         return self._ratio(self.columns[name][:-1], np.ones(len(self._spans_ns)))
 
-    def share(self, part: str, whole: str, when: _Flags | None = None) -> float | None:
+    def share(self, part: str, whole: str, when: Bools | None = None) -> float | None:
         """Return the integral of a column over that of another, at some times or all."""
         counts = np.ones(len(self._spans_ns)) if when is None else when[:-1].astype(np.float64)
         return self._ratio(self.columns[part][:-1] * counts, self.columns[whole][:-1] * counts)
@@ -144,11 +140,11 @@ class _Over:
         return math.fsum(part * self._spans_ns) / of_whole if of_whole else None
 
 
-def _asked(result: RunResult) -> _Ints:
+def _asked(result: RunResult) -> Ints:
     return np.array([spec.demand.cpus for spec in result.jobs], dtype=np.int64)
 
 
-def _lost(result: RunResult, of: _Flags) -> float | None:
+def _lost(result: RunResult, of: Bools) -> float | None:
     """Return the share of the CPU time of some jobs whose work was lost."""
     cpus = _asked(result)[of].tolist()
     lost, ran = (
@@ -157,7 +153,7 @@ def _lost(result: RunResult, of: _Flags) -> float | None:
     return lost / ran if ran else None
 
 
-def _of_kind(queueing_ns: _Ints, jct_ns: _Ints, finished: _Flags, kind: _Flags) -> dict[str, Any]:
+def _of_kind(queueing_ns: Ints, jct_ns: Ints, finished: Bools, kind: Bools) -> dict[str, Any]:
     """Return counts, the waiting and the completion times of the jobs of a kind."""
     done = finished & kind
     waits = {name: queueing_ns <= limit_s * NS_PER_S for name, limit_s in ({"at_once": 0} | _WITHIN).items()}
@@ -171,12 +167,12 @@ def _of_kind(queueing_ns: _Ints, jct_ns: _Ints, finished: _Flags, kind: _Flags) 
     }
 
 
-def _part(those: _Flags, of: _Flags) -> float | None:
+def _part(those: Bools, of: Bools) -> float | None:
     return int(those.sum()) / int(of.sum()) if of.any() else None
 
 
 def _user_p99_s(
-    users: Sequence[str], queueing_ns: _Ints, finished: _Flags, of_gpu: _Flags
+    users: Sequence[str], queueing_ns: Ints, finished: Bools, of_gpu: Bools
 ) -> tuple[float | None, float | None]:
     """Return the mean of users' 99th percentiles, of users with GPU jobs and of the others."""
     number = {user: i for i, user in enumerate(dict.fromkeys(users))}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster, Group
 from artist.core.events import Change, Event, Finish, Gauges, MachineEvent, Start, Stop
 from artist.core.job import JobSpec
@@ -16,9 +16,6 @@ from artist.core.view import Signal
 from artist.recording.names import RECLAIMED
 from artist.recording.reclaims import Reclaims
 from artist.units import NS_PER_S
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _PRESENT = {"fail": False, "left": False, "join": True}
 _COUNTED = ("machines", "gpus", "held")

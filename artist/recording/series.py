@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from artist.recording import arrow
 from artist.recording.names import SERIES
 from artist.units import NS_PER_S
 
@@ -19,6 +18,8 @@ def write_series(folder: Path, series: Series) -> None:
         return
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from artist.recording import arrow
 
     times, names, values = zip(*series, strict=True)
     columns = {

@@ -84,4 +84,6 @@ def _ask(
             failed[question] = problem
             if stop:
                 break
+        except Exception:  # of a user's own model: it comes up in the run, which names the lines
+            break
     return failed

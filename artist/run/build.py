@@ -1,7 +1,6 @@
 """Make the parts of a run from its configuration. The only place that knows every concrete part."""
 
 import gc
-import inspect
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,16 +9,8 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from operator import getitem
 from pathlib import Path
-from pydoc import locate
 from typing import TYPE_CHECKING, Any
 
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
-from pydantic import ValidationError
-
-from artist.bad_input.blame import own_lines
-from artist.bad_input.explain import chain, from_call, from_validation
 from artist.bad_input.records import validated
 from artist.core.cluster import CapacityEvent, Cluster
 from artist.core.events import Observer
@@ -47,6 +38,7 @@ from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.lost_time import tell_of_pace, watched
 from artist.run.notes import tell_notes, tell_of_idle, warn_without_needs
+from artist.run.parts import part, parts
 from artist.run.pools import check_fits, check_pools
 from artist.units import seconds_to_ns
 from netmodels.analytical import AnalyticalModel
@@ -61,20 +53,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("artist")
 
-_TAKES: dict[str, tuple[str, ...]] = {  # arguments of the methods of parts
-    "decide": ("view",),
-    "table": (),
-    "apply": ("table", "cluster_gpus"),
-    "series": (),
-    "delay_ns": ("kind", "spec"),
-    "factors": ("jobs",),
-    "performance": ("truth",),
-    "first_delays_ns": ("jobs", "believed", "cluster"),
-    "iteration": ("profile", "shape", "fabric", "system"),
-    "ns": ("spec", "allocation", "cluster", "compute_ns"),
-    "touched": ("changed", "running"),
-    "coupled": ("prices", "running", "alone"),
-}
+_UNNAMED = (AttributeError, RuntimeError, TypeError, KeyError)  # no mapping, home, path, name
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,52 +198,6 @@ def build(config: Config) -> Simulation:
     )
 
 
-def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
-    """Make the part that a `_target_` names.
-
-    Parameters
-    ----------
-    node
-        `_target_` and the parameters of its class.
-    field
-        Where the node lies in the configuration.
-    methods
-        What any part of this group has.
-
-    Raises
-    ------
-    InputError
-        If there is no such class, a parameter is not allowed, or it is no such part.
-    """
-    try:
-        made = instantiate(OmegaConf.create({"_": dict(node)})["_"], _convert_="all")
-    except Exception as error:  # Hydra's own, mostly; of an odd `_partial_` or `_args_` any
-        raise _in_words(error, node, field) from error
-    lacking = [name for name in methods if not callable(getattr(made, name, None))]
-    if lacking:
-        what = f"not a part of the group {field.split('.')[0]}: it has no method `{lacking[0]}`"
-        allowed = f"a class with {', '.join(methods)}"
-        raise InputError(what, where=f"{field}._target_", found=node["_target_"], allowed=allowed)
-    for name in methods:
-        _check_arguments(made, name, node, field)
-    return made
-
-
-def _check_arguments(made: Any, name: str, node: Mapping[str, Any], field: str) -> None:
-    """Refuse a method that cannot be called as the program does."""
-    try:
-        signature = inspect.signature(getattr(made, name))
-    except ValueError:  # written in C
-        return
-    try:
-        signature.bind(*_TAKES[name])
-    except TypeError:
-        allowed = f"{name}({', '.join(('self', *_TAKES[name]))})"
-        found = f"{node['_target_']}.{name}{signature}"
-        what = f"`{name}` takes other arguments"
-        raise InputError(what, where=field, found=found, allowed=allowed) from None
-
-
 def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
     """Return the files that the parts of a configuration say they read; none of an invalid part."""
     made = []
@@ -273,7 +206,7 @@ def input_files(raw: Mapping[str, Any]) -> tuple[Path, ...]:
             made.append(part(reduce(getitem, field.split("."), raw), field, ()))
     for field in ("effects", "couplings"):
         with suppress(Exception, SystemExit):
-            made += _parts(raw["performance"][field], f"performance.{field}", ())
+            made += parts(raw["performance"][field], f"performance.{field}", ())
     return _files_of(made, raw)
 
 
@@ -281,11 +214,9 @@ def _files_of(parts: Sequence[Any], raw: Mapping[str, Any]) -> tuple[Path, ...]:
     """Return the files that some parts, and parts of these, say they read, and the calibrated profiles."""
     inner = [own for made in parts for own in getattr(made, "__dict__", {}).values()]
     files = [Path(path) for made in (*parts, *inner) for path in getattr(made, "input_files", ())]
-    with suppress(
-        AttributeError, RuntimeError, TypeError, KeyError
-    ):  # no mapping, home, path, name: likewise
+    with suppress(*_UNNAMED):
         files.append(_profiles_file(Path(raw["network"].get("profiles")), str(raw["topology"]["name"])))
-    with suppress(AttributeError, RuntimeError, TypeError, KeyError):
+    with suppress(*_UNNAMED):
         table = Path(raw["performance"]["sensitivity"])
         from artist.run.sensitivity import sensitivity_file
 
@@ -336,13 +267,7 @@ def network_profiles(config: NetworkConfig, topology: Topology) -> Callable[[str
 
 
 def _profiles_file(profiles: Path, topology: str) -> Path:
-    """Return the file of profiles: the one named, or of a calibration that ships that for the topology.
-
-    Raises
-    ------
-    InputError
-        If a calibration ships, but not for this topology.
-    """
+    """Return the file of profiles: the one named, or of a calibration that ships that for the topology."""
     shipped = data_path("traces", "calibrated") / profiles
     if len(profiles.parts) != 1 or not shipped.is_dir():
         return profiles.expanduser()
@@ -408,8 +333,8 @@ def build_performance(
     InputError
         If an effect or a coupling of the user's own cannot be made, or is none.
     """
-    effects = _parts(config.effects, "performance.effects", ("ns",))
-    couplings = _parts(config.couplings, "performance.couplings", ("touched", "coupled"))
+    effects = parts(config.effects, "performance.effects", ("ns",))
+    couplings = parts(config.couplings, "performance.couplings", ("touched", "coupled"))
     for place, effect in enumerate(effects):
         if getattr(effect, "part", None) not in IterationParts._fields:
             where, found = f"performance.effects[{place}]", getattr(effect, "part", None)
@@ -433,10 +358,6 @@ def build_performance(
     )
 
 
-def _parts(nodes: Sequence[Mapping[str, Any]], field: str, methods: tuple[str, ...]) -> list[Any]:
-    return [part(node, f"{field}[{place}]", methods) for place, node in enumerate(nodes)]
-
-
 def _stop(config: Config, n_jobs: int) -> StopRule:
     stop = config.stop
     if stop.jobs is not None and stop.jobs[1] > n_jobs:
@@ -445,59 +366,3 @@ def _stop(config: Config, n_jobs: int) -> StopRule:
             "the window ends after the last job", where="stop.jobs", found=list(stop.jobs), allowed=allowed
         )
     return StopRule(stop.jobs, None if stop.time_s is None else seconds_to_ns(stop.time_s))
-
-
-def _in_words(error: Exception, node: Mapping[str, Any], field: str) -> InputError:
-    """Explain why a part could not be made."""
-    where, inner = _innermost(str(error), node, field)
-    target = str(inner["_target_"])
-    listed = tuple(str(name) for name in inner if not str(name).startswith("_"))
-    for link in chain(error):
-        if isinstance(link, InputError):
-            return link
-        if isinstance(link, ValidationError):
-            return from_validation(link, where, names=_parameters(target) or listed)
-        if isinstance(link, TypeError):
-            explained = from_call(link, where, _parameters(target))
-            if explained is not None:
-                return explained
-    cause = [link for link in chain(error) if not isinstance(link, InstantiationException)]
-    if "Expected a callable target" in str(error):
-        allowed = "module.Class"
-        return InputError("not a class", where=f"{where}._target_", found=target, allowed=allowed)
-    if not cause:  # Hydra itself refuses
-        reason = " ".join(str(error).split()).partition(". ")[0]
-        return InputError(f"cannot be made: {reason}", where=where, found=target)
-    reason = f"{type(cause[-1]).__name__}: {cause[-1]}"
-    lines = own_lines(cause[-1], dict(node))
-    if "locating target" in str(error) or "Error loading" in str(error):
-        if lines:  # the module is there, and fails when it is imported
-            where = f"{where}._target_"
-            return InputError(f"its module cannot be imported: {reason}", where=where, found=lines)
-        allowed = "module.Class, where the module is installed or lies in the folder of --config-dir"
-        what = f"no such class: {cause[-1]}"
-        return InputError(what, where=f"{where}._target_", found=target, allowed=allowed)
-    at = f", at {lines}" if lines else ""
-    return InputError(f"cannot be made: {reason}{at}", where=where, found=target)
-
-
-def _innermost(message: str, node: Mapping[str, Any], field: str) -> tuple[str, Mapping[str, Any]]:
-    """Return the field and the node of the part inside a part that Hydra complains of."""
-    _, _, key = message.partition("full_key: ")
-    at: Mapping[str, Any] = node
-    path: list[str] = []
-    for name in key.split()[0].split(".")[1:] if key else []:
-        below = at.get(name)
-        if not isinstance(below, Mapping) or "_target_" not in below:
-            break
-        at, path = below, [*path, name]
-    return ".".join([field, *path]), at
-
-
-def _parameters(target: str) -> tuple[str, ...]:
-    """Return the names that a class takes; none if it takes any."""
-    try:
-        parameters = inspect.signature(locate(target)).parameters.values()  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # no class, or one written in C
-        return ()
-    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))

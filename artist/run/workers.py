@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from threading import current_thread, main_thread
 from typing import Any
 
 from artist.run.elsewhere import end_with
@@ -91,9 +92,13 @@ def _serve(work: Callable[[Any], Any], connection: Connection, command: int) -> 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Delay Ctrl-C and SIGTERM: a library that catches the exception could change what the block does."""
+    """Delay Ctrl-C and SIGTERM: a library that catches the exception could change what the block does.
+
+    Other threads than the main one get neither.
+    """
     arrived: list[int] = []
-    before = {each: signal.signal(each, lambda number, _: arrived.append(number)) for each in _STOPS}
+    stops = _STOPS if current_thread() is main_thread() else ()
+    before = {each: signal.signal(each, lambda number, _: arrived.append(number)) for each in stops}
     try:
         yield
     finally:

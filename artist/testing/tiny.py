@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from artist.core.buckets import sets_by
 from artist.core.cluster import Allocation, Cluster, Group, Machine, Slice
 from artist.core.events import Event, Gauges
 from artist.core.iteration import IterationParts
@@ -15,6 +16,7 @@ from artist.core.plan import Plan, PlanBuilder
 from artist.core.result import PART_COLUMNS, TIER_COLUMNS, RunResult
 from artist.core.view import ClusterView, Policy
 from artist.engine.engine import Engine
+from artist.engine.machines import MachineTable
 from artist.performance.api import Changed, Running
 from artist.performance.bandwidth import drawn_bandwidth
 from artist.performance.couplings.groups import members_touched
@@ -156,28 +158,55 @@ class Recount:
         engine = self.engine
         self.log.extend(events)
         held = [(j, a) for j, a in enumerate(engine.jobs.held) if a is not None]
-        engine.machines.recount(held)
+        recount(engine.machines, held)
         assert gauges.running == len(held)
         assert gauges.busy_gpus <= gauges.capacity_gpus
+
+
+def recount(machines: MachineTable, held: Sequence[tuple[int, Allocation]]) -> None:
+    """Recount all resources from what running jobs hold; raise AssertionError on any difference."""
+    fresh = MachineTable(machines.cluster)
+    for machine, present in enumerate(machines.present):
+        fresh.set_present(machine, present)
+        fresh.set_accepts(machine, bool(machines.accepts[machine]))
+    for job, allocation in held:
+        fresh.take(job, allocation)
+    free = ("free_gpus", "free_cpus", "free_memory", "open_gpus", "closed")
+    for name in (*free, "busy_gpus", "group_gpus"):
+        assert getattr(machines, name) == getattr(fresh, name), name
+    assert machines.buckets.sets == fresh.buckets.sets, "buckets"
+    assert machines.buckets.in_rack == fresh.buckets.in_rack, "free GPUs by rack"
+    assert [sorted(x) for x in machines.jobs_on] == [sorted(x) for x in fresh.jobs_on], "jobs_on"
+    if machines.crossing_rack is not None:
+        assert list(map(sorted, machines.crossing_rack)) == list(map(sorted, fresh.watch_racks(held))), (
+            "racks"
+        )
+    assert min(machines.free_gpus, default=0) >= 0, "GPUs given twice"
+    assert min(machines.free_cpus, default=0) >= 0, "CPUs given twice"
+    assert min(machines.free_memory, default=0) >= 0, "memory given twice"
+    owners = {pool: there for pool, there in machines.pool_sets.items() if there}
+    assert owners == sets_by(machines.pools), "pools"
+    present_gpus = sum(m.gpus for m, p in zip(machines.cluster.machines, machines.present, strict=True) if p)
+    assert machines.capacity_gpus == present_gpus, "capacity"
 
 
 def run_checked(
     jobs: Sequence[JobSpec], cluster: Cluster, policy: Policy, performance: object = None, **options: object
 ) -> tuple[RunResult, list[Event]]:
     """Run with a recount at every instant and an audit at the end; return the result and all events."""
-    recount = Recount()
+    observer = Recount()
     engine = Engine(
         jobs,
         cluster,
         policy,
         performance or PlainPerformance(),  # type: ignore[arg-type]
-        observers=(recount,),
+        observers=(observer,),
         **options,  # type: ignore[arg-type]
     )
-    recount.engine = engine
+    observer.engine = engine
     result = engine.run()
     audit(result)
-    return result, recount.log
+    return result, observer.log
 
 
 def audit(result: RunResult) -> None:

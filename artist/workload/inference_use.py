@@ -7,12 +7,13 @@ import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
 from artist.bad_input.records import Strict, validated
+from artist.core.arrays import Floats
 from artist.core.view import NEXT
 from artist.errors import InputError
 from artist.randomness import child_generator
 from artist.units import seconds_to_ns
 from artist.workload.fields import MAX_S
-from artist.workload.signals import Floats, Series
+from artist.workload.signals import Series
 
 USE = "inference"
 _GROUP = "signals"

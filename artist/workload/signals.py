@@ -20,15 +20,13 @@ import numpy.typing as npt
 from pydantic import Field
 
 from artist.bad_input.records import Strict, validated
+from artist.core.arrays import Floats, Ints
 from artist.core.view import NEXT
 from artist.errors import InputError
 from artist.units import NS_PER_S
 from artist.workload.fields import MAX_S
 from artist.workload.files import read_csv
 from artist.workload.rows import Table, to_numbers
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _GROUP = "signals"
 _TIME = "time_s"

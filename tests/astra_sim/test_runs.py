@@ -109,6 +109,23 @@ def test_a_program_without_answers_ends_questions_ahead(run, monkeypatch):
     assert summary["network_fallbacks"] == calls() - before
 
 
+def test_a_bug_of_an_own_model_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
+    """By the run, with the line of the model; not by each of the processes that ask ahead."""
+    Path("mine").mkdir()
+    lines = (
+        "from netmodels.analytical import AnalyticalModel",
+        "class Buggy(AnalyticalModel):",
+        "    def iteration(self, *question):",
+        "        raise ValueError('a bug')",
+    )
+    Path("mine/buggy.py").write_text("\n".join(lines), encoding="utf-8")
+    own = ("--config-dir=mine", "network=analytical", "network.model._target_=buggy.Buggy")
+    assert main([*own, *RUN[:-2], "+network.ahead=2"]) == 1
+    err = capfd.readouterr().err
+    assert "mine/buggy.py:4 in iteration" in err
+    assert "Traceback" not in err
+
+
 def processes_in(folder: Path) -> set[int]:
     """Return the other processes whose working folder lies in a folder."""
     found = set[int]()

@@ -47,7 +47,7 @@ def test_generated_waits_are_those_of_the_engine() -> None:
     size = ["cluster.machines=32", "workload.training_gpus=256", "workload.days=5"]
     columns = composed([*overrides, *size]).run([]).columns
     jobs = LyraTrace(training_gpus=256, days=5).table()
-    ours = fifo_waits_s(*(jobs[name].to_numpy() for name in ("submit_s", "gpus", "step", "duration_s")), 32)
+    ours = fifo_waits_s(*(jobs[name] for name in ("submit_s", "gpus", "step", "duration_s")), 32)
     theirs = (columns["first_start_ns"] - columns["submit_ns"]) / NS_PER_S
     assert ours.mean() > 2000
     assert np.abs(ours - theirs).max() < 0.01

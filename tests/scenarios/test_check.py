@@ -223,6 +223,19 @@ def test_a_leaving_machine_keeps_what_it_has_but_not_more():
         run_checked([job("a", 2)], cluster, Scripted(more), capacity_events=events)
 
 
+def test_a_group_takes_no_more_gpus_of_a_leaving_machine():
+    """A's group has 1 of 2 GPUs of m0, which leaves from t = 1 on: at 2 it may not have the free one, too."""
+
+    def grown(gpus):
+        return lambda v, p: p.place(0, on((0, 1), group=Group("g", ((0, gpus),))))
+
+    events = [CapacityEvent(seconds_to_ns(1), "leave", 0, seconds_to_ns(99))]
+    with pytest.raises(PlanError, match=r"takes 1 more GPUs than now; free: 1 on machine m0 at 2\.0 s"):
+        run_checked(
+            [job("a", 1)], tiny_cluster(), Scripted({0: grown(1), 2: grown(2)}), capacity_events=events
+        )
+
+
 LOANED = "is on a machine that changes to pool 'inference'; it must stop or move away on machine m0"
 
 

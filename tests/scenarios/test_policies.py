@@ -11,7 +11,7 @@ from artist.core.job import JobSpec
 from artist.performance.estimates import Noise, WrongFraction
 from artist.policies.ordered import Ordered
 from artist.policies.tiresias import Tiresias
-from artist.run.build import part
+from artist.run.parts import part
 from artist.testing.tiny import job, run_checked, seconds, tiny_cluster
 from artist.units import seconds_to_ns
 

@@ -8,5 +8,5 @@ def test_arrivals_come_between_finishes_and_the_timer() -> None:
     agenda = Agenda([5, 6])
     agenda.schedule(5, TIMER)
     agenda.schedule(5, FINISH, 7)
-    assert [agenda.pop(5) for _ in range(4)] == [(FINISH, 7), (ARRIVAL, 0), (TIMER, 0), None]
+    assert list(agenda.due(5)) == [(FINISH, 7), (ARRIVAL, 0), (TIMER, 0)]
     assert agenda.next_time() == 6

@@ -25,17 +25,16 @@ def take_first(gpus: Ints, capacity: int, *, skip: bool) -> Bools:
     array([ True, False,  True,  True])
     """
     taken = np.zeros(len(gpus), dtype=np.bool_)
-    rest = np.arange(len(gpus))
-    while len(rest):
-        total = gpus.cumsum()
-        fit = int(total.searchsorted(capacity, side="right"))
-        if fit:
-            taken[rest[:fit]] = True
-            capacity -= int(total[fit - 1])
-        if not skip or fit == len(rest):
-            break
-        may_fit = (gpus[fit + 1 :] <= capacity).nonzero()[0] + (fit + 1)
-        rest, gpus = rest[may_fit], gpus[may_fit]
+    total = gpus.cumsum()
+    first = int(total.searchsorted(capacity, side="right"))  # those before it fit
+    taken[:first] = True
+    if skip and first < len(gpus):
+        left = capacity - int(total[first - 1]) if first else capacity
+        rows = (gpus[first:] <= left).nonzero()[0] + first
+        for row, count in zip(rows.tolist(), gpus[rows].tolist(), strict=True):
+            if count <= left:
+                taken[row] = True
+                left -= count
     return taken
 
 

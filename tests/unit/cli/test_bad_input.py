@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from artist.errors import InputError
+from artist.run.parts import part
+
 Refused = Callable[..., str]
 HEADER = "job_id,submit_s,gpus,duration_s,iterations,compute_s,model\n"
 
@@ -197,6 +200,13 @@ def test_a_class_that_is_no_policy_is_refused(refused: Refused) -> None:
     Path("mine/policy").mkdir(parents=True)
     Path("mine/policy/odd.yaml").write_text("_target_: collections.OrderedDict\n")
     assert "decide" in refused("--config-dir=mine", "policy=odd")
+
+
+def test_a_part_of_ours_is_not_what_its_module_imports(tmp_path: Path) -> None:
+    """Ours are made without Hydra, which refuses `shutil.rmtree` under any name; the folder stays."""
+    with pytest.raises(InputError, match=r"'shutil\.rmtree'"):
+        part({"_target_": "artist.run.folder.shutil.rmtree", "path": str(tmp_path)}, "policy", ())
+    assert tmp_path.is_dir()
 
 
 def test_a_file_that_is_not_yaml_is_refused(refused: Refused) -> None:

@@ -66,6 +66,13 @@ def test_threads_take_turns() -> None:
     assert artist.simulate([*DEMO, "seed=4"]).summary["seed"] == 4
 
 
+def test_a_thread_may_ask_ahead() -> None:
+    """Processes are started from it, which has no signals to hold back meanwhile."""
+    with ThreadPoolExecutor(1) as thread:
+        run = thread.submit(artist.simulate, [*DEMO, "+network.ahead=1", "network.cache=cache"]).result()
+    assert run.summary["jobs"] == 20
+
+
 def test_the_second_call_repeats_nothing() -> None:
     """The summary is the file of the first call, with its time of writing."""
     assert artist.simulate(DEMO).written_ns == artist.simulate(DEMO).written_ns

@@ -75,6 +75,12 @@ def test_a_group_stays_in_its_place(refused: Refused, override: str) -> None:
     assert refused(override) == message
 
 
+@pytest.mark.parametrize("override", ["~nosuch", "~workload.nosuch"])
+def test_what_is_not_there_to_delete_is_named(refused: Refused, override: str) -> None:
+    """A command may delete several fields."""
+    assert refused("~policy.seed", override).startswith(f"{override}: nothing to delete")
+
+
 def test_a_package_that_is_not_there_is_refused(refused: Refused) -> None:
     """Hydra says one line, and leaves with the code of a policy that failed."""
     told = "package 'nosuch' not found in config\n  allowed: what `artist --cfg job` shows"

@@ -31,3 +31,11 @@ def test_texts_as_pyarrow_makes_them() -> None:
     texts = arrow.texts(given)
     assert texts.equals(pa.array(given, pa.string()))
     assert arrow.taken(texts, np.array([3, 0]), np.array([False, True])).to_pylist() == ["\u20ac", None]
+
+
+@pytest.mark.parametrize("repeats", [1, 1 << 13])
+def test_few_and_many_texts_are_taken_alike(repeats: int) -> None:
+    """Three rows, and 3 * 8,192 of them, which `pyarrow.compute` takes: a place beyond the end is missing."""
+    index, missing = np.array([1, 9, 0] * repeats), np.array([False, True, False] * repeats)
+    found = arrow.taken(arrow.texts(["a", "\u20ac"]), index, missing)
+    assert found.equals(pa.array(["\u20ac", None, "a"] * repeats))
