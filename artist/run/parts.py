@@ -1,10 +1,7 @@
 """Make the parts that the configuration names by `_target_`, and explain why one cannot be made."""
 
 import inspect
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from copy import deepcopy
 from pydoc import locate
 from typing import Any
 
@@ -17,7 +14,6 @@ from artist.bad_input.blame import own_lines
 from artist.bad_input.explain import chain, from_call, from_validation
 from artist.errors import InputError
 
-_NOT_PLAIN = re.compile(r"'_(target|args|partial|recursive)_'|\$\{|\?\?\?")  # what Hydra and OmegaConf act on
 _TAKES: dict[str, tuple[str, ...]] = {  # arguments of the methods of parts
     "decide": ("view",),
     "table": (),
@@ -52,7 +48,7 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
         If there is no such class, a parameter is not allowed, or it is no such part.
     """
     try:
-        made = _made(node)
+        made = instantiate(OmegaConf.create({"_": {**node, "_convert_": "all"}})["_"])
     except Exception as error:  # Hydra's own, mostly; of an odd `_partial_` or `_args_` any
         raise _in_words(error, node, field) from error
     lacking = [name for name in methods if not callable(getattr(made, name, None))]
@@ -68,18 +64,6 @@ def part(node: Mapping[str, Any], field: str, methods: tuple[str, ...]) -> Any:
 def parts(nodes: Sequence[Mapping[str, Any]], field: str, methods: tuple[str, ...]) -> list[Any]:
     """Make a list of parts."""
     return [part(node, f"{field}[{place}]", methods) for place, node in enumerate(nodes)]
-
-
-def _made(node: Mapping[str, Any]) -> Any:
-    """Make a part as Hydra does; ours of plain values without its four copies, which take 1 ms a part."""
-    target = str(node.get("_target_"))
-    given = {name: value for name, value in node.items() if name not in ("_target_", "_convert_")}
-    if target.startswith("artist.") and not _NOT_PLAIN.search(repr(given)):
-        with suppress(Exception):  # Hydra's error says more
-            found: Any = locate(target)
-            if target == f"{found.__module__}.{found.__qualname__}":
-                return found(**deepcopy(given))
-    return instantiate(OmegaConf.create({"_": {**node, "_convert_": "all"}})["_"])
 
 
 def _check_arguments(made: Any, name: str, node: Mapping[str, Any], field: str) -> None:

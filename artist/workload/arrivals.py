@@ -117,7 +117,7 @@ class PoissonArrivals(Rule):
     def apply(self, table: Table, cluster_gpus: float) -> Table:
         """Return the jobs with new arrivals, in the order of the old ones."""
         gaps = len(table) - 1
-        ordered = table.by_arrival()
+        ordered = Table.of(table).by_arrival()  # a user's own rule asks with a DataFrame
         if self.parameters.jobs_per_hour is not None:
             mean_s = 3600.0 / self.parameters.jobs_per_hour
         else:

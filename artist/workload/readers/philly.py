@@ -116,7 +116,7 @@ class PhillyTrace:
 def _attempts(raw: Table, where: str) -> dict[int, list[_Attempt]]:
     """Return the attempts that count by entry, in order."""
     rows = []
-    for entry, attempts in zip(raw.places, raw["attempts"], strict=True):
+    for entry, attempts in zip(raw.places, raw["attempts"].tolist(), strict=True):
         try:
             rows += [(int(entry), a["start_time"], a["end_time"], _gpus(a)) for a in attempts]
         except (TypeError, KeyError) as error:

@@ -124,7 +124,7 @@ def parse_dates(table: Table, column: str, where: str) -> Column:
     """
     import pandas as pd
 
-    text = table[column].astype(str)  # a number in JSON is no date
+    text = texts(table[column])  # a number or a list in JSON is no date
     dates = pd.to_datetime(text, format="%Y-%m-%d %H:%M:%S", errors="coerce").to_numpy()
     allowed = "a date such as 2020-06-01 12:30:00"
     refuse(table, np.isnat(dates), where, column, "is not a date", allowed)

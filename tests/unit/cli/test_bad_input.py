@@ -203,7 +203,7 @@ def test_a_class_that_is_no_policy_is_refused(refused: Refused) -> None:
 
 
 def test_a_part_of_ours_is_not_what_its_module_imports(tmp_path: Path) -> None:
-    """Ours are made without Hydra, which refuses `shutil.rmtree` under any name; the folder stays."""
+    """Hydra refuses `shutil.rmtree` under any name; the folder stays."""
     with pytest.raises(InputError, match=r"'shutil\.rmtree'"):
         part({"_target_": "artist.run.folder.shutil.rmtree", "path": str(tmp_path)}, "policy", ())
     assert tmp_path.is_dir()

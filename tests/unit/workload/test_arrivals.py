@@ -1,5 +1,7 @@
 """Arrivals: as in the trace, at once, exactly at a load, or at random around one."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,6 +95,15 @@ def test_poisson_keeps_order_and_seed(three: Table) -> None:
     assert first["job_id"].tolist() == ["a", "b", "c"]
     assert first["submit_s"][0] == 0.0
     assert first["submit_s"].tolist() == again["submit_s"].tolist() != other["submit_s"].tolist()
+
+
+@pytest.mark.parametrize(
+    "rule", [TraceArrivals(), BatchArrivals(), PoissonArrivals(load=1), CompressArrivals(load=1)]
+)
+def test_rules_of_a_users_own_may_ask_a_shipped_one(three: Table, rule: Any) -> None:
+    """They have a DataFrame, and get the arrivals that the table gets."""
+    asked = rule.apply(three.frame(), 4)["submit_s"]
+    assert asked.tolist() == rule.apply(three, 4)["submit_s"].tolist()
 
 
 def test_one_job_arrives_at_zero(three: Table) -> None:

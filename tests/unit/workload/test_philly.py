@@ -114,6 +114,7 @@ def test_the_file_of_all_jobs(write: Write) -> None:
     ("change", "words"),
     [
         ({"submitted_time": "noon"}, "entry 1: submitted_time is not a date"),
+        ({"submitted_time": ["2017-10-07"]}, "entry 1: submitted_time is not a date"),
         ({"attempts": None}, "entry 1: malformed attempts"),
         ({"attempts": [{"start_time": None}]}, "entry 1: malformed attempts"),
         ({"attempts": [attempt("25:00:00", "26:00:00", 1)]}, "entry 1: start_time is not a date"),
