@@ -1,0 +1,214 @@
+"""Several jobs' iterations on one network, packet by packet.
+
+In an iteration a GPU computes layer after layer. A layer's collective is issued when its computation ends,
+while the next layer computes; a job's collectives run one at a time in order of issue. A GPU's iteration ends
+when its computations and collectives have ended, and it begins the next at once: it does not wait for the
+other GPUs of its job.
+
+A GPU sends its first message of a collective an endpoint delay after its start. In a ring it sends the next
+one an endpoint delay after it has received one, but hears of its k-th receipt only once its k-th message has
+been sent; it has ended an endpoint delay after the last receipt, whether or not its own last message has
+arrived. In an all-to-all it sends to all others at once, the next GPU of the job first.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from netmodels.sharing.packets import Packets
+from netmodels.sharing.tree import Tree
+
+Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
+
+
+class Layer(NamedTuple):
+    """A computation and the collective after it.
+
+    Parameters
+    ----------
+    compute_ns
+        Before the collective is issued, ns.
+    bytes
+        What each GPU puts in; 0 for no collective.
+    collective
+        Which; an all-to-all is direct, all others are rings in the order of the job's GPUs.
+    """
+
+    compute_ns: int
+    bytes: int
+    collective: Collective = "all_reduce"
+
+
+@dataclass(frozen=True, slots=True)
+class RingJob:
+    """A job.
+
+    Parameters
+    ----------
+    gpus
+        In the order of its ring; at least 2.
+    layers
+        What it does in each iteration, in order of issue.
+    iterations
+        How many.
+    start_ns
+        When its first iteration begins.
+    """
+
+    gpus: tuple[int, ...]
+    layers: tuple[Layer, ...]
+    iterations: int
+    start_ns: int = 0
+
+    def messages(self, layer: Layer) -> tuple[int, int]:
+        """Return how many messages a GPU sends in a layer's collective, and the bytes of each."""
+        count = len(self.gpus)
+        rounds = 2 if layer.collective == "all_reduce" else 1
+        size = layer.bytes if layer.collective == "all_gather" else layer.bytes // count
+        return rounds * (count - 1), size
+
+
+class _Running:
+    """A collective as one GPU sees it."""
+
+    __slots__ = ("awaited", "early", "layer", "left", "to_send")
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.left = self.to_send = 0  # receipts still to be heard of, messages still to be sent
+        self.awaited = self.early = 0  # receipts to be heard of at once, receipts that must wait
+
+
+class _Gpu:
+    """One GPU of a job."""
+
+    def __init__(self, job: RingJob, place: int, packets: Packets, delay_ns: int) -> None:
+        self.job, self.place, self.packets, self.delay_ns = job, place, packets, delay_ns
+        self.others: list[_Gpu] = []  # of the job in the order of the ring, from the next one on
+        self.ends_ns: list[int] = []
+        self.layer = 0
+        self.issued: deque[int] = deque()
+        self.current: _Running | None = None
+        self.started = 0
+        self.arrived: dict[int, int] = {}  # messages of collectives that have not begun here, by number
+
+    def begin(self, now: int, _: None) -> None:
+        """Begin an iteration."""
+        self.layer = 0
+        self.packets.at(now + self.job.layers[0].compute_ns, self.computed, None)
+
+    def computed(self, now: int, _: None) -> None:
+        """End a layer's computation."""
+        if self.job.layers[self.layer].bytes:
+            self.issued.append(self.layer)
+        self.layer += 1
+        if self.layer < len(self.job.layers):
+            self.packets.at(now + self.job.layers[self.layer].compute_ns, self.computed, None)
+        self.proceed(now)
+
+    def proceed(self, now: int) -> None:
+        """Begin the next collective, or the next iteration, if none is running."""
+        if self.current is not None:
+            return
+        if self.issued:
+            running = self.current = _Running(self.job.layers[self.issued.popleft()])
+            running.left = running.to_send = self.job.messages(running.layer)[0]
+            running.early = self.arrived.pop(self.started, 0)
+            direct = running.layer.collective == "all_to_all"
+            self.packets.at(now + self.delay_ns, self.spread if direct else self.ready, running)
+        elif self.layer == len(self.job.layers):
+            self.ends_ns.append(now)
+            if len(self.ends_ns) < self.job.iterations:
+                self.begin(now, None)
+
+    def ready(self, now: int, running: _Running) -> None:
+        """Send the next message of a ring; or end."""
+        if not running.to_send:
+            self.end(now)
+            return
+        running.to_send -= 1
+        self.send(now, self.others[0], running)
+        self.hear(now, running)
+
+    def spread(self, now: int, running: _Running) -> None:
+        """Send all messages of an all-to-all."""
+        running.to_send = 0
+        for other in self.others:
+            self.send(now, other, running)
+        for _ in self.others:
+            self.hear(now, running)
+
+    def send(self, now: int, to: "_Gpu", running: _Running) -> None:
+        """Send a message to another GPU of the job."""
+        ends = self.job.gpus[self.place], self.job.gpus[to.place]
+        self.packets.send(now, ends, self.job.messages(running.layer)[1], to.receive, self.started)
+
+    def hear(self, now: int, running: _Running) -> None:
+        """Await one more receipt."""
+        running.awaited += 1
+        if running.early:
+            running.early -= 1
+            self.heard(now, running)
+
+    def receive(self, now: int, number: int) -> None:
+        """Receive a message of a collective of the job, which may not have begun here."""
+        running = self.current
+        if running is None or number != self.started:
+            self.arrived[number] = self.arrived.get(number, 0) + 1
+        elif running.awaited:
+            self.heard(now, running)
+        else:
+            running.early += 1
+
+    def heard(self, now: int, running: _Running) -> None:
+        """Go on an endpoint delay after a receipt; an all-to-all only after the last one."""
+        running.awaited -= 1
+        running.left -= 1
+        if running.layer.collective != "all_to_all" or not running.left:
+            self.packets.at(now + self.delay_ns, self.ready, running)
+
+    def end(self, now: int) -> None:
+        """End a collective."""
+        self.current = None
+        self.started += 1
+        self.proceed(now)
+
+
+def together(
+    jobs: Sequence[RingJob],
+    tree: Tree,
+    *,
+    windows: bool = True,
+    endpoint_delay_ns: int = 10,
+    first_port: int = 0,
+) -> tuple[tuple[int, ...], ...]:
+    """Return when each job's iterations end, ns, by the last of its GPUs.
+
+    Parameters
+    ----------
+    jobs
+        No two of them on the same GPU.
+    tree
+        The network.
+    windows
+        Whether messages have windows.
+    endpoint_delay_ns
+        Of a GPU before it sends or hears of a message, ns.
+    first_port
+        Seed of ECMP's hashes; see `Packets`.
+    """
+    packets = Packets(tree, windows=windows, first_port=first_port)
+    found = [_gpus(job, packets, endpoint_delay_ns) for job in jobs]
+    for job, gpus in zip(jobs, found, strict=True):
+        for gpu in gpus:
+            packets.at(job.start_ns, gpu.begin, None)
+    packets.run()
+    return tuple(tuple(map(max, zip(*(gpu.ends_ns for gpu in gpus), strict=True))) for gpus in found)
+
+
+def _gpus(job: RingJob, packets: Packets, delay_ns: int) -> list[_Gpu]:
+    gpus = [_Gpu(job, place, packets, delay_ns) for place in range(len(job.gpus))]
+    for place, gpu in enumerate(gpus):
+        gpu.others = gpus[place + 1 :] + gpus[:place]
+    return gpus

@@ -1,0 +1,135 @@
+"""GPUs, machines, racks and a core, as links that packets cross one after the other.
+
+A GPU is attached to the switch of its machine, that to the switch of its rack, and that to every core switch.
+ECMP takes the uplink of a message by a hash (MurmurHash3, 32 bits, public domain) of its addresses and ports,
+seeded with the switch's number. Addresses, ports and numbers are those of ASTRA-sim's ns-3 back end, so
+messages take the links that they take there: host n has 11.x.y.1 with n = 256 x + y, the first message from
+one host to another leaves from port 10000, the next from 10001, and all go to port 100.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_WORD = 0xFFFF_FFFF
+_TO_PORT = 100
+
+
+class Wire(NamedTuple):
+    """A link; both directions are alike.
+
+    Parameters
+    ----------
+    gbit_s
+        Bandwidth of each direction.
+    latency_ns
+        Propagation, ns.
+    """
+
+    gbit_s: float
+    latency_ns: int
+
+
+class Lane(NamedTuple):
+    """One direction of a link.
+
+    Parameters
+    ----------
+    name
+        Tier and number of the GPU, machine or rack; which uplink; and whether it leads up.
+    wire
+        The link.
+    """
+
+    name: tuple[str, int, int, bool]
+    wire: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The network of a data centre.
+
+    Parameters
+    ----------
+    machine_of
+        Machine of each GPU.
+    rack_of
+        Rack of each machine.
+    gpus
+        The link from each GPU to the switch of its machine.
+    machines
+        The link from each machine to the switch of its rack.
+    racks
+        The link from each rack to each of the core switches.
+    cores
+        Core switches, to each of which all racks have a link.
+    """
+
+    machine_of: Sequence[int]
+    rack_of: Sequence[int]
+    gpus: Sequence[Wire]
+    machines: Sequence[Wire]
+    racks: Sequence[Wire]
+    cores: int = 1
+
+    def lanes(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Lane, ...]:
+        """Return the links that a message takes, in order.
+
+        Parameters
+        ----------
+        sender, receiver
+            GPUs.
+        from_port, to_port
+            Which together with the GPUs decide on the uplink.
+        """
+        ends = [_lane("gpu", each, self.gpus, up) for each, up in ((sender, True), (receiver, False))]
+        left, right = self.machine_of[sender], self.machine_of[receiver]
+        if left == right:
+            return tuple(ends)
+        ends[1:1] = [
+            _lane("machine", left, self.machines, True),
+            _lane("machine", right, self.machines, False),
+        ]
+        left, right = self.rack_of[left], self.rack_of[right]
+        if left != right:
+            core = self._core(sender, receiver, from_port, to_port) if self.cores > 1 else 0
+            ends[2:2] = [
+                _lane("rack", left, self.racks, True, core),
+                _lane("rack", right, self.racks, False, core),
+            ]
+        return tuple(ends)
+
+    def _core(self, sender: int, receiver: int, from_port: int, to_port: int) -> int:
+        """Return the core switch that the rack of the sender chooses."""
+        switch = len(self.machine_of) + len(self.rack_of) + self.rack_of[self.machine_of[sender]]
+        words = (_address(sender), _address(receiver), from_port | to_port << 16)
+        return murmur(words, switch) % self.cores
+
+
+def data_ports(count: int) -> tuple[int, int]:
+    """Return the ports of the message number `count` (from 0) between two GPUs."""
+    return 10_000 + count, _TO_PORT
+
+
+def murmur(words: Sequence[int], seed: int) -> int:
+    """Return MurmurHash3 (x86, 32 bits) of whole words (Appleby, 2011)."""
+    value = seed
+    for word in words:
+        mixed = _rotated(word * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
+        value = (_rotated(value ^ mixed, 13) * 5 + 0xE6546B64) & _WORD
+    value ^= 4 * len(words)
+    value = (value ^ value >> 16) * 0x85EBCA6B & _WORD
+    value = (value ^ value >> 13) * 0xC2B2AE35 & _WORD
+    return value ^ value >> 16
+
+
+def _rotated(word: int, by: int) -> int:
+    return (word << by | word >> 32 - by) & _WORD
+
+
+def _address(gpu: int) -> int:
+    return 0x0B00_0001 + (gpu // 256 << 16) + (gpu % 256 << 8)
+
+
+def _lane(tier: str, place: int, wires: Sequence[Wire], up: bool, core: int = 0) -> Lane:
+    return Lane((tier, place, core, up), wires[place])
