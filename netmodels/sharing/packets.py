@@ -14,7 +14,7 @@ trip is summed of rounded-down ones. What happens in the same ns happens in the 
 scheduled, as there: a transmission schedules its end and the packet's arrival when it begins. This decides
 how messages interleave for the rest of a long run, and so does a byte of headers: these are PPP 2, IPv4 20,
 UDP 8, sequence number 6 bytes; acknowledgements are padded to 60 bytes with a PPP header of 14, but have one
-of 2. With windows the answers are ns-3's to the ns (tests/agreement/test_contention.py).
+of 2. With windows the answers are ns-3's to the ns (tests/agreement/test_contention_packets.py).
 
 Not here: congestion control, and pauses of full buffers (PFC), which ns-3 sends without windows once some
 MiB wait for one port of a switch.
