@@ -38,7 +38,7 @@ def bucketed(profile: Profile, bucket_bytes: int) -> Profile:
     profile
         The layers.
     bucket_bytes
-        Cap of a bucket; 0: the profile itself, with an all-reduce for every layer.
+        Cap of a bucket; 0 keeps the profile, with an all-reduce for every layer.
     """
     return _bucketed(profile, bucket_bytes) if bucket_bytes else profile
 

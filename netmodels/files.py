@@ -35,7 +35,7 @@ def read_text(path: Path, kind: str = "trace", *, lenient: bool = False) -> str:
         raise InputError(
             f"cannot be read: {error.strerror}", where=where, allowed="a readable file"
         ) from None
-    except (RuntimeError, ValueError) as error:  # a home that nobody has; a path with a NUL in it
+    except (RuntimeError, ValueError) as error:  # the home of an unknown user; a NUL in the path
         raise InputError("not a path", where=where, found=str(error), allowed="a readable file") from None
     if raw.startswith(_GZIP_MAGIC):
         try:

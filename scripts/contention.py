@@ -2,10 +2,10 @@
 
     python scripts/contention.py FOLDER
 
-prints, for every kind of case, how far together / alone is off, for `phases` and for `average`: median, 90th
-percentile and worst of the absolute error over jobs that slow down by more than 2 %, and the worst over jobs
-that change by at most 0.5 %. FOLDER has ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what
-it took alone and together.
+prints the absolute error of together / alone by kind of case, for `phases` and for `average`: median, 90th
+percentile and worst over jobs that slow down by more than 2 %, and the worst over jobs that change by at
+most 0.5 %. FOLDER has ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what it took alone and
+together.
 
 Times alone are input: a job's collectives take what its transmissions on their narrowest link take, times one
 factor for which its iterations take what they take alone. Nothing else is fitted.
@@ -46,12 +46,15 @@ class Machines:
         Of every link, byte/ns.
     uplinks
         Parallel links that an uplink consists of.
+    windows
+        Whether a sender has a fixed window.
     """
 
     per_rack: int
     gpus: int
     capacity: Mapping[Link, float]
     uplinks: int
+    windows: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ def _fabric(row: Mapping[str, str]) -> Machines:
     uplinks = _bytes_per_ns(given["rack_uplink"], racks)
     capacity = {Link("machine", place, way): each for place, each in enumerate(ports) for way in DIRECTIONS}
     capacity |= {Link("rack", place, way): each for place, each in enumerate(uplinks) for way in DIRECTIONS}
-    return Machines(per_rack, gpus, capacity, int(given["n_uplinks"]))
+    return Machines(per_rack, gpus, capacity, int(given["n_uplinks"]), given.get("HAS_WIN") != "0")
 
 
 def _bytes_per_ns(words: str, count: int) -> list[float]:

@@ -84,7 +84,7 @@ def register_topologies() -> None:
 
 
 def _itself(store: ConfigStore, _: object) -> ConfigStore:
-    """Return the store itself as its copy; Hydra copies all of it for every list of choices."""
+    """Return the store itself, which Hydra would copy whole for every list of choices."""
     return store
 
 

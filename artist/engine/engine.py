@@ -101,9 +101,8 @@ class Engine:
         factors, believed = estimates.factors(specs), estimates.performance(performance)
         delays_ns = estimates.first_delays_ns(specs, believed, cluster).tolist()
         only_groups = bool(getattr(performance, "only_groups", False))
-        self._transitions = Transitions(
-            *(self.jobs, self.machines, overheads, self._events.append, delays_ns, only_groups)
-        )
+        note = self._events.append
+        self._transitions = Transitions(self.jobs, self.machines, overheads, note, delays_ns, only_groups)
         self._capacity = Capacity(capacity_events, self.machines, self._transitions, self._agenda)
         self._policy = policy
         self._performance = performance

@@ -69,7 +69,7 @@ class ModelRule(Strict):
 
 
 def assign_models(table: Table, rule: ModelRule, seed: int) -> Table:
-    """Return the table with a model for every job that uses GPUs; models named by the trace stay.
+    """Return the table with a model for every job that uses GPUs, that of the trace where it names one.
 
     Parameters
     ----------

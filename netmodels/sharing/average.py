@@ -32,7 +32,7 @@ def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: 
     Parameters
     ----------
     jobs, capacity, uplinks
-        As for `netmodels.sharing.phases.together`.
+        As for `netmodels.sharing.shares.Shares`.
     """
     links = crowded(jobs, capacity)
     sends: list[npt.NDArray[np.bool_]] = [

@@ -63,17 +63,13 @@ def together(
 
     Parameters
     ----------
-    jobs
-        What each sends alone.
-    capacity
-        Of the links, byte/ns; a link that is missing has no limit.
+    jobs, capacity, uplinks
+        As for `netmodels.sharing.shares.Shares`.
     shift_ns
         When each job begins its first iteration, 0 or more; by default all at 0.
     iterations
         Of the jobs on average, unless the state recurs before. Every job does 8 at least. Cost grows with
         these and the passages of all jobs: 1 to 40 ms for 4 jobs, up to 1 s for 8 of unequal periods.
-    uplinks
-        As for `netmodels.sharing.shares.Shares`.
     """
     jobs = [job.joined() for job in jobs]
     clock = _Clock(jobs, Shares(jobs, capacity, uplinks), shift_ns)
@@ -172,9 +168,7 @@ class _Track:
         self.updates_ns: list[int] = job.updates_ns.tolist()
         self.kinds = kinds
         self.place = 0  # the passage in progress, or the next one
-        self.left_ns: float | None = (
-            None  # of the passage in progress, alone; None: the job waits until due_ns
-        )
+        self.left_ns: float | None = None  # of the passage in progress, alone; None while it waits for due_ns
         self.speed = 1.0
         self.began_ns = self.due_ns = self.through_ns = start_ns
         self.ends_ns: list[int] = []
