@@ -136,7 +136,7 @@ def test_policies_may_ask_what_a_shift_would_do():
                     beside([1], [there]),
                     beside([1], [there], [HALF_S // 2]),
                     beside([1], [there], [HALF_S]),
-                    beside([0, 1], [None, there]),
+                    beside([0, 1], [None, there], [0, HALF_S]),
                 )
             ]
         )
