@@ -11,7 +11,7 @@ from netmodels.api import Sending
 
 
 class Changed(NamedTuple):
-    """A job whose allocation changed: None before a start, None after a stop or the finish."""
+    """A job whose allocation or shift changed: None before a start, None after a stop or the finish."""
 
     job: int
     before: Allocation | None
@@ -33,6 +33,9 @@ class Running(Protocol):
 
     def ready_ns(self, job: int) -> int:
         """Return when the delay of a running job ends: until then it computes and sends nothing."""
+
+    def shift_ns(self, job: int) -> int:
+        """Return by how much a running job begins its iterations later than others on its links."""
 
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""
