@@ -11,7 +11,8 @@ import numpy as np
 from artist.core.cluster import Cluster
 from netmodels.api import Dimension, Fabric, IterationTime, Layer, Profile, Shape, SystemSettings
 from netmodels.shape import gpus
-from netmodels.sharing.contention import Contention, Slice
+from netmodels.sharing.contention import Contention
+from netmodels.sharing.links import Slice
 from netmodels.walk import Part, issues_of, ring_part, through_one_queue
 
 _NEAR = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0)

@@ -106,7 +106,7 @@ class Contention:
         system: SystemSettings,
         model: Priced | None = None,
     ) -> None:
-        self.capacity: Mapping[Link, float] = capacities(machines, fabric)
+        self.capacity: Mapping[Link, float] = capacities(machines, fabric, fabric.uplinks)
         self._way = way
         self._fabric = fabric
         self._system = system
@@ -267,8 +267,8 @@ class Contention:
         self, jobs: Sequence[Sending], capacity: Mapping[Link, float], shifts: Sequence[int]
     ) -> tuple[float, ...]:
         if self._way == "average":
-            return tuple(max(1.0, each) for each in slowdowns(jobs, capacity))
-        found = together(jobs, capacity, shifts).iteration_ns
+            return slowdowns(jobs, capacity, self._fabric.uplinks)
+        found = together(jobs, capacity, shifts, uplinks=self._fabric.uplinks).iteration_ns
         return tuple(max(1.0, each / job.alone_ns) for each, job in zip(found, jobs, strict=True))
 
 

@@ -105,7 +105,8 @@ class Links:
         ]
         stretch, waiting_ns = zip(*times, strict=True)
         iterations = [found[job].iteration for job in jobs]
-        together = self._shared.together(iterations, stretch=stretch, waiting_ns=waiting_ns)
+        shift_ns = [running.shift_ns(job) for job in jobs]
+        together = self._shared.together(iterations, shift_ns, stretch=stretch, waiting_ns=waiting_ns)
         longer = {}
         for job, parts, (time, wait_ns), together_ns in zip(jobs, all_parts, times, together, strict=True):
             added_ns = round(together_ns - time * found[job].alone_ns - wait_ns)

@@ -1,4 +1,4 @@
-"""Jobs that share the links of a cluster: who affects whom, and what is asked once. Times worked out by hand."""
+"""Jobs that share the links of a cluster: which affect which, and what is asked once, worked out by hand."""
 
 from collections.abc import Callable
 
@@ -77,8 +77,7 @@ def test_jobs_on_other_links_stay_exactly_alone(way, fabric, asked):
 
 
 def test_computing_hides_slower_communication_until_it_outlasts_it():
-    """600 ns of computing follow the issue at 400. 250 ns of sending, twice as slow: 500 < 600, so nothing
-    changes. 400 ns: both until 1,200, so 1.2 of the 1,000 ns alone. 600 ns: 1.6."""
+    """600 ns of computing hide sending: twice 250 fits, twice 400 takes 200 more, twice 600 takes 600."""
     for sent_ns, expected in ((250, 1.0), (400, 1.2), (600, 1.6)):
         hidden = model(1000, sent_ns, hidden_ns=600)
         assert slower(links(), (hidden, on(0, 4)), (hidden, on(1, 5))) == [expected] * 2
@@ -117,7 +116,7 @@ def test_components_do_not_affect_each_other(asked):
 
 
 def test_a_job_between_two_joins_them(asked):
-    """a and c share nothing, b meets both: with b all three are one question."""
+    """Jobs a and c share nothing, b meets both: with b all three are one question."""
     half = model(1000, 1000)
     shared = links()
     slower(shared, (half, on(0, 1)), (half, on(2, 3)))
