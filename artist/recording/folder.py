@@ -48,8 +48,8 @@ def write_run(
     Equal results give equal bytes. The summary comes last, so a folder that has one is complete. `series` is
     what the policy noted of itself; `resources` is what was in use, closed, if that was recorded; `inputs` is
     what jobs need to prepare their input, if anything; `pools` is the jobs' use of each pool, closed, if
-    there are several; `kinds` is what GPU and CPU jobs held, closed, if there are both; `link_use` is the use of
-    links, closed, if jobs on the same links affect each other.
+    there are several; `kinds` is what GPU and CPU jobs held, closed, if there are both; `link_use` is the use
+    of links, closed, if jobs on the same links affect each other.
     """
     from artist.recording import columns
 

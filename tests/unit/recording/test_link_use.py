@@ -123,7 +123,12 @@ def test_parallel_uplinks_are_one_link(cluster: Cluster) -> None:
     """Two uplinks of 0.75 carry 1.5; on one of them a job sends 0.75 at most, and two fill it twice."""
     paths = {link._replace(path=path): 0.75 for link in UPLINKS for path in (0, 1)}
     across = Allocation((Slice(0, 1), Slice(2, 1)))
-    events = [Start(0, 0, across, "start", 0), price(0, 0, 4), Start(0, 1, across, "start", 0), price(0, 1, 4)]
+    events = [
+        Start(0, 0, across, "start", 0),
+        price(0, 0, 4),
+        Start(0, 1, across, "start", 0),
+        price(0, 1, 4),
+    ]
     found = observed(cluster, *events, capacity=PORTS | paths)
     totals = found.totals()
     assert totals["capacity_gbit_s"][8:].tolist() == [12] * 4
@@ -132,7 +137,7 @@ def test_parallel_uplinks_are_one_link(cluster: Cluster) -> None:
 
 
 def test_moves_and_stops(cluster: Cluster) -> None:
-    """a moves to m2 and m3 at 4 s, to one machine at 8 s, and back to two at 10 s; it stops at 12 s."""
+    """Job a moves to m2 and m3 at 4 s, to one machine at 8 s, and back to two at 10 s; it stops at 12 s."""
     moved = Allocation((Slice(2, 1), Slice(3, 1)))
     single = Allocation((Slice(2, 2),))
     found = observed(
