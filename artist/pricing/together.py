@@ -12,8 +12,8 @@ from netmodels.shape import gpus, shape_of, tier
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.links import Link, Slice, capacities
 from netmodels.sharing.phases import together
-from netmodels.sharing.shares import crowded
 from netmodels.sharing.sending import Sending
+from netmodels.sharing.shares import crowded
 from netmodels.sharing.traffic import job_traffic
 from netmodels.topology import Topology
 

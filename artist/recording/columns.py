@@ -71,7 +71,7 @@ def step_tables(
 
 
 def link_tables(totals: Mapping[str, npt.NDArray[Any] | Sequence[str | None]]) -> Iterator[Any]:
-    """Yield links.parquet: one row a link, `LinkUse.totals`."""
+    """Yield links.parquet: one row a link, `Traffic.totals`."""
     columns = totals.items()
     yield pa.table(
         {name: arrow.numbers(of) if isinstance(of, np.ndarray) else arrow.texts(of) for name, of in columns}

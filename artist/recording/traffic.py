@@ -56,7 +56,7 @@ class _Sender:
     counted: tuple[Ints, Ints] | None = None
 
 
-class LinkUse:
+class Traffic:
     """Observer that records the use of links, in 8 bytes and 24 for each tier per change.
 
     Parameters

@@ -25,7 +25,7 @@ from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
 from artist.core.result import RunResult
 from artist.recording.folder import write_run
-from artist.recording.link_use import LinkUse, slowdowns, summarise_contention
+from artist.recording.traffic import Traffic, slowdowns, summarise_contention
 from artist.results.folder import read_run
 from netmodels.sharing.links import Link
 from netmodels.sharing.sending import Sending
@@ -55,10 +55,10 @@ def sends(spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending:
     return Sending(2 * S, when, np.array([ns]), links, np.full((1, len(links)), float(ns)), none)
 
 
-def observed(cluster: Cluster, *events: Event, capacity=PORTS | UPLINKS, end_s: float = 14) -> LinkUse:
+def observed(cluster: Cluster, *events: Event, capacity=PORTS | UPLINKS, end_s: float = 14) -> Traffic:
     """Return an observer that has seen some events, closed."""
     jobs = [JobSpec(name, 0, Demand(2), iterations=10, compute_ns=2 * S) for name in ("a", "b")]
-    use = LinkUse(jobs, cluster, sends, capacity)
+    use = Traffic(jobs, cluster, sends, capacity)
     for event in events:
         use.observe(event.time_ns, [event], Gauges(0, 8, 0, 0))
     use.close(round(end_s * S))
@@ -71,7 +71,7 @@ def price(at_s: float, job: int, iteration_s: float) -> Reprice:
 
 
 @pytest.fixture
-def use(cluster: Cluster) -> LinkUse:
+def use(cluster: Cluster) -> Traffic:
     """The run on paper."""
     return observed(
         cluster,
@@ -86,13 +86,13 @@ def use(cluster: Cluster) -> LinkUse:
     )
 
 
-def rows(use: LinkUse) -> dict[str, list[float]]:
+def rows(use: Traffic) -> dict[str, list[float]]:
     """Return the columns of what was recorded, times in seconds."""
     values = np.array(use.row_values).reshape(-1, len(use.columns)).T.tolist()
     return {"time_s": [ns / S for ns in use.row_ns], **dict(zip(use.columns, values, strict=True))}
 
 
-def test_use_by_tier_over_time(use: LinkUse) -> None:
+def test_use_by_tier_over_time(use: Traffic) -> None:
     """Of four ports a means (20 + 20) / 4, and a with b (20 + 70 + 50) / 4; m1 alone could be overloaded."""
     found = rows(use)
     assert found["time_s"] == [0, 2, 4, 10, 14]
@@ -104,7 +104,7 @@ def test_use_by_tier_over_time(use: LinkUse) -> None:
     assert found["rack_contended"] == [0] * 5
 
 
-def test_totals_by_link(use: LinkUse) -> None:
+def test_totals_by_link(use: Traffic) -> None:
     """m1: 2 x 25 + 2 x 20 + 6 x 70 + 4 x 80 % over 14 s, and contended for 6 of them."""
     totals = use.totals()
     assert totals["tier"] == ["machine"] * 8 + ["rack"] * 4
@@ -183,11 +183,11 @@ def test_without_jobs_that_ran_there_is_no_slowdown(none_finished: RunResult) ->
 
 
 def test_it_is_written_and_read(
-    use: LinkUse, result: RunResult, summary: dict, tmp_path: Path, run_folder: Callable[..., Path]
+    use: Traffic, result: RunResult, summary: dict, tmp_path: Path, run_folder: Callable[..., Path]
 ) -> None:
     """Two files more and a column, by name; without an observer none of them."""
     (tmp_path / "with").mkdir()
-    write_run(tmp_path / "with", result, None, summary | summarise_contention(result), link_use=use)
+    write_run(tmp_path / "with", result, None, summary | summarise_contention(result), traffic=use)
     run = read_run(tmp_path / "with")
     assert list(run.table("tiers").columns) == ["time_s", *use.columns]
     assert list(run.table("tiers")["machine_highest"]) == pytest.approx([0.25, 0.2, 0.7, 0.8, 0])
