@@ -6,6 +6,11 @@ longer iterations take in a component is found by `netmodels.sharing.average` or
 once: the same kinds of jobs meet on other machines again, so a question names machines and racks by first
 occurrence, jobs in an order of their content, and answers are kept.
 
+In a component of more than 8 jobs everybody's mean adds up (`netmodels.sharing.crowd`), in time as well: the
+more jobs meet, the less it matters when each of them sends, and following them would take seconds.
+
+Both directions of a link carry the same (`netmodels.sharing.traffic`), so only one is looked at.
+
 Jobs that differ by less than 0.1 % in speed, or that wait for less than 0.1 % of an iteration more, are one
 question. On average only shares of time and rates count, so there speed does not matter at all.
 """
@@ -17,10 +22,14 @@ from math import inf, log, log1p
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from netmodels.algorithms import Ints
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
+from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
+from netmodels.sharing.crowd import Mean, mean_of, slower
 from netmodels.sharing.links import Link, Slice, capacities
 from netmodels.sharing.phases import together
 from netmodels.sharing.sending import Sending
@@ -29,9 +38,12 @@ from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
 from netmodels.system import SystemSettings
 
 Way = Literal["average", "phases"]
+Bools = npt.NDArray[np.bool_]
 
 _STEP = 1e-3
 """Relative difference of two times that are told apart."""
+_FEW = 8
+"""Most jobs of a component that are told apart in time, or by which of them send."""
 _MOST_KEPT = 50_000  # answers, and likewise jobs
 
 
@@ -47,18 +59,55 @@ class _Kind:
         The job, on some links.
     limits
         Capacity of each of its links, byte/ns.
+    loads
+        The most that it sends on each of them, byte/ns.
+    shared
+        Which of them have a capacity, and are the way out of a place.
+    alike
+        Whether it sends on all of these in the same passages.
+    means
+        Its mean sending, by the links on which others can meet it.
     """
 
     key: bytes
     job: Sending
-    limits: tuple[float, ...]
+    limits: Floats
+    loads: Floats
+    shared: Ints
+    alike: bool
+    means: dict[bytes, Mean]
+
+    def mean(self, full: Bools) -> Mean:
+        """Return the mean sending of a job that others can meet on some of its shared links."""
+        where = b"" if self.alike else full.tobytes()
+        found = self.means.get(where)
+        if found is None:
+            met = self.shared if self.alike else self.shared[full]
+            meets: Bools = np.any(self.job.sent_bytes[:, met] > 0, axis=1)
+            made = mean_of(self.job, meets, self.limits)
+            found = self.means[where] = replace(made, rates=made.rates[self.shared])
+        return found
 
 
 class _Known(NamedTuple):
-    """What is remembered of a job: its kind, and what it sends at most on each link that has a capacity."""
+    """What is remembered of a job.
+
+    Attributes
+    ----------
+    kind
+        What it is, wherever it lies.
+    loads
+        What it sends at most on each link that has a capacity, on the way out of a place, byte/ns.
+    numbers, pairs
+        The numbers of these links, and the same with what it sends there.
+    alone_ns
+        Time of an iteration alone.
+    """
 
     kind: _Kind
     loads: Mapping[Link, float]
+    numbers: Ints
+    pairs: list[tuple[int, float]]
     alone_ns: float
 
 
@@ -111,9 +160,12 @@ class Contention:
         self._fabric = fabric
         self._system = system
         self._model = model
+        self._numbers = {link: number for number, link in enumerate(self.capacity)}
+        self._limits: Floats = np.array([*self.capacity.values()], dtype=np.float64)
+        self._paths = np.array([fabric.uplinks if link.tier == "rack" else 1 for link in self.capacity])
         self._traffic: dict[tuple[Profile, tuple[Slice, ...]], Sending] = {}
-        self._known: dict[Sending, _Known] = {}
         self._kinds: dict[bytes, _Kind] = {}
+        self._known: dict[Sending, _Known] = {}
         self._answers: dict[_Question, tuple[float, ...]] = {}
 
     def sending(self, profile: Profile, placement: Sequence[Slice]) -> Sending:
@@ -136,7 +188,10 @@ class Contention:
         return replace(made, links=places.back(made.links))
 
     def loads(self, job: Sending) -> Mapping[Link, float]:
-        """Return the most that a job alone sends on each of its links that has a capacity, byte/ns."""
+        """Return the most that a job alone sends on each of its links that has a capacity, byte/ns.
+
+        Of the two directions of a link, which carry the same, only the way out is mentioned.
+        """
         return self._of(job).loads
 
     def together(
@@ -162,20 +217,25 @@ class Contention:
         times = stretch or [1.0] * len(jobs)
         waits = waiting_ns or [0] * len(jobs)
         shifts = shift_ns or [0] * len(jobs)
-        alone = [each.alone_ns * time + wait for each, time, wait in zip(known, times, waits, strict=True)]
-        found = list(alone)
+        found = [each.alone_ns * time + wait for each, time, wait in zip(known, times, waits, strict=True)]
         for component in self._components(known):
-            members = []
-            for number in component:
-                each, time = known[number], times[number]
-                in_time = self._way == "phases"
-                steps = round(log(time) / log1p(_STEP)) if in_time else 0
-                waiting = round(waits[number] / (each.alone_ns * time * _STEP)) if each.alone_ns else 0
-                shift = shifts[number] if in_time else 0
-                members.append(_Member(each.kind.key, steps, waiting, shift, number, each, jobs[number]))
-            members.sort(key=lambda member: member[:5])
-            for member, slower in zip(members, self._slower(members), strict=True):
-                found[member.number] = alone[member.number] * slower
+            answer: Sequence[float]
+            if len(component) > _FEW:
+                answer = self._crowd([known[n] for n in component], [waits[n] / times[n] for n in component])
+            else:
+                members = []
+                for number in component:
+                    each, time, shift = known[number], times[number], shifts[number]
+                    waiting = round(waits[number] / (each.alone_ns * time * _STEP)) if waits[number] else 0
+                    steps = round(log(time) / log1p(_STEP))
+                    if self._way == "average":
+                        steps = shift = 0
+                    members.append(_Member(each.kind.key, steps, waiting, shift, number, each, jobs[number]))
+                members.sort(key=lambda member: member[:5])
+                component = [member.number for member in members]
+                answer = self._few(members)
+            for number, longer in zip(component, answer, strict=True):
+                found[number] *= longer
         return found
 
     def _of(self, job: Sending) -> _Known:
@@ -189,30 +249,51 @@ class Contention:
         return known
 
     def _found(self, job: Sending) -> _Known:
-        limits = tuple(self.capacity.get(link, inf) for link in job.links)
-        most = job.most(self.capacity).tolist()
-        loads = {
-            link: rate
-            for link, rate, limit in zip(job.links, most, limits, strict=True)
-            if rate and limit < inf
-        }
-        arrays = (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes, np.array(limits))
+        limits = np.array([self.capacity.get(link, inf) for link in job.links])
         digest = blake2b(repr((job.compute_ns, [link.tier for link in job.links])).encode(), digest_size=16)
-        for array in arrays:
+        for array in (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes, limits):
             digest.update(repr(array.shape).encode())
             digest.update(array.tobytes())
-        kind = self._kinds.get(digest.digest())
+        key = digest.digest()
+        kind = self._kinds.get(key)
         if kind is None:
-            own = job.joined() if self._way == "phases" else job
-            kind = self._kinds[digest.digest()] = _Kind(digest.digest(), own, limits)
-        return _Known(kind, loads, job.alone_ns)
+            out = [place for place, link in enumerate(job.links) if link.way == "out" and limits[place] < inf]
+            most, shared = job.most(self.capacity), np.array(out, dtype=np.int64)
+            sends = job.sent_bytes[:, shared] > 0
+            alike = bool((sends == sends[:, :1]).all())
+            kind = self._kinds[key] = _Kind(key, job, limits, most, shared, alike, {})
+        links, loads = [job.links[place] for place in kind.shared], kind.loads[kind.shared].tolist()
+        numbers = [self._numbers[link] for link in links]
+        return _Known(
+            kind,
+            dict(zip(links, loads, strict=True)),
+            np.array(numbers, dtype=np.int64),
+            list(zip(numbers, loads, strict=True)),
+            job.alone_ns,
+        )
+
+    def _crowd(self, known: Sequence[_Known], waiting_ns: Sequence[float]) -> list[float]:
+        """Return together / alone of the jobs of a component of many, 1 or more."""
+        loads = [each.kind.loads[each.kind.shared] for each in known]
+        links = [each.numbers for each in known]
+        link = np.concatenate(links)
+        offered = np.bincount(link, np.concatenate(loads), len(self._limits))
+        full = offered > self._limits * FULL
+        means = [each.kind.mean(full[each.numbers]) for each in known]
+        return slower(means, links, self._limits, self._paths, waiting_ns)
 
     def _components(self, known: Sequence[_Known]) -> list[list[int]]:
         """Return the jobs of each component of two jobs or more, by place."""
-        on: dict[Link, list[int]] = {}
+        first, offered = dict[int, int](), dict[int, float]()
+        others: list[tuple[int, int, int]] = []  # link, and two jobs on it
         for number, each in enumerate(known):
-            for link in each.loads:
-                on.setdefault(link, []).append(number)
+            for link, load in each.pairs:
+                if link in first:
+                    others.append((link, first[link], number))
+                    offered[link] += load
+                else:
+                    first[link], offered[link] = number, load
+        full = {link for link, _, _ in others if offered[link] > self._limits[link] * FULL}
         root = list(range(len(known)))
 
         def root_of(number: int) -> int:
@@ -220,54 +301,43 @@ class Contention:
                 root[number] = number = root[root[number]]
             return number
 
-        for link, numbers in on.items():
-            if len(numbers) > 1:
-                load = sum(known[number].loads[link] for number in numbers)
-                if load > self.capacity[link] * FULL:
-                    first = root_of(numbers[0])
-                    for number in numbers[1:]:
-                        root[root_of(number)] = first
+        for link, one, other in others:
+            if link in full:
+                root[root_of(other)] = root_of(one)
         components: dict[int, list[int]] = {}
         for number in range(len(known)):
             components.setdefault(root_of(number), []).append(number)
         return [component for component in components.values() if len(component) > 1]
 
-    def _slower(self, members: Sequence[_Member]) -> tuple[float, ...]:
-        """Return together / alone of the jobs of a component, 1 or more."""
+    def _few(self, members: Sequence[_Member]) -> tuple[float, ...]:
+        """Return together / alone of the jobs of a component of few, 1 or more."""
         places, first = _Names(), members[0]
         earliest = min(member.shift_ns for member in members)
         scale = (1 + _STEP) ** first.steps
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
         links = [tuple(map(places.renamed, member.job.links)) for member in members]
         question = tuple(
-            (
-                member.key,
-                member.steps - first.steps,
-                member.waiting,
-                shift,
-                tuple(link.place for link in own),
-            )
-            for member, shift, own in zip(members, shifts, links, strict=True)
+            (each.key, each.steps - first.steps, each.waiting, shift, tuple(link.place for link in own))
+            for each, shift, own in zip(members, shifts, links, strict=True)
         )
         answer = self._answers.get(question)
         if answer is None:
             if len(self._answers) >= _MOST_KEPT:
                 self._answers.clear()
-            jobs = [_asked(*each) for each in zip(members, links, [first.steps] * len(members), strict=True)]
-            limits = (member.known.kind.limits for member in members)
-            capacity = {
-                link: limit
-                for own, its in zip(links, limits, strict=True)
-                for link, limit in zip(own, its, strict=True)
-            }
+            jobs = [_asked(member, own, first.steps) for member, own in zip(members, links, strict=True)]
+            capacity: dict[Link, float] = {}
+            for member, own in zip(members, links, strict=True):
+                capacity.update(zip(own, member.known.kind.limits.tolist(), strict=True))
             answer = self._answers[question] = self._ask(jobs, capacity, shifts)
         return answer
 
     def _ask(
         self, jobs: Sequence[Sending], capacity: Mapping[Link, float], shifts: Sequence[int]
     ) -> tuple[float, ...]:
+        """Return together / alone of jobs in order."""
         if self._way == "average":
-            return slowdowns(jobs, capacity, self._fabric.uplinks)
+            return slowdowns([_one_way(job) for job in jobs], capacity, self._fabric.uplinks)
+        jobs = [_one_way(job).joined() for job in jobs]
         found = together(jobs, capacity, shifts, uplinks=self._fabric.uplinks).iteration_ns
         return tuple(max(1.0, each / job.alone_ns) for each, job in zip(found, jobs, strict=True))
 
@@ -277,6 +347,12 @@ def _asked(member: _Member, links: tuple[Link, ...], first_steps: int) -> Sendin
     time = (1 + _STEP) ** (member.steps - first_steps)
     waiting_ns = round(member.waiting * _STEP * time * member.known.alone_ns)
     return replace(member.known.kind.job.stretched(time, waiting_ns), links=links)
+
+
+def _one_way(job: Sending) -> Sending:
+    """Return a job without the ways into places, which carry what the ways out do."""
+    out = [place for place, link in enumerate(job.links) if link.way == "out"]
+    return replace(job, links=tuple(job.links[place] for place in out), sent_bytes=job.sent_bytes[:, out])
 
 
 class _Names:
