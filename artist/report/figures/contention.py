@@ -24,8 +24,8 @@ _USE = (
     "contended: jobs there could overload them if all sent their most at once."
 )
 _SLOWDOWN = (
-    "The part of the jobs whose time running was longer by more than this because others used the same links, "
-    "from 0.1 % on. Lower is better."
+    "The part of the jobs that ran longer by more than this because others used the same links, from 0.1 % "
+    "on. Lower is better."
 )
 _LEAST = 0.1  # %; a job that lost less lost nothing
 _LEAST_TOP = 1.0  # %, of an axis, so that a line of next to nothing lies at the bottom
