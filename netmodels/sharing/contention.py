@@ -22,23 +22,20 @@ from math import inf, log, log1p
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from netmodels.algorithms import Ints
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
-from netmodels.sharing.crowd import Mean, mean_of, slower
+from netmodels.sharing.crowd import Bools, Mean, components, mean_of, slower
 from netmodels.sharing.links import Link, Slice, capacities
 from netmodels.sharing.phases import together
 from netmodels.sharing.sending import Sending
-from netmodels.sharing.shares import FULL
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
 from netmodels.system import SystemSettings
 
 Way = Literal["average", "phases"]
-Bools = npt.NDArray[np.bool_]
 
 _STEP = 1e-3
 """Relative difference of two times that are told apart."""
@@ -59,10 +56,10 @@ class _Kind:
         The job, on some links.
     limits
         Capacity of each of its links, byte/ns.
-    loads
-        The most that it sends on each of them, byte/ns.
     shared
         Which of them have a capacity, and are the way out of a place.
+    loads
+        The most that it sends on each of these, byte/ns.
     alike
         Whether it sends on all of these in the same passages.
     means
@@ -72,8 +69,8 @@ class _Kind:
     key: bytes
     job: Sending
     limits: Floats
-    loads: Floats
     shared: Ints
+    loads: Floats
     alike: bool
     means: dict[bytes, Mean]
 
@@ -98,8 +95,8 @@ class _Known(NamedTuple):
         What it is, wherever it lies.
     loads
         What it sends at most on each link that has a capacity, on the way out of a place, byte/ns.
-    numbers, pairs
-        The numbers of these links, and the same with what it sends there.
+    numbers
+        The numbers of these links.
     alone_ns
         Time of an iteration alone.
     """
@@ -107,24 +104,21 @@ class _Known(NamedTuple):
     kind: _Kind
     loads: Mapping[Link, float]
     numbers: Ints
-    pairs: list[tuple[int, float]]
     alone_ns: float
 
 
 class _Member(NamedTuple):
-    """A job in a question; relative times in steps. Sorted by content."""
+    """A job in a question, sorted by content; waiting and speed in steps of what is told apart."""
 
     key: bytes
-    steps: int
     waiting: int
+    steps: int
     shift_ns: int
     number: int
-    known: _Known
-    job: Sending
 
 
 _Question = tuple[tuple[bytes, int, int, int, tuple[int, ...]], ...]
-"""By member: kind, speed relative to the first, waiting, shift, and names of the places of its links."""
+"""By member: kind, waiting, speed relative to the first, shift, and names of the places of its links."""
 
 
 class Contention:
@@ -218,22 +212,24 @@ class Contention:
         waits = waiting_ns or [0] * len(jobs)
         shifts = shift_ns or [0] * len(jobs)
         found = [each.alone_ns * time + wait for each, time, wait in zip(known, times, waits, strict=True)]
-        for component in self._components(known):
-            answer: Sequence[float]
+        if len(jobs) < 2:
+            return found
+        lengths = np.array([len(each.numbers) for each in known])
+        link = np.concatenate([each.numbers for each in known])
+        loads = np.concatenate([each.kind.loads for each in known])
+        full, joined = components(lengths, link, loads, self._limits)
+        for component in joined:
+            waiting = [waits[number] / times[number] for number in component]
             if len(component) > _FEW:
-                answer = self._crowd([known[n] for n in component], [waits[n] / times[n] for n in component])
+                answer = self._crowd([known[number] for number in component], full, waiting)
             else:
-                members = []
-                for number in component:
-                    each, time, shift = known[number], times[number], shifts[number]
-                    waiting = round(waits[number] / (each.alone_ns * time * _STEP)) if waits[number] else 0
-                    steps = round(log(time) / log1p(_STEP))
-                    if self._way == "average":
-                        steps = shift = 0
-                    members.append(_Member(each.kind.key, steps, waiting, shift, number, each, jobs[number]))
-                members.sort(key=lambda member: member[:5])
-                component = [member.number for member in members]
-                answer = self._few(members)
+                answer = self._few(
+                    [known[number] for number in component],
+                    [jobs[number].links for number in component],
+                    [times[number] for number in component],
+                    waiting,
+                    [shifts[number] for number in component],
+                )
             for number, longer in zip(component, answer, strict=True):
                 found[number] *= longer
         return found
@@ -261,75 +257,67 @@ class Contention:
             most, shared = job.most(self.capacity), np.array(out, dtype=np.int64)
             sends = job.sent_bytes[:, shared] > 0
             alike = bool((sends == sends[:, :1]).all())
-            kind = self._kinds[key] = _Kind(key, job, limits, most, shared, alike, {})
-        links, loads = [job.links[place] for place in kind.shared], kind.loads[kind.shared].tolist()
+            kind = self._kinds[key] = _Kind(key, job, limits, shared, most[shared], alike, {})
+        links, loads = [job.links[place] for place in kind.shared], kind.loads.tolist()
         numbers = [self._numbers[link] for link in links]
-        return _Known(
-            kind,
-            dict(zip(links, loads, strict=True)),
-            np.array(numbers, dtype=np.int64),
-            list(zip(numbers, loads, strict=True)),
-            job.alone_ns,
-        )
+        by_link = dict(zip(links, loads, strict=True))
+        return _Known(kind, by_link, np.array(numbers, dtype=np.int64), job.alone_ns)
 
-    def _crowd(self, known: Sequence[_Known], waiting_ns: Sequence[float]) -> list[float]:
+    def _crowd(self, known: Sequence[_Known], full: Bools, waiting_ns: Sequence[float]) -> Sequence[float]:
         """Return together / alone of the jobs of a component of many, 1 or more."""
-        loads = [each.kind.loads[each.kind.shared] for each in known]
-        links = [each.numbers for each in known]
-        link = np.concatenate(links)
-        offered = np.bincount(link, np.concatenate(loads), len(self._limits))
-        full = offered > self._limits * FULL
         means = [each.kind.mean(full[each.numbers]) for each in known]
-        return slower(means, links, self._limits, self._paths, waiting_ns)
+        lengths, link = (
+            np.array([len(each.numbers) for each in known]),
+            np.concatenate([each.numbers for each in known]),
+        )
+        return slower(means, lengths, link, self._limits, self._paths, waiting_ns)
 
-    def _components(self, known: Sequence[_Known]) -> list[list[int]]:
-        """Return the jobs of each component of two jobs or more, by place."""
-        first, offered = dict[int, int](), dict[int, float]()
-        others: list[tuple[int, int, int]] = []  # link, and two jobs on it
-        for number, each in enumerate(known):
-            for link, load in each.pairs:
-                if link in first:
-                    others.append((link, first[link], number))
-                    offered[link] += load
-                else:
-                    first[link], offered[link] = number, load
-        full = {link for link, _, _ in others if offered[link] > self._limits[link] * FULL}
-        root = list(range(len(known)))
+    def _few(
+        self,
+        known: Sequence[_Known],
+        links: Sequence[Sequence[Link]],
+        times: Sequence[float],
+        waiting_ns: Sequence[float],
+        shift_ns: Sequence[int],
+    ) -> Sequence[float]:
+        """Return together / alone of the jobs of a component of few, 1 or more.
 
-        def root_of(number: int) -> int:
-            while root[number] != number:
-                root[number] = number = root[root[number]]
-            return number
-
-        for link, one, other in others:
-            if link in full:
-                root[root_of(other)] = root_of(one)
-        components: dict[int, list[int]] = {}
-        for number in range(len(known)):
-            components.setdefault(root_of(number), []).append(number)
-        return [component for component in components.values() if len(component) > 1]
-
-    def _few(self, members: Sequence[_Member]) -> tuple[float, ...]:
-        """Return together / alone of the jobs of a component of few, 1 or more."""
-        places, first = _Names(), members[0]
-        earliest = min(member.shift_ns for member in members)
-        scale = (1 + _STEP) ** first.steps
+        Parameters
+        ----------
+        known, links
+            The jobs, and the links on which they are.
+        times, waiting_ns, shift_ns
+            As for `together`, but waiting relative to the profile.
+        """
+        in_time = self._way == "phases"
+        members = []
+        for number, (each, time, wait_ns) in enumerate(zip(known, times, waiting_ns, strict=True)):
+            waiting = round(wait_ns / (each.alone_ns * _STEP)) if wait_ns else 0
+            steps = round(log(time) / log1p(_STEP)) if in_time else 0
+            members.append(_Member(each.kind.key, waiting, steps, shift_ns[number] if in_time else 0, number))
+        members.sort()
+        places, first, earliest = _Names(), members[0].steps, min(member.shift_ns for member in members)
+        scale = (1 + _STEP) ** first
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
-        links = [tuple(map(places.renamed, member.job.links)) for member in members]
+        renamed = [tuple(map(places.renamed, links[member.number])) for member in members]
         question = tuple(
-            (each.key, each.steps - first.steps, each.waiting, shift, tuple(link.place for link in own))
-            for each, shift, own in zip(members, shifts, links, strict=True)
+            (each.key, each.waiting, each.steps - first, shift, tuple(link.place for link in own))
+            for each, shift, own in zip(members, shifts, renamed, strict=True)
         )
         answer = self._answers.get(question)
         if answer is None:
             if len(self._answers) >= _MOST_KEPT:
                 self._answers.clear()
-            jobs = [_asked(member, own, first.steps) for member, own in zip(members, links, strict=True)]
-            capacity: dict[Link, float] = {}
-            for member, own in zip(members, links, strict=True):
-                capacity.update(zip(own, member.known.kind.limits.tolist(), strict=True))
+            jobs, capacity = [], dict[Link, float]()
+            for member, own in zip(members, renamed, strict=True):
+                kind, alone_ns = known[member.number].kind, known[member.number].alone_ns
+                time = (1 + _STEP) ** (member.steps - first)
+                job = kind.job.stretched(time, round(member.waiting * _STEP * time * alone_ns))
+                jobs.append(replace(job, links=own))
+                capacity.update(zip(own, kind.limits.tolist(), strict=True))
             answer = self._answers[question] = self._ask(jobs, capacity, shifts)
-        return answer
+        by_number = sorted(zip([member.number for member in members], answer, strict=True))
+        return [longer for _, longer in by_number]
 
     def _ask(
         self, jobs: Sequence[Sending], capacity: Mapping[Link, float], shifts: Sequence[int]
@@ -340,13 +328,6 @@ class Contention:
         jobs = [_one_way(job).joined() for job in jobs]
         found = together(jobs, capacity, shifts, uplinks=self._fabric.uplinks).iteration_ns
         return tuple(max(1.0, each / job.alone_ns) for each, job in zip(found, jobs, strict=True))
-
-
-def _asked(member: _Member, links: tuple[Link, ...], first_steps: int) -> Sending:
-    """Return a member's iteration on renamed links, at its speed relative to the first member."""
-    time = (1 + _STEP) ** (member.steps - first_steps)
-    waiting_ns = round(member.waiting * _STEP * time * member.known.alone_ns)
-    return replace(member.known.kind.job.stretched(time, waiting_ns), links=links)
 
 
 def _one_way(job: Sending) -> Sending:

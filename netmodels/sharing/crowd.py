@@ -18,7 +18,9 @@ import numpy.typing as npt
 from netmodels.algorithms import Ints
 from netmodels.ring_steps import Floats
 from netmodels.sharing.sending import Sending
+from netmodels.sharing.shares import FULL
 
+Bools = npt.NDArray[np.bool_]
 _ROUNDS = 8
 
 
@@ -46,7 +48,7 @@ class Mean:
     slopes_ns: Floats
 
 
-def mean_of(job: Sending, meets: npt.NDArray[np.bool_], limits: Floats) -> Mean:
+def mean_of(job: Sending, meets: Bools, limits: Floats) -> Mean:
     """Return a job's mean sending.
 
     Parameters
@@ -64,7 +66,7 @@ def mean_of(job: Sending, meets: npt.NDArray[np.bool_], limits: Floats) -> Mean:
     return Mean(job.alone_ns, rides_ns, rates, *_lines(job, meets))
 
 
-def _lines(job: Sending, meets: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _lines(job: Sending, meets: Bools) -> tuple[Floats, Floats]:
     """Return the lines that are the longest for some s of 1 or more, by slope.
 
     A chain from passage i to j ends at issued_i + all rides from i to j, and the iteration no earlier than
@@ -80,30 +82,25 @@ def _lines(job: Sending, meets: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
 
 def _upper(offsets: Ints, slopes: Ints) -> tuple[Floats, Floats]:
     """Return the lines of the upper envelope from s = 1 on, by slope."""
-    kept: list[tuple[int, int]] = []
     at_one = offsets + slopes
-    for place in np.lexsort((-at_one, slopes)).tolist():
-        high, slope = int(at_one[place]), int(slopes[place])
-        if kept and slope == kept[-1][1]:
-            continue
-        line = high, slope
-        while kept and (high >= kept[-1][0] or _never_highest(kept, line)):
-            kept.pop()
-        kept.append(line)
-    highs, steep = np.array(kept, dtype=np.float64).T
-    return highs - steep, steep
-
-
-def _never_highest(lines: Sequence[tuple[int, int]], line: tuple[int, int]) -> bool:
-    """Return whether the last of some lines is passed by a new one before it passes the one before."""
-    if len(lines) < 2:
-        return False
-    (before, flat), (last, middle), (new, steep) = lines[-2], lines[-1], line
-    return (before - last) * (steep - middle) >= (last - new) * (middle - flat)
+    here = int(np.lexsort((slopes, at_one))[-1])
+    kept = [here]
+    while True:
+        steeper = np.flatnonzero(slopes > slopes[here])
+        if not len(steeper):
+            return offsets[kept].astype(np.float64), slopes[kept].astype(np.float64)
+        meets = (at_one[here] - at_one[steeper]) / (slopes[steeper] - slopes[here])  # at s - 1
+        here = int(steeper[np.lexsort((slopes[steeper], -meets))[-1]])
+        kept.append(here)
 
 
 def slower(
-    jobs: Sequence[Mean], links: Sequence[Ints], capacity: Floats, paths: Ints, waiting_ns: Sequence[float]
+    jobs: Sequence[Mean],
+    lengths: Ints,
+    link: Ints,
+    capacity: Floats,
+    paths: Ints,
+    waiting_ns: Sequence[float],
 ) -> list[float]:
     """Return together / alone of jobs, 1 or more.
 
@@ -111,19 +108,17 @@ def slower(
     ----------
     jobs
         Of any number of components.
-    links
-        Numbers of the links of each job, in the order of its rates.
+    lengths
+        How many links each job sends on, 1 or more, shape (jobs,).
+    link
+        The numbers of these links, job by job, in the order of its rates.
     capacity, paths
         Of all links: byte/ns, and how many parallel links a message chooses from, shape (all links,).
     waiting_ns
         What each waits in an iteration before it computes.
     """
-    lengths = [len(each) for each in links]
-    starts = np.cumsum([0, *lengths[:-1]])
-    job = np.repeat(np.arange(len(jobs)), lengths)
-    link, rates = np.concatenate(links), np.concatenate([each.rates for each in jobs])
-    limits = capacity[link]
-    rates = rates / limits
+    job, starts = np.repeat(np.arange(len(jobs)), lengths), lengths.cumsum() - lengths
+    rates = np.concatenate([each.rates for each in jobs]) / capacity[link]
     ways = paths[link]
     most = max(len(each.slopes_ns) for each in jobs)
     offsets, slopes = np.zeros((2, most, len(jobs)))
@@ -142,3 +137,38 @@ def slower(
         walked = (offsets + slopes * times).max(axis=0) + waits
     found: list[float] = (walked / alone).tolist()
     return found
+
+
+def components(lengths: Ints, link: Ints, loads: Floats, capacity: Floats) -> tuple[Bools, list[list[int]]]:
+    """Return the links that jobs could overload, and the jobs that these join, two or more each.
+
+    Parameters
+    ----------
+    lengths, link, capacity
+        As for `slower`.
+    loads
+        The most that each job sends on each of its links, byte/ns, in the order of `link`.
+    """
+    full: Bools = np.bincount(link, loads, len(capacity)) > capacity * FULL
+    crossing = np.flatnonzero(full[link])
+    if not len(crossing):
+        return full, []
+    job = np.repeat(np.arange(len(lengths)), lengths)[crossing]
+    by_link = np.argsort(link[crossing], kind="stable")
+    on, of = link[crossing][by_link], job[by_link]  # crossings by link; below, by job
+    links = np.flatnonzero(np.diff(on, prepend=-1))
+    which = np.repeat(np.arange(len(links)), np.diff(links, append=len(on)))
+    back = np.empty_like(by_link)
+    back[by_link] = np.arange(len(by_link))
+    jobs = np.flatnonzero(np.diff(job, prepend=-1))
+    labels = np.arange(len(lengths))
+    while True:  # the least number spreads over links
+        least = np.minimum.reduceat(labels[of], links)[which]
+        spread = np.minimum.reduceat(least[back], jobs)
+        if (spread == labels[job[jobs]]).all():
+            break
+        labels[job[jobs]] = spread
+    found: dict[int, list[int]] = {}
+    for number, label in enumerate(labels.tolist()):
+        found.setdefault(label, []).append(number)
+    return full, [each for each in found.values() if len(each) > 1]
