@@ -12,9 +12,8 @@ This is what the queue pairs and switches of ASTRA-sim's ns-3 back end do withou
 no switch's buffer fills up. Times are whole ns as there: a transmission is rounded to the nearest ns, a round
 trip is summed of rounded-down ones. What happens in the same ns happens in the order in which it was
 scheduled, as there: a transmission schedules its end and the packet's arrival when it begins. This decides
-how messages interleave for the rest of a long run, and so does a byte of headers: these are PPP 2, IPv4 20,
-UDP 8, sequence number 6 bytes; acknowledgements are padded to 60 bytes with a PPP header of 14, but have one
-of 2. With windows the answers are ns-3's to the ns (tests/agreement/test_contention_packets.py).
+how messages interleave for the rest of a long run, and so does a byte of headers (`netmodels.packets`). With
+windows the answers are ns-3's to the ns (tests/agreement/test_contention_packets.py).
 
 Not here: congestion control, and pauses of full buffers (PFC), which ns-3 sends without windows once some
 MiB wait for one port of a switch.
@@ -25,11 +24,9 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-from netmodels.packets import PAYLOAD_BYTES
+from netmodels.packets import ACKNOWLEDGEMENT_BYTES, HEADER_BYTES, PAYLOAD_BYTES
 from netmodels.sharing.tree import Lane, Tree, Wire, data_ports
 
-HEADER_BYTES = 2 + 20 + 8 + 6
-ACKNOWLEDGEMENT_BYTES = 60 - 14 + 2
 _NO_WINDOW = 1 << 62
 
 Step = Any  # (queue, transmission ns, latency ns) on a link, or what to call at the end of a path

@@ -52,14 +52,14 @@ def test_jobs_that_do_not_meet_are_left_alone(rows):
 
 
 def test_bytes_of_an_all_to_all():
-    """2 + 2 GPUs of 8,000 byte: 2 x 2 messages of 2,000, with headers 2,048, out of each machine."""
+    """2 + 2 GPUs of 8,000 byte: 2 x 2 messages of 2,000, with headers 2,036, out of each machine."""
     fabric = contention.Machines(2, 2, {}, 1)
     sent = contention.carried([0, 1, 2, 3], 8000, "all_to_all", fabric)
-    assert sent == {Link("machine", m, way): 4 * 2048 for m in (0, 1) for way in ("out", "in")}
+    assert sent == {Link("machine", m, way): 4 * 2036 for m in (0, 1) for way in ("out", "in")}
 
 
 def test_bytes_of_a_ring():
     """2 + 2 GPUs of 8,000 byte: 6 messages of 2,000 pass each port; a gather's 3 have 8,000."""
     fabric = contention.Machines(2, 2, {}, 1)
-    assert set(contention.carried([0, 1, 2, 3], 8000, "all_reduce", fabric).values()) == {6 * 2048}
-    assert set(contention.carried([0, 1, 2, 3], 8000, "all_gather", fabric).values()) == {3 * 8048}
+    assert set(contention.carried([0, 1, 2, 3], 8000, "all_reduce", fabric).values()) == {6 * 2036}
+    assert set(contention.carried([0, 1, 2, 3], 8000, "all_gather", fabric).values()) == {3 * 8036}
