@@ -42,7 +42,7 @@ Steps = tuple[Step, ...]
 Ended = Callable[[int, Any], None]
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """Enough has been followed."""
 
 
@@ -218,7 +218,7 @@ class Packets:
 
     def run(self) -> None:
         """Run until nothing is left to happen, or `stop` is called."""
-        with suppress(_Stopped):
+        with suppress(_StoppedError):
             self._run()
 
     def _run(self) -> None:
@@ -243,7 +243,7 @@ class Packets:
 
     def stop(self) -> None:
         """End `run` at once."""
-        raise _Stopped
+        raise _StoppedError
 
     def _freed(self, now: int, number: int, queue: list[Any], _: int) -> None:
         """Begin the next transmission from a queue."""

@@ -116,7 +116,10 @@ class Tree:
         left, right = self.rack_of[left], self.rack_of[right]
         if left == right:
             return first, *ports, last
-        core = self._core(sender, receiver, from_port, to_port) if self.cores > 1 else 0
+        core = 0
+        if self.cores > 1:
+            switch = len(self.machine_of) + len(self.rack_of) + left
+            core = core_of(switch, (sender, receiver), (from_port, to_port), self.cores)
         up = Lane(Link("rack", left, "out", core), self.racks[left])
         down = Lane(Link("rack", right, "in", core), self.racks[right])
         return first, ports[0], up, down, ports[1], last
@@ -124,11 +127,21 @@ class Tree:
     def own(self, sender: int, receiver: int) -> None:
         """Return None: all messages are followed packet by packet."""
 
-    def _core(self, sender: int, receiver: int, from_port: int, to_port: int) -> int:
-        """Return the core switch that the rack of the sender chooses."""
-        switch = len(self.machine_of) + len(self.rack_of) + self.rack_of[self.machine_of[sender]]
-        words = (_address(sender), _address(receiver), from_port | to_port << 16)
-        return murmur(words, switch) % self.cores
+
+def core_of(switch: int, hosts: tuple[int, int], ports: tuple[int, int], cores: int) -> int:
+    """Return the core switch, or the uplink, that the switch of a rack chooses for a message.
+
+    Parameters
+    ----------
+    switch
+        Its number, which seeds the hash.
+    hosts, ports
+        Of the sender and the receiver.
+    cores
+        To choose from.
+    """
+    words = (_address(hosts[0]), _address(hosts[1]), ports[0] | ports[1] << 16)
+    return murmur(words, switch) % cores
 
 
 def data_ports(count: int) -> tuple[int, int]:
