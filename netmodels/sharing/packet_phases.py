@@ -10,9 +10,9 @@ Only rings through all GPUs are followed (`across_machines=flat_ring`, one chunk
 uplinks. What takes too many packets is followed more coarsely, step by step, until it is affordable:
 
 1. Packets are joined to cells (`netmodels.sharing.packets`), 24, 12, 6 or 4 a window.
-2. Time is scaled down by 2, 4, 8 and so on: computing, start-up and bytes are divided. All-reduces that follow
-   each other without a gap become that many times fewer of their mean size, so that latency keeps its part;
-   one of many windows becomes shorter. Rings of no bytes may gain a quarter of an iteration in this way.
+2. Time is scaled down by 2, 4, 8 and so on: computing, start-up and bytes are divided. All-reduces that
+   follow each other without a gap become that many times fewer of their mean size, so that latency keeps its
+   part; one of many windows becomes shorter. Latency may gain a quarter of an iteration in this way.
 
 What is still too much is not followed.
 """

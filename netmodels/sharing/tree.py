@@ -167,4 +167,3 @@ def _rotated(word: int, by: int) -> int:
 
 def _address(gpu: int) -> int:
     return 0x0B00_0001 + (gpu // 256 << 16) + (gpu % 256 << 8)
-
