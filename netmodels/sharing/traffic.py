@@ -8,7 +8,8 @@ GPUs, there pass, out of a port or an uplink and likewise into it,
 
     level by level   what each GPU sends on the tier, for every GPU of the job behind the link: a machine's
                      port carries the rack's and the network's part, a rack's uplink the network's
-    ring             what one GPU sends, 2 (n-1) / n S: the ring leaves every machine and every rack once
+    ring             what one GPU sends, 2 (n-1) / n S: the ring leaves every machine and every rack once;
+                     what leaves a rack is divided over the ports of its GPUs, as it is priced
     tree             S / 2 for each edge of either tree that crosses the link. The trees join the machines in
                      order: in one, machine i (of 0 .. k-1) hangs on the even number next to it at twice its
                      distance, where its distance is the largest power of two in i; the other is its mirror
@@ -19,6 +20,7 @@ each collective is one passage that carries all its bytes evenly, and the next o
 `transport` other than `ideal`, bytes include headers.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Protocol
@@ -136,7 +138,11 @@ def carried_by(placement: Sequence[Slice], way: Way) -> dict[Link, float]:
     """
     slices = _sorted(placement)
     if way == "ring":
-        return dict.fromkeys(links_of(placement), 1.0)
+        in_rack = Counter[int]()
+        for rack, _, _, gpus in slices:
+            in_rack[rack] += gpus
+        beyond = {machine: gpus / in_rack[rack] for rack, machine, _, gpus in slices}
+        return {link: beyond[link.place] if link.tier == "network" else 1.0 for link in links_of(placement)}
     found: dict[Link, float] = {}
     if way == "tree":
         for one, other in tree_edges(len(slices)):
