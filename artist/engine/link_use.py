@@ -1,12 +1,14 @@
 """What a job sends, as a policy sees it."""
 
 from collections.abc import Mapping
+from itertools import count
 from math import inf
 
 import numpy as np
 
 from artist.core.link_use import LinkName, LinkUse, Span
-from netmodels.api import Link, Sending
+from netmodels.sharing.links import Link
+from netmodels.sharing.sending import Sending
 
 
 def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1.0) -> LinkUse:
@@ -30,7 +32,7 @@ def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1
     ends = (ends * factor).round().astype(np.int64).tolist()
     spans: dict[LinkName, tuple[Span, ...]] = {}
     for link, column in zip(links, rates.T, strict=True):
-        beside = sum(link._replace(path=path) in capacity for path in range(_paths(link, capacity)))
+        beside = next(n for n in count(1) if link._replace(path=n) not in capacity)
         shares = (column / (capacity[link] * beside)).tolist()
         there = tuple(Span(*each) for each in zip(starts, ends, shares, strict=True) if each[2] > 0)
         if there:

@@ -81,7 +81,8 @@ def _circle(link: LinkName, jobs: Tied, step_ns: float) -> Floats:
     """Return the share of a link that jobs use together, by step, on the circle of their iterations."""
     own = [_arcs(link, use, shift_ns, max(1, round(use.iteration_ns / step_ns))) for use, shift_ns in jobs]
     perimeter = _common([len(each) for each in own])
-    return np.sum([_around(each, 0, perimeter) for each in own], axis=0)
+    together: Floats = np.sum([_around(each, 0, perimeter) for each in own], axis=0)
+    return together
 
 
 def _arcs(link: LinkName, use: LinkUse, shift_ns: int, steps: int) -> Floats:
