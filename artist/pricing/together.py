@@ -12,8 +12,9 @@ from netmodels.shape import gpus, shape_of, tier
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.links import Link, Slice, capacities
 from netmodels.sharing.phases import together
+from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import crowded
-from netmodels.sharing.traffic import Sending, job_traffic
+from netmodels.sharing.traffic import job_traffic
 from netmodels.topology import Topology
 
 _ALLOWED = "a model and its placement, such as 'GPT-2 4|4'"
