@@ -7,8 +7,7 @@ from math import inf
 import numpy as np
 
 from artist.core.link_use import LinkName, LinkUse, Span
-from netmodels.sharing.links import Link
-from netmodels.sharing.sending import Sending
+from netmodels.api import Link, Sending
 
 
 def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1.0) -> LinkUse:

@@ -7,8 +7,7 @@ from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
-from netmodels.sharing.links import Link
-from netmodels.sharing.sending import Sending
+from netmodels.api import Link, Sending
 
 
 class Changed(NamedTuple):

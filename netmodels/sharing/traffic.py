@@ -23,7 +23,7 @@ each collective is one passage that carries all its bytes evenly, and the next o
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from netmodels.system import SystemSettings
 from netmodels.walk import Part, Way, issues_of
 
 
+@runtime_checkable
 class Priced(Protocol):
     """A network model that prices the parts of an iteration's all-reduces."""
 
@@ -115,7 +116,7 @@ def _in_order(profile: Profile, links: tuple[Link, ...], rides: Ints, sent: Floa
 
 def links_of(placement: Sequence[Slice]) -> tuple[Link, ...]:
     """Return the links that a placement sends on; none within one machine."""
-    slices = _sorted(placement)
+    slices = in_ring_order(placement)
     racks = list(dict.fromkeys(rack for rack, _, _, _ in slices))
     places: list[tuple[Tier, int]] = []
     if len(slices) > 1:
@@ -136,7 +137,7 @@ def carried_by(placement: Sequence[Slice], way: Way) -> dict[Link, float]:
     way
         What carries the collective.
     """
-    slices = _sorted(placement)
+    slices = in_ring_order(placement)
     if way == "ring":
         in_rack = Counter[int]()
         for rack, _, _, gpus in slices:
@@ -156,7 +157,7 @@ def carried_by(placement: Sequence[Slice], way: Way) -> dict[Link, float]:
     return found
 
 
-def _sorted(placement: Sequence[Slice]) -> list[Slice]:
+def in_ring_order(placement: Sequence[Slice]) -> list[Slice]:
     """Return the machines with GPUs in the order of the ring (`netmodels.shape`), ties by number."""
     racks: dict[int, list[Slice]] = {}
     for each in placement:
