@@ -89,6 +89,7 @@ class PlacedPerformance:
         self._stages = StageTimes(self._compute, communication, network_stage)
         self._groups = partial(Groups, packed or Packed(), interleaved or Interleaved(), self._stages)
         self._links = None if contention is None else Links(contention, profile, self._compute)
+        self.capacity: Mapping[Link, float] = {} if contention is None else contention.capacity
         self._own_couplings = tuple(couplings)
         self._set_chain(input_stall)
 
