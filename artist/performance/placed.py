@@ -117,11 +117,6 @@ class PlacedPerformance:
         """Return how long an iteration of a job uses each resource where it is placed."""
         return self._stages(spec, allocation, cluster)
 
-    @property
-    def capacity(self) -> Mapping[Link, float]:
-        """Capacity of every link, byte/ns; none where each job has links of its own."""
-        return {} if self._links is None else self._links.capacity
-
     def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
         """Return what a job alone sends on shared links where it is placed; None if that is nothing."""
         if self._links is None:

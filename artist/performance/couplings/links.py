@@ -58,7 +58,7 @@ class Links:
 
     def __init__(self, shared: SharedLinks, profile: Callable[[str], Profile], compute: Compute) -> None:
         self._shared = shared
-        self.capacity = shared.capacity
+        self._capacity = shared.capacity
         self._profile = profile
         self._compute = compute
         self._senders: dict[tuple[str, Demand, Allocation], _Sender] = {}
@@ -132,7 +132,7 @@ class Links:
                 if sender is not None and link in sender.loads:
                     there.append((job, sender))
                     load += sender.loads[link]
-            if load > self.capacity[link] * _FULL:
+            if load > self._capacity[link] * _FULL:
                 found.update(there)
                 new = dict.fromkeys(each for _, sender in there for each in sender.loads if each not in seen)
                 seen.update(new)
