@@ -23,9 +23,10 @@ class MachineTable:
         Owner by machine, and machines by owner as sets of `artist.core.buckets`.
     jobs_on
         Running jobs by machine, in order of arrival there.
-    crossing_machine, crossing_rack
-        Running jobs on several machines, by machine, and in several racks, by rack: they use the links
-        between. None until first requested.
+    crossing_rack
+        Running jobs in several racks, by rack: they use the links between. None until first requested.
+    crossed
+        Jobs on several machines, in the order in which they came there or left; None until first requested.
     touched
         Machines whose jobs changed since this was last emptied; None until first requested.
     groups
@@ -44,8 +45,8 @@ class MachineTable:
         self.pool_sets = sets_by(self.pools)
         self.jobs_on: list[dict[int, None]] = [{} for _ in machines]
         self.touched: dict[int, None] | None = None
-        self.crossing_machine: list[dict[int, None]] | None = None
         self.crossing_rack: list[dict[int, None]] | None = None
+        self.crossed: list[int] | None = None
         self.groups: dict[str, tuple[Group, dict[int, None]]] = {}
         self.buckets = Buckets.of(
             self.free_gpus, self.accepts, cluster.rack_of, max(self.free_gpus, default=0)
@@ -75,10 +76,10 @@ class MachineTable:
     def take(self, job: int, allocation: Allocation) -> None:
         """Add a job with its allocation."""
         group = allocation.group
-        if self.crossing_machine is not None and len(allocation.slices) > 1:
-            self._cross_machines(job, allocation)
+        if self.crossed is not None and len(allocation.slices) > 1:
+            self.crossed.append(job)
         if self.crossing_rack is not None:
-            self._cross_racks(job, allocation)
+            self._cross(job, allocation)
         if self.touched is not None:
             self.touched.update((s.machine, None) for s in allocation.slices)
         for m, gpus, cpus, memory in allocation.slices:
@@ -97,9 +98,8 @@ class MachineTable:
     def give_back(self, job: int, allocation: Allocation) -> None:
         """Remove a job with its allocation; the last member frees its group's GPUs."""
         group = allocation.group
-        if self.crossing_machine is not None and len(allocation.slices) > 1:
-            for s in allocation.slices:
-                self.crossing_machine[s.machine].pop(job, None)
+        if self.crossed is not None and len(allocation.slices) > 1:
+            self.crossed.append(job)
         if self.crossing_rack is not None:
             for rack in racks_of(allocation, self.cluster) if len(allocation.slices) > 1 else ():
                 self.crossing_rack[rack].pop(job, None)
@@ -119,29 +119,21 @@ class MachineTable:
                 for m, gpus in record.gpus:
                     self._take_group_gpus(m, -gpus)
 
-    def watch_machines(self, held: Iterable[tuple[int, Allocation]]) -> list[dict[int, None]]:
-        """Maintain `crossing_machine` from now on, and return it; `held` is what all running jobs hold."""
-        if self.crossing_machine is None:
-            self.crossing_machine = [{} for _ in self.jobs_on]
-            for job, allocation in held:
-                if len(allocation.slices) > 1:
-                    self._cross_machines(job, allocation)
-        return self.crossing_machine
+    def watch_crossed(self, held: Iterable[tuple[int, Allocation]]) -> list[int]:
+        """Maintain `crossed` from now on, and return it; `held` is what all running jobs hold."""
+        if self.crossed is None:
+            self.crossed = [job for job, allocation in held if len(allocation.slices) > 1]
+        return self.crossed
 
     def watch_racks(self, held: Iterable[tuple[int, Allocation]]) -> list[dict[int, None]]:
         """Maintain `crossing_rack` from now on, and return it; `held` is what all running jobs hold."""
         if self.crossing_rack is None:
             self.crossing_rack = [{} for _ in range(self.cluster.n_racks)]
             for job, allocation in held:
-                self._cross_racks(job, allocation)
+                self._cross(job, allocation)
         return self.crossing_rack
 
-    def _cross_machines(self, job: int, allocation: Allocation) -> None:
-        assert self.crossing_machine is not None
-        for s in allocation.slices:
-            self.crossing_machine[s.machine][job] = None
-
-    def _cross_racks(self, job: int, allocation: Allocation) -> None:
+    def _cross(self, job: int, allocation: Allocation) -> None:
         assert self.crossing_rack is not None
         if crosses_racks(allocation, self.cluster):
             for rack in racks_of(allocation, self.cluster):

@@ -34,10 +34,15 @@ class RunningJobs:
         return tuple(self._machines.jobs_on[machine])
 
     def crossing_machine(self, machine: int) -> Sequence[int]:
-        return tuple(self._machines.watch_machines(self._held())[machine])
+        held = self._jobs.held
+        return tuple(j for j in self._machines.jobs_on[machine] if (a := held[j]) and len(a.slices) > 1)
 
     def crossing_rack(self, rack: int) -> Sequence[int]:
         return tuple(self._machines.watch_racks(self._held())[rack])
+
+    def crossed(self, since: int) -> Sequence[tuple[int, Allocation | None]]:
+        held, log = self._jobs.held, self._machines.watch_crossed(self._held())
+        return [(job, held[job]) for job in log[since:]]
 
     def _held(self) -> Iterator[tuple[int, Allocation]]:
         return ((job, held) for job, held in enumerate(self._jobs.held) if held is not None)

@@ -32,6 +32,7 @@ from netmodels.sharing.crowd import Bools, Mean, components, mean_of, slower
 from netmodels.sharing.links import Link, Slice, capacities
 from netmodels.sharing.phases import together
 from netmodels.sharing.sending import Sending
+from netmodels.sharing.shares import FULL
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
 from netmodels.system import SystemSettings
 
@@ -41,6 +42,7 @@ _STEP = 1e-3
 """Relative difference of two times that are told apart."""
 _FEW = 8
 """Most jobs of a component that are told apart in time, or by which of them send."""
+_ANYWHERE: Bools = np.ones(0, dtype=np.bool_)
 _MOST_KEPT = 50_000  # answers, and likewise jobs
 
 
@@ -60,6 +62,8 @@ class _Kind:
         Which of them have a capacity, and are the way out of a place.
     loads
         The most that it sends on each of these, byte/ns.
+    places, most
+        The last two as lists.
     alike
         Whether it sends on all of these in the same passages.
     means
@@ -71,6 +75,8 @@ class _Kind:
     limits: Floats
     shared: Ints
     loads: Floats
+    places: list[int]
+    most: list[float]
     alike: bool
     means: dict[bytes, Mean]
 
@@ -82,7 +88,8 @@ class _Kind:
             met = self.shared if self.alike else self.shared[full]
             meets: Bools = np.any(self.job.sent_bytes[:, met] > 0, axis=1)
             made = mean_of(self.job, meets, self.limits)
-            found = self.means[where] = replace(made, rates=made.rates[self.shared])
+            uses = made.rates[self.shared] / self.limits[self.shared]
+            found = self.means[where] = replace(made, rates=uses)
         return found
 
 
@@ -157,8 +164,8 @@ class Contention:
         self._numbers = {link: number for number, link in enumerate(self.capacity)}
         self._limits: Floats = np.array([*self.capacity.values()], dtype=np.float64)
         self._paths = np.array([fabric.uplinks if link.tier == "rack" else 1 for link in self.capacity])
-        self._traffic: dict[tuple[Profile, tuple[Slice, ...]], Sending] = {}
-        self._kinds: dict[bytes, _Kind] = {}
+        self._traffic: dict[tuple[Profile, tuple[Slice, ...]], tuple[Sending, bytes]] = {}
+        self._kinds: dict[tuple[bytes, tuple[float, ...]], _Kind] = {}
         self._known: dict[Sending, _Known] = {}
         self._answers: dict[_Question, tuple[float, ...]] = {}
 
@@ -175,11 +182,14 @@ class Contention:
         slices = in_ring_order(placement)
         places = _Names()
         renamed = tuple((places.of("rack", r), places.of("machine", m), kind, n) for r, m, kind, n in slices)
-        made = self._traffic.get((profile, renamed))
-        if made is None:
+        known = self._traffic.get((profile, renamed))
+        if known is None:
             made = job_traffic(profile, renamed, self._fabric, self._system, self._model)
-            self._traffic[profile, renamed] = made
-        return replace(made, links=places.back(made.links))
+            known = self._traffic[profile, renamed] = made, _digest(made)
+        made, digest = known
+        job = replace(made, links=places.back(made.links))
+        self._keep(job, digest)
+        return job
 
     def loads(self, job: Sending) -> Mapping[Link, float]:
         """Return the most that a job alone sends on each of its links that has a capacity, byte/ns.
@@ -195,6 +205,7 @@ class Contention:
         *,
         stretch: Sequence[float] = (),
         waiting_ns: Sequence[int] = (),
+        joined: bool = False,
     ) -> list[float]:
         """Return the mean time of an iteration of each of some jobs that run together, ns.
 
@@ -206,22 +217,18 @@ class Contention:
             How much later than the others each begins its iterations; by default none.
         stretch, waiting_ns
             As for `Sending.stretched`, which need not be called before; by default 1 and 0.
+        joined
+            Whether they are known to be one component.
         """
         known = [self._of(job) for job in jobs]
         times = stretch or [1.0] * len(jobs)
         waits = waiting_ns or [0] * len(jobs)
         shifts = shift_ns or [0] * len(jobs)
         found = [each.alone_ns * time + wait for each, time, wait in zip(known, times, waits, strict=True)]
-        if len(jobs) < 2:
-            return found
-        lengths = np.array([len(each.numbers) for each in known])
-        link = np.concatenate([each.numbers for each in known])
-        loads = np.concatenate([each.kind.loads for each in known])
-        full, joined = components(lengths, link, loads, self._limits)
-        for component in joined:
+        for component in [list(range(len(jobs)))] if joined else self._components(known):
             waiting = [waits[number] / times[number] for number in component]
             if len(component) > _FEW:
-                answer = self._crowd([known[number] for number in component], full, waiting)
+                answer: Sequence[float] = self._crowd([known[number] for number in component], waiting)
             else:
                 answer = self._few(
                     [known[number] for number in component],
@@ -234,43 +241,46 @@ class Contention:
                 found[number] *= longer
         return found
 
+    def _components(self, known: Sequence[_Known]) -> list[list[int]]:
+        """Return the jobs of each component of two jobs or more, by place."""
+        if len(known) < 2:
+            return []
+        numbers, loads = [each.numbers for each in known], [each.kind.loads for each in known]
+        lengths = np.array([len(each) for each in numbers])
+        return components(lengths, np.concatenate(numbers), np.concatenate(loads), self._limits)
+
     def _of(self, job: Sending) -> _Known:
         known = self._known.get(job)
-        if known is None:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-                self._traffic.clear()
-                self._kinds.clear()
-            known = self._known[job] = self._found(job)
+        return self._keep(job, _digest(job)) if known is None else known
+
+    def _keep(self, job: Sending, digest: bytes) -> _Known:
+        """Remember a job by the digest of all but its links."""
+        if len(self._known) >= _MOST_KEPT:
+            self._known.clear()
+            self._traffic.clear()
+            self._kinds.clear()
+        limits = tuple([self.capacity.get(link, inf) for link in job.links])
+        kind = self._kinds.get((digest, limits))
+        if kind is None:
+            kind = self._kinds[digest, limits] = _kind(job, digest, np.array(limits), self.capacity)
+        links = [job.links[place] for place in kind.places]
+        loads = dict(zip(links, kind.most, strict=True))
+        numbers = np.array([self._numbers[link] for link in links], dtype=np.int64)
+        known = self._known[job] = _Known(kind, loads, numbers, job.alone_ns)
         return known
 
-    def _found(self, job: Sending) -> _Known:
-        limits = np.array([self.capacity.get(link, inf) for link in job.links])
-        digest = blake2b(repr((job.compute_ns, [link.tier for link in job.links])).encode(), digest_size=16)
-        for array in (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes, limits):
-            digest.update(repr(array.shape).encode())
-            digest.update(array.tobytes())
-        key = digest.digest()
-        kind = self._kinds.get(key)
-        if kind is None:
-            out = [place for place, link in enumerate(job.links) if link.way == "out" and limits[place] < inf]
-            most, shared = job.most(self.capacity), np.array(out, dtype=np.int64)
-            sends = job.sent_bytes[:, shared] > 0
-            alike = bool((sends == sends[:, :1]).all())
-            kind = self._kinds[key] = _Kind(key, job, limits, shared, most[shared], alike, {})
-        links, loads = [job.links[place] for place in kind.shared], kind.loads.tolist()
-        numbers = [self._numbers[link] for link in links]
-        by_link = dict(zip(links, loads, strict=True))
-        return _Known(kind, by_link, np.array(numbers, dtype=np.int64), job.alone_ns)
-
-    def _crowd(self, known: Sequence[_Known], full: Bools, waiting_ns: Sequence[float]) -> Sequence[float]:
+    def _crowd(self, known: Sequence[_Known], waiting_ns: Sequence[float]) -> Sequence[float]:
         """Return together / alone of the jobs of a component of many, 1 or more."""
-        means = [each.kind.mean(full[each.numbers]) for each in known]
-        lengths, link = (
-            np.array([len(each.numbers) for each in known]),
-            np.concatenate([each.numbers for each in known]),
-        )
-        return slower(means, lengths, link, self._limits, self._paths, waiting_ns)
+        numbers = [each.numbers for each in known]
+        link = np.concatenate(numbers)
+        if all(each.kind.alike for each in known):
+            means = [each.kind.mean(_ANYWHERE) for each in known]
+        else:
+            loads = np.concatenate([each.kind.loads for each in known])
+            full = np.bincount(link, loads, len(self._limits)) > self._limits * FULL
+            means = [each.kind.mean(full[each.numbers]) for each in known]
+        lengths = np.array([len(each) for each in numbers])
+        return slower(means, lengths, link, self._paths, waiting_ns)
 
     def _few(
         self,
@@ -328,6 +338,24 @@ class Contention:
         jobs = [_one_way(job).joined() for job in jobs]
         found = together(jobs, capacity, shifts, uplinks=self._fabric.uplinks).iteration_ns
         return tuple(max(1.0, each / job.alone_ns) for each, job in zip(found, jobs, strict=True))
+
+
+def _digest(job: Sending) -> bytes:
+    """Return a digest of all but the places of a job's links."""
+    digest = blake2b(repr((job.compute_ns, [link.tier for link in job.links])).encode(), digest_size=16)
+    for array in (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes):
+        digest.update(repr(array.shape).encode())
+        digest.update(array.tobytes())
+    return digest.digest()
+
+
+def _kind(job: Sending, digest: bytes, limits: Floats, capacity: Mapping[Link, float]) -> _Kind:
+    places = [place for place, link in enumerate(job.links) if link.way == "out" and limits[place] < inf]
+    shared = np.array(places, dtype=np.int64)
+    loads, sends = job.most(capacity)[shared], job.sent_bytes[:, shared] > 0
+    key = blake2b(digest + limits.tobytes(), digest_size=16).digest()
+    alike = bool((sends == sends[:, :1]).all())
+    return _Kind(key, job, limits, shared, loads, places, loads.tolist(), alike, {})
 
 
 def _one_way(job: Sending) -> Sending:

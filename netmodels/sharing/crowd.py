@@ -95,32 +95,26 @@ def _upper(offsets: Ints, slopes: Ints) -> tuple[Floats, Floats]:
 
 
 def slower(
-    jobs: Sequence[Mean],
-    lengths: Ints,
-    link: Ints,
-    capacity: Floats,
-    paths: Ints,
-    waiting_ns: Sequence[float],
+    jobs: Sequence[Mean], lengths: Ints, link: Ints, paths: Ints, waiting_ns: Sequence[float]
 ) -> list[float]:
     """Return together / alone of jobs, 1 or more.
 
     Parameters
     ----------
     jobs
-        Of any number of components.
+        Of any number of components; their rates as shares of capacity.
     lengths
         How many links each job sends on, 1 or more, shape (jobs,).
     link
         The numbers of these links, job by job, in the order of its rates.
-    capacity, paths
-        Of all links: byte/ns, and how many parallel links a message chooses from, shape (all links,).
+    paths
+        How many parallel links a message chooses from, shape (all links,).
     waiting_ns
         What each waits in an iteration before it computes.
     """
     job, starts = np.repeat(np.arange(len(jobs)), lengths), lengths.cumsum() - lengths
-    rates = np.concatenate([each.rates for each in jobs]) / capacity[link]
-    ways = paths[link]
-    most = max(len(each.slopes_ns) for each in jobs)
+    rates, ways = np.concatenate([each.rates for each in jobs]), paths[link]
+    most = max([len(each.slopes_ns) for each in jobs])
     offsets, slopes = np.zeros((2, most, len(jobs)))
     for place, each in enumerate(jobs):
         lines = len(each.slopes_ns)
@@ -139,20 +133,22 @@ def slower(
     return found
 
 
-def components(lengths: Ints, link: Ints, loads: Floats, capacity: Floats) -> tuple[Bools, list[list[int]]]:
-    """Return the links that jobs could overload, and the jobs that these join, two or more each.
+def components(lengths: Ints, link: Ints, loads: Floats, capacity: Floats) -> list[list[int]]:
+    """Return the jobs of each component of two jobs or more.
 
     Parameters
     ----------
-    lengths, link, capacity
-        As for `slower`.
+    lengths, link
+        As for `slower`, but a job may send on no link.
     loads
         The most that each job sends on each of its links, byte/ns, in the order of `link`.
+    capacity
+        Of all links, byte/ns, shape (all links,).
     """
     full: Bools = np.bincount(link, loads, len(capacity)) > capacity * FULL
     crossing = np.flatnonzero(full[link])
     if not len(crossing):
-        return full, []
+        return []
     job = np.repeat(np.arange(len(lengths)), lengths)[crossing]
     by_link = np.argsort(link[crossing], kind="stable")
     on, of = link[crossing][by_link], job[by_link]  # crossings by link; below, by job
@@ -171,4 +167,4 @@ def components(lengths: Ints, link: Ints, loads: Floats, capacity: Floats) -> tu
     found: dict[int, list[int]] = {}
     for number, label in enumerate(labels.tolist()):
         found.setdefault(label, []).append(number)
-    return full, [each for each in found.values() if len(each) > 1]
+    return [each for each in found.values() if len(each) > 1]
