@@ -2,7 +2,7 @@
 
 Each job's passages take longer by what it and the others send on its busiest link, as a share of capacity:
 itself all that it sends while it sends, the others their mean. Slower jobs send a larger share of the time,
-so this is repeated. Everything is a sum over links, so the answer for 40 jobs takes a fraction of a
+so this is repeated, eight times. Everything is a sum over links, so the answer for 40 jobs takes a fraction of a
 millisecond.
 
 An iteration whose passages take s times as long takes the longest of some straight lines in s, one for each
@@ -83,15 +83,19 @@ def _lines(job: Sending, meets: Bools) -> tuple[Floats, Floats]:
 def _upper(offsets: Ints, slopes: Ints) -> tuple[Floats, Floats]:
     """Return the lines of the upper envelope from s = 1 on, by slope."""
     at_one = offsets + slopes
-    here = int(np.lexsort((slopes, at_one))[-1])
+    here = _steepest(np.flatnonzero(at_one == at_one.max()), slopes)
     kept = [here]
     while True:
         steeper = np.flatnonzero(slopes > slopes[here])
         if not len(steeper):
             return offsets[kept].astype(np.float64), slopes[kept].astype(np.float64)
         meets = (at_one[here] - at_one[steeper]) / (slopes[steeper] - slopes[here])  # at s - 1
-        here = int(steeper[np.lexsort((slopes[steeper], -meets))[-1]])
+        here = _steepest(steeper[meets == meets.min()], slopes)
         kept.append(here)
+
+
+def _steepest(lines: Ints, slopes: Ints) -> int:
+    return int(lines[slopes[lines].argmax()])
 
 
 def slower(
