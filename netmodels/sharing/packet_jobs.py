@@ -14,9 +14,9 @@ arrived. In an all-to-all it sends to all others at once, the next GPU of the jo
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
-from netmodels.sharing.packets import Packets
+from netmodels.sharing.packets import Ended, Packets
 from netmodels.sharing.tree import Tree
 
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
@@ -69,6 +69,22 @@ class RingJob:
         return rounds * (count - 1), size
 
 
+class Messages(Protocol):
+    """A network in time, as `Packets` is one."""
+
+    def at(self, time_ns: int, call: Ended, subject: Any) -> None:
+        """Call `call(time_ns, subject)` at that time."""
+        ...
+
+    def send(self, now_ns: int, ends: tuple[int, int], count_bytes: int, ended: Ended, subject: Any) -> None:
+        """Send a message between two GPUs; `ended(time_ns, subject)` is called when it is over."""
+        ...
+
+    def run(self) -> None:
+        """Go on until nothing is left."""
+        ...
+
+
 class _Running:
     """A collective as one GPU sees it."""
 
@@ -83,7 +99,7 @@ class _Running:
 class _Gpu:
     """One GPU of a job."""
 
-    def __init__(self, job: RingJob, place: int, packets: Packets, delay_ns: int) -> None:
+    def __init__(self, job: RingJob, place: int, packets: Messages, delay_ns: int) -> None:
         self.job, self.place, self.packets, self.delay_ns = job, place, packets, delay_ns
         self.others: list[_Gpu] = []  # of the job in the order of the ring, from the next one on
         self.ends_ns: list[int] = []
@@ -198,7 +214,13 @@ def together(
     first_port
         Seed of ECMP's hashes; see `Packets`.
     """
-    packets = Packets(tree, windows=windows, first_port=first_port)
+    return run_jobs(jobs, Packets(tree, windows=windows, first_port=first_port), endpoint_delay_ns)
+
+
+def run_jobs(
+    jobs: Sequence[RingJob], packets: Messages, endpoint_delay_ns: int
+) -> tuple[tuple[int, ...], ...]:
+    """Return when each job's iterations end on a network of any kind; see `together`."""
     found = [_gpus(job, packets, endpoint_delay_ns) for job in jobs]
     for job, gpus in zip(jobs, found, strict=True):
         for gpu in gpus:
@@ -207,7 +229,7 @@ def together(
     return tuple(tuple(map(max, zip(*(gpu.ends_ns for gpu in gpus), strict=True))) for gpus in found)
 
 
-def _gpus(job: RingJob, packets: Packets, delay_ns: int) -> list[_Gpu]:
+def _gpus(job: RingJob, packets: Messages, delay_ns: int) -> list[_Gpu]:
     gpus = [_Gpu(job, place, packets, delay_ns) for place in range(len(job.gpus))]
     for place, gpu in enumerate(gpus):
         gpu.others = gpus[place + 1 :] + gpus[:place]
