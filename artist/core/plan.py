@@ -1,6 +1,7 @@
 """What a policy wants changed now. Whatever a plan does not mention stays as it is."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any
@@ -25,11 +26,15 @@ class Plan:
         come to it.
     wake_ns
         When to call the policy again at the latest; replaces an earlier wish, None keeps it.
+    shifts
+        By how many ns a job begins its iterations later than others that share links with it. A job that is
+        not named keeps its shift until it stops; without one it has 0.
     """
 
     changes: Mapping[int, Allocation | None]
     assigns: Mapping[int, str]
     wake_ns: int | None = None
+    shifts: Mapping[int, int] = field(default_factory=lambda: _NOTHING)
 
 
 _NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything stays as it is
@@ -38,11 +43,12 @@ _NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything stays as it is
 class PlanBuilder:
     """Collects a plan on top of the running jobs; the last entry for a job counts."""
 
-    __slots__ = ("_assigns", "_changes", "_wake_ns")
+    __slots__ = ("_assigns", "_changes", "_shifts", "_wake_ns")
 
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
         self._assigns: dict[int, str] = {}
+        self._shifts: dict[int, int] = {}
         self._wake_ns: int | None = None
 
     @property
@@ -71,6 +77,10 @@ class PlanBuilder:
         """Give a machine to another pool: after this plan's stops and before its starts it must be empty."""
         self._assigns[machine] = pool
 
+    def shift(self, job: int, shift_ns: int) -> None:
+        """Shift the iterations of a job that runs after this plan, by 0 ns or more; see `Plan.shifts`."""
+        self._shifts[job] = shift_ns
+
     def wake_at(self, time_ns: int) -> None:
         """Call the policy at a time in ns, if nothing else does before; the earliest of one plan counts."""
         if not isinstance(time_ns, Integral):
@@ -81,10 +91,11 @@ class PlanBuilder:
 
     def done(self) -> Plan:
         """Freeze the plan."""
-        if not self._changes and not self._assigns:
+        if not self._changes and not self._assigns and not self._shifts:
             return _NO_PLAN if self._wake_ns is None else Plan(_NOTHING, _NOTHING, self._wake_ns)
         return Plan(
             MappingProxyType(self._changes.copy()),
             MappingProxyType(self._assigns.copy()) if self._assigns else _NOTHING,
             self._wake_ns,
+            MappingProxyType(self._shifts.copy()) if self._shifts else _NOTHING,
         )

@@ -7,10 +7,11 @@ from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
+from netmodels.api import Sending
 
 
 class Changed(NamedTuple):
-    """A job whose allocation changed: None before a start, None after a stop or the finish."""
+    """A job whose allocation or shift changed: None before a start, None after a stop or the finish."""
 
     job: int
     before: Allocation | None
@@ -32,6 +33,9 @@ class Running(Protocol):
 
     def ready_ns(self, job: int) -> int:
         """Return when the delay of a running job ends: until then it computes and sends nothing."""
+
+    def shift_ns(self, job: int) -> int:
+        """Return by how much a running job begins its iterations later than others on its links."""
 
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""
@@ -56,6 +60,12 @@ class Performance(Protocol):
 
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return the parts of every changed job that runs and of all jobs whose time changed with it."""
+
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
+        """Return what a job alone sends on shared links in an iteration where it is placed.
+
+        None if it sends nothing there, or if jobs are priced as if each had all links to itself.
+        """
 
     def skew(self, spec: JobSpec) -> float:
         """Return largest tensor / size of a job's model, 0 without a model."""
