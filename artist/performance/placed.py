@@ -25,7 +25,7 @@ from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stages import NetworkStage, StageTimes
-from netmodels.api import Fabric, NetworkModel, Profile, Sending, SharedLinks, SystemSettings
+from netmodels.api import Fabric, Link, NetworkModel, Profile, Sending, SharedLinks, SystemSettings
 
 _FIELDS = IterationParts._fields
 
@@ -89,6 +89,7 @@ class PlacedPerformance:
         self._stages = StageTimes(self._compute, communication, network_stage)
         self._groups = partial(Groups, packed or Packed(), interleaved or Interleaved(), self._stages)
         self._links = None if contention is None else Links(contention, profile, self._compute)
+        self.capacity: Mapping[Link, float] = {} if contention is None else contention.capacity
         self._own_couplings = tuple(couplings)
         self._set_chain(input_stall)
 

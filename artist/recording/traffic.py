@@ -20,8 +20,7 @@ from artist.core.events import Change, Event, Finish, Gauges, Reprice, Start, St
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.recording.names import LINK_USES
-from netmodels.sharing.links import Link
-from netmodels.sharing.sending import Sending
+from netmodels.api import Link, Sending
 
 _ONE = 1 << 40  # parts of a link: whole numbers, so that sums come back to 0 exactly
 _FULL = _ONE + (_ONE >> 30)  # what exceeds it by less comes from rounding

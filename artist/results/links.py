@@ -42,7 +42,11 @@ def read_tiers(run: Run) -> dict[str, dict[str, Gauge]]:
     """Return for each tier of links what LINK_USES name, as parts of 1; raise InputError if damaged."""
     names = [name for name in run.columns(_TIERS) if name != "time_s"]
     times_s, *values = run.numbers(_TIERS, ["time_s", *names])
-    gauges = {name: gauge_of_steps(times_s, value, SPANS) for name, value in zip(names, values, strict=True)}
+    thinned = len(times_s) > 2 * SPANS  # all alike
+    gauges = {
+        name: gauge_of_steps(times_s, value, SPANS, thinned=thinned)
+        for name, value in zip(names, values, strict=True)
+    }
     tiers = dict.fromkeys(name.rpartition("_")[0] for name in names)
     return {tier: {what: gauges[f"{tier}_{what}"] for what in LINK_USES} for tier in tiers}
 

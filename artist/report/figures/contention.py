@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from matplotlib.axes import Axes
+import numpy as np
 from matplotlib.figure import Figure
 
-from artist.report.figures.cdf import draw_cdf
 from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario, pooled
 from artist.report.figures.facets import chosen, facets, only
-from artist.report.figures.panels import WIDTH_IN
+from artist.report.figures.looks import example_lines, style
+from artist.report.figures.panels import WIDTH_IN, columns, head, label_rows, legend, panels
 from artist.report.figures.resources import in_panels
 from artist.report.figures.time_axis import log_axis
 from artist.results.digest import Digest, Distribution, Gauge, distribution
@@ -24,10 +24,11 @@ _USE = (
     "contended: jobs there could overload them if all sent their most at once."
 )
 _SLOWDOWN = (
-    "Fraction of jobs whose time running was longer by no more than this because others used the same links; "
-    "each line begins at the fraction that lost less than 0.1 %. Higher is better."
+    "The part of the jobs that ran longer by more than this because others used the same links, from 0.1 % "
+    "on. Lower is better."
 )
 _LEAST = 0.1  # %; a job that lost less lost nothing
+_LEAST_TOP = 1.0  # %, of an axis, so that a line of next to nothing lies at the bottom
 
 
 def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
@@ -40,7 +41,7 @@ def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
     use = _USE + f"{AVERAGED}." * thinned + of_scenario(rows, contest) + first(digests)
     in_use = partial(in_panels, digests, contest, read, "% of capacity, or of links", most_columns=len(_USES))
     lost = {row: _lost(each) for row, each in enumerate(digests) if _has(each)}
-    slower = partial(slowdown_cdf, digests, contest, lost)
+    slower = partial(slowed_jobs, digests, contest, lost)
     drawn = [Drawing("link_use", "Use of links", use, in_use)] if read[rows[0]] else []
     return [*drawn, Drawing("contention", "Slowdown by contention", _SLOWDOWN + pooled(digests), slower)]
 
@@ -65,17 +66,30 @@ def _lost(digest: Digest) -> Distribution:
     return distribution(added, len(added), _LEAST)
 
 
-def slowdown_cdf(
+def slowed_jobs(
     digests: Sequence[Digest], contest: Contest, lost: Mapping[int, Distribution], width_in: float = WIDTH_IN
 ) -> Figure:
-    """Draw the distribution of the time that contention added, a line a row, over jobs that ran."""
-    layout = only(
-        facets([each.group for each in digests], contest), [row in lost for row in range(len(digests))]
-    )
-    lines = [(name, {row: lost[row] for row in rows}) for name, rows in layout.sets]
-    label = "time added (% of the time without contention)"
-    return draw_cdf(layout, lines, label, "no job was slowed", width_in, _LEAST, axis=_log_axis)
-
-
-def _log_axis(axes: Axes, low: float, high: float, *, room: int) -> None:
-    log_axis(axes, low, high)
+    """Draw how many of the jobs that ran lost more than so much to contention, a line a row."""
+    layout = facets([each.group for each in digests], contest)
+    layout = only(layout, [row in lost for row in range(len(digests))])
+    most = max((float(each.times_s[-1]) for each in lost.values() if len(each.times_s)), default=0.0)
+    height = 4.2 if len(layout.sets) == 1 and width_in == WIDTH_IN else 2.8
+    with style():
+        figure, places = panels(len(layout.sets), height, layout.texts, same_y=True, width_in=width_in)
+        for axes, (name, rows) in zip(places, layout.sets, strict=True):
+            for row in rows:
+                each = lost[row]
+                more = 100 * (1 - np.concatenate([[each.below], each.fractions]))
+                axes.plot([_LEAST, *each.times_s], more, drawstyle="steps-post", **layout.looks[row])
+            head(axes, name, places, width_in)
+            if most:
+                log_axis(axes, _LEAST, most)
+            else:
+                axes.text(0.5, 0.5, "no job was slowed", ha="center", transform=axes.transAxes)
+                axes.set_xticks([])
+            if axes in places[-columns(places) :]:
+                axes.set_xlabel("time added (% of the time without contention)")
+        places[0].set_ylim(0, max(_LEAST_TOP, places[0].get_ylim()[1]))
+        label_rows(figure, "% of jobs", layout.texts)
+        legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
+        return figure

@@ -27,8 +27,7 @@ from artist.core.result import RunResult
 from artist.recording.folder import write_run
 from artist.recording.traffic import Traffic, slowdowns, summarise_contention
 from artist.results.folder import read_run
-from netmodels.sharing.links import Link
-from netmodels.sharing.sending import Sending
+from netmodels.api import Link, Sending
 
 S = 1_000_000_000
 PORTS = {Link("machine", machine, way): 1.0 for machine in range(4) for way in ("out", "in")}

@@ -102,11 +102,11 @@ def test_use_of_links_over_time(shared_run: Callable[..., Run]) -> None:
 
 
 def test_slowdown_by_contention(shared_run: Callable[..., Run]) -> None:
-    """Of the two jobs that ran one lost less than 0.1 %, where lines begin; the other took 25 % longer."""
+    """Of the two jobs that ran one lost less than 0.1 %; the other, half of them, took 25 % longer."""
     figure = drawn(compare([shared_run("fifo"), shared_run("srtf")]))["contention"].draw(NARROW_IN)
     line = figure.axes[0].get_lines()[0]
-    assert np.ravel(line.get_xdata()).tolist() == pytest.approx([25] * 3)
-    assert np.ravel(line.get_ydata()).tolist() == [0.5, 1, 1]
+    assert np.ravel(line.get_xdata()).tolist() == pytest.approx([0.1, 25])
+    assert np.ravel(line.get_ydata()).tolist() == [50, 0]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
 
 
