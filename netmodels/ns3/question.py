@@ -154,6 +154,7 @@ def question(
         "payload_bytes": payload_bytes,
         "attributes": dict(attributes),
         "endpoint_delay_ns": endpoint_delay_ns,
+        "hosts": len(graph.above),
         "nodes": 1 + max(node for chains in graph.above for chain in chains for node in chain),
         "links": [[*ends, bits, round(ns * _PICOSECONDS)] for ends, (bits, ns) in graph.links.items()],
         "connections": connections,

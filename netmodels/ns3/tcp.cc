@@ -32,11 +32,47 @@ attribute(const char* name, const char* value)
     return Config::SetDefaultFailSafe(name, StringValue(value));
 }
 
+// The queue of a host's link, in which acknowledgements go before data.
+class AcknowledgementsFirst : public Queue<Packet>
+{
+  public:
+    bool Enqueue(Ptr<Packet> packet) override
+    {
+        bool data = packet->GetSize() > MOST_HEADERS_BYTES;
+        bool taken = DoEnqueue(data ? GetContainer().end() : std::next(GetContainer().begin(), m_first), packet);
+        m_first += taken && !data;
+        return taken;
+    }
+
+    Ptr<Packet> Dequeue() override
+    {
+        m_first -= m_first > 0;
+        return DoDequeue(GetContainer().begin());
+    }
+
+    Ptr<Packet> Remove() override
+    {
+        m_first -= m_first > 0;
+        return DoRemove(GetContainer().begin());
+    }
+
+    Ptr<const Packet> Peek() const override
+    {
+        return DoPeek(GetContainer().begin());
+    }
+
+  private:
+    static constexpr uint32_t MOST_HEADERS_BYTES = 2 + 20 + 32; // PPP, IPv4, TCP with time stamps
+    int m_first = 0;                                            // acknowledgements that wait
+};
+
 class Messages
 {
   public:
-    Messages(int nodes, uint32_t mtu_bytes)
-        : m_mtu(mtu_bytes)
+    // The first nodes are hosts, all others switches.
+    Messages(int hosts, int nodes, uint32_t mtu_bytes)
+        : m_hosts(hosts),
+          m_mtu(mtu_bytes)
     {
         m_nodes.Create(nodes);
         InternetStackHelper stack;
@@ -61,7 +97,13 @@ class Messages
             device->SetAddress(Mac48Address::Allocate());
             device->SetDataRate(DataRate(bits_per_s));
             device->SetMtu(m_mtu);
-            device->SetQueue(CreateObjectWithAttributes<DropTailQueue<Packet>>("MaxSize", StringValue("4294967295p")));
+            Ptr<Queue<Packet>> queue = CreateObject<DropTailQueue<Packet>>();
+            if (node < m_hosts)
+            {
+                queue = CreateObject<AcknowledgementsFirst>();
+            }
+            queue->SetMaxSize(QueueSize("4294967295p"));
+            device->SetQueue(queue);
             m_nodes.Get(node)->AddDevice(device);
             device->Attach(channel);
             Ptr<Ipv4> ip = m_nodes.Get(node)->GetObject<Ipv4>();
@@ -199,6 +241,7 @@ class Messages
                                                               Ipv4InterfaceAddress(to, Ipv4Mask("/30")));
     }
 
+    int m_hosts;
     uint32_t m_mtu;
     uint32_t m_interfaces = 0; // each has an address of its own, 11.0.0.0 + its number: ns-3 wants one
     NodeContainer m_nodes;

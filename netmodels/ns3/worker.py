@@ -63,7 +63,8 @@ class Connections:
     """
 
     def __init__(self, library: Any, asked: Mapping[str, Any]) -> None:
-        self._messages = library.Messages(asked["nodes"], asked["payload_bytes"] + _HEADERS_BYTES)
+        mtu_bytes = asked["payload_bytes"] + _HEADERS_BYTES
+        self._messages = library.Messages(asked["hosts"], asked["nodes"], mtu_bytes)
         for link in asked["links"]:
             self._messages.join(*link)
         self._ways: dict[tuple[int, int], list[_Way]] = {}
