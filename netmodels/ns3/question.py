@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from netmodels.astra_sim.hosts import Network
+from netmodels.sharing.links import Link
 from netmodels.sharing.packet_jobs import RingJob
 from netmodels.sharing.tree import Tree, data_ports
 
@@ -166,7 +167,8 @@ def _cores(tree: Tree, sender: int, receiver: int, count: int) -> list[tuple[int
     """Return the core switches that each message to a GPU and its acknowledgements pass, in order."""
 
     def core(*asked: int) -> int:
-        return max(lane.name[2] for lane in tree.lanes(*asked))
+        links = (lane.link for lane in tree.lanes(*asked))
+        return max((link.path for link in links if isinstance(link, Link)), default=0)
 
     return [
         (core(sender, receiver, out, to), core(receiver, sender, to, out))

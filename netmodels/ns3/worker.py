@@ -78,7 +78,7 @@ class Connections:
                     self._messages.send(connection, 1, 1)  # the first answer tells the window
         self._sent = dict.fromkeys(self._ways, 0)
         self._calls: dict[int, tuple[Ended, Any, _Way | None, int]] = {}
-        self._number = 0
+        self._number, self._stopped = 0, False
         while self._messages.next() >= 0:
             pass
         self._start_ns = self._messages.now_ns() + 1  # all connections are open
@@ -97,11 +97,15 @@ class Connections:
 
     def run(self) -> None:
         """Simulate until nothing is left."""
-        while (number := self._messages.next()) >= 0:
+        while not self._stopped and (number := self._messages.next()) >= 0:
             call, subject, way, connection = self._calls.pop(number)
             if way is not None:
                 way.free.append(connection)
             call(self._messages.now_ns() - self._start_ns, subject)
+
+    def stop(self) -> None:
+        """Let nothing more happen."""
+        self._stopped = True
 
     def close(self) -> None:
         """Forget this network: ns-3 has one at a time."""

@@ -69,7 +69,7 @@ def test_messages_choose_an_uplink_each_and_acknowledgements_theirs():
         ways = there["ways"][choice]
         lanes = TREE.lanes(0, 2, 10_000 + number, 100), TREE.lanes(2, 0, 100, 10_000 + number)
         for way, passed in zip(ways, lanes, strict=True):
-            assert way[3] == 8 + max(lane.name[2] for lane in passed)
+            assert way[3] == 8 + passed[2].link.path
     (inside, _) = asked([RingJob((0, 1), (Layer(0, 16_000),), 4)])["connections"]
     assert inside["choices"] == [0]
 
