@@ -7,7 +7,7 @@ from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
-from netmodels.api import Sending
+from netmodels.api import Link, Sending
 
 
 class Changed(NamedTuple):
@@ -61,12 +61,6 @@ class Performance(Protocol):
     def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
         """Return the parts of every changed job that runs and of all jobs whose time changed with it."""
 
-    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
-        """Return what a job alone sends on shared links in an iteration where it is placed.
-
-        None if it sends nothing there, or if jobs are priced as if each had all links to itself.
-        """
-
     def skew(self, spec: JobSpec) -> float:
         """Return largest tensor / size of a job's model, 0 without a model."""
 
@@ -94,6 +88,21 @@ class OnGrid(Protocol):
         cpus, memory_bytes
             In all, spread over the machines in proportion to GPUs; their shapes broadcast to that of the
             answer.
+        """
+
+
+@runtime_checkable
+class OnLinks(Protocol):
+    """A performance that knows the links that jobs share."""
+
+    @property
+    def capacity(self) -> Mapping[Link, float]:
+        """Capacity of every link, byte/ns; inf where no link is shared."""
+
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
+        """Return what a job alone sends on shared links in an iteration where it is placed.
+
+        None if it sends nothing there, or if jobs are priced as if each had all links to itself.
         """
 
 

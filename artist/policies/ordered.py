@@ -74,7 +74,7 @@ class Ordered:
         """Start, and with preemption stop, jobs by the order."""
         view = self._adapt(view)
         plan = view.plan()
-        made_room = self.queues == "kinds" and self._freed.look(view.news)
+        made_room = self.queues == "kinds" and self._freed.look(view)
         if not view.n_waiting:
             return plan.done()
         if self.preemptive:
@@ -122,5 +122,5 @@ class Ordered:
             self._queue.pop(demand)
             plan.place(job, allocation)
             if self.queues == "kinds":
-                self._freed.hold(job, allocation)
+                self._freed.hold(job)
             free_gpus -= allocation.gpus
