@@ -2,7 +2,7 @@
 
 Each job's passages take longer by what it and the others send on its busiest link, as a share of capacity:
 itself all that it sends while it sends, the others their mean. Slower jobs send a larger share of the time,
-so this is repeated, eight times. Everything is a sum over links, so the answer for 40 jobs takes a fraction of a
+so this is repeated, eight times. Everything is a sum over links: the answer for 40 jobs takes a fraction of a
 millisecond.
 
 An iteration whose passages take s times as long takes the longest of some straight lines in s, one for each
