@@ -198,6 +198,14 @@ class Contention:
         """
         return self._of(job).loads
 
+    def slack(self, job: Sending) -> float:
+        """Return how many times as long all that a job sends on such links may take, at no cost, 1 or more.
+
+        Links that are overloaded by less, at worst, make no iteration longer.
+        """
+        kind = self._of(job).kind
+        return kind.mean(np.ones(len(kind.shared), dtype=np.bool_)).slack if kind.most else inf
+
     def together(
         self,
         jobs: Sequence[Sending],
