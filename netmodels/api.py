@@ -162,7 +162,7 @@ class SharedLinks(Protocol):
         ...
 
     def slack(self, job: Sending) -> float:
-        """Return how many times as long all that a job sends on such links may take, at no cost, 1 or more."""
+        """Return how many times as long all that a job sends there may take at no cost, 1 or more."""
         ...
 
     def together(
