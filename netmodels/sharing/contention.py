@@ -11,6 +11,9 @@ more jobs meet, the less it matters when each of them sends, and following them 
 few jobs are not followed but met on average if some do dozens of iterations while others do one, so that they
 meet all of its phases anyhow.
 
+Jobs that send packets (`transport`) are followed packet by packet where that is affordable
+(`netmodels.sharing.packet_phases`), else as fluids.
+
 Both directions of a link carry the same (`netmodels.sharing.traffic`), so only one is looked at.
 
 Jobs that differ by less than 0.1 % in speed, or that wait for less than 0.1 % of an iteration more, are one
@@ -32,6 +35,7 @@ from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Bools, Mean, components, mean_of, slower
 from netmodels.sharing.links import Link, Slice, capacities
+from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import FULL
@@ -345,15 +349,18 @@ class Contention:
         self, jobs: Sequence[Sending], capacity: Mapping[Link, float], shifts: Sequence[int]
     ) -> tuple[float, ...]:
         """Return together / alone of jobs in order."""
-        uplinks = self._fabric.uplinks
-        jobs = [_one_way(job) for job in jobs]
+        uplinks, fluids = self._fabric.uplinks, [_one_way(job) for job in jobs]
         if self._way == "average":
-            return slowdowns(jobs, capacity, uplinks)
-        joined = [job.joined() for job in jobs]
-        if _events(joined) > _MOST_EVENTS:
-            return slowdowns(jobs, capacity, uplinks)
-        found = together(joined, capacity, shifts, uplinks=uplinks).iteration_ns
-        return tuple(max(1.0, each / job.alone_ns) for each, job in zip(found, joined, strict=True))
+            return slowdowns(fluids, capacity, uplinks)
+        found = followed(jobs, capacity, self._fabric, self._system, shifts) if self._system.packets else None
+        if found is None:
+            fluids = jobs = [job.joined() for job in fluids]
+            if _events(fluids) > _MOST_EVENTS:
+                return slowdowns(fluids, capacity, uplinks)
+            found = together(fluids, capacity, shifts, uplinks=uplinks)
+        return tuple(
+            max(1.0, each / job.alone_ns) for each, job in zip(found.iteration_ns, jobs, strict=True)
+        )
 
 
 def _events(jobs: Sequence[Sending]) -> float:
