@@ -48,12 +48,7 @@ def main() -> int:
     parser.add_argument("trace")
     parser.add_argument("overrides", nargs="*")
     arguments = parser.parse_args()
-    fixed = (
-        "workload=helios",
-        f"workload.path={arguments.trace}",
-        "cluster.machines=64",
-        *arguments.overrides,
-    )
+    trace = ("workload=helios", f"workload.path={arguments.trace}", "cluster.machines=64")
     print(f"{'policy':10}{'topology':16}{'way':9}{'cpu_s':>8}{'ratio':>7}{'events':>9}{'contention_h':>14}")
     for topology in ("cloud_ethernet", "dgx_h100_3tier"):
         for policy in ("fifo", "tiresias"):
