@@ -405,8 +405,8 @@ class _Names:
         return self._names.setdefault((tier == "rack", place), len(self._names))
 
     def renamed(self, link: Link) -> Link:
-        return link._replace(place=self.of(link.tier, link.place))
+        return Link(link.tier, self.of(link.tier, link.place), link.way, link.path)
 
     def back(self, links: Iterable[Link]) -> tuple[Link, ...]:
         real = [place for _, place in self._names]
-        return tuple(link._replace(place=real[link.place]) for link in links)
+        return tuple([Link(tier, real[place], way, path) for tier, place, way, path in links])
