@@ -131,6 +131,7 @@ class _Judge:
         self, policy: NetworkAware, view: ClusterView, plan: Plan, held: Mapping[int, Allocation]
     ) -> None:
         self.shift_ns: dict[int, int] = {}
+        self._asked: dict[Allocation, Interleaved] = {}  # of the job in question
         self._scores, self._shifts = policy.placement == "compatible", policy.shifts == "interleaved"
         self._added = Added(view, plan) if policy.placement == "least_added" else None
         self._users = LinkUsers(view, policy.known) if self._scores or self._shifts else None
@@ -148,6 +149,7 @@ class _Judge:
     def settle(self, job: int, allocation: Allocation) -> None:
         """Let a job have a place, and the jobs that share links with it their shifts."""
         together = self._together(job, allocation)
+        self._asked.clear()
         self.shift_ns |= self._wanted(together)
         if self._added is not None:
             self._added.settle(job, allocation, self._wanted(together))
@@ -160,7 +162,9 @@ class _Judge:
         if self._users is None:
             return Interleaved({}, {})
         self._users.put(job, allocation)
-        return interleaved(self._users.joined(job))
+        if allocation not in self._asked:
+            self._asked[allocation] = interleaved(self._users.joined(job))
+        return self._asked[allocation]
 
 
 def _placed_anew(view: ClusterView, job: int, after: Allocation) -> bool:

@@ -7,7 +7,7 @@ shifting its iterations. The score of a link is 1 - the mean excess over its cap
 together, in multiples of the capacity: 1 if nothing collides.
 
 Time is counted in steps: 120 (of 3 degrees) in the shortest iteration of a link, and iterations take whole
-numbers of them. Only the first 65,536 steps of a larger common multiple count.
+numbers of them. Of a larger common multiple only the first 64 of the shortest iteration count.
 
 Source: Rajasekaran et al., CASSINI, NSDI 2024, the geometric abstraction.
 
@@ -23,12 +23,14 @@ from math import gcd, lcm
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from artist.core.link_use import LinkName, LinkUse
 
 Floats = npt.NDArray[np.float64]
 _STEPS = 120
-_MOST_STEPS = 1 << 16
+_MOST_STEPS = 64 * _STEPS
+_AT_ONCE = 1 << 18
 _ROUNDS = 8
 _SAME = 1e-9
 Tied = Sequence[tuple[LinkUse, int]]
@@ -112,8 +114,13 @@ def _best(rest: Floats, circle: Floats, others: Sequence[int]) -> npt.NDArray[np
         Perimeters of the circles that are the rest.
     """
     turns = gcd(_common(others), len(circle))
-    excess = [np.maximum(rest + _around(circle, turn, len(rest)) - 1, 0).mean() for turn in range(turns)]
-    best: npt.NDArray[np.bool_] = np.array(excess) <= min(excess) + _SAME
+    rounds = np.resize(circle, len(rest) + len(circle))  # turned by n steps from its nth step before the last
+    turned = sliding_window_view(rounds, len(rest))[len(circle) : len(circle) - turns : -1]
+    many = max(1, _AT_ONCE // len(rest))
+    excess = np.concatenate(
+        [np.maximum(rest - 1 + turned[n : n + many], 0).mean(axis=1) for n in range(0, turns, many)]
+    )
+    best: npt.NDArray[np.bool_] = excess <= excess.min() + _SAME
     return best
 
 
