@@ -9,9 +9,11 @@ from pydantic import ValidationError
 
 from artist.core.cluster import CapacityEvent, Cluster, Group
 from artist.core.iteration import IterationParts
+from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
 from artist.policies.network_aware import NetworkAware
 from artist.policies.ordered import Ordered
+from artist.testing.links import FABRIC, Rings, links_of, model
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
 from netmodels.sharing.links import Link
@@ -240,3 +242,47 @@ def test_what_shares_gpus_or_is_capped_stays():
 def test_nearer_gpus_are_a_place_too():
     """4 GPUs on half of rack 1 and half of rack 2: all of rack 2 leaves no rack."""
     assert placed(job("b", 4, 5, at=1), on((3, 2), (4, 2))) == {4: 2, 5: 2}
+
+
+# --- with links as they are priced: 1.5 s of computing, then 1 s of sending that fills the uplink
+
+LINKS = tiny_cluster(8, 4, per_rack=2)
+A, B = on((0, 1), (2, 1)), on((1, 1), (3, 1))  # between racks 0 and 1, on machines of their own
+
+
+def on_links(way="phases", **settings):
+    """Return finish times in seconds of two jobs of 10 iterations that a policy puts on one uplink at 0 s."""
+    network = PlacedPerformance(
+        Rings(),
+        FABRIC,
+        FABRIC.system,
+        {"most": model(3 * ONE_S // 2, ONE_S)}.__getitem__,
+        contention=links_of(way, LINKS, FABRIC),
+    )
+    inner = Scripted({0: lambda v, p: (p.place(0, A), p.place(1, B))})
+    inner.knows_performance = True
+    jobs = [replace(job(each, 2, 15, iteration_s=1.5), model="most") for each in "ab"]
+    return ran(NetworkAware(inner, **settings) if settings else inner, jobs, LINKS, network)
+
+
+def test_two_jobs_on_an_uplink_run_as_if_alone_where_they_are_shifted():
+    """Aligned they send for 2 s: 3.5 s an iteration, 35 s. B half of 2.5 s later: 2.5 s each, 25 s."""
+    assert on_links()[0] == [35, 35]
+    found = [
+        on_links(placement=way, shifts="interleaved") for way in ("as_chosen", "least_added", "compatible")
+    ]
+    assert found == [([25, 25], {0: A.gpu_map(), 1: B.gpu_map()})] * 3
+
+
+def test_without_shifts_the_second_goes_where_it_is_alone():
+    """Two GPUs nearer to each other, or anywhere but between racks 0 and 1: 25 s, on average as in time."""
+    for way in ("phases", "average"):
+        finish, at = on_links(way, placement="least_added")
+        assert finish[0] == 25
+        assert finish[1] <= 25
+        assert at[1] != B.gpu_map()
+
+
+def test_shifts_mean_nothing_to_averages():
+    """There each job meets the other as often as by chance, shifted or not."""
+    assert on_links("average", placement="as_chosen", shifts="interleaved") == on_links("average")
