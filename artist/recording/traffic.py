@@ -8,7 +8,7 @@ sent their most at once. Parallel uplinks, which a job's messages use in turn, c
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
@@ -22,37 +22,36 @@ from artist.core.result import RunResult
 from artist.recording.names import LINK_USES
 from netmodels.api import Link, Sending
 
-_ONE = 1 << 40  # parts of a link: whole numbers, so that sums come back to 0 exactly
-_FULL = _ONE + (_ONE >> 30)  # what exceeds it by less comes from rounding
+_FULL = 1 + 1e-9  # what exceeds it by less comes from rounding
 
 SendingOf = Callable[[JobSpec, Allocation, Cluster], Sending | None]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Sender:
-    """A job on several machines.
+    """A job as long as it is on the same machines, several ones.
 
     Parameters
     ----------
     allocation, ready_ns
         Where it is, and when its delay ends.
     at
-        Places of its links; None until its price is known.
-    sent
-        The time that the bytes of an iteration would take on each of them alone, and the most that the job
-        sends there at once as a part of the link, shape (2, links).
-    uses
-        What it sends, and its most, in parts of each link, shape (2, links).
-    counted
-        What of it is in the sums: places and uses.
+        Places of its links, shape (links,); None until its first price is known.
+    whole_ns
+        The time that the bytes of an iteration would take on all of each link, shape (links,).
+    most
+        The most that it sends on each at once, as a part of the link, shape (links,).
+    per_ns, counted
+        Iterations in a ns once its delay has ended, and as they are in the sums.
     """
 
     allocation: Allocation
     ready_ns: int
     at: Ints | None = None
-    sent: Floats | None = None
-    uses: Ints | None = None
-    counted: tuple[Ints, Ints] | None = None
+    whole_ns: Floats = field(default_factory=lambda: np.zeros(0))
+    most: Floats = field(default_factory=lambda: np.zeros(0))
+    per_ns: float = 0.0
+    counted: float = 0.0
 
 
 class Traffic:
@@ -102,27 +101,32 @@ class Traffic:
         self._sending = sending
         self._senders: dict[int, _Sender] = {}
         self._delays: list[tuple[int, int]] = []  # a heap of (end, job); some no longer hold
-        self._uses = np.zeros((2, len(whole)), dtype=np.int64)  # sums over jobs
+        self._changed: dict[_Sender, None] = {}  # at `_now_ns`
+        self._now_ns = 0
+        self._use = np.zeros(len(whole))  # sums over jobs, as of the open row
+        self._most = np.zeros(len(whole))
         self._used = np.zeros(len(whole))  # integrals over time up to the open row
         self._contended_ns = np.zeros(len(whole), dtype=np.int64)
         self._open_ns = 0  # when the open row begins
 
     def observe(self, time_ns: int, events: Sequence[Event], gauges: Gauges) -> None:
         """Record the events of one instant, in order."""
-        self._end_delays(time_ns)
+        self._advance(time_ns)
         for event in events:
             if isinstance(event, Reprice):
-                if event.job in self._senders:
-                    self._price(event)
+                sender = self._senders.get(event.job)
+                if sender is not None:
+                    self._price(sender, event)
             elif isinstance(event, (Start, Change)):
                 self._hold(event)
             elif isinstance(event, (Finish, Stop)):
-                self._let_go(event.job, time_ns)
+                self._let_go(event.job)
 
     def close(self, end_ns: int) -> None:
         """Record the end of the run; the last row has what was in use then."""
-        self._end_delays(end_ns)
-        self._open_row(end_ns)
+        self._advance(end_ns)
+        self._settle()
+        self._end_row()
         self._write_row()
 
     def totals(self) -> dict[str, Any]:
@@ -148,79 +152,95 @@ class Traffic:
 
     def _hold(self, event: Start | Change) -> None:
         """Record where a job is; its new iteration time, which determines its use, follows."""
-        now, job, allocation = event.time_ns, event.job, event.allocation
-        if len(allocation.slices) < 2:
-            self._let_go(job, now)
+        job, ready_ns = event.job, event.time_ns + int(event.delay_ns)
+        before = self._senders.get(job)
+        self._let_go(job)
+        if len(event.allocation.slices) < 2:
             return
-        sender = self._senders.setdefault(job, _Sender(allocation, now))
-        sender.allocation, sender.at = allocation, None
-        ready_ns = now + int(event.delay_ns)
-        if ready_ns > sender.ready_ns:
-            sender.ready_ns = ready_ns
+        if before is not None:
+            ready_ns = max(ready_ns, before.ready_ns)
+        self._senders[job] = _Sender(event.allocation, ready_ns)
+        if ready_ns > event.time_ns:
             heappush(self._delays, (ready_ns, job))
 
-    def _let_go(self, job: int, now: int) -> None:
+    def _let_go(self, job: int) -> None:
         sender = self._senders.pop(job, None)
         if sender is not None:
-            sender.uses = None
-            self._count(sender, now)
+            sender.per_ns = 0.0
+            self._changed[sender] = None
 
-    def _price(self, event: Reprice) -> None:
-        sender = self._senders[event.job]
-        if sender.at is None or sender.sent is None:  # not before the engine asked: its answer is kept
-            sender.at, sender.sent = self._found(event.job, sender.allocation)
-        shares = np.stack([sender.sent[0] / event.iteration_ns, sender.sent[1]])
-        sender.uses = np.rint(shares * _ONE).astype(np.int64)
-        self._count(sender, event.time_ns)
+    def _price(self, sender: _Sender, event: Reprice) -> None:
+        per_ns = 1 / event.iteration_ns
+        if per_ns != sender.per_ns:
+            sender.per_ns = per_ns
+            self._changed[sender] = None
+            if sender.at is None:  # not before the engine asked for the price: its answer is kept
+                self._find(sender, self._jobs[event.job])
 
-    def _found(self, job: int, allocation: Allocation) -> tuple[Ints, Floats]:
-        """Return `at` and `sent` of a job."""
-        sending = self._sending(self._jobs[job], allocation, self._cluster)
-        if sending is None:
-            return np.zeros(0, dtype=np.int64), np.zeros((2, 0))
-        columns = [column for column, link in enumerate(sending.links) if link in self._at]
-        links = [sending.links[column] for column in columns]
-        most = sending.most(self._limits)[columns] / [self._limits[link] for link in links]
-        sent_bytes = sending.sent_bytes.sum(axis=0)[columns]
-        whole_ns = sent_bytes / [self._whole[link] for link in links]
-        return np.array([self._at[link] for link in links], dtype=np.int64), np.stack([whole_ns, most])
+    def _find(self, sender: _Sender, spec: JobSpec) -> None:
+        """Fill in what a job sends."""
+        sender.at = np.zeros(0, dtype=np.int64)
+        sending = self._sending(spec, sender.allocation, self._cluster)
+        if sending is not None:
+            columns = [column for column, link in enumerate(sending.links) if link in self._at]
+            links = [sending.links[column] for column in columns]
+            sender.at = np.array([self._at[link] for link in links], dtype=np.int64)
+            sent_bytes = sending.sent_bytes.sum(axis=0)[columns]
+            sender.whole_ns = sent_bytes / [self._whole[link] for link in links]
+            sender.most = sending.most(self._limits)[columns] / [self._limits[link] for link in links]
 
     # --- sums and rows
 
-    def _end_delays(self, until_ns: int) -> None:
-        """Count what jobs send whose delays have ended."""
-        while self._delays and self._delays[0][0] <= until_ns:
-            at, job = heappop(self._delays)
-            sender = self._senders.get(job)
-            if sender is not None:
-                self._count(sender, at)
+    def _advance(self, now_ns: int) -> None:
+        """Go on to a later time, past the ends of delays."""
+        while self._delays and self._delays[0][0] <= now_ns:
+            at_ns, job = heappop(self._delays)
+            self._go_to(at_ns)
+            if job in self._senders:
+                self._changed[self._senders[job]] = None
+        self._go_to(now_ns)
 
-    def _count(self, sender: _Sender, now: int) -> None:
-        """Update what is counted of a job."""
-        self._open_row(now)
-        if sender.counted is not None:
-            places, uses = sender.counted
-            self._uses[:, places] -= uses
-            sender.counted = None
-        if sender.uses is not None and sender.at is not None and sender.ready_ns <= now:
-            self._uses[:, sender.at] += sender.uses
-            sender.counted = sender.at, sender.uses
+    def _go_to(self, time_ns: int) -> None:
+        if time_ns > self._now_ns:
+            self._settle()
+            self._now_ns = time_ns
 
-    def _open_row(self, now: int) -> None:
-        """End the row that is open, before something changes."""
-        span_ns = now - self._open_ns
+    def _settle(self) -> None:
+        """Count what changed, in a row of its own."""
+        changed = [sender for sender in self._changed if sender.at is not None]
+        self._changed.clear()
+        if not changed:
+            return
+        self._end_row()
+        more = []
+        for sender in changed:
+            per_ns = sender.per_ns if sender.ready_ns <= self._now_ns else 0.0
+            more.append(per_ns - sender.counted)
+            if (per_ns > 0) != (sender.counted > 0):
+                self._most[sender.at] += sender.most if per_ns else -sender.most
+            sender.counted = per_ns
+        at = np.concatenate([sender.at for sender in changed if sender.at is not None])
+        whole_ns = np.concatenate([sender.whole_ns for sender in changed])
+        uses = whole_ns * np.repeat(more, [len(sender.whole_ns) for sender in changed])
+        self._use += np.bincount(at, uses, len(self._use))
+        if not self._senders:
+            self._use[:] = self._most[:] = 0.0  # no rest of rounding
+
+    def _end_row(self) -> None:
+        """End the row that is open."""
+        span_ns = self._now_ns - self._open_ns
         if span_ns:
             self._write_row()
-            self._used += self._uses[0] * (span_ns / _ONE)
-            self._contended_ns += (self._uses[1] > _FULL) * span_ns
-            self._open_ns = now
+            self._used += self._use * span_ns
+            self._contended_ns += (self._most > _FULL) * span_ns
+            self._open_ns = self._now_ns
 
     def _write_row(self) -> None:
         self.row_ns.append(self._open_ns)
         if len(self._firsts):
-            mean = np.add.reduceat(self._uses[0], self._firsts) / self._counts / _ONE
-            highest = np.maximum.reduceat(self._uses[0], self._firsts) / _ONE
-            contended = np.add.reduceat(self._uses[1] > _FULL, self._firsts, dtype=np.int64) / self._counts
+            mean = np.add.reduceat(self._use, self._firsts) / self._counts
+            highest = np.maximum.reduceat(self._use, self._firsts)
+            contended = np.add.reduceat(self._most > _FULL, self._firsts, dtype=np.int64) / self._counts
             self.row_values.extend(np.stack([mean, highest, contended], axis=1).ravel().tolist())
 
 

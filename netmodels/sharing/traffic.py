@@ -22,11 +22,13 @@ each collective is one passage that carries all its bytes evenly, and the next o
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from netmodels.across import add_ns
 from netmodels.algorithms import Ints
 from netmodels.analytical import AnalyticalModel
 from netmodels.buckets import bucketed
@@ -34,9 +36,10 @@ from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.packets import HEADER_BYTES, PAYLOAD_BYTES
 from netmodels.ring_steps import Floats
-from netmodels.shape import Shape, Tier, shape_of
+from netmodels.shape import Shape, Tier, gpus, shape_of
 from netmodels.sharing.links import DIRECTIONS, Link, Slice
-from netmodels.sharing.sending import Sending
+from netmodels.sharing.packet_jobs import Layer
+from netmodels.sharing.sending import InRing, Sending
 from netmodels.system import SystemSettings
 from netmodels.walk import Part, Way, issues_of
 
@@ -82,7 +85,28 @@ def job_traffic(
     headers = 1 + packets * HEADER_BYTES / PAYLOAD_BYTES
     rides = np.array([part.ns for part in parts], dtype=np.int64)
     sent = np.array([_on_links(part, placement, links) for part in parts]) * headers
-    return _in_order(profile, links, rides, sent)
+    found = _in_order(profile, links, rides, sent)
+    ring = packets and links and system.across_machines == "flat_ring" and system.chunks == 1
+    return replace(found, ring=_in_ring(profile, shape, system)) if ring else found
+
+
+def _in_ring(profile: Profile, shape: Shape, system: SystemSettings) -> InRing:
+    """Return the all-reduces as rings of messages."""
+    issues, count = issues_of(profile), gpus(shape)
+    sizes = issues.sizes[issues.which].tolist()
+    each = zip(np.diff(issues.issued_ns, prepend=0).tolist(), sizes, issues.updates_ns.tolist(), strict=True)
+    layers = [
+        Layer(
+            compute_ns,
+            size,
+            launch_ns=profile.launch_ns,
+            add_ns=round(add_ns("all_reduce", size // count, system)),
+            update_ns=update_ns,
+        )
+        for compute_ns, size, update_ns in each
+    ]
+    rest_ns = profile.compute_ns - int(issues.issued_ns[-1]) if layers else profile.compute_ns
+    return InRing(shape, (*layers, Layer(rest_ns, 0)))
 
 
 def _on_links(part: Part, placement: Sequence[Slice], links: tuple[Link, ...]) -> Floats:

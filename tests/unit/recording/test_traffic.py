@@ -157,6 +157,28 @@ def test_moves_and_stops(cluster: Cluster) -> None:
     assert found.totals()["use"][4:6] == pytest.approx([(3 * 0.4 + 2 * 0.25) / 14] * 2)
 
 
+def test_a_change_within_a_delay(cluster: Cluster) -> None:
+    """Other CPUs, which cost nothing, at 1 s of a delay of 2 s: the job sends from 2 s on all the same."""
+    more = Allocation(tuple(each._replace(cpus=4) for each in ON["a"].slices))
+    retune = Change(S, 0, more, "retune", 0)
+    found = observed(cluster, Start(0, 0, ON["a"], "start", 2 * S), price(0, 0, 4), retune, price(1, 0, 4))
+    assert rows(found)["machine_highest"] == [0, 0, 0.25, 0.25]
+    assert rows(found)["time_s"] == [0, 1, 2, 14]
+
+
+def test_nothing_is_left_when_all_have_gone(cluster: Cluster) -> None:
+    """Halves, thirds, quarters and fifths are added, and taken away in another order: 0 is left exactly."""
+    events = [
+        *(Start(0, 0, ON["a"], "start", 0), price(0, 0, 2)),
+        *(Start(S, 1, ON["b"], "start", 0), price(1, 0, 3), price(1, 1, 4)),
+        *(Stop(2 * S, 0, "preempted", 0), price(2, 1, 5)),
+        *(Finish(3 * S, 1), Start(4 * S, 0, ON["a"], "restart", 0), price(4, 0, 7)),
+    ]
+    found = rows(observed(cluster, *events))
+    assert found["time_s"] == [0, 1, 2, 3, 4, 14]
+    assert found["machine_use"][3] == found["machine_highest"][3] == 0.0
+
+
 def test_links_without_a_capacity_are_left_out(cluster: Cluster) -> None:
     """An infinite one is not shared, a machine without GPUs has none; without any, there are only times."""
     events = [Start(0, 0, ON["a"], "start", 0), price(0, 0, 4)]
