@@ -140,6 +140,9 @@ class View:
     def allocation(self, job: int) -> Allocation | None:
         return self._table.held[job]
 
+    def shift_ns(self, job: int) -> int:
+        return self._table.shift_ns.get(job, 0)
+
     def jobs_on(self, machine: int) -> Sequence[int]:
         return tuple(self._machines.jobs_on[machine])
 

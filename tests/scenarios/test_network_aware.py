@@ -13,6 +13,8 @@ from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
 from artist.policies.network_aware import NetworkAware
 from artist.policies.ordered import Ordered
+from artist.run.config import PerformanceConfig
+from artist.run.notes import warn_without_links
 from artist.testing.links import FABRIC, Rings, links_of, model
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
@@ -95,6 +97,21 @@ def test_shifted_jobs_share_an_uplink_at_no_cost(placement):
     assert finish == [10, 11]
 
 
+def test_among_many_jobs_only_the_placed_one_is_shifted(monkeypatch):
+    """Of more than 1, say: b begins half a second after a, as above, and a is not asked to move."""
+    monkeypatch.setattr("artist.policies.network_aware._MOST_TURNED", 1)
+    made = []
+
+    class Noting(NetworkAware):
+        def decide(self, view):
+            made.append(super().decide(view))
+            return made[-1]
+
+    policy = Noting(Ordered(order="fifo"), placement="compatible", shifts="interleaved")
+    assert ran(policy, TWO)[0] == [10, 11]
+    assert [dict(plan.shifts) for plan in made if plan.shifts] == [{1: HALF_S}]
+
+
 def test_by_score_a_job_avoids_a_link_on_which_sending_cannot_interleave():
     """Sending 70 % of the time, two jobs exceed the uplink for 40 % of it: score 0.6, and 1 elsewhere."""
 
@@ -168,6 +185,27 @@ def test_what_does_not_fit_together_is_refused(settings, message):
     """No policy; a score without shifts; a policy that would not know where its jobs are."""
     with pytest.raises(ValidationError, match=message):
         NetworkAware(**settings)
+
+
+@pytest.mark.parametrize(
+    ("contention", "settings", "told"),
+    [
+        ("none", {}, ["policy.placement=least_added changes nothing with performance.contention=none"]),
+        ("average", {}, []),
+        (
+            "average",
+            {"shifts": "interleaved"},
+            ["policy.shifts=interleaved changes nothing with performance"],
+        ),
+        ("phases", {"shifts": "interleaved"}, []),
+    ],
+)
+def test_settings_that_change_nothing_are_told(contention, settings, told, caplog):
+    """Places where no links are shared; shifts where jobs are not followed in time."""
+    warn_without_links(PerformanceConfig(contention=contention), aware(**settings))
+    warn_without_links(PerformanceConfig(contention=contention), Ordered(order="fifo"))
+    assert len(caplog.messages) == len(told)
+    assert all(message.startswith(each) for message, each in zip(caplog.messages, told, strict=True))
 
 
 # --- what a place must respect: m2 and m3 are rack 1, of which a has m2
