@@ -72,7 +72,7 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """Runs, trace, sweeps, price, calibration, policy, parts, mechanism, network, Lyra, CODA, test, effects."""
+    """Runs, trace, sweeps, price, calibration, policy, parts, mechanism, network, Lyra, CODA, tests."""
     assert len(EXAMPLES) == 15
     names = [
         "fewest.py",
