@@ -25,25 +25,26 @@ class Plan:
         come to it.
     wake_ns
         When to call the policy again at the latest; replaces an earlier wish, None keeps it.
+    arrivals_wait
+        Whether arrivals need no call until something else happens: then they are news, too.
     """
 
     changes: Mapping[int, Allocation | None]
     assigns: Mapping[int, str]
     wake_ns: int | None = None
-
-
-_NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything stays as it is
+    arrivals_wait: bool = False
 
 
 class PlanBuilder:
     """Collects a plan on top of the running jobs; the last entry for a job counts."""
 
-    __slots__ = ("_assigns", "_changes", "_wake_ns")
+    __slots__ = ("_arrivals_wait", "_assigns", "_changes", "_wake_ns")
 
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
         self._assigns: dict[int, str] = {}
         self._wake_ns: int | None = None
+        self._arrivals_wait = False
 
     @property
     def changes(self) -> Mapping[int, Allocation | None]:
@@ -79,12 +80,12 @@ class PlanBuilder:
         if self._wake_ns is None or time_ns < self._wake_ns:
             self._wake_ns = time_ns
 
+    def let_arrivals_wait(self) -> None:
+        """Need no call for arrivals alone, as none of them can start before something else happens."""
+        self._arrivals_wait = True
+
     def done(self) -> Plan:
         """Freeze the plan."""
-        if not self._changes and not self._assigns:
-            return _NO_PLAN if self._wake_ns is None else Plan(_NOTHING, _NOTHING, self._wake_ns)
-        return Plan(
-            MappingProxyType(self._changes.copy()),
-            MappingProxyType(self._assigns.copy()) if self._assigns else _NOTHING,
-            self._wake_ns,
-        )
+        changes = MappingProxyType(self._changes.copy()) if self._changes else _NOTHING
+        assigns = MappingProxyType(self._assigns.copy()) if self._assigns else _NOTHING
+        return Plan(changes, assigns, self._wake_ns, self._arrivals_wait)

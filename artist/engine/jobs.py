@@ -13,7 +13,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.core.job_columns import JobColumns, numbers_of, of_kinds
+from artist.core.job_columns import JobColumns, kind_of_each, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
@@ -55,6 +55,7 @@ class JobTable:
         worth: float | None = None,
     ) -> None:
         self.specs = specs.made if isinstance(specs, JobColumns) else specs
+        self.kind = kind_of_each(specs)  # a job's own spec takes time to make
         n = len(specs)
         self.n = n
 
@@ -193,7 +194,7 @@ class JobTable:
                     share = elapsed * part // iteration
                     column[job] += share
                     compute -= share
-        busy = self.specs[job].gpu_utilization
+        busy = self.kind[job].gpu_utilization
         self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
         return elapsed
 

@@ -65,9 +65,13 @@ class Ordered:
         self._adapt = adapter_of(self, self.fill)
         own = type(self) is Ordered  # a subclass may listen to every event
         self.only_while_jobs_wait = own and self._adapt is as_it_is and self.queues == "one"
+        strict = self._order is FIFO and not (self.preemptive or self.backfill)
+        shipped = isinstance(self.placement, str) and isinstance(self.fill, str)
+        drawn = self.placement == "random"
+        self._blocks = self.only_while_jobs_wait and strict and shipped and not drawn  # the first all others
         self._placer = placer_of(self.placement, self.fill, self.seed)
-        strict = by_kind if self.queues == "kinds" else in_one
-        self._queue = WaitingQueue(by_demand if self.backfill else strict)
+        lane = by_kind if self.queues == "kinds" else in_one
+        self._queue = WaitingQueue(by_demand if self.backfill else lane)
         self._freed = Freed(self.placement, self.fill)
 
     def decide(self, view: ClusterView) -> Plan:
@@ -111,7 +115,7 @@ class Ordered:
         """Start queued jobs in order, as far as there is room."""
         packing: Packing | None = None
         among = machines_in(view, self.pool)
-        free_gpus = view.free_gpus
+        free_gpus, waiting = view.free_gpus, view.n_waiting
         while (first := self._queue.first(free_gpus)) is not None:
             demand, job = first
             packing = packing or Packing(view.free(), among)
@@ -124,3 +128,6 @@ class Ordered:
             if self.queues == "kinds":
                 self._freed.hold(job, allocation)
             free_gpus -= allocation.gpus
+            waiting -= 1
+        if waiting and self._blocks:
+            plan.let_arrivals_wait()
