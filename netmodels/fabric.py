@@ -121,6 +121,9 @@ class Fabric:
         All three tiers as seen by machines of a type, for types that differ from the rest.
     nccl
         Measured parameters of NCCL's collectives; None to derive them from the tiers.
+    uplinks
+        Parallel links of equal capacity that the uplink of a rack consists of; each message takes one, by
+        hash. Matters only where jobs share links (`netmodels.sharing`), so it is no part of the digest.
     """
 
     name: str
@@ -130,6 +133,7 @@ class Fabric:
     system: SystemSettings = field(default_factory=SystemSettings)
     by_machine_type: Mapping[str, Tiers] = field(default_factory=dict)
     nccl: NcclFabric | None = None
+    uplinks: int = 1
     digest: str = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 

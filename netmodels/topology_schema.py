@@ -19,6 +19,7 @@ from netmodels.errors import InputError
 from netmodels.fabric import Dimension, Fabric, Kind, Links, MachineType, Tiers, Topology
 from netmodels.naming import allowed_names
 from netmodels.nccl.parameters import NcclFabric, NcclTier
+from netmodels.oversubscription import Oversubscription, oversubscribed
 from netmodels.schema import first_problem, read_yaml
 from netmodels.shape import TIERS, Tier
 from netmodels.system import SystemSettings, merge_system
@@ -186,24 +187,36 @@ class _MachineType(_Part):
         )
 
 
+Ratio = Annotated[Number, Field(ge=1, le=1e6)]
+
+
+class _Oversubscription(_Part):
+    machine: Ratio | None = None
+    rack: Ratio | None = None
+
+
 class _Topology(_Part):
     name: Text
     source: Text
     machines_per_rack: Annotated[Many, Field(ge=1)]
     default_machine_type: Text
     machine_types: Annotated[dict[Text, _MachineType], Field(min_length=1)]
+    oversubscription: _Oversubscription = _Oversubscription()
+    uplinks: Annotated[StrictInt, Field(ge=1, le=256)] = 1
     fabric: _Fabric
     system: dict[str, object] = {}
     nccl: _Nccl | None = None
 
 
-def load_topology(raw: Mapping[str, object] | Path) -> Topology:
+def load_topology(raw: Mapping[str, object] | Path, machines_per_rack: int | None = None) -> Topology:
     """Read a topology.
 
     Parameters
     ----------
     raw
         A YAML file, or the mapping that it holds.
+    machines_per_rack
+        Of the cluster, for uplinks given by their oversubscription; None: the topology's own number.
 
     Raises
     ------
@@ -238,14 +251,16 @@ def load_topology(raw: Mapping[str, object] | Path) -> Topology:
     nccl = parsed.nccl.build() if parsed.nccl else None
     if parsed.nccl:
         _check_nccl(parsed.nccl, usual, where)
-    fabric = Fabric(parsed.name, *usual, system, own, nccl)
+    fabric = Fabric(parsed.name, *usual, system, own, nccl, parsed.uplinks)
     for name, machine in types.items():
         place = f"machine_types.{name}.fabric" if name in own else "fabric"
         _check_sizes(fabric.tiers(name), machine, f"{where}, {place}", where)
+    ratios = Oversubscription(parsed.oversubscription.machine, parsed.oversubscription.rack)
+    per_rack = machines_per_rack or parsed.machines_per_rack
     return Topology(
         name=parsed.name,
         source=parsed.source,
-        fabric=fabric,
+        fabric=oversubscribed(fabric, ratios, types, parsed.default_machine_type, per_rack, where),
         machine_types=types,
         default_machine_type=parsed.default_machine_type,
         machines_per_rack=parsed.machines_per_rack,

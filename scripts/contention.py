@@ -28,7 +28,7 @@ from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.links import DIRECTIONS, Link
 from netmodels.sharing.phases import iteration_ends
-from netmodels.sharing.traffic import Sending
+from netmodels.sharing.sending import Sending
 
 TABLES = ("ns3_co_running_jobs.csv", "ns3_cases.csv")
 SLOWED, UNCHANGED = 1.02, 0.005

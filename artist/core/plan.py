@@ -1,6 +1,7 @@
 """What a policy wants changed now. Whatever a plan does not mention stays as it is."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +26,9 @@ class Plan:
         come to it.
     wake_ns
         When to call the policy again at the latest; replaces an earlier wish, None keeps it.
+    shifts
+        By how many ns a job begins its iterations later than others that share links with it. A job that is
+        not named keeps its shift until it stops; without one it has 0.
     arrivals_wait
         Whether arrivals need no call until something else happens: then they are news, too.
     """
@@ -32,17 +36,19 @@ class Plan:
     changes: Mapping[int, Allocation | None]
     assigns: Mapping[int, str]
     wake_ns: int | None = None
+    shifts: Mapping[int, int] = field(default_factory=lambda: _NOTHING)
     arrivals_wait: bool = False
 
 
 class PlanBuilder:
     """Collects a plan on top of the running jobs; the last entry for a job counts."""
 
-    __slots__ = ("_arrivals_wait", "_assigns", "_changes", "_wake_ns")
+    __slots__ = ("_arrivals_wait", "_assigns", "_changes", "_shifts", "_wake_ns")
 
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
         self._assigns: dict[int, str] = {}
+        self._shifts: dict[int, int] = {}
         self._wake_ns: int | None = None
         self._arrivals_wait = False
 
@@ -72,6 +78,10 @@ class PlanBuilder:
         """Give a machine to another pool: after this plan's stops and before its starts it must be empty."""
         self._assigns[machine] = pool
 
+    def shift(self, job: int, shift_ns: int) -> None:
+        """Shift the iterations of a job that runs after this plan, by 0 ns or more; see `Plan.shifts`."""
+        self._shifts[job] = shift_ns
+
     def wake_at(self, time_ns: int) -> None:
         """Call the policy at a time in ns, if nothing else does before; the earliest of one plan counts."""
         if not isinstance(time_ns, Integral):
@@ -86,6 +96,10 @@ class PlanBuilder:
 
     def done(self) -> Plan:
         """Freeze the plan."""
-        changes = MappingProxyType(self._changes.copy()) if self._changes else _NOTHING
-        assigns = MappingProxyType(self._assigns.copy()) if self._assigns else _NOTHING
-        return Plan(changes, assigns, self._wake_ns, self._arrivals_wait)
+        return Plan(
+            MappingProxyType(self._changes.copy()) if self._changes else _NOTHING,
+            MappingProxyType(self._assigns.copy()) if self._assigns else _NOTHING,
+            self._wake_ns,
+            MappingProxyType(self._shifts.copy()) if self._shifts else _NOTHING,
+            self._arrivals_wait,
+        )

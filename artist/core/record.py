@@ -1,12 +1,12 @@
 """Records of which a run makes many."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
 
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
     """Make a dataclass with slots, frozen for type checkers only: a check at run time doubles its cost."""
     return dataclass(slots=True, unsafe_hash=True)(cls)

@@ -175,21 +175,32 @@ class BeliefPerformance(Protocol):
     def alone(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
         """Return iteration times (n,) of jobs, each alone on its allocation."""
 
-    def together(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
+    def together(
+        self, jobs: Sequence[int], allocations: Sequence[Allocation], shift_ns: Sequence[int] = ()
+    ) -> Ints:
         """Return iteration times (n,) of jobs that run at the same time, alone in the cluster.
 
-        A proposed group, or "them and me" on one machine.
+        A proposed group, or "them and me" on one machine; with shifts, by default 0 (`Plan.shifts`).
         """
 
-    def added(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> tuple[Ints, Mapping[int, int]]:
+    def added(
+        self, jobs: Sequence[int], allocations: Sequence[Allocation | None], shift_ns: Sequence[int] = ()
+    ) -> tuple[Ints, Mapping[int, int]]:
         """Return iteration times of jobs beside all running ones, and of the jobs that they would change.
 
         Does not check whether there is room. For a job that runs now only its new allocation counts.
 
+        Parameters
+        ----------
+        allocations
+            None for a running job that would stop.
+        shift_ns
+            Shifts of the jobs (`Plan.shifts`); by default those that they have now.
+
         Returns
         -------
         own
-            Of `jobs`, shape (n,).
+            Of `jobs`, shape (n,); 0 for one that would stop.
         others
             New iteration time by running job, of those that it would change for.
         """

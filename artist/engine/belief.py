@@ -10,7 +10,7 @@ from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
 from artist.engine.consolidated import Consolidated
-from artist.engine.hypothetical import Added, Hypothetical
+from artist.engine.hypothetical import NO_SHIFTS, Added, Hypothetical
 from artist.errors import PlanError
 from artist.performance.api import Changed, OnGrid, Performance, Running
 
@@ -54,18 +54,24 @@ class Belief:
         pairs = zip(jobs, allocations, strict=True)
         return np.array([self._priced({j: a})[j] for j, a in pairs], dtype=np.int64)
 
-    def together(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Ints:
-        prices = self._priced(dict(zip(jobs, allocations, strict=True)))
+    def together(
+        self, jobs: Sequence[int], allocations: Sequence[Allocation], shift_ns: Sequence[int] = ()
+    ) -> Ints:
+        shifts = dict(zip(jobs, shift_ns, strict=True)) if len(shift_ns) else {}
+        prices = self._priced(dict(zip(jobs, allocations, strict=True)), shifts)
         return np.array([prices[j] for j in jobs], dtype=np.int64)
 
-    def added(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> tuple[Ints, Mapping[int, int]]:
-        held = dict(zip(jobs, allocations, strict=True))
-        changed = [Changed(j, self._held[j], a) for j, a in held.items()]
-        parts = self._performance.reprice(
-            changed, Added(self._running, Hypothetical(self._specs, self._cluster, held))
-        )
-        own = np.array([self._believed(j, parts[j]) for j in jobs], dtype=np.int64)
-        near = {j: self._running.allocation(j) for j in parts if j not in held}
+    def added(
+        self, jobs: Sequence[int], allocations: Sequence[Allocation | None], shift_ns: Sequence[int] = ()
+    ) -> tuple[Ints, Mapping[int, int]]:
+        asked = dict(zip(jobs, allocations, strict=True))
+        held = {j: a for j, a in asked.items() if a is not None}
+        shifts = shift_ns if len(shift_ns) else map(self._running.shift_ns, jobs)
+        placed = Hypothetical(self._specs, self._cluster, held, dict(zip(jobs, shifts, strict=True)))
+        changed = [Changed(j, self._held[j], a) for j, a in asked.items()]
+        parts = self._performance.reprice(changed, Added(self._running, placed, asked))
+        own = np.array([self._believed(j, parts[j]) if j in held else 0 for j in jobs], dtype=np.int64)
+        near = {j: self._running.allocation(j) for j in parts if j not in asked}
         if not near:
             return own, {}
         now = self._performance.reprice([Changed(j, a, a) for j, a in near.items()], self._running)
@@ -99,12 +105,16 @@ class Belief:
         believed: Ints = np.maximum(1, np.rint(exact * self._factors[job])).astype(np.int64)
         return believed
 
-    def _priced(self, held: Mapping[int, Allocation]) -> dict[int, int]:
+    def _priced(
+        self, held: Mapping[int, Allocation], shifts: Mapping[int, int] = NO_SHIFTS
+    ) -> dict[int, int]:
         """Return the believed iteration times of jobs alone in the cluster."""
-        return {j: self._believed(j, parts) for j, parts in self._parts(held).items()}
+        return {j: self._believed(j, parts) for j, parts in self._parts(held, shifts).items()}
 
-    def _parts(self, held: Mapping[int, Allocation]) -> Mapping[int, IterationParts]:
-        running = Hypothetical(self._specs, self._cluster, held)
+    def _parts(
+        self, held: Mapping[int, Allocation], shifts: Mapping[int, int] = NO_SHIFTS
+    ) -> Mapping[int, IterationParts]:
+        running = Hypothetical(self._specs, self._cluster, held, shifts)
         return self._performance.reprice([Changed(j, None, a) for j, a in held.items()], running)
 
     def _believed(self, job: int, parts: IterationParts) -> int:

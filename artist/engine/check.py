@@ -34,6 +34,8 @@ class PlanCheck:
         self._now = now
         if plan.wake_ns is not None and plan.wake_ns < now:
             raise PlanError(f"the plan asks to be woken at {ns_to_seconds(plan.wake_ns)} s{self._at()}")
+        if plan.shifts:
+            self._check_shifts(plan)
         if not plan.changes and not plan.assigns:
             return
         if len(plan.changes) == 1 and not plan.assigns:
@@ -157,6 +159,15 @@ class PlanCheck:
                 )
             if len(types) > 1 and not demand.mixed_types:
                 raise self._error(job, f"gets mixed GPU types {sorted(types)}; allowed: one type")
+
+    def _check_shifts(self, plan: Plan) -> None:
+        for job, shift_ns in plan.shifts.items():
+            if not _whole_numbers([job]) or not 0 <= job < self._jobs.n:
+                raise PlanError(f"job number {job!r} is unknown{self._at()}")
+            if plan.changes.get(job, self._held[job]) is None:
+                raise self._error(job, "is shifted but does not run after the plan")
+            if not _whole_numbers([shift_ns]) or shift_ns < 0:
+                raise self._error(job, f"is shifted by {shift_ns!r} ns; allowed: a whole number, 0 or more")
 
     # --- rules about groups, room and pools
 

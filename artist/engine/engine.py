@@ -234,7 +234,7 @@ class Engine:
             name = self._state.known.policy
             raise PlanError(f"policy {name} returned {plan!r}; allowed: view.plan()...done()")
         self._check.check(plan, now)
-        changed = bool(plan.changes or plan.assigns) and self._transitions.carry_out(plan, now)
+        changed = bool(plan.changes or plan.assigns or plan.shifts) and self._transitions.carry_out(plan, now)
         self._fruitless = 0 if changed else self._fruitless + 1
         self._arrivals_wait = plan.arrivals_wait
         if plan.wake_ns is not None:

@@ -1,19 +1,29 @@
 """Jobs that would run: alone in the cluster, or beside all running ones."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from artist.core.cluster import Allocation, Cluster, racks_of
 from artist.core.job import JobSpec
 from artist.performance.api import Running
 
+NO_SHIFTS: Mapping[int, int] = MappingProxyType({})
+
 
 class Hypothetical:
     """Jobs that would run, in an otherwise empty cluster; see `artist.performance.api.Running`."""
 
-    def __init__(self, specs: Sequence[JobSpec], cluster: Cluster, held: Mapping[int, Allocation]) -> None:
+    def __init__(
+        self,
+        specs: Sequence[JobSpec],
+        cluster: Cluster,
+        held: Mapping[int, Allocation],
+        shifts: Mapping[int, int] = NO_SHIFTS,
+    ) -> None:
         self.cluster = cluster
         self._specs = specs
         self._held = held
+        self._shifts = shifts
 
     def __contains__(self, job: int) -> bool:
         """Return whether a job is one of them."""
@@ -27,6 +37,9 @@ class Hypothetical:
 
     def ready_ns(self, job: int) -> int:
         return 0  # a placed job has no delay
+
+    def shift_ns(self, job: int) -> int:
+        return self._shifts.get(job, 0)
 
     def jobs_on(self, machine: int) -> list[int]:
         return [j for j, a in self._held.items() if any(s.machine == machine for s in a.slices)]
@@ -43,15 +56,16 @@ class Hypothetical:
 
 
 class Added:
-    """All running jobs, and jobs placed beside them; see `artist.performance.api.Running`.
+    """All running jobs but those that stop, and jobs placed beside them.
 
-    A job that runs now counts on its new allocation only.
+    See `artist.performance.api.Running`. A job that runs now counts on its new allocation only.
     """
 
-    def __init__(self, running: Running, placed: Hypothetical) -> None:
+    def __init__(self, running: Running, placed: Hypothetical, stopped: Collection[int] = ()) -> None:
         self.cluster = running.cluster
         self._running = running
         self._placed = placed
+        self._stopped = stopped
 
     def spec(self, job: int) -> JobSpec:
         return self._running.spec(job)
@@ -61,6 +75,9 @@ class Added:
 
     def ready_ns(self, job: int) -> int:
         return self._where(job).ready_ns(job)
+
+    def shift_ns(self, job: int) -> int:
+        return self._where(job).shift_ns(job)
 
     def jobs_on(self, machine: int) -> list[int]:
         return [*self._stay(self._running.jobs_on(machine)), *self._placed.jobs_on(machine)]
@@ -78,4 +95,4 @@ class Added:
         return self._placed if job in self._placed else self._running
 
     def _stay(self, jobs: Iterable[int]) -> list[int]:
-        return [job for job in jobs if job not in self._placed]
+        return [job for job in jobs if job not in self._placed and job not in self._stopped]

@@ -92,6 +92,7 @@ class JobTable:
         self.added_ns = (column(), column(), column(), column(), column())  # parts beside compute
         self.parts: list[IterationParts | None] = [None] * n
         self.held: list[Allocation | None] = [None] * n
+        self.shift_ns: dict[int, int] = {}  # of the running jobs that have one
         self.compute_gpu_ns = 0
         self.n_arrived = 0
         self.n_unfinished = 0  # of those that have arrived
@@ -211,6 +212,14 @@ class JobTable:
         left = self.iterations[job] - self.done[job]
         return self.progress_from_ns[job] + progress.time_left(remaining, left, new)
 
+    def shift(self, job: int, shift_ns: int) -> bool:
+        """Let a running job begin its iterations so much later than others; return whether that is new."""
+        assert self.status[job] == RUNNING, self.specs[job].job_id
+        if shift_ns == self.shift_ns.get(job, 0):
+            return False
+        self.shift_ns[job] = int(shift_ns)
+        return True
+
     def cut_open_iteration(self, job: int) -> None:
         """Discard the progress of a settled job in its open iteration."""
         lost = self.running_ns[job] - self.opened_ns[job]
@@ -254,6 +263,8 @@ class JobTable:
         self.held_gpus[job] = 0
         self.progress_from_ns[job] = self.settled_ns[job] = _NEVER
         self.n_running -= 1
+        if self.shift_ns:
+            self.shift_ns.pop(job, None)
 
     # --- the end of the run
 

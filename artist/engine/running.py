@@ -27,6 +27,9 @@ class RunningJobs:
     def ready_ns(self, job: int) -> int:
         return max(self._jobs.progress_from_ns[job], self._jobs.settled_ns[job])
 
+    def shift_ns(self, job: int) -> int:
+        return self._jobs.shift_ns.get(job, 0)
+
     def jobs_on(self, machine: int) -> Iterable[int]:
         return tuple(self._machines.jobs_on[machine])
 

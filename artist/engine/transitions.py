@@ -25,8 +25,8 @@ class Transitions:
     Attributes
     ----------
     changed
-        Jobs whose allocation changed since their iteration times were last computed, and what they held
-        then; without those that finished and affect no other job.
+        Jobs whose allocation or shift changed since their iteration times were last computed, and what they
+        held then; without those that finished and affect no other job.
     placements
         Starts, migrations and resizes by tier.
     """
@@ -53,7 +53,8 @@ class Transitions:
     def carry_out(self, plan: Plan, now: int) -> bool:
         """Carry out the difference between a checked plan and now; return whether there was one.
 
-        What changes is given back first, then jobs stop, machines change their pools, and jobs are placed.
+        What changes is given back first, then jobs stop, machines change their pools, and jobs are placed
+        and shifted.
         """
         held, pools = self._jobs.held, self._machines.pools
         todo = [(j, was, new) for j, new in plan.changes.items() if (was := held[j]) is None or was != new]
@@ -75,6 +76,11 @@ class Transitions:
         for job, before, after in todo:
             if after is not None:
                 self._hold(job, before, after, now)
+        for job, shift_ns in plan.shifts.items():
+            if self._jobs.shift(job, shift_ns):
+                self._jobs.settle(job, now)
+                self.changed.setdefault(job, held[job])
+                changed = True
         return changed
 
     def finish(self, job: int, now: int) -> Finish:

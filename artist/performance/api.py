@@ -10,7 +10,7 @@ from artist.core.job import JobSpec, Stages
 
 
 class Changed(NamedTuple):
-    """A job whose allocation changed: None before a start, None after a stop or the finish."""
+    """A job whose allocation or shift changed: None before a start, None after a stop or the finish."""
 
     job: int
     before: Allocation | None
@@ -32,6 +32,9 @@ class Running(Protocol):
 
     def ready_ns(self, job: int) -> int:
         """Return when the delay of a running job ends: until then it computes and sends nothing."""
+
+    def shift_ns(self, job: int) -> int:
+        """Return by how much a running job begins its iterations later than others on its links."""
 
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the running jobs on a machine."""

@@ -19,7 +19,15 @@ from artist.bad_input.records import Strict, validated
 from artist.errors import InputError
 from artist.pricing.placements import parse_shape, tier_shapes
 from artist.pricing.price import CollectivePrice, Price, price_collectives, price_iterations
-from artist.pricing.tables import collective_csv, collective_table, price_csv, price_table
+from artist.pricing.tables import (
+    collective_csv,
+    collective_table,
+    price_csv,
+    price_table,
+    together_csv,
+    together_table,
+)
+from artist.pricing.together import JobPrice, LinkPrice, parse_jobs, price_together
 from artist.run.build import build_network, network_profiles
 from artist.run.config import NetworkConfig
 from netmodels.nccl import NcclCollective
@@ -33,6 +41,7 @@ _OWN_COLUMNS = ("model", "shape", "gpus", "collective", "bytes")  # whose values
 _EXAMPLES = """\
   artist-network                                             models of the Dally paper on 8 GPUs, by tier
   artist-network model=GPT-2 shape=8,4+4,'4|4',5+3           placements of your own
+  artist-network jobs='[GPT-2 4|4, VGG16 4|4]'               jobs that share links, together on one fabric
   artist-network model=all topology=dgx_h100_3tier,pcie_10g plot=overheads.png
   artist-network collective=all_reduce bytes=1e6,1e9 network.system.across_machines=flat_ring,tree
   artist-network network.system.collectives=nccl,astra_sim   as NCCL runs collectives, and as ASTRA-sim does
@@ -50,6 +59,7 @@ class PriceConfig(Strict):
     compute_scale: float = Field(ge=1e-9, le=1e9)
     gpus: StrictInt | Annotated[list[StrictInt], Field(min_length=1)]
     shape: StrictInt | str | Annotated[list[StrictInt | str], Field(min_length=1)] | None = None
+    jobs: list[str] | None = None
     collective: NcclCollective | None = None
     bytes: StrictFloat | StrictInt = Field(ge=1, le=1e15)
     csv: Path | None = None
@@ -97,6 +107,9 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         raise InputError(
             "only a picture shows it", where="machine_type", found=first.machine_type, allowed=allowed
         )
+    if first.jobs is not None:
+        _run_together(swept, points)
+        return
     if first.collective is not None:
         if first.plot is not None:
             raise InputError(
@@ -118,6 +131,23 @@ def _run(overrides: Sequence[str], config_dir: Path | None) -> None:
         from artist.pricing.plots import overheads
 
         save_figure(overheads(prices), first.plot, "plot")
+
+
+def _run_together(swept: Sequence[str], points: Sequence["Point"]) -> None:
+    first = points[0].config
+    for name in ("shape", "collective", "plot"):
+        if getattr(first, name) is not None:
+            found, allowed = str(getattr(first, name)), "null with jobs"
+            raise InputError("jobs are priced by themselves", where=name, found=found, allowed=allowed)
+    jobs: list[JobPrice] = []
+    links: list[LinkPrice] = []
+    for point in points:
+        more_jobs, more_links = _together(point)
+        jobs += more_jobs
+        links += more_links
+    print(together_table(jobs, links, swept))
+    if first.csv is not None:
+        save(together_csv(jobs, links, swept).encode(), first.csv, "csv")
 
 
 # --- from the command line to points
@@ -166,6 +196,14 @@ def _iterations(point: Point) -> list[Price]:
     profile = network_profiles(point.config.network, point.topology)
     profiles = [profile(name).scaled(point.config.compute_scale) for name in models]
     return price_iterations(profiles, _shapes(point), network, point.topology, system, point.lead)
+
+
+def _together(point: Point) -> tuple[list[JobPrice], list[LinkPrice]]:
+    network, system = build_network(point.config.network, point.topology)
+    jobs = parse_jobs(point.config.jobs or (), point.topology)
+    profile = network_profiles(point.config.network, point.topology)
+    profiles = [profile(job.model).scaled(point.config.compute_scale) for job in jobs]
+    return price_together(jobs, profiles, network.model, point.topology, system, point.lead)
 
 
 def _named(model: str) -> tuple[str, ...]:

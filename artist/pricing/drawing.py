@@ -111,7 +111,7 @@ def draw_fabric(
     cell = cell_of(graph, layers, ("core",), shown_members(graph, layers))
     scale = min(MOST_SCALE, max(1.0, WIDTH_IN / cell.width))
     tops, bottoms = heights(layers, cell, scale)
-    entries = _entries(layers, tops)
+    entries = _entries(layers, tops, topology.fabric.uplinks)
     width = max(_LEAST, cell.width * scale + _COLUMN + 4 * _MARGIN)
     height = max(bottoms[-1], entries[-1].top + _LINE * (len(entries[-1].lines) + 2.6)) + _MARGIN
     with style():
@@ -331,12 +331,12 @@ def _machines(graph: "nx.Graph[Node]", cell: Cell) -> int:
     return sum(_machines(graph, member) for member in cell.members)
 
 
-def _entries(layers: Sequence[Layer], tops: Sequence[float]) -> list[_Entry]:
+def _entries(layers: Sequence[Layer], tops: Sequence[float], uplinks: int) -> list[_Entry]:
     """Place the entries of the column beside their links, outermost first, without overlaps."""
     entries: list[_Entry] = []
     free = 0.2
     for number in range(len(layers), 0, -1):
-        lines = _words(layers[number - 1])
+        lines = _words(layers[number - 1], uplinks)
         height = _LINE * len(lines)
         middle = (tops[number] + tops[number - 1]) / 2 + (0.1 if layers[number - 1].circle else 0.0)
         top = max(free, middle - height / 2)
@@ -345,7 +345,7 @@ def _entries(layers: Sequence[Layer], tops: Sequence[float]) -> list[_Entry]:
     return entries
 
 
-def _words(layer: Layer) -> tuple[str, ...]:
+def _words(layer: Layer, uplinks: int) -> tuple[str, ...]:
     """Return the entry of the column about a layer, the heading first."""
     dimension = layer.dimension
     made_of = _MADE_OF[dimension.kind][layer.whole == "group"]
@@ -358,7 +358,8 @@ def _words(layer: Layer) -> tuple[str, ...]:
     if limits["machine"]:
         lines.append(f"machine port {_gbit(limits['machine'])}, shared")
     if limits["rack"]:
-        lines.append(f"rack uplink {_gbit(limits['rack'])}, shared")
+        links = f"{uplinks} x " if uplinks > 1 else ""
+        lines.append(f"rack uplink {links}{_gbit(limits['rack'] / uplinks)}, shared")
     if layer.member != "gpu" and layer.capacity_gbit_s not in (0.0, limits.get(layer.member)):
         lines.append(f"a {layer.member} sends {_gbit(layer.capacity_gbit_s)} in all")
     return tuple(lines)

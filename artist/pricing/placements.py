@@ -8,7 +8,7 @@ from artist.errors import InputError
 from netmodels.shape import Shape, Tier, shape_of
 from netmodels.topology import Topology
 
-_MACHINES = re.compile(r"(?:(?P<count>[1-9][0-9]*)x)?(?P<gpus>[1-9][0-9]*)(?:@(?P<type>[^\s+|@]+))?")
+_MACHINES = re.compile(r"(?:(?P<count>[1-9][0-9]*)x)?(?P<gpus>0|[1-9][0-9]*)(?:@(?P<type>[^\s+|@]+))?")
 _ALLOWED = "GPUs of machines joined by +, racks by |, such as 8, 5+3, 8+8|4, 4x8|4x8, 8@machine_type"
 _MOST_GPUS = 1_000_000
 _MOST_DIGITS = 18  # what has more is too many in any case, and Python reads up to some thousand digits
@@ -30,6 +30,27 @@ def parse_shape(text: str, topology: Topology) -> Shape:
     InputError
         If the text is not a placement, a type is unknown or a machine has fewer GPUs.
     """
+    slices = parse_machines(text, topology)
+    if not all(count for _, _, count in slices):
+        raise InputError("not a placement", where="shape", found=text, allowed=_ALLOWED)
+    return shape_of(slices)
+
+
+def parse_machines(text: str, topology: Topology, field: str = "shape") -> list[tuple[int, str, int]]:
+    """Return (rack, machine type, GPUs) of the machines of a placement, in order; GPUs may be 0.
+
+    Parameters
+    ----------
+    text, topology
+        As for `parse_shape`.
+    field
+        Where the text was given, for messages.
+
+    Raises
+    ------
+    InputError
+        As `parse_shape`; if no machine has a GPU.
+    """
     slices: list[tuple[int, str, int]] = []
     total = 0
     for rack, machines in enumerate(text.split("|")):
@@ -37,22 +58,24 @@ def parse_shape(text: str, topology: Topology) -> Shape:
         for each in machines.split("+"):
             found = _MACHINES.fullmatch(each.strip())
             if found is None:
-                raise InputError("not a placement", where="shape", found=text, allowed=_ALLOWED)
-            machine, gpus = topology.machine_type(found["type"]), int(found["gpus"][:_MOST_DIGITS])
+                raise InputError("not a placement", where=field, found=text, allowed=_ALLOWED)
+            machine, gpus = topology.machine_type(found["type"], field), int(found["gpus"][:_MOST_DIGITS])
             if gpus > machine.gpus:
                 what = f"more GPUs than a machine of type {machine.name} has"
-                raise InputError(what, where="shape", found=text, allowed=f"up to {machine.gpus} a machine")
+                raise InputError(what, where=field, found=text, allowed=f"up to {machine.gpus} a machine")
             count = int((found["count"] or "1")[:_MOST_DIGITS])
             in_rack += count
             total += count * gpus
             if total > _MOST_GPUS:
                 allowed = f"up to {_MOST_GPUS} GPUs"
-                raise InputError("a placement too large", where="shape", found=text, allowed=allowed)
+                raise InputError("a placement too large", where=field, found=text, allowed=allowed)
             if in_rack > topology.machines_per_rack:
                 allowed = f"up to {topology.machines_per_rack} a rack; | begins another"
-                raise InputError("more machines than a rack has", where="shape", found=text, allowed=allowed)
+                raise InputError("more machines than a rack has", where=field, found=text, allowed=allowed)
             slices += [(rack, machine.name, gpus)] * count
-    return shape_of(slices)
+    if not total:
+        raise InputError("not a placement", where=field, found=text, allowed=_ALLOWED)
+    return slices
 
 
 def show_shape(shape: Shape, topology: Topology) -> str:

@@ -121,7 +121,7 @@ def price_iterations(
         for shape in shapes:
             slowest = min(topology.machine_type(name).speed for rack in shape for name, _ in rack)
             scaled = profile.scaled(1 / slowest)
-            with _within_64_bits():
+            with within_64_bits():
                 question = (scaled, shape, topology.fabric, system)
                 answer = network.iteration(*question)
                 spans = answer.spans
@@ -163,7 +163,7 @@ def price_collectives(
     for shape in shapes:
         count = gpus(shape)
         start_bytes = -(-bytes_ // count) if collective == "all_gather" else bytes_
-        with _within_64_bits():
+        with within_64_bits():
             time_ns = model(collective, start_bytes, shape, topology.fabric, system)
             _check_ns(time_ns)
         place = (show_shape(shape, topology), count, tier(shape))
@@ -178,7 +178,7 @@ def _check_ns(*times_ns: int) -> None:
 
 
 @contextmanager
-def _within_64_bits() -> Iterator[None]:
+def within_64_bits() -> Iterator[None]:
     """Say in words that an answer does not fit the nanoseconds that it is counted in."""
     try:
         with np.errstate(over="raise", invalid="raise"):

@@ -5,11 +5,13 @@ import io
 from collections.abc import Sequence
 
 from artist.pricing.price import CollectivePrice, Price
+from artist.pricing.together import JobPrice, LinkPrice
 from artist.results.stand_ins import CARRIED, FALLBACK
 from artist.results.tables import Grid
 from netmodels.shape import TIERS
 
 _STAND_INS = (("carried", CARRIED), ("fallback", FALLBACK))
+_NO_LINKS = "no link could be overloaded, even if all jobs sent their most at once"
 
 
 def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
@@ -55,6 +57,51 @@ def price_table(prices: Sequence[Price], leads: Sequence[str]) -> str:
         for price in prices
     )
     return Grid(tuple(heads), rows, len(leads) + 3, "\n".join(notes)).text()
+
+
+def together_table(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Sequence[str]) -> str:
+    """Return the tables of jobs on one fabric, and of the links that they could overload, as aligned text.
+
+    Parameters
+    ----------
+    jobs, links
+        A row each.
+    leads
+        Headings of the further columns that tell the rows apart.
+    """
+    heads = [
+        *(("", "", lead) for lead in leads),
+        *(("", "", head) for head in ("job", "model", "placement", "tier", "GPUs")),
+        ("", "alone", "ms"),
+        ("by", "average", "ms"),
+        ("", "slow-", "down"),
+        ("by", "phases", "ms"),
+        ("", "slow-", "down"),
+    ]
+    rows = tuple(
+        (
+            *(*job.lead, str(job.number), job.model, job.placement, job.tier, str(job.gpus)),
+            *(_ms(job.alone_ns), _ms(job.average_ns), f"{job.average_ns / job.alone_ns:.3f}"),
+            *(_ms(job.phases_ns), f"{job.phases_ns / job.alone_ns:.3f}"),
+        )
+        for job in jobs
+    )
+    text = Grid(tuple(heads), rows, len(leads) + 4).text()
+    if not links:
+        return f"{text}\n{_NO_LINKS}"
+    heads = [
+        *(("", "", lead) for lead in leads),
+        *(("", "", "link that jobs could overload"), ("", "", "jobs"), ("", "", "Gb/s")),
+        *(("all send", "at once", "%"), ("mean use", "by phases", "%")),
+    ]
+    rows = tuple(
+        (
+            *(*link.lead, link.name, ", ".join(map(str, link.jobs)), f"{8 * link.bytes_per_ns:g}"),
+            *(f"{100 * link.asked:.1f}", f"{100 * link.use:.1f}"),
+        )
+        for link in links
+    )
+    return f"{text}\n\n{Grid(tuple(heads), rows, len(leads) + 2).text()}"
 
 
 def collective_table(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> str:
@@ -110,6 +157,23 @@ def price_csv(prices: Sequence[Price], leads: Sequence[str]) -> str:
     return _csv((*names, "overhead", *(f"sent_{tier}_bytes" for tier in TIERS), "answer"), rows)
 
 
+def together_csv(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: Sequence[str]) -> str:
+    """Return the table of jobs on one fabric as CSV, and the fullest link that each could overload."""
+    names = (*leads, "job", "model", "placement", "tier", "gpus", "alone_ns", "average_ns", "phases_ns")
+    rows = []
+    for job in jobs:
+        own = [link for link in links if job.number in link.jobs and link.lead == job.lead]
+        fullest = max(own, key=lambda link: link.use, default=None)
+        rows.append(
+            (
+                *(*job.lead, job.number, job.model, job.placement, job.tier, job.gpus),
+                *(repr(job.alone_ns), repr(job.average_ns), repr(job.phases_ns)),
+                *(("", "") if fullest is None else (fullest.name, repr(fullest.use))),
+            )
+        )
+    return _csv((*names, "fullest_link", "fullest_link_use"), rows)
+
+
 def collective_csv(prices: Sequence[CollectivePrice], leads: Sequence[str]) -> str:
     """Return the table of collectives as CSV, units in the headings."""
     names = ("collective", "placement", "tier", "gpus", "bytes", "time_ns", "algorithm_gb_s", "bus_gb_s")
@@ -131,7 +195,7 @@ def _csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def _ms(time_ns: int) -> str:
+def _ms(time_ns: float) -> str:
     return f"{time_ns / 1e6:,.3f}"
 
 

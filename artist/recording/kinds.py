@@ -381,6 +381,10 @@ class Alone:
         """Return when its delay ends: it has none."""
         return 0
 
+    def shift_ns(self, job: int) -> int:
+        """Return its shift: it has none."""
+        return 0
+
     def jobs_on(self, machine: int) -> Iterable[int]:
         """Return the job."""
         return (self.job,)

@@ -148,7 +148,7 @@ def build(config: Config) -> Simulation:
     from artist.workload.load import load_jobs  # other commands do without
     from artist.workload.measured import tell_of_requests
 
-    topology = load_topology(config.topology)
+    topology = load_topology(config.topology, config.cluster.machines_per_rack)
     cluster, capacity_events = build_cluster(config.cluster, topology)
     network, system = build_network(config.network, topology)
     policy = part(config.policy, "policy", ("decide",))

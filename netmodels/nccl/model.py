@@ -4,7 +4,8 @@ With n GPUs on m machines in r racks, at most g on one machine, S bytes (as nccl
 parameters of `netmodels.nccl.parameters`,
 
     W       what leaves the machine that sends least (`sends_gb_s`): NCCL gives all machines as many
-            channels as the one with the fewest has (src/init.cc)
+            channels as the one with the fewest has (src/init.cc). A ring leaves a rack once, and of trees as
+            much passes a rack's uplink as a machine's port: one machine of a job has all of the uplink
     I, C    bandwidth inside a machine (`inside_gb_s`), and through one (`channels_gb_s`, or I)
     D       2 (g - 1) machine.step + 2 (lg(m / r) rack.step + lg(r) network.step) (1 + skew (lg(m) - 1))
     far     r (network.step - rack.step), 0 if less, and in one rack: what a round of a ring takes longer
@@ -106,8 +107,11 @@ class _Seen:
         return rack if self.racks == 1 else min(rack, nccl.network.sends_gb_s(*unit))
 
     def least_gb_s(self, nccl: NcclFabric) -> float:
-        """Return what leaves the machine that sends least."""
-        return min(self.leaves_gb_s(unit, nccl) for unit in self.units)
+        """Return what leaves the machine that sends least; rings and trees leave a rack by one machine."""
+        rack = min(nccl.rack.sends_gb_s(*unit) for unit in self.units)
+        if self.racks == 1:
+            return rack
+        return min(rack, *(nccl.network.sends_gb_s(gpus, gpus) for gpus, _ in self.units))
 
     def tree_us(self, nccl: NcclFabric) -> float:
         """Return the steps of a tree, up and down, with chains inside the machines."""

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from netmodels.ring_steps import Floats
 from netmodels.sharing.links import Link
+from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import Shares, crowded
-from netmodels.sharing.traffic import Sending
 
 _ROUNDS = 10
 _MOST_JOBS = 8  # whose choices are enumerated

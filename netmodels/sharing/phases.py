@@ -1,6 +1,6 @@
 """Jobs that share links, followed in time: who sends beside whom, and how long iterations then take.
 
-Every job repeats its iteration (`netmodels.sharing.traffic.Sending`). While it sends, it is one fluid, with a
+Every job repeats its iteration (`netmodels.sharing.sending.Sending`). While it sends, it is one fluid, with a
 speed relative to sending alone that depends on which others send (`netmodels.sharing.shares`); speeds change
 whenever a job begins or ends a passage. Waiting, computing and sending on links that cannot be overloaded
 take what they take alone. So jobs that begin together collide in every iteration, jobs shifted against each
@@ -21,8 +21,8 @@ from math import inf
 from typing import NamedTuple
 
 from netmodels.sharing.links import Link
+from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import Shares
-from netmodels.sharing.traffic import Sending
 
 ITERATIONS = 64
 _LEAST = 8  # iterations that a mean needs

@@ -10,7 +10,7 @@ import numpy as np
 from netmodels.ring_steps import Floats
 from netmodels.sharing.links import Link
 from netmodels.sharing.max_min import Incidence, fair
-from netmodels.sharing.traffic import Sending
+from netmodels.sharing.sending import Sending
 
 _FULL = 1 + 1e-9  # a load that exceeds a capacity by less comes from rounding
 _GOLDEN = (5**0.5 - 1) / 2

@@ -8,7 +8,8 @@ GPUs, there pass, out of a port or an uplink and likewise into it,
 
     level by level   what each GPU sends on the tier, for every GPU of the job behind the link: a machine's
                      port carries the rack's and the network's part, a rack's uplink the network's
-    ring             what one GPU sends, 2 (n-1) / n S: the ring leaves every machine and every rack once
+    ring             what one GPU sends, 2 (n-1) / n S: the ring leaves every machine and every rack once;
+                     what leaves a rack is divided over the ports of its GPUs, as it is priced
     tree             S / 2 for each edge of either tree that crosses the link. The trees join the machines in
                      order: in one, machine i (of 0 .. k-1) hangs on the even number next to it at twice its
                      distance, where its distance is the largest power of two in i; the other is its mirror
@@ -19,14 +20,12 @@ each collective is one passage that carries all its bytes evenly, and the next o
 `transport` other than `ideal`, bytes include headers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import inf
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from netmodels.algorithms import Ints
 from netmodels.analytical import AnalyticalModel
@@ -34,145 +33,12 @@ from netmodels.buckets import bucketed
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.packets import HEADER_BYTES, PAYLOAD_BYTES
+from netmodels.ring_steps import Floats
 from netmodels.shape import Shape, Tier, shape_of
 from netmodels.sharing.links import DIRECTIONS, Link, Slice
+from netmodels.sharing.sending import Sending
 from netmodels.system import SystemSettings
 from netmodels.walk import Part, Way, issues_of
-
-Floats = npt.NDArray[np.float64]
-_ALIKE = 0.05
-_SHORT = 256
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sending:
-    """One iteration of a job alone, as the links see it.
-
-    Parameters
-    ----------
-    compute_ns
-        Computing; the iteration takes no less.
-    issued_ns
-        When the collective of each passage is issued, from the iteration's start, shape (n,).
-    rides_ns
-        How long each passage takes alone, more than 0, shape (n,), in order.
-    links
-        The links that the job sends on.
-    sent_bytes
-        What each passage puts on each of them, shape (n, links).
-    updates_ns
-        Time from the end of each passage to the earliest end of the iteration, shape (n,).
-    """
-
-    compute_ns: int
-    issued_ns: Ints
-    rides_ns: Ints
-    links: tuple[Link, ...]
-    sent_bytes: Floats
-    updates_ns: Ints
-
-    def rates(self, links: Sequence[Link], capacity: Mapping[Link, float]) -> Floats:
-        """Return what each passage alone sends on some links, byte/ns, shape (n, links).
-
-        A passage that would send more than a link carries sends that much less on all links: direct
-        collectives are priced as if ports did not matter (`netmodels.algorithms`), and of parallel uplinks a
-        job is taken to use one at a time.
-
-        Parameters
-        ----------
-        links
-            In the order of the columns.
-        capacity
-            Of the links, byte/ns; a link that is missing has no limit.
-        """
-        own = self.sent_bytes / self.rides_ns[:, None]
-        limits = np.array([capacity.get(link, inf) for link in self.links])
-        own /= (own / limits).max(axis=1, initial=1.0)[:, None]
-        at = {link: place for place, link in enumerate(self.links)}
-        rates = np.zeros((len(own), len(links)))
-        for column, link in enumerate(links):
-            if link in at:
-                rates[:, column] = own[:, at[link]]
-        return rates
-
-    def most(self, capacity: Mapping[Link, float]) -> Floats:
-        """Return the most that the job alone sends on each of its links, byte/ns, shape (links,)."""
-        most: Floats = self.rates(self.links, capacity).max(axis=0, initial=0.0)
-        return most
-
-    def walked_ns(self, rides_ns: npt.NDArray[np.float64] | Ints) -> float:
-        """Return the time of an iteration whose passages take other times, shape (n,)."""
-        if not len(rides_ns):
-            return self.compute_ns
-        sums = rides_ns.cumsum()
-        ends = sums + np.maximum.accumulate(self.issued_ns - (sums - rides_ns))
-        return max(self.compute_ns, float((ends + self.updates_ns).max()))
-
-    @property
-    def alone_ns(self) -> float:
-        """Time of an iteration alone."""
-        return self.walked_ns(self.rides_ns)
-
-    def stretched(self, factor: float, waiting_ns: int = 0) -> "Sending":
-        """Return an iteration that takes a multiple of all times, at the same use of the links.
-
-        Parameters
-        ----------
-        factor
-            More than 0: a trace's compute time / the profile's.
-        waiting_ns
-            Waiting before the iteration computes, as for input.
-        """
-        issued, rides, updates = (
-            np.rint(each * factor).astype(np.int64)
-            for each in (self.issued_ns, self.rides_ns, self.updates_ns)
-        )
-        compute_ns = round(self.compute_ns * factor) + waiting_ns
-        sent = self.sent_bytes * factor
-        return Sending(compute_ns, issued + waiting_ns, np.maximum(rides, 1), self.links, sent, updates)
-
-    def joined(self) -> "Sending":
-        """Return the iteration with similar passages that follow each other without a gap as one.
-
-        Slower passages leave no gap either. Passages are similar if what they send on their busiest links, in
-        byte/ns, differs by at most 5 %, or one of them takes less than 1/256 of the iteration; together they
-        send the mean of both.
-        """
-        if len(self.rides_ns) < 2:
-            return self
-        firsts = self._firsts()
-        sums = self.rides_ns.cumsum()
-        lasts = np.append(firsts[1:], len(sums)) - 1
-        before_last = np.repeat(sums[lasts], np.diff(np.append(firsts, len(sums)))) - sums
-        return Sending(
-            self.compute_ns,
-            self.issued_ns[firsts],
-            np.add.reduceat(self.rides_ns, firsts),
-            self.links,
-            np.add.reduceat(self.sent_bytes, firsts),
-            np.maximum.reduceat(np.maximum(self.updates_ns - before_last, 0), firsts),
-        )
-
-    def _firsts(self) -> Ints:
-        """Return the first passage of each row of similar ones without a gap."""
-        sums = self.rides_ns.cumsum()
-        ends = sums + np.maximum.accumulate(self.issued_ns - (sums - self.rides_ns))
-        gaps = (self.issued_ns[1:] > ends[:-1]).tolist()
-        short_ns = self.alone_ns / _SHORT
-        firsts, ride, sent = [0], 0, 0.0
-        most = self.sent_bytes.max(axis=1, initial=0.0).tolist()
-        for place, (ride_ns, sent_bytes) in enumerate(zip(self.rides_ns.tolist(), most, strict=True)):
-            alike = abs(sent_bytes * ride - sent * ride_ns) <= _ALIKE * sent * ride_ns
-            if place and (gaps[place - 1] or not (alike or min(ride, ride_ns) < short_ns)):
-                firsts.append(place)
-                ride, sent = 0, 0.0
-            ride, sent = ride + ride_ns, sent + sent_bytes
-        return np.array(firsts)
-
-    def on_path(self, path: int) -> "Sending":
-        """Return the same iteration with one of the parallel links of its uplinks in use."""
-        links = (link._replace(path=path) if link.tier == "rack" else link for link in self.links)
-        return replace(self, links=tuple(links))
 
 
 class Priced(Protocol):
@@ -272,7 +138,11 @@ def carried_by(placement: Sequence[Slice], way: Way) -> dict[Link, float]:
     """
     slices = _sorted(placement)
     if way == "ring":
-        return dict.fromkeys(links_of(placement), 1.0)
+        in_rack = Counter[int]()
+        for rack, _, _, gpus in slices:
+            in_rack[rack] += gpus
+        beyond = {machine: gpus / in_rack[rack] for rack, machine, _, gpus in slices}
+        return {link: beyond[link.place] if link.tier == "network" else 1.0 for link in links_of(placement)}
     found: dict[Link, float] = {}
     if way == "tree":
         for one, other in tree_edges(len(slices)):

@@ -7,7 +7,7 @@ import pytest
 
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.links import Link
-from netmodels.sharing.traffic import Sending
+from netmodels.sharing.sending import Sending
 
 X, Y = Link("machine", 0, "out"), Link("rack", 1, "out")
 TEN = {X: 10.0, Y: 10.0}

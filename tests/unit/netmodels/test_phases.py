@@ -5,7 +5,7 @@ import pytest
 
 from netmodels.sharing.links import Link
 from netmodels.sharing.phases import iteration_ends, together
-from netmodels.sharing.traffic import Sending
+from netmodels.sharing.sending import Sending
 
 X, Y = Link("machine", 0, "out"), Link("machine", 1, "out")
 UP = Link("rack", 0, "out")

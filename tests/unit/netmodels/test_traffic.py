@@ -57,6 +57,22 @@ def test_a_ring_leaves_every_rack_once():
     assert {sent[Link("machine", machine, "out")] for machine in (0, 1, 2)} == {14_000}
 
 
+def test_what_a_ring_sends_beyond_a_rack_is_divided_over_its_ports():
+    """2 + 2 | 4 GPUs: 14,000 leave each rack, half of them by each machine of the first.
+
+    H100, 4 x 8 | 4 x 8: 4 ports of 100 byte/ns to the core pass 400: the uplink carries more than one.
+    """
+    sent = sent_by(placed([2, 2], [4]))
+    assert [sent[Link("network", machine, "out")] for machine in (0, 1, 2)] == [7_000, 7_000, 14_000]
+    topology = shipped("dgx_h100_3tier")
+    machines = [(rack, 8 * rack + place, "dgx_h100", 8) for rack in (0, 1) for place in range(4)]
+    limits = capacities(machines_of(topology, "dgx_h100", 8), topology.fabric)
+    job = job_traffic(get_profile("VGG16"), machines, topology.fabric, topology.fabric.system)
+    most = dict(zip(job.links, job.most(limits).tolist(), strict=True))
+    assert 300 < most[Link("rack", 0, "out")] < 400
+    assert most[Link("network", 0, "out")] == pytest.approx(most[Link("rack", 0, "out")] / 4)
+
+
 def test_levels_carry_what_all_gpus_behind_them_send():
     """2 racks x 2 machines x 2 GPUs, level by level.
 

@@ -194,7 +194,7 @@ def test_help_shows_the_fields_with_their_comments(network, capsys):
         network("--help")
     text = capsys.readouterr().out
     assert leaving.value.code == 0
-    for word in ("compute_scale", "collective", "draw", "shape=8,4+4,'4|4',5+3"):
+    for word in ("compute_scale", "collective", "draw", "shape=8,4+4,'4|4',5+3", "jobs='[GPT-2 4|4,"):
         assert word in text
 
 

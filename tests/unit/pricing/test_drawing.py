@@ -1,6 +1,7 @@
 """What the pictures of fabrics show, read back from their axes."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,13 @@ def test_the_column_tells_the_figures(name: str, expected: list[str]) -> None:
     """Who looks at the picture need not open the YAML file."""
     written = texts(draw_fabric(shipped(name), 2))
     assert [line for line in expected if line not in written] == []
+
+
+def test_parallel_uplinks_are_named() -> None:
+    """Cloud: 50 Gb/s in two links of 25."""
+    cloud = shipped("cloud_ethernet")
+    cloud = replace(cloud, fabric=replace(cloud.fabric, uplinks=2))
+    assert "rack uplink 2 x 25 Gb/s, shared" in texts(draw_fabric(cloud, 2))
 
 
 def test_two_racks_are_drawn_in_full() -> None:

@@ -1,0 +1,228 @@
+"""What iterations of several jobs cost that share the links of one fabric."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from artist.errors import InputError
+from artist.pricing.placements import parse_machines
+from artist.pricing.price import within_64_bits
+from netmodels.api import Profile, SystemSettings, Tier
+from netmodels.shape import gpus, shape_of, tier
+from netmodels.sharing.average import slowdowns
+from netmodels.sharing.links import Link, Slice, capacities
+from netmodels.sharing.phases import together
+from netmodels.sharing.shares import crowded
+from netmodels.sharing.traffic import Sending, job_traffic
+from netmodels.topology import Topology
+
+_ALLOWED = "a model and its placement, such as 'GPT-2 4|4'"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job to be priced; its placement in words, and as (rack, machine type, GPUs) of its machines."""
+
+    model: str
+    placement: str
+    machines: Sequence[tuple[int, str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobPrice:
+    """The price of one iteration of a job beside others.
+
+    Parameters
+    ----------
+    number
+        Of the job, from 1.
+    model, placement
+        Of the job, as they were given.
+    gpus, tier
+        GPUs of the job, and the widest tier that it crosses.
+    alone_ns, average_ns, phases_ns
+        Mean time of an iteration alone, and beside the others as `netmodels.sharing.average` and
+        `netmodels.sharing.phases` say.
+    lead
+        Further columns that tell it from others, such as the topology.
+    """
+
+    number: int
+    model: str
+    placement: str
+    gpus: int
+    tier: Tier
+    alone_ns: float
+    average_ns: float
+    phases_ns: float
+    lead: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPrice:
+    """A link that jobs could overload together.
+
+    Parameters
+    ----------
+    name
+        Such as `uplink of rack 0`.
+    jobs
+        Numbers of the jobs that send on it.
+    bytes_per_ns
+        Capacity.
+    asked, use
+        What the jobs would send if all sent their most at once, and what they send on average
+        (`phases_ns`), as shares of the capacity.
+    lead
+        As in `JobPrice`.
+    """
+
+    name: str
+    jobs: tuple[int, ...]
+    bytes_per_ns: float
+    asked: float
+    use: float
+    lead: tuple[str, ...] = field(default=())
+
+
+def parse_jobs(texts: Sequence[str], topology: Topology) -> list[Job]:
+    """Return the jobs that texts such as `GPT-2 4|4` describe.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two, or one is not a model and a placement.
+    """
+    if len(texts) < 2:
+        found, allowed = ", ".join(texts), "two or more, such as '[GPT-2 4|4, VGG16 4|4]'"
+        raise InputError("a job alone shares no links", where="jobs", found=found, allowed=allowed)
+    jobs = []
+    for text in texts:
+        model, _, placement = text.strip().partition(" ")
+        if not placement:
+            raise InputError("not a job", where="jobs", found=text, allowed=_ALLOWED)
+        jobs.append(Job(model, placement.strip(), parse_machines(placement, topology, "jobs")))
+    return jobs
+
+
+def placed(jobs: Sequence[Job], topology: Topology) -> list[list[Slice]]:
+    """Place jobs on one fabric, one after the other, and return the machines of each.
+
+    Rack k of a job is rack k of the fabric. A job takes the first machines that have the GPUs free, each
+    after the one before; 0 GPUs pass over a machine. The first job on a machine decides its type.
+
+    Raises
+    ------
+    InputError
+        If a rack has no such machines left.
+    """
+    per_rack = topology.machines_per_rack
+    kinds: dict[tuple[int, int], str] = {}
+    free: dict[tuple[int, int], int] = {}
+    placements = []
+    for job in jobs:
+        slices: list[Slice] = []
+        following: dict[int, int] = {}
+        for rack, kind, count in job.machines:
+            at = following.get(rack, 0)
+            while count and at < per_rack:
+                room = free.get((rack, at), topology.machine_type(kind).gpus)
+                if room >= count and kinds.get((rack, at), kind) == kind:
+                    break
+                at += 1
+            following[rack] = at + 1
+            if count and at >= per_rack:
+                what = f"no machine is left in rack {rack} with as many free GPUs as {count}"
+                allowed = f"jobs that fit {per_rack} machines a rack together"
+                raise InputError(what, where="jobs", found=f"{job.model} {job.placement}", allowed=allowed)
+            if count:
+                kinds[rack, at], free[rack, at] = kind, room - count
+                slices.append((rack, rack * per_rack + at, kind, count))
+        placements.append(slices)
+    return placements
+
+
+def price_together(
+    jobs: Sequence[Job],
+    profiles: Sequence[Profile],
+    network: Any,
+    topology: Topology,
+    system: SystemSettings,
+    lead: tuple[str, ...] = (),
+) -> tuple[list[JobPrice], list[LinkPrice]]:
+    """Return the prices of jobs on one fabric, and the links that they could overload together.
+
+    Parameters
+    ----------
+    jobs, profiles
+        The jobs, and the profile of the model of each.
+    network
+        Prices the parts of an iteration's collectives; not every model does.
+    topology, system, lead
+        As for `price_iterations`.
+
+    Raises
+    ------
+    InputError
+        If the jobs do not fit, or the network model cannot answer.
+    """
+    if not hasattr(network, "parts"):
+        what, allowed = "this network model prices one job at a time", "network=analytical, or leave jobs out"
+        raise InputError(what, where="network.model", allowed=allowed)
+    placements = placed(jobs, topology)
+    capacity = capacities(_machines(placements, topology), topology.fabric)
+    with within_64_bits():
+        sendings = [
+            job_traffic(_scaled(profile, slices, topology), slices, topology.fabric, system, network)
+            for profile, slices in zip(profiles, placements, strict=True)
+        ]
+        average = slowdowns(sendings, capacity)
+        phases = together(sendings, capacity)
+    prices = []
+    for number, (job, sending) in enumerate(zip(jobs, sendings, strict=True)):
+        shape, alone_ns = shape_of(job.machines), sending.alone_ns
+        times = alone_ns, alone_ns * average[number], phases.iteration_ns[number]
+        of = job.model, job.placement, gpus(shape), tier(shape)
+        prices.append(JobPrice(number + 1, *of, *times, lead))
+    return prices, list(_links(sendings, capacity, phases.iteration_ns, topology, lead))
+
+
+def _scaled(profile: Profile, slices: Iterable[Slice], topology: Topology) -> Profile:
+    return profile.scaled(1 / min(topology.machine_type(kind).speed for _, _, kind, _ in slices))
+
+
+def _machines(placements: Sequence[Sequence[Slice]], topology: Topology) -> list[Slice]:
+    """Return all machines of the racks in use, each with all its GPUs; the default type where no job is."""
+    kinds = {machine: kind for slices in placements for _, machine, kind, _ in slices}
+    per_rack = topology.machines_per_rack
+    racks = max(machine for machine in kinds) // per_rack + 1
+    machines = []
+    for number in range(racks * per_rack):
+        machine = topology.machine_type(kinds.get(number))
+        machines.append((number // per_rack, number, machine.name, machine.gpus))
+    return machines
+
+
+def _links(
+    jobs: Sequence[Sending],
+    capacity: Mapping[Link, float],
+    iteration_ns: Sequence[float],
+    topology: Topology,
+    lead: tuple[str, ...],
+) -> Iterator[LinkPrice]:
+    """Yield the links that jobs could overload together; both directions carry the same."""
+    for link in crowded(jobs, capacity):
+        if link.way == "out":
+            at = {number: job.links.index(link) for number, job in enumerate(jobs) if link in job.links}
+            asked = sum(float(jobs[job].most(capacity)[place]) for job, place in at.items())
+            sent = (jobs[job].sent_bytes[:, place].sum() / iteration_ns[job] for job, place in at.items())
+            name, limit = _name(link, topology.machines_per_rack), capacity[link]
+            numbers = tuple(job + 1 for job in at)
+            yield LinkPrice(name, numbers, limit, asked / limit, float(sum(sent)) / limit, lead)
+
+
+def _name(link: Link, per_rack: int) -> str:
+    if link.tier == "rack":
+        return f"uplink of rack {link.place}"
+    port = f"port of machine {link.place % per_rack} in rack {link.place // per_rack}"
+    return port if link.tier == "machine" else f"{port}, beyond the rack"

@@ -1,0 +1,146 @@
+"""What one job sends in an iteration, and when."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from netmodels.algorithms import Ints
+from netmodels.ring_steps import Floats
+from netmodels.sharing.links import Link
+
+_ALIKE = 0.05
+_SHORT = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sending:
+    """One iteration of a job alone, as the links see it.
+
+    Parameters
+    ----------
+    compute_ns
+        Computing; the iteration takes no less.
+    issued_ns
+        When the collective of each passage is issued, from the iteration's start, shape (n,).
+    rides_ns
+        How long each passage takes alone, more than 0, shape (n,), in order.
+    links
+        The links that the job sends on.
+    sent_bytes
+        What each passage puts on each of them, shape (n, links).
+    updates_ns
+        Time from the end of each passage to the earliest end of the iteration, shape (n,).
+    """
+
+    compute_ns: int
+    issued_ns: Ints
+    rides_ns: Ints
+    links: tuple[Link, ...]
+    sent_bytes: Floats
+    updates_ns: Ints
+
+    def rates(self, links: Sequence[Link], capacity: Mapping[Link, float]) -> Floats:
+        """Return what each passage alone sends on some links, byte/ns, shape (n, links).
+
+        A passage that would send more than a link carries sends that much less on all links: direct
+        collectives are priced as if ports did not matter (`netmodels.algorithms`), and of parallel uplinks a
+        job is taken to use one at a time.
+
+        Parameters
+        ----------
+        links
+            In the order of the columns.
+        capacity
+            Of the links, byte/ns; a link that is missing has no limit.
+        """
+        own = self.sent_bytes / self.rides_ns[:, None]
+        limits = np.array([capacity.get(link, inf) for link in self.links])
+        own /= (own / limits).max(axis=1, initial=1.0)[:, None]
+        at = {link: place for place, link in enumerate(self.links)}
+        rates = np.zeros((len(own), len(links)))
+        for column, link in enumerate(links):
+            if link in at:
+                rates[:, column] = own[:, at[link]]
+        return rates
+
+    def most(self, capacity: Mapping[Link, float]) -> Floats:
+        """Return the most that the job alone sends on each of its links, byte/ns, shape (links,)."""
+        most: Floats = self.rates(self.links, capacity).max(axis=0, initial=0.0)
+        return most
+
+    def walked_ns(self, rides_ns: npt.NDArray[np.float64] | Ints) -> float:
+        """Return the time of an iteration whose passages take other times, shape (n,)."""
+        if not len(rides_ns):
+            return self.compute_ns
+        sums = rides_ns.cumsum()
+        ends = sums + np.maximum.accumulate(self.issued_ns - (sums - rides_ns))
+        return max(self.compute_ns, float((ends + self.updates_ns).max()))
+
+    @property
+    def alone_ns(self) -> float:
+        """Time of an iteration alone."""
+        return self.walked_ns(self.rides_ns)
+
+    def stretched(self, factor: float, waiting_ns: int = 0) -> "Sending":
+        """Return an iteration that takes a multiple of all times, at the same use of the links.
+
+        Parameters
+        ----------
+        factor
+            More than 0: a trace's compute time / the profile's.
+        waiting_ns
+            Waiting before the iteration computes, as for input.
+        """
+        issued, rides, updates = (
+            np.rint(each * factor).astype(np.int64)
+            for each in (self.issued_ns, self.rides_ns, self.updates_ns)
+        )
+        compute_ns = round(self.compute_ns * factor) + waiting_ns
+        sent = self.sent_bytes * factor
+        return Sending(compute_ns, issued + waiting_ns, np.maximum(rides, 1), self.links, sent, updates)
+
+    def joined(self) -> "Sending":
+        """Return the iteration with similar passages that follow each other without a gap as one.
+
+        Slower passages leave no gap either. Passages are similar if what they send on their busiest links, in
+        byte/ns, differs by at most 5 %, or one of them takes less than 1/256 of the iteration; together they
+        send the mean of both.
+        """
+        if len(self.rides_ns) < 2:
+            return self
+        firsts = self._firsts()
+        sums = self.rides_ns.cumsum()
+        lasts = np.append(firsts[1:], len(sums)) - 1
+        before_last = np.repeat(sums[lasts], np.diff(np.append(firsts, len(sums)))) - sums
+        return Sending(
+            self.compute_ns,
+            self.issued_ns[firsts],
+            np.add.reduceat(self.rides_ns, firsts),
+            self.links,
+            np.add.reduceat(self.sent_bytes, firsts),
+            np.maximum.reduceat(np.maximum(self.updates_ns - before_last, 0), firsts),
+        )
+
+    def _firsts(self) -> Ints:
+        """Return the first passage of each row of similar ones without a gap."""
+        sums = self.rides_ns.cumsum()
+        ends = sums + np.maximum.accumulate(self.issued_ns - (sums - self.rides_ns))
+        gaps = (self.issued_ns[1:] > ends[:-1]).tolist()
+        short_ns = self.alone_ns / _SHORT
+        firsts, ride, sent = [0], 0, 0.0
+        most = self.sent_bytes.max(axis=1, initial=0.0).tolist()
+        for place, (ride_ns, sent_bytes) in enumerate(zip(self.rides_ns.tolist(), most, strict=True)):
+            alike = abs(sent_bytes * ride - sent * ride_ns) <= _ALIKE * sent * ride_ns
+            if place and (gaps[place - 1] or not (alike or min(ride, ride_ns) < short_ns)):
+                firsts.append(place)
+                ride, sent = 0, 0.0
+            ride, sent = ride + ride_ns, sent + sent_bytes
+        return np.array(firsts)
+
+    def on_path(self, path: int) -> "Sending":
+        """Return the same iteration with one of the parallel links of its uplinks in use."""
+        links = (link._replace(path=path) if link.tier == "rack" else link for link in self.links)
+        return replace(self, links=tuple(links))

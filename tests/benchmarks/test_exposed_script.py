@@ -1,0 +1,44 @@
+"""The script that says how much communication hides."""
+
+import exposed
+import pytest
+
+from artist.data import data_path
+from artist.pricing.placements import parse_shape
+from netmodels.api import load_topology
+
+
+def test_racks_are_filled_with_equal_jobs():
+    """Cloud, 8 machines of 8 GPUs a rack: four 8+8, eight 8 | 8, two to a machine make sixteen 4 | 4."""
+    cloud = load_topology(data_path("topologies", "cloud_ethernet.yaml"))
+    counts = {text: len(exposed.full_racks(parse_shape(text, cloud), cloud)) for text in exposed.SHAPES}
+    assert counts == {"8": 8, "4+4": 8, "4|4": 16, "8+8": 4, "8|8": 8, "4x8|4x8": 2}
+    placed = exposed.full_racks(parse_shape("4x8|4x8", cloud), cloud)[1]
+    assert [(rack, machine) for rack, machine, _, _ in placed] == [
+        *((0, each) for each in range(4, 8)),
+        *((1, each) for each in range(12, 16)),
+    ]
+
+
+def test_narrower_uplinks_expose_more():
+    """VGG16 over two racks never stops sending on 25 Gb/s: each halving doubles what passes an uplink.
+
+    At 1:1 nobody shares; at 2:1, 4:1 and 8:1 iterations take about 2, 4 and 8 times as long. In one rack the
+    uplink does not matter.
+    """
+    (beyond, within) = exposed.rows(["cloud_ethernet"], ["VGG16"], ["8|8", "8+8"])
+    alone = 1 + beyond.exposed
+    assert beyond.crowded[0] == pytest.approx(beyond.exposed)
+    assert [(1 + each) / alone for each in beyond.crowded] == pytest.approx([1, 2, 4, 8], rel=0.1)
+    assert within.crowded == pytest.approx([within.exposed] * 4)
+
+
+def test_hidden_communication_comes_to_light(capsys):
+    """AlexNet on 8 | 8 hides 92 % alone; with an uplink of 8:1 in full racks it takes five times as long."""
+    assert exposed.main(["--fabrics", "cloud_ethernet", "--models", "AlexNet", "--shapes", "8|8"]) == 0
+    head, rule, row = capsys.readouterr().out.splitlines()
+    assert head.count("|") == rule.count("|") == row.replace("\\|", "").count("|")
+    cells = [each.strip() for each in row.replace("\\|", "+").split("|")[1:-1]]
+    assert cells[1:3] == ["AlexNet", "8 + 8"]
+    assert int(cells[5]) > 90
+    assert float(cells[6]) < 10 < 400 < float(cells[-1])

@@ -1,0 +1,160 @@
+"""Several jobs on one fabric: where they are placed, what they lose, and the links that they fill."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from artist.errors import InputError
+from artist.pricing.together import parse_jobs, placed, price_together
+from netmodels.analytical import AnalyticalModel
+from netmodels.api import Layer, Profile, Topology, load_topology
+
+PORT = {"kind": "switch", "latency_ns": 0, "bandwidth_gbit_s": 8, "shared_gbit_s": {"machine": 8}}
+BOX = {"gpus": 2, "gpu_type": "G", "cpus": 4, "memory_gib": 1, "memory_bandwidth_gb_s": 10}
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Topology:
+    """Return racks of three machines of two GPUs; ports of 1 byte/ns, uplinks of 1.5."""
+    file = tmp_path / "mine.yaml"
+    core = PORT | {"shared_gbit_s": {"machine": 8, "rack": 12}}
+    inside = {"kind": "ring", "latency_ns": 0, "bandwidth_gbit_s": 800}
+    fabric = {"machine": [inside], "rack": [PORT], "network": [core]}
+    types = {"box": BOX, "other": BOX}
+    rest = {"name": "mine", "source": "a test", "machines_per_rack": 3, "default_machine_type": "box"}
+    system = {"endpoint_delay_ns": 0, "local_memory_gb_s": 1e9}
+    file.write_text(str({**rest, "machine_types": types, "fabric": fabric, "system": system}))
+    return load_topology(file)
+
+
+def price(topology: Topology, *texts: str, compute_ns: int = 1000, bytes_: int = 1000):
+    """Price jobs of one layer that computes at the start of an iteration and sends at its end."""
+    profile = Profile("model", (Layer("layer", 0, 0, compute_ns, bytes_),))
+    jobs = parse_jobs(texts, topology)
+    network, system = AnalyticalModel(), topology.fabric.system
+    return price_together(jobs, [profile] * len(jobs), network, topology, system)
+
+
+def test_two_jobs_on_one_port_by_hand(topology):
+    """An iteration computes 1000 ns, then sends 1000 bytes through ports of 1 byte/ns: 2000 ns alone.
+
+    Followed in time, both begin together and send together, at half the rate: 1000 + 2000 ns. On average, a
+    job sends for w x 1000 of 1000 + w x 1000 ns, and takes twice as long while the other sends:
+    w = 1 + w / (1 + w), the golden ratio. Both send 1000 bytes in 3000 ns on each of the two ports.
+    """
+    jobs, links = price(topology, "model 1+1", "model 1+1")
+    for job in jobs:
+        assert (job.alone_ns, job.phases_ns) == (2000, 3000)
+        assert job.average_ns == pytest.approx(1000 + 1000 * (1 + 5**0.5) / 2, rel=1e-5)
+    assert [link.name for link in links] == ["port of machine 0 in rack 0", "port of machine 1 in rack 0"]
+    for link in links:
+        assert (link.jobs, link.bytes_per_ns, link.asked) == ((1, 2), 1.0, 2.0)
+        assert link.use == pytest.approx(2000 / 3000)
+
+
+def test_three_jobs_on_one_uplink_by_hand(topology):
+    """Jobs on machines of their own send 1 byte/ns alone; an uplink of 1.5 gives each of three 0.5."""
+    jobs, links = price(topology, "model 1|1", "model 0+1|0+1", "model 0+0+1|0+0+1")
+    assert [job.phases_ns for job in jobs] == [1000 + 2000] * 3
+    assert [link.name for link in links] == ["uplink of rack 0", "uplink of rack 1"]
+    assert [(link.jobs, link.asked) for link in links] == [((1, 2, 3), 3 / 1.5)] * 2
+    assert links[0].use == pytest.approx(3 * 1000 / 3000 / 1.5)
+
+
+def test_jobs_that_meet_nowhere_stay_alone(topology):
+    """Machines 0 and 1 for the first job, rack 1 for the second: no link in common, none to show."""
+    jobs, links = price(topology, "model 1+1", "model 0 | 1+1")
+    assert [(job.average_ns, job.phases_ns) for job in jobs] == [(2000, 2000)] * 2
+    assert links == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "machines"),
+    [
+        (("m 1+1", "m 1+1"), ((0, 1), (0, 1))),  # the other GPU of each
+        (("m 2+2", "m 2"), ((0, 1), (2,))),  # the first one with two free GPUs
+        (("m 1+1", "m 0+1+1"), ((0, 1), (1, 2))),  # 0 passes over machine 0
+        (("m 2+1", "m 1+1"), ((0, 1), (1, 2))),
+        (("m 1|1", "m 0|2"), ((0, 3), (4,))),  # rack 1 begins with machine 3
+        (("m 1@other", "m 2"), ((0,), (1,))),  # the first job on a machine decides its type
+        (("m 1@other", "m 0+1"), ((0,), (1,))),  # 0 passes over a machine of any type
+    ],
+)
+def test_machines_are_filled_in_order(topology, texts, machines):
+    """One job after the other; the machines of a job are different ones."""
+    found = placed(parse_jobs(texts, topology), topology)
+    assert tuple(tuple(machine for _, machine, _, _ in slices) for slices in found) == machines
+
+
+@pytest.mark.parametrize(
+    ("texts", "what"),
+    [
+        (("m 1+1",), "a job alone shares no links"),
+        (("m 1+1", "m"), "not a job"),
+        (("m 1+1", "m 3"), "more GPUs than a machine of type box has"),
+        (("m 1+1", "m 0|0"), "not a placement"),
+        (("m 2+2", "m 2+2"), "no machine is left in rack 0 with as many free GPUs as 2"),
+        (("m 2x2", "m 0+0+1", "m 1@other"), "no machine is left in rack 0 with as many free GPUs as 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(topology, texts, what):
+    """With the job as it was given."""
+    with pytest.raises(InputError) as error:
+        placed(parse_jobs(texts, topology), topology)
+    assert (error.value.what, error.value.where) == (what, "jobs")
+
+
+def test_slower_gpus_compute_longer(network):
+    """V100s compute 4 times as long as the GPUs of the profile: GPT-2 410 ms, plus what it waits."""
+    assert network("jobs=[GPT-2 8, GPT-2 8]", "topology=v100_100g", "csv=a.csv").code == 0
+    with Path("a.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["model"] for row in rows] == ["GPT-2", "GPT-2"]
+    assert all(float(row["alone_ns"]) == float(row["phases_ns"]) > 410e6 for row in rows)
+    assert [row["fullest_link"] for row in rows] == ["", ""]
+
+
+def test_the_command_shows_jobs_and_links(network):
+    """Alone as without others; a row for each job, then one for each link that they could overload."""
+    result = network("jobs=[GPT-2 4|4, VGG16 4|4]", "topology=cloud_ethernet")
+    alone = network("model=GPT-2", "shape='4|4'", "topology=cloud_ethernet").rows[0]
+    assert result.code == 0
+    rows = result.rows
+    assert rows[0][:5] == ["1", "GPT-2", "4|4", "network", "8"]
+    assert rows[0][5] == alone[-4]
+    links = [row for row in rows if row[:2] == ["port", "of"]]
+    assert [row[3] for row in links] == ["0", "0"]
+    assert [row[6] for row in links] == ["0", "1"]
+    assert all(row[7:10] == ["1,", "2", "25"] for row in links)
+
+
+def test_lists_beside_jobs_are_priced_one_after_the_other(network):
+    """The fabric is the first column of both tables."""
+    result = network("jobs=[GPT-2 4|4, VGG16 4|4]", "topology=v100_100g,cloud_ethernet", "csv=a.csv")
+    assert result.code == 0
+    assert [row[0] for row in result.rows[:4]] == ["v100_100g"] * 2 + ["cloud_ethernet"] * 2
+    with Path("a.csv").open(newline="") as file:
+        assert [row["job"] for row in csv.DictReader(file)] == ["1", "2", "1", "2"]
+
+
+def test_jobs_that_share_nothing_are_told_so(network):
+    """No empty table."""
+    result = network("jobs=[GPT-2 8, VGG16 4+4]")
+    assert "no link could be overloaded" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (("network=zero",), "network.model: this network model prices one job at a time"),
+        (("shape=4",), "shape: jobs are priced by themselves"),
+        (("collective=all_reduce",), "collective: jobs are priced by themselves"),
+        (("plot=a.png",), "plot: jobs are priced by themselves"),
+    ],
+)
+def test_bad_input_ends_in_two_lines(network, arguments, first):
+    """What, where, what was found and what is allowed."""
+    result = network("jobs=[GPT-2 4|4, VGG16 4|4]", *arguments)
+    assert (result.code, len(result.err.splitlines())) == (2, 2)
+    assert result.err.startswith(first)
