@@ -30,7 +30,7 @@ class Plan:
         By how many ns a job begins its iterations later than others that share links with it. A job that is
         not named keeps its shift until it stops; without one it has 0.
     arrivals_wait
-        Whether arrivals need no call until something else happens: then they are news, too.
+        Whether arrivals alone need no call; they are news of the next one, after anything else that calls it.
     """
 
     changes: Mapping[int, Allocation | None]
@@ -91,7 +91,7 @@ class PlanBuilder:
             self._wake_ns = time_ns
 
     def let_arrivals_wait(self) -> None:
-        """Need no call for arrivals alone, as none of them can start before something else happens."""
+        """Need no call for arrivals alone: none of them could start before something else happens."""
         self._arrivals_wait = True
 
     def done(self) -> Plan:

@@ -128,7 +128,6 @@ class Engine:
         self._arrivals_wait = False  # for something else, as the last plan said
         self._fruitless = 0  # consecutive calls that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
-        self._due = self._agenda.next_time()  # time of the next entry, whatever the policy's interval
         self._wakes = Wakes(known.policy)
         self.now = 0
 
@@ -145,11 +144,12 @@ class Engine:
             If jobs wait forever.
         """
         stopped_by: Literal["finished", "window", "time"] = "finished"
+        due = self._agenda.next_time()  # whatever the policy's interval
         while self.jobs.n_arrived < self.jobs.n or self.jobs.n_unfinished:
             if not self._window_left:
                 stopped_by = "window"
                 break
-            now = self._next_time()
+            now = self._next_time(due)
             if self._time_limit is not None and now > self._time_limit:
                 stopped_by = "time"
                 now = self._time_limit
@@ -157,12 +157,11 @@ class Engine:
             self.machines.integrate(now)
             if stopped_by == "time":
                 break
-            self._instant(now)
+            due = self._instant(now)
         return self._result(stopped_by)
 
-    def _next_time(self) -> int:
+    def _next_time(self, due: int | None) -> int:
         """Return when something happens next."""
-        due = self._due
         self._idle = due is None and not self.jobs.n_running
         if self._idle and self._fruitless >= 2:
             raise stuck_error(self.jobs, self.jobs.unfinished().tolist(), chain(*self._story), self.now)
@@ -172,13 +171,14 @@ class Engine:
             return tick if due is None else min(due, tick)
         return self.now if due is None else due  # nothing is due: ask the policy once more
 
-    def _instant(self, now: int) -> None:
+    def _instant(self, now: int) -> int | None:
+        """Let everything happen that happens now, and return when the next entry is due."""
         for _ in range(_MOST_ROUNDS):
             woken = self._apply_due(now)
             tick = self._interval is not None and now % self._interval == 0 and now != self._last_tick
             if tick:
                 self._last_tick = now
-            asked = self._on_events and (bool(self._news) and not self._arrivals_wait or self._idle)
+            asked = self._on_events and ((bool(self._news) and not self._arrivals_wait) or self._idle)
             if self._only_waiting and self.jobs.n_unfinished == self.jobs.n_running:
                 asked = False  # the news wait, too
             wanted = woken and self.jobs.n_arrived < self.jobs.n  # also while no job is there
@@ -187,10 +187,10 @@ class Engine:
                 self._idle = False
             if self._transitions.changed:
                 self._reprice(now)
-            self._due = self._agenda.next_time()
-            if self._due != now:
+            due = self._agenda.next_time()
+            if due != now:
                 self._tell(now)
-                return
+                return due
         name = self._state.known.policy
         raise PlanError(
             f"policy {name} wakes itself forever at {ns_to_seconds(now)} s; wake_at must lie ahead"

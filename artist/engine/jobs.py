@@ -48,6 +48,18 @@ class JobTable:
         That of all GPUs, which determines how many a fungible job asks for; None if they differ.
     """
 
+    # fmt: off
+    __slots__ = (  # without, an instance of more than 30 attributes is slow to look up
+        "_asked", "_asked_at", "_began_ns", "added_ns", "attained_gpu_ns", "checkpoint", "compute_gpu_ns",
+        "compute_ns", "done", "evictions", "finish_ns", "first_start_ns", "gpus", "grouped_gpu_ns", "held",
+        "held_gpus", "in_group", "iteration_ns", "iterations", "kind", "least_gpus", "lost_ns", "met_ns",
+        "migrations", "n", "n_arrived", "n_running", "n_unfinished", "open_left_ns", "opened_ns",
+        "overhead_ns", "parts", "preemptions", "progress_from_ns", "queueing_ns", "resizes", "running_ns",
+        "safe_ns", "settled_ns", "shift_ns", "specs", "starts", "status", "submit_ns", "tier", "tier_ns",
+        "waiting_gpus", "waiting_since_ns",
+    )
+    # fmt: on
+
     def __init__(
         self,
         specs: Sequence[JobSpec],
