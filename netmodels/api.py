@@ -4,12 +4,14 @@ A network model says how long one training iteration takes: a profile (the model
 placement without names) of a fabric, with its collectives run as `system` says.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from netmodels.profile import Layer, Profile
 from netmodels.shape import Shape, Tier, shape_of
+from netmodels.sharing.links import Link, Slice
+from netmodels.sharing.sending import Sending
 from netmodels.system import SystemSettings, merge_system
 from netmodels.topology import Dimension, Fabric, MachineType, Topology, load_topology
 
@@ -143,15 +145,47 @@ class NetworkModel(Protocol):
         ...
 
 
+class SharedLinks(Protocol):
+    """Answers for jobs that share the links of one cluster; see `netmodels.sharing.contention.Contention`."""
+
+    @property
+    def capacity(self) -> Mapping[Link, float]:
+        """Capacity of every link, byte/ns; inf where no link is shared."""
+        ...
+
+    def sending(self, profile: Profile, placement: Sequence[Slice]) -> Sending:
+        """Return what a job on (rack, machine, machine type, GPUs) sends in an iteration alone."""
+        ...
+
+    def loads(self, job: Sending) -> Mapping[Link, float]:
+        """Return the most that a job alone sends on each of its links that has a capacity, byte/ns."""
+        ...
+
+    def together(
+        self,
+        jobs: Sequence[Sending],
+        shift_ns: Sequence[int] = (),
+        *,
+        stretch: Sequence[float] = (),
+        waiting_ns: Sequence[int] = (),
+    ) -> Sequence[float]:
+        """Return the mean time of an iteration of each of some jobs that run together, ns."""
+        ...
+
+
 __all__ = [
     "Dimension",
     "Fabric",
     "IterationTime",
     "Layer",
+    "Link",
     "MachineType",
     "NetworkModel",
     "Profile",
+    "Sending",
     "Shape",
+    "SharedLinks",
+    "Slice",
     "Span",
     "SystemSettings",
     "Tier",

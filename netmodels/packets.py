@@ -17,9 +17,9 @@ message in flight: what the narrowest link of the path carries in an unloaded ro
   the dynamics of a congestion control algorithm, SIGCOMM 1991, section 4.3). The last window waits for
   nothing, so of a message of p bytes and a window w the share 1 - w / p is slowed.
 
-Sizes are those of the network that ASTRA-sim's ns-3 back end builds: PACKET_PAYLOAD_SIZE as this project
-sets it (`netmodels.astra_sim.ns3`), headers of its RDMA packets (PPP 14, IPv4 20, UDP 8, sequence 6 bytes),
-the least Ethernet frame for acknowledgements. Nothing here is fitted.
+Sizes are those on the links of ASTRA-sim's ns-3 back end: PACKET_PAYLOAD_SIZE as this project sets it
+(`netmodels.astra_sim.ns3`), headers of its RDMA packets, acknowledgements padded to 60 bytes with a PPP
+header of 14, but sent with one of 2. Nothing here is fitted.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,9 @@ from typing import Any
 import numpy as np
 
 PAYLOAD_BYTES = 8000
-HEADER_BYTES = 14 + 20 + 8 + 6
-ACKNOWLEDGEMENT_BYTES = 60
+HEADER_BYTES = 2 + 20 + 8 + 6
+"""PPP, IPv4, UDP, sequence number."""
+ACKNOWLEDGEMENT_BYTES = 60 - 14 + 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,7 +255,10 @@ def _key(*, _root_: DictConfig) -> str:
 
 
 def _policy_name(settings: Any) -> str:
-    return str(settings.runtime.choices.get("policy", ""))
+    """Return the name of the preset, with that of a policy inside: `dally`, `network_aware(dally)`."""
+    choices = settings.runtime.choices
+    name, inside = choices.get("policy", ""), choices.get("policy@policy.of")
+    return f"{name}({inside})" if inside else str(name)
 
 
 def _user_folders(settings: Any) -> list[Path]:

@@ -12,6 +12,7 @@ from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Event
 from artist.core.free import Free
 from artist.core.job import Demand
+from artist.core.link_use import LinkUse
 from artist.core.plan import Plan, PlanBuilder
 
 
@@ -205,6 +206,12 @@ class BeliefPerformance(Protocol):
             New iteration time by running job, of those that it would change for.
         """
 
+    def sending(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> Sequence[LinkUse | None]:
+        """Return when jobs, each alone on its allocation, would send on links that others may use.
+
+        None for a job that sends on no such link, and for all with `performance.contention=none`.
+        """
+
     def at_gpus(self, job: int, counts: Sequence[int], among: int = ALL) -> Ints:
         """Return iteration times (n,) of a job alone at several GPU counts, consolidated.
 
@@ -355,7 +362,9 @@ class Policy(Protocol):
     `follows(cluster)`, the names of the signals that it needs there: a run without them does not start; and
     `shares`, names of those whose values must be from 0 to 1. And `least_cpus_per_gpu`, where it decides
     itself how many CPUs a job gets: with so many a GPU any job can start, and GPUs count as starved
-    (`artist.recording.starved`) only where there are fewer.
+    (`artist.recording.starved`) only where there are fewer. And `remembers_places`, whether it keeps books of
+    where it put its jobs instead of reading that from the view: then no other policy may choose their places
+    (`artist.policies.network_aware`).
     """
 
     on_events: bool = True

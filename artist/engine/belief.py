@@ -9,10 +9,12 @@ from artist.core.buckets import ALL, first_of
 from artist.core.cluster import Allocation, Cluster, Slice
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
+from artist.core.link_use import LinkUse
 from artist.engine.consolidated import Consolidated
 from artist.engine.hypothetical import NO_SHIFTS, Added, Hypothetical
+from artist.engine.link_use import link_use
 from artist.errors import PlanError
-from artist.performance.api import Changed, OnGrid, Performance, Running
+from artist.performance.api import Changed, OnGrid, OnLinks, Performance, Running
 
 
 class Belief:
@@ -76,6 +78,17 @@ class Belief:
             return own, {}
         now = self._performance.reprice([Changed(j, a, a) for j, a in near.items()], self._running)
         return own, {j: self._believed(j, parts[j]) for j in near if sum(parts[j]) != sum(now[j])}
+
+    def sending(self, jobs: Sequence[int], allocations: Sequence[Allocation]) -> list[LinkUse | None]:
+        performance = self._performance
+        if not isinstance(performance, OnLinks):
+            return [None] * len(jobs)
+        found: list[LinkUse | None] = []
+        for job, allocation in zip(jobs, allocations, strict=True):
+            sent = performance.sending(self._specs[job], allocation, self._cluster)
+            used = None if sent is None else link_use(sent, performance.capacity, self._factors[job])
+            found.append(used if used is not None and used.spans else None)
+        return found
 
     def at_gpus(self, job: int, counts: Sequence[int], among: int = ALL) -> Ints:
         demand, place = self._specs[job].demand, self._consolidated.place

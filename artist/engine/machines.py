@@ -94,8 +94,8 @@ class MachineTable:
         """Remove a job with its allocation; the last member frees its group's GPUs."""
         group = allocation.group
         if self.crossing_rack is not None:
-            for crossing in self.crossing_rack:
-                crossing.pop(job, None)
+            for rack in racks_of(allocation, self.cluster) if len(allocation.slices) > 1 else ():
+                self.crossing_rack[rack].pop(job, None)
         if self.touched is not None:
             self.touched.update((s.machine, None) for s in allocation.slices)
         for m, gpus, cpus, memory in allocation.slices:

@@ -7,6 +7,7 @@ from artist.core.arrays import Floats, Ints
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec, Stages
+from netmodels.api import Link, Sending
 
 
 class Changed(NamedTuple):
@@ -87,6 +88,21 @@ class OnGrid(Protocol):
         cpus, memory_bytes
             In all, spread over the machines in proportion to GPUs; their shapes broadcast to that of the
             answer.
+        """
+
+
+@runtime_checkable
+class OnLinks(Protocol):
+    """A performance that knows the links that jobs share."""
+
+    @property
+    def capacity(self) -> Mapping[Link, float]:
+        """Capacity of every link, byte/ns; inf where no link is shared."""
+
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
+        """Return what a job alone sends on shared links in an iteration where it is placed.
+
+        None if it sends nothing there, or if jobs are priced as if each had all links to itself.
         """
 
 

@@ -16,6 +16,7 @@ from artist.performance.bandwidth import Models, drawn_bandwidth
 from artist.performance.couplings.api import Coupling
 from artist.performance.couplings.groups import Groups
 from artist.performance.couplings.interleaved import Interleaved
+from artist.performance.couplings.links import Links
 from artist.performance.couplings.machine import Machines
 from artist.performance.couplings.packed import Packed
 from artist.performance.effects.api import ByResources, Effect
@@ -24,7 +25,7 @@ from artist.performance.effects.communication import Communication
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.effects.stages import NetworkStage, StageTimes
-from netmodels.api import Fabric, NetworkModel, Profile, SystemSettings
+from netmodels.api import Fabric, Link, NetworkModel, Profile, Sending, SharedLinks, SystemSettings
 
 _FIELDS = IterationParts._fields
 
@@ -33,7 +34,8 @@ class PlacedPerformance:
     """A chain: compute, then effects of one job, then couplings.
 
     A job that no coupling touches takes the short path: compute and effects only. What jobs of a machine take
-    from each other comes before what members of a group do, which share what is left.
+    from each other comes first, then what jobs on the same links do, whose iterations wait that long before
+    they send, then what members of a group do, which share what is left.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ class PlacedPerformance:
         the placement, or the trace's or the table's.
     input_stall
         What CPUs and memory do; None if jobs need none.
+    contention
+        The links that jobs share; None to price each as if it had them to itself.
     effects, couplings
         Further ones of both, applied after the built-in ones.
 
@@ -73,6 +77,7 @@ class PlacedPerformance:
         interleaved: Interleaved | None = None,
         network_stage: NetworkStage = "model",
         input_stall: InputStall | None = None,
+        contention: SharedLinks | None = None,
         effects: Sequence[Effect] = (),
         couplings: Sequence[Coupling] = (),
     ) -> None:
@@ -83,6 +88,8 @@ class PlacedPerformance:
         self._others: tuple[Effect, ...] = (BandwidthCap(), communication, *effects)
         self._stages = StageTimes(self._compute, communication, network_stage)
         self._groups = partial(Groups, packed or Packed(), interleaved or Interleaved(), self._stages)
+        self._links = None if contention is None else Links(contention, profile, self._compute)
+        self.capacity: Mapping[Link, float] = {} if contention is None else contention.capacity
         self._own_couplings = tuple(couplings)
         self._set_chain(input_stall)
 
@@ -96,7 +103,8 @@ class PlacedPerformance:
         groups = self._groups(None if input_stall is None else input_stall.input_ns)
         self._drawing = None if input_stall is None else _those_that_draw(input_stall.models)
         machines = () if self._drawing is None else (Machines(self._drawing),)
-        self._couplings: tuple[Coupling, ...] = (*machines, groups, *self._own_couplings)
+        links = () if self._links is None else (self._links,)
+        self._couplings: tuple[Coupling, ...] = (*machines, *links, groups, *self._own_couplings)
         self.only_groups = len(self._couplings) == 1
 
     def believing(self, input_stall: InputStall | None) -> Self:
@@ -108,6 +116,12 @@ class PlacedPerformance:
     def stages(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Stages:
         """Return how long an iteration of a job uses each resource where it is placed."""
         return self._stages(spec, allocation, cluster)
+
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
+        """Return what a job alone sends on shared links where it is placed; None if that is nothing."""
+        if self._links is None:
+            return None
+        return self._links.sending(spec, allocation, cluster, self._alone(spec, allocation, cluster))
 
     def skew(self, spec: JobSpec) -> float:
         """Return largest tensor / size of a job's model, 0 without a model."""

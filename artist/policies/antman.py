@@ -62,6 +62,7 @@ class AntMan:
     """Guaranteed jobs first come, first served; opportunistic ones beside them."""
 
     on_events = True
+    remembers_places = True
 
     utilization: float = Field(default=0.8, gt=0, le=1)
     waiting_join: bool = True

@@ -61,6 +61,7 @@ class Coda:
 
     on_events = True
     knows_models = True
+    remembers_places = True
 
     allocator: AnyAllocator = "tuned"
     arrays: bool = True

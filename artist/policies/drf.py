@@ -78,7 +78,7 @@ class Drf:
                 self._holdings.give(*self._held.pop(event.job))
             if isinstance(event, Arrival | Stop):
                 self._wait(view, event.job)
-        return self._freed.look(view.news)
+        return self._freed.look(view)
 
     def _wait(self, view: ClusterView, job: int) -> None:
         demand = view.demand(job)
@@ -105,7 +105,7 @@ class Drf:
             plan.place(first.job, allocation)
             held = self._held[first.job] = first.user, allocation.gpus, allocation.cpus
             self._holdings.hold(*held)
-            self._freed.hold(first.job, allocation)
+            self._freed.hold(first.job)
 
     def _next(self) -> First | None:
         """Return the job to try next, of either kind."""

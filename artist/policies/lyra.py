@@ -60,6 +60,7 @@ class Lyra:
     """Loans, two-phase allocation, elastic jobs."""
 
     on_events = True
+    remembers_places = True
     shares = (USE, NEXT_USE)
 
     order: AnyOrder = "sjf"

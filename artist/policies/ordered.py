@@ -79,7 +79,7 @@ class Ordered:
         """Start, and with preemption stop, jobs by the order."""
         view = self._adapt(view)
         plan = view.plan()
-        made_room = self.queues == "kinds" and self._freed.look(view.news)
+        made_room = self.queues == "kinds" and self._freed.look(view)
         waiting = view.n_waiting
         if not waiting:
             return plan.done()
@@ -128,7 +128,7 @@ class Ordered:
             self._queue.pop(demand)
             plan.place(job, allocation)
             if self.queues == "kinds":
-                self._freed.hold(job, allocation)
+                self._freed.hold(job)
             free_gpus -= allocation.gpus
             waiting -= 1
         if waiting and self._blocks:

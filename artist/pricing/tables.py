@@ -81,8 +81,8 @@ def together_table(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: 
     rows = tuple(
         (
             *(*job.lead, str(job.number), job.model, job.placement, job.tier, str(job.gpus)),
-            *(_ms(job.alone_ns), _ms(job.average_ns), f"{job.average_ns / job.alone_ns:.3f}"),
-            *(_ms(job.phases_ns), f"{job.phases_ns / job.alone_ns:.3f}"),
+            *(_ms(job.alone_ns), _ms(job.average_ns), f"{job.slowdown(job.average_ns):.3f}"),
+            *(_ms(job.phases_ns), f"{job.slowdown(job.phases_ns):.3f}"),
         )
         for job in jobs
     )
@@ -96,7 +96,8 @@ def together_table(jobs: Sequence[JobPrice], links: Sequence[LinkPrice], leads: 
     ]
     rows = tuple(
         (
-            *(*link.lead, link.name, ", ".join(map(str, link.jobs)), f"{8 * link.bytes_per_ns:g}"),
+            *(*link.lead, link.name, ", ".join(map(str, link.jobs))),
+            f"{link.paths} x " * (link.paths > 1) + f"{8 * link.bytes_per_ns:g}",
             *(f"{100 * link.asked:.1f}", f"{100 * link.use:.1f}"),
         )
         for link in links

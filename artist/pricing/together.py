@@ -9,11 +9,10 @@ from artist.pricing.placements import parse_machines
 from artist.pricing.price import within_64_bits
 from netmodels.api import Profile, SystemSettings, Tier
 from netmodels.shape import gpus, shape_of, tier
-from netmodels.sharing.average import slowdowns
-from netmodels.sharing.links import Link, Slice, capacities
-from netmodels.sharing.phases import together
+from netmodels.sharing.contention import Contention, Way
+from netmodels.sharing.links import Link, Slice
+from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import crowded
-from netmodels.sharing.traffic import Sending, job_traffic
 from netmodels.topology import Topology
 
 _ALLOWED = "a model and its placement, such as 'GPT-2 4|4'"
@@ -57,6 +56,10 @@ class JobPrice:
     phases_ns: float
     lead: tuple[str, ...] = field(default=())
 
+    def slowdown(self, together_ns: float) -> float:
+        """Return the time together / alone."""
+        return together_ns / self.alone_ns if self.alone_ns else 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class LinkPrice:
@@ -68,11 +71,11 @@ class LinkPrice:
         Such as `uplink of rack 0`.
     jobs
         Numbers of the jobs that send on it.
-    bytes_per_ns
-        Capacity.
+    bytes_per_ns, paths
+        Capacity, of each of so many parallel links.
     asked, use
-        What the jobs would send if all sent their most at once, and what they send on average
-        (`phases_ns`), as shares of the capacity.
+        What the jobs would send if all sent their most at once, by the same path, as a share of its capacity;
+        and what they send on average (`phases_ns`), as a share of that of all paths.
     lead
         As in `JobPrice`.
     """
@@ -80,6 +83,7 @@ class LinkPrice:
     name: str
     jobs: tuple[int, ...]
     bytes_per_ns: float
+    paths: int
     asked: float
     use: float
     lead: tuple[str, ...] = field(default=())
@@ -170,21 +174,20 @@ def price_together(
         what, allowed = "this network model prices one job at a time", "network=analytical, or leave jobs out"
         raise InputError(what, where="network.model", allowed=allowed)
     placements = placed(jobs, topology)
-    capacity = capacities(_machines(placements, topology), topology.fabric)
     with within_64_bits():
-        sendings = [
-            job_traffic(_scaled(profile, slices, topology), slices, topology.fabric, system, network)
-            for profile, slices in zip(profiles, placements, strict=True)
-        ]
-        average = slowdowns(sendings, capacity)
-        phases = together(sendings, capacity)
+        ways: Sequence[Way] = ("average", "phases")
+        machines = _machines(placements, topology)
+        asked = [Contention(way, machines, topology.fabric, system, network) for way in ways]
+        scaled = [_scaled(*each, topology) for each in zip(profiles, placements, strict=True)]
+        sendings = [asked[0].sending(*each) for each in zip(scaled, placements, strict=True)]
+        average_ns, phases_ns = (each.together(sendings) for each in asked)
     prices = []
     for number, (job, sending) in enumerate(zip(jobs, sendings, strict=True)):
-        shape, alone_ns = shape_of(job.machines), sending.alone_ns
-        times = alone_ns, alone_ns * average[number], phases.iteration_ns[number]
+        shape = shape_of(job.machines)
+        times = sending.alone_ns, average_ns[number], phases_ns[number]
         of = job.model, job.placement, gpus(shape), tier(shape)
         prices.append(JobPrice(number + 1, *of, *times, lead))
-    return prices, list(_links(sendings, capacity, phases.iteration_ns, topology, lead))
+    return prices, list(_links(sendings, asked[1].capacity, phases_ns, topology, lead))
 
 
 def _scaled(profile: Profile, slices: Iterable[Slice], topology: Topology) -> Profile:
@@ -216,9 +219,10 @@ def _links(
             at = {number: job.links.index(link) for number, job in enumerate(jobs) if link in job.links}
             asked = sum(float(jobs[job].most(capacity)[place]) for job, place in at.items())
             sent = (jobs[job].sent_bytes[:, place].sum() / iteration_ns[job] for job, place in at.items())
-            name, limit = _name(link, topology.machines_per_rack), capacity[link]
-            numbers = tuple(job + 1 for job in at)
-            yield LinkPrice(name, numbers, limit, asked / limit, float(sum(sent)) / limit, lead)
+            paths, limit = topology.fabric.uplinks if link.tier == "rack" else 1, capacity[link]
+            uses = asked / limit, float(sum(sent)) / limit / paths
+            name, numbers = _name(link, topology.machines_per_rack), tuple(job + 1 for job in at)
+            yield LinkPrice(name, numbers, limit, paths, *uses, lead)
 
 
 def _name(link: Link, per_rack: int) -> str:

@@ -64,10 +64,18 @@ def timeline_tables(recorder: Recorder, end_ns: int, rows: int = PIECE_ROWS) -> 
 def step_tables(
     times_ns: Ints, columns: Mapping[str, npt.NDArray[Any]], rows: int = PIECE_ROWS
 ) -> Iterator[Any]:
-    """Yield resources, pools or cores.parquet: step functions, the last row at the end of the run."""
+    """Yield resources, tiers, pools or cores.parquet: step functions, the last row at the end of the run."""
     for part in _parts(len(times_ns), rows):
         named = {name: arrow.numbers(column[part]) for name, column in columns.items()}
         yield pa.table({"time_s": _seconds(times_ns[part]), **named})
+
+
+def link_tables(totals: Mapping[str, npt.NDArray[Any] | Sequence[str | None]]) -> Iterator[Any]:
+    """Yield links.parquet: one row a link, `Traffic.totals`."""
+    columns = totals.items()
+    yield pa.table(
+        {name: arrow.numbers(of) if isinstance(of, np.ndarray) else arrow.texts(of) for name, of in columns}
+    )
 
 
 def elastic_columns(jobs: Sequence[JobSpec]) -> dict[str, Ints]:

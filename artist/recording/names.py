@@ -8,6 +8,8 @@ LOG = "artist.log"
 SERIES = "policy.parquet"
 RESOURCES_FILE = "resources.parquet"
 POOLS_FILE = "pools.parquet"
+LINKS_FILE = "links.parquet"  # a row for each link, where jobs on the same links affect each other
+TIERS_FILE = "tiers.parquet"  # the same links by tier, over time
 CORES_FILE = "cores.parquet"  # where jobs are CPU-only
 
 RESOURCES = {"storage": "storage", "cpu": "CPU", "gpu": "GPU", "network": "network"}  # as in Stages: title
@@ -20,6 +22,8 @@ SHARES = {  # of the cluster, where jobs need CPUs and memory: title
     "memory_held": "memory held",
     "memory_used": "memory used",
 }
+LINK_USES = ("use", "highest", "contended")  # of the links of a tier: machine_use ... in tiers.parquet
+SLOWDOWN = "contention_slowdown"  # of jobs.parquet, there
 INPUT_COLUMNS = ("cpus_held", "cpus_best", "memory_bytes_held", "memory_bytes_best")  # of jobs.parquet, there
 CPU_COLUMNS = ("cpus", "cpus_last")  # of jobs.parquet, where jobs are CPU-only
 ON_LOAN = "on_loan_s"  # of jobs.parquet, where machines begin in several pools

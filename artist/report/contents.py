@@ -11,6 +11,7 @@ from artist.report.figures.catalogue import drawings
 from artist.report.figures.facets import most_drawn
 from artist.report.images import all_drawn
 from artist.report.page.comparison_table import comparison_table
+from artist.report.page.links_table import links_table
 from artist.report.page.members_table import TOP_MEMBERS, members_table
 from artist.report.page.page import Section, report_page
 from artist.report.page.steps_table import steps_table
@@ -18,6 +19,7 @@ from artist.report.words.answers import answers, has_choice
 from artist.report.words.cautions import cautions
 from artist.report.words.kinds import kinds
 from artist.report.words.notes import (
+    LINKS,
     MORE_COLUMNS,
     PROFILING,
     comparison_notes,
@@ -32,11 +34,13 @@ from artist.results.compare import Comparison
 from artist.results.digest import Digest, digest
 from artist.results.jobcolumns import PARTS
 from artist.results.kinds import has_kinds, read_cpus_kept, read_interference
+from artist.results.links import has_contention, most_contended
 from artist.results.profiling import read_profiling
 from artist.results.run import Run
 from artist.results.scenarios import Contest
 from artist.results.tables import changes_csv, comparison_csv, seeds_csv
 
+_MOST_LINKS = 10  # of a row
 CLAIMS, CHANGES = "claims.csv", "changes.csv"
 
 
@@ -94,7 +98,7 @@ def report_files(
         ),
         tables,
         figures,
-        [*_steps_section(comparison), *_member_sections(comparison, digests)],
+        [*_links_section(comparison), *_steps_section(comparison), *_member_sections(comparison, digests)],
         lists,
         made_by(comparison),
     )
@@ -106,6 +110,12 @@ def _interference(comparison: Comparison) -> dict[int, float]:
     rows = [row for row, each in enumerate(comparison.groups) if all(map(has_kinds, each.runs))]
     found = {row: read_interference(comparison.groups[row].runs) for row in rows}
     return {row: share for row, share in found.items() if share is not None}
+
+
+def _links_section(comparison: Comparison) -> list[Section]:
+    with_links = [group for group in comparison.groups if all(map(has_contention, group.runs))]
+    table = links_table({group.name: most_contended(group.runs, _MOST_LINKS) for group in with_links})
+    return [] if table is None else [Section("links", "Most contended links", table, (LINKS,))]
 
 
 def _steps_section(comparison: Comparison) -> list[Section]:

@@ -213,12 +213,20 @@ def _shares(run: Run) -> dict[str, Gauge]:
     }
 
 
-def gauge_of_steps(times: Floats, values: Floats, bins: int = BINS) -> Gauge:
-    """Return a step function short enough to draw; the last time is the end of the run."""
+def gauge_of_steps(times: Floats, values: Floats, bins: int = BINS, *, thinned: bool | None = None) -> Gauge:
+    """Return a step function short enough to draw; the last time is the end of the run.
+
+    Parameters
+    ----------
+    bins
+        How many it is averaged over.
+    thinned
+        Whether it is; None: if it changes more often than twice as many times.
+    """
     changes = np.diff(values, prepend=np.nan) != 0
     changes[-1] = True  # the end of the run
     times, values = times[changes], values[changes]
-    if len(times) <= 2 * bins:
+    if not (len(times) > 2 * bins if thinned is None else thinned):
         return Gauge(times, values, values, values, False)
     edges = np.linspace(0, times[-1], bins + 1)
     mean, least, most = (np.append(part, values[-1]) for part in thin_steps(times, values, edges))

@@ -48,8 +48,8 @@ class Metric:
     low_is_good
         Whether the row with the lowest value may be marked as the best.
     optional
-        Whether only some runs have it: those that were asked for it, or whose jobs need CPUs and memory, or
-        whose machines begin in several pools.
+        Whether only some runs have it: those that were asked for it, or whose jobs need CPUs and memory or
+        share links, or whose machines begin in several pools.
     per
         What it is divided by, in the summary too.
     """
@@ -80,7 +80,7 @@ class Metric:
 
 # What runs have that were asked for it, or whose jobs need CPUs and memory, or whose machines are in pools.
 _OPTIONAL = {"measured", "resources", BLOCKING, "shares", "relative_throughput", "pools", "reclaims"} | {
-    "inference_short", "jct_short_s", "jct_long_s", "kinds",
+    "inference_short", "jct_short_s", "jct_long_s", "kinds", "contention",
 }  # fmt: skip
 _MEANS = ("mean", "median", "p95", "p99")
 _BEYOND = ("mean_beyond_p95", "mean_beyond_p99")
@@ -160,6 +160,8 @@ MORE_METRICS = (
         for name, title in SHARES.items()
         if name != "gpus_used"  # gpu_utilization says it
     ),
+    _row("contention_slowdown", "slowed by|contention", "contention.slowdown", "ratio", True),
+    _row("contended_jobs", "jobs|slowed by it", "contention.jobs", "fraction", True),
     _row("relative_throughput", "throughput|of compute", "relative_throughput", "fraction"),
     _row("combined_usage", "all GPUs|used", "pools.combined", "fraction"),
     _row("training_usage", "training|+ on loan", "pools.training_held", "fraction"),

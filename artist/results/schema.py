@@ -60,6 +60,13 @@ class SharesFile(_Strict):
     memory_used: float | None
 
 
+class ContentionFile(_Strict):
+    """Time running over time without contention, a mean over jobs that ran, and the share of them slowed."""
+
+    slowdown: float | None
+    jobs: float | None
+
+
 class ShortFile(_Strict):
     """By how much a pool is short of machines that its signal needs."""
 
@@ -150,6 +157,7 @@ class SummaryFile(_Strict):
     resources: ResourcesFile | None = None
     blocking_index: float | None = None
     shares: SharesFile | None = None
+    contention: ContentionFile | None = None
     inference_short: ShortFile | None = None
     pools: PoolsFile | None = None
     reclaims: ReclaimsFile | None = None

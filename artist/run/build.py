@@ -42,11 +42,12 @@ from artist.run.parts import part, parts
 from artist.run.pools import check_fits, check_pools
 from artist.units import seconds_to_ns
 from netmodels.analytical import AnalyticalModel
-from netmodels.api import Fabric, NetworkModel
+from netmodels.api import Fabric, NetworkModel, SharedLinks
 from netmodels.cache import CachedModel
 from netmodels.profile import Profile, get_profile
 from netmodels.system import SystemSettings, merge_system
 from netmodels.topology import Topology, load_topology
+from netmodels.zero import ZeroModel
 
 if TYPE_CHECKING:
     from artist.workload.measured import Stretch
@@ -176,8 +177,9 @@ def build(config: Config) -> Simulation:
     check_fits(policy, cluster, jobs, capacity_events, signals)
     stop = _stop(config, len(jobs))
     profiles = network_profiles(config.network, topology)
+    contention = build_contention(config.performance, network, topology.fabric, system, cluster)
     performance = build_performance(
-        config.performance, network, topology.fabric, system, profiles, compute, stall
+        config.performance, network, topology.fabric, system, profiles, compute, stall, contention
     )
     return Simulation(
         config,
@@ -317,6 +319,35 @@ def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":
     return lambda model, gpus, speed, asked: stall.as_measured(model, gpus, speed, machine, asked)
 
 
+def build_contention(
+    config: PerformanceConfig,
+    network: CachedModel,
+    fabric: Fabric,
+    system: SystemSettings,
+    cluster: Cluster,
+) -> SharedLinks | None:
+    """Make the links that jobs share; None if each is priced as if it had them to itself.
+
+    What jobs send is priced by the network model, if it prices the parts of a collective, else in process.
+
+    Raises
+    ------
+    InputError
+        If the network model knows no communication.
+    """
+    if config.contention == "none":
+        return None
+    if isinstance(network.model, ZeroModel):
+        what, allowed = "jobs that send nothing share no links", "none with network=zero; another network"
+        raise InputError(what, where="performance.contention", found=config.contention, allowed=allowed)
+    from netmodels.sharing.contention import Contention  # most runs do without
+    from netmodels.sharing.traffic import Priced
+
+    machines = ((m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines))
+    model = network.model if isinstance(network.model, Priced) else None
+    return Contention(config.contention, machines, fabric, system, model)
+
+
 def build_performance(
     config: PerformanceConfig,
     network: NetworkModel,
@@ -325,6 +356,7 @@ def build_performance(
     profiles: Callable[[str], Profile],
     compute: Compute,
     input_stall: InputStall | None,
+    contention: SharedLinks | None = None,
 ) -> PlacedPerformance:
     """Make the source of iteration times.
 
@@ -353,6 +385,7 @@ def build_performance(
         interleaved=Interleaved(config.group_slowdown, config.loading),
         network_stage=config.network_stage,
         input_stall=input_stall,
+        contention=contention,
         effects=[CheckedEffect(each, f"performance.effects[{i}]") for i, each in enumerate(effects)],
         couplings=[CheckedCoupling(each, f"performance.couplings[{i}]") for i, each in enumerate(couplings)],
     )

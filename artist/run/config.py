@@ -91,6 +91,9 @@ class PerformanceConfig(Strict):
         those that the job asks for (if it asks for none: for the share).
     stall
         Whether CPUs and memory below the best case count by the curve, or as the proportional share.
+    contention
+        What jobs on the same links do to each other: nothing, or what `netmodels.sharing.contention` finds on
+        average, or by following them in time.
     whole_iterations_s
         As `round_ns` of `artist.performance.whole_iterations.WholeIterations`, in seconds.
     effects, couplings
@@ -109,6 +112,7 @@ class PerformanceConfig(Strict):
     sensitivity: Path | None = None
     measured_with: MeasuredWith = "share"
     stall: Literal["curve", "step"] = "curve"
+    contention: Literal["none", "average", "phases"] = "none"
     whole_iterations_s: float | None = Field(default=None, gt=0, le=MOST_S)
     effects: tuple[Part, ...] = ()
     couplings: tuple[Part, ...] = ()

@@ -32,6 +32,7 @@ from artist.recording.names import CONFIG, LOG, RESOURCES_FILE
 from artist.recording.pools import Pools, has_pools
 from artist.recording.recorder import Recorder
 from artist.recording.resources import Resources
+from artist.recording.traffic import Traffic, summarise_contention
 from artist.run.ahead import ask_ahead
 from artist.run.build import Simulation, build, check_config
 from artist.run.folder import RunFolder
@@ -178,7 +179,9 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
     pools = Pools(jobs, cluster, simulation.signals) if has_pools(cluster) else None
     least = getattr(simulation.policy, "least_cpus_per_gpu", None)
     kinds = Kinds(jobs, cluster, simulation.performance.bandwidth, least) if has_cpu_jobs(jobs) else None
-    closed = [each for each in (resources, pools, kinds) if each is not None]
+    performance, shared = simulation.performance, config.performance.contention != "none"
+    traffic = Traffic(jobs, cluster, performance.sending, performance.capacity) if shared else None
+    closed = [each for each in (resources, pools, kinds, traffic) if each is not None]
     with ExitStack() as stack:
         observers: list[Observer] = [recorder, *closed]
         if shown:
@@ -194,6 +197,10 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
     wall_s = perf_counter() - started
     log.info("stopped by %s after %d events in %.2f s", result.stopped_by, result.events, wall_s)
     more = {} if inputs is None else summarise_inputs(result)
+    if kinds is not None:
+        more |= summarise_kinds(result, kinds)
+    if traffic is not None:
+        more |= summarise_contention(result)
     summary = summarise(
         result,
         policy=request.policy,
@@ -203,7 +210,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
         network_carried=network.carried,
         resources=resources,
         pools=pools,
-        more=more if kinds is None else more | summarise_kinds(result, kinds),
+        more=more,
         run={
             "wall_s": round(wall_s, 3),
             "network": f"{type(network.model).__name__} {network.version}",
@@ -215,7 +222,7 @@ def _simulate(request: Request, simulation: Simulation, scratch: Path) -> dict[s
         },
     )
     series = getattr(simulation.policy, "series", ())
-    write_run(scratch, result, recorder, summary, series, resources, inputs, pools, kinds)
+    write_run(scratch, result, recorder, summary, series, resources, inputs, pools, kinds, traffic)
     return summary
 
 

@@ -20,8 +20,6 @@ from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed, Performance
 from artist.testing.tiny import tiny_cluster
 
-_STEPS = 120
-
 
 class PerformanceConformance:
     """Inherit, define `make_performance`, and pytest runs the suite.
@@ -30,9 +28,12 @@ class PerformanceConformance:
     ----------
     models
         Models of the jobs that are priced; the empty string is a job without one.
+    steps
+        Changes in each history of jobs.
     """
 
     models: tuple[str, ...] = ("",)
+    steps: int = 120
 
     def make_performance(self) -> Performance:
         """Return a new source of iteration times."""
@@ -43,7 +44,7 @@ class PerformanceConformance:
         for seed in range(5):
             performance, history = self.make_performance(), _History(seed, self.models)
             known: dict[int, IterationParts] = {}
-            for _ in range(_STEPS):
+            for _ in range(self.steps):
                 changed = history.step()
                 known = {j: parts for j, parts in known.items() if j in history.held}
                 known.update(performance.reprice(changed, history.running()))
@@ -53,7 +54,7 @@ class PerformanceConformance:
     def test_answers_are_whole_and_positive(self) -> None:
         """Times are ints of at least 1 ns in all, no part is negative, and only running jobs have them."""
         performance, history = self.make_performance(), _History(7, self.models)
-        for _ in range(_STEPS):
+        for _ in range(self.steps):
             changed = history.step()
             answer = performance.reprice(changed, history.running())
             assert {c.job for c in changed if c.after is not None} <= answer.keys() <= history.held.keys()
@@ -79,7 +80,7 @@ class PerformanceConformance:
         grid = getattr(performance, "at_resources", None)
         if grid is None:
             return
-        for _ in range(_STEPS):
+        for _ in range(self.steps):
             history.step()
             running, cpus, memory = (
                 history.running(),

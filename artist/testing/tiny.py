@@ -86,6 +86,9 @@ class PlainPerformance:
     def __init__(self, slow: Callable[[JobSpec, Allocation], float] = lambda spec, allocation: 1.0) -> None:
         self.slow = slow
 
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> None:
+        """Return None: jobs send nothing."""
+
     def skew(self, spec: JobSpec) -> float:
         """Return the skew that the model's name says: "skewed" has 1, others 0."""
         return 1.0 if spec.model == "skewed" else 0.0

@@ -25,11 +25,12 @@ _LEAST_LATENCY_NS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link between two nodes, the same in both directions."""
+    """One link between two nodes, the upper one first, the same in both directions; and its tier."""
 
     ends: tuple[int, int]
     bits_per_s: int
     latency_ns: float
+    tier: Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,11 @@ class Network:
             size = dimension.size if dimension.size and place < len(dimensions) - 1 else len(nodes)
             groups = [nodes[at : at + size] for at in range(0, len(nodes), size)]
             self._members.setdefault((name, place), set()).update(map(len, groups))
-            nodes = [self._switch(group, dimension) for group in groups]
+            nodes = [self._switch(group, name, dimension) for group in groups]
         (root,) = nodes
         return root
 
-    def _switch(self, nodes: list[_Node], dimension: Dimension) -> _Node:
+    def _switch(self, nodes: list[_Node], tier: Tier, dimension: Dimension) -> _Node:
         """Join some nodes by one switch; a single node needs none."""
         if len(nodes) == 1:
             return nodes[0]
@@ -101,14 +102,19 @@ class Network:
         for node in nodes:
             latency = max(one_way - node.depth_ns, _LEAST_LATENCY_NS)
             rate = sent_together(node.below, dimension, len(nodes))
-            self.links.append(Link((number, node.number), round(rate * 8e9), latency))
+            self.links.append(Link((number, node.number), round(rate * 8e9), latency, tier))
         below = tuple(part for node in nodes for part in node.below)
         return _Node(number, below, max(one_way, *(node.depth_ns for node in nodes)))
 
     def path(self, first: int, second: int) -> list[Link]:
         """Return the links between two hosts."""
-        ways = [self._way_up(host) for host in (first, second)]
-        return [link for link in (*ways[0], *ways[1]) if link not in ways[0] or link not in ways[1]]
+        up, down = self.ways(first, second)
+        return [*up, *down]
+
+    def ways(self, first: int, second: int) -> tuple[list[Link], list[Link]]:
+        """Return the links from each of two hosts up to the switch that joins them."""
+        one, other = (self._way_up(host) for host in (first, second))
+        return [link for link in one if link not in other], [link for link in other if link not in one]
 
     def _way_up(self, node: int) -> list[Link]:
         up = {link.ends[1]: link for link in self.links}

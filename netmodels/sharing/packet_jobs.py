@@ -12,13 +12,14 @@ arrived. In an all-to-all it sends to all others at once, the next GPU of the jo
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from netmodels.sharing.packets import Packets
-from netmodels.sharing.tree import Tree
+from netmodels.sharing.packets import Network, Packets
 
+Enough = Callable[[Sequence[Sequence[int]]], bool]
+"""From when each job's iterations ended, ns, to whether that is enough."""
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
 
 
@@ -33,11 +34,20 @@ class Layer(NamedTuple):
         What each GPU puts in; 0 for no collective.
     collective
         Which; an all-to-all is direct, all others are rings in the order of the job's GPUs.
+    launch_ns
+        Before its first message, once the collective before it has ended.
+    add_ns
+        Of a GPU between hearing of a message and sending the next, beside the endpoint delay.
+    update_ns
+        From its end to the earliest end of the iteration.
     """
 
     compute_ns: int
     bytes: int
     collective: Collective = "all_reduce"
+    launch_ns: int = 0
+    add_ns: int = 0
+    update_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,7 @@ class RingJob:
     layers
         What it does in each iteration, in order of issue.
     iterations
-        How many.
+        How many; unless all stop before.
     start_ns
         When its first iteration begins.
     """
@@ -80,14 +90,34 @@ class _Running:
         self.awaited = self.early = 0  # receipts to be heard of at once, receipts that must wait
 
 
+class _Ends:
+    """When the iterations of all jobs end, each with the last GPU of its job."""
+
+    def __init__(self, jobs: int, packets: Packets, enough: Enough | None) -> None:
+        self.packets, self.enough = packets, enough
+        self.ends_ns: list[list[int]] = [[] for _ in range(jobs)]
+        self.left: list[list[int]] = [[] for _ in range(jobs)]  # GPUs that have yet to end, by iteration
+
+    def ended(self, job: int, iteration: int, gpus: int, now: int) -> None:
+        """Track the end of an iteration on one of the GPUs of a job."""
+        left = self.left[job]
+        if iteration == len(left):
+            left.append(gpus)
+        left[iteration] -= 1
+        if not left[iteration]:
+            self.ends_ns[job].append(now)
+            if self.enough is not None and self.enough(self.ends_ns):
+                self.packets.stop()
+
+
 class _Gpu:
     """One GPU of a job."""
 
-    def __init__(self, job: RingJob, place: int, packets: Packets, delay_ns: int) -> None:
-        self.job, self.place, self.packets, self.delay_ns = job, place, packets, delay_ns
+    def __init__(self, job: RingJob, number: int, place: int, ends: _Ends, delay_ns: int) -> None:
+        self.job, self.number, self.place, self.delay_ns = job, number, place, delay_ns
+        self.ends, self.packets = ends, ends.packets
         self.others: list[_Gpu] = []  # of the job in the order of the ring, from the next one on
-        self.ends_ns: list[int] = []
-        self.layer = 0
+        self.iteration = self.layer = self.updated_ns = 0
         self.issued: deque[int] = deque()
         self.current: _Running | None = None
         self.started = 0
@@ -116,16 +146,25 @@ class _Gpu:
             running.left = running.to_send = self.job.messages(running.layer)[0]
             running.early = self.arrived.pop(self.started, 0)
             direct = running.layer.collective == "all_to_all"
-            self.packets.at(now + self.delay_ns, self.spread if direct else self.ready, running)
+            begins_ns = now + running.layer.launch_ns + self.delay_ns
+            self.packets.at(begins_ns, self.spread if direct else self.ready, running)
         elif self.layer == len(self.job.layers):
-            self.ends_ns.append(now)
-            if len(self.ends_ns) < self.job.iterations:
+            if self.updated_ns > now:
+                self.packets.at(self.updated_ns, self.updated, None)
+                return
+            self.iteration += 1
+            self.ends.ended(self.number, self.iteration - 1, len(self.others) + 1, now)
+            if self.iteration < self.job.iterations:
                 self.begin(now, None)
+
+    def updated(self, now: int, _: None) -> None:
+        """End the iteration after the last update delay."""
+        self.proceed(now)
 
     def ready(self, now: int, running: _Running) -> None:
         """Send the next message of a ring; or end."""
         if not running.to_send:
-            self.end(now)
+            self.end(now, running)
             return
         running.to_send -= 1
         self.send(now, self.others[0], running)
@@ -166,22 +205,25 @@ class _Gpu:
         running.awaited -= 1
         running.left -= 1
         if running.layer.collective != "all_to_all" or not running.left:
-            self.packets.at(now + self.delay_ns, self.ready, running)
+            self.packets.at(now + self.delay_ns + running.layer.add_ns, self.ready, running)
 
-    def end(self, now: int) -> None:
+    def end(self, now: int, running: _Running) -> None:
         """End a collective."""
         self.current = None
+        self.updated_ns = max(self.updated_ns, now + running.layer.update_ns)
         self.started += 1
         self.proceed(now)
 
 
 def together(
     jobs: Sequence[RingJob],
-    tree: Tree,
+    tree: Network,
     *,
     windows: bool = True,
     endpoint_delay_ns: int = 10,
     first_port: int = 0,
+    cells: int = 0,
+    enough: Enough | None = None,
 ) -> tuple[tuple[int, ...], ...]:
     """Return when each job's iterations end, ns, by the last of its GPUs.
 
@@ -195,20 +237,21 @@ def together(
         Whether messages have windows.
     endpoint_delay_ns
         Of a GPU before it sends or hears of a message, ns.
-    first_port
-        Seed of ECMP's hashes; see `Packets`.
+    first_port, cells
+        As for `Packets`.
+    enough
+        Asked at the end of every iteration, with all ends so far, whether all stop.
     """
-    packets = Packets(tree, windows=windows, first_port=first_port)
-    found = [_gpus(job, packets, endpoint_delay_ns) for job in jobs]
-    for job, gpus in zip(jobs, found, strict=True):
-        for gpu in gpus:
-            packets.at(job.start_ns, gpu.begin, None)
-    packets.run()
-    return tuple(tuple(map(max, zip(*(gpu.ends_ns for gpu in gpus), strict=True))) for gpus in found)
+    ends = _Ends(len(jobs), Packets(tree, windows=windows, first_port=first_port, cells=cells), enough)
+    for number, job in enumerate(jobs):
+        for gpu in _gpus(job, number, ends, endpoint_delay_ns):
+            ends.packets.at(job.start_ns, gpu.begin, None)
+    ends.packets.run()
+    return tuple(map(tuple, ends.ends_ns))
 
 
-def _gpus(job: RingJob, packets: Packets, delay_ns: int) -> list[_Gpu]:
-    gpus = [_Gpu(job, place, packets, delay_ns) for place in range(len(job.gpus))]
+def _gpus(job: RingJob, number: int, ends: _Ends, delay_ns: int) -> list[_Gpu]:
+    gpus = [_Gpu(job, number, place, ends, delay_ns) for place in range(len(job.gpus))]
     for place, gpu in enumerate(gpus):
         gpu.others = gpus[place + 1 :] + gpus[:place]
     return gpus

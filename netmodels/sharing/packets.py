@@ -12,9 +12,14 @@ This is what the queue pairs and switches of ASTRA-sim's ns-3 back end do withou
 no switch's buffer fills up. Times are whole ns as there: a transmission is rounded to the nearest ns, a round
 trip is summed of rounded-down ones. What happens in the same ns happens in the order in which it was
 scheduled, as there: a transmission schedules its end and the packet's arrival when it begins. This decides
-how messages interleave for the rest of a long run, and so does a byte of headers: these are PPP 2, IPv4 20,
-UDP 8, sequence number 6 bytes; acknowledgements are padded to 60 bytes with a PPP header of 14, but have one
-of 2. With windows the answers are ns-3's to the ns (tests/agreement/test_contention_packets.py).
+how messages interleave for the rest of a long run, and so does a byte of headers (`netmodels.packets`). With
+windows the answers are ns-3's to the ns (tests/agreement/test_contention_packets.py).
+
+**Cells.** To follow large messages, whole packets may be joined to *cells*: c of them fill a window of m
+packets, so each is (m - 1) / (c - 1) packets long, and of a window as many bytes are on the way as with
+packets (without windows, a message is c cells). A switch sends a cell on when it has received its first
+packet, and a receiver acknowledges it when it has received the last. Where only one job sends, messages pass
+whole, one after the other, in the time that `netmodels.packets` gives them.
 
 Not here: congestion control, and pauses of full buffers (PFC), which ns-3 sends without windows once some
 MiB wait for one port of a switch.
@@ -22,19 +27,40 @@ MiB wait for one port of a switch.
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from heapq import heappop, heappush
-from typing import Any
+from math import ceil
+from typing import Any, Protocol
 
-from netmodels.packets import PAYLOAD_BYTES
-from netmodels.sharing.tree import Lane, Tree, Wire, data_ports
+from netmodels.packets import ACKNOWLEDGEMENT_BYTES, HEADER_BYTES, PAYLOAD_BYTES, Way
+from netmodels.sharing.tree import Lane, Wire, data_ports
 
-HEADER_BYTES = 2 + 20 + 8 + 6
-ACKNOWLEDGEMENT_BYTES = 60 - 14 + 2
 _NO_WINDOW = 1 << 62
 
 Step = Any  # (queue, transmission ns, latency ns) on a link, or what to call at the end of a path
 Steps = tuple[Step, ...]
 Ended = Callable[[int, Any], None]
+
+
+class _StoppedError(Exception):
+    """Enough has been followed."""
+
+
+class Network(Protocol):
+    """Links between GPUs."""
+
+    @property
+    def hosts(self) -> int:
+        """GPUs, numbered from 0."""
+        ...
+
+    def lanes(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Lane, ...]:
+        """Return the links that a message takes; see `netmodels.sharing.tree.Tree.lanes`."""
+        ...
+
+    def own(self, sender: int, receiver: int) -> Way | None:
+        """Return the way of messages that meet no other job's, if they may pass whole."""
+        ...
 
 
 def transmission_ns(wire: Wire, count_bytes: int) -> int:
@@ -67,10 +93,13 @@ class _Path:
 class _Message:
     """A message on its way."""
 
-    __slots__ = ("acknowledged", "bytes", "path", "receiver", "sender", "sent", "what", "window")
+    __slots__ = ("acknowledged", "bytes", "cell", "path", "receiver", "sender", "sent", "what", "window")
 
-    def __init__(self, count_bytes: int, window: int, path: _Path, ends: tuple[Any, Any], what: Any) -> None:
-        self.bytes, self.window, self.path, self.what = count_bytes, window, path, what
+    def __init__(
+        self, count_bytes: int, sizes: tuple[int, int], path: _Path, ends: tuple[Any, Any], what: Any
+    ) -> None:
+        self.bytes, self.path, self.what = count_bytes, path, what
+        self.window, self.cell = sizes
         self.sender, self.receiver = ends
         self.sent = self.acknowledged = 0
 
@@ -126,18 +155,21 @@ class Packets:
         Whether messages have windows.
     first_port
         Where each pair's port numbers begin, beyond 10000: what ECMP's draws start from.
+    cells
+        Into how many a window is cut, or a message without windows; 2 or more. 0: into packets.
     """
 
-    def __init__(self, tree: Tree, *, windows: bool = True, first_port: int = 0) -> None:
-        self.tree, self.windows, self.first_port = tree, windows, first_port
+    def __init__(self, tree: Network, *, windows: bool = True, first_port: int = 0, cells: int = 0) -> None:
+        self.tree, self.windows, self.first_port, self.cells = tree, windows, first_port, cells
         # Time, number; steps, place among them; subject, its last byte.
         self._events: list[tuple[int, int, Steps, int, Any, int]] = []
         self._number = 0
-        self._hosts = [_Host() for _ in tree.machine_of]
+        self._hosts = [_Host() for _ in range(tree.hosts)]
         # Free from; number of the event that frees it; what waits.
-        self._queues: dict[tuple[str, int, int, bool], list[Any]] = {}
-        self._paths: dict[tuple[tuple[Lane, ...], tuple[Lane, ...], int], _Path] = {}
+        self._queues: dict[Any, list[Any]] = {}
+        self._paths: dict[tuple[tuple[Lane, ...], tuple[Lane, ...], int, int], _Path] = {}
         self._windows: dict[tuple[int, int], int] = {}
+        self._free_ns: dict[tuple[int, int], float] = {}  # of ways that messages pass whole
         self._counts: dict[tuple[int, int], int] = {}
         self._wakes: Steps = (self._woken,)
         self.packets = 0
@@ -161,6 +193,13 @@ class Packets:
         ended, subject
             See above.
         """
+        if self.cells:
+            way = self.tree.own(*ends)
+            if way is not None:
+                through_ns = max(self._free_ns.get(ends, 0), now_ns) + float(way.alone_ns(count_bytes))
+                self._free_ns[ends] = through_ns
+                self.at(round(through_ns + float(way.beside_ns(count_bytes))), ended, subject)
+                return
         count = self._counts.get(ends, 0)
         self._counts[ends] = count + 1
         from_port, to_port = data_ports(self.first_port + count)
@@ -168,13 +207,21 @@ class Packets:
         back = self.tree.lanes(ends[1], ends[0], to_port, from_port)
         if ends not in self._windows:
             self._windows[ends] = window_bytes(there) if self.windows else _NO_WINDOW
-        path = self._path(there, back, (count_bytes - 1) % PAYLOAD_BYTES + 1)
+        window = self._windows[ends]
+        cell = cell_bytes(self.cells, window if self.windows else count_bytes)
+        path = self._path(there, back, cell, (count_bytes - 1) % cell + 1)
         sender, receiver = self._hosts[ends[0]], self._hosts[ends[1]]
-        message = _Message(count_bytes, self._windows[ends], path, (sender, receiver), (ended, subject))
+        if cell > PAYLOAD_BYTES and self.windows:
+            window = cell * (self.cells - 1) + 1
+        message = _Message(count_bytes, (window, cell), path, (sender, receiver), (ended, subject))
         self.at(now_ns, self._joined, message)
 
     def run(self) -> None:
-        """Run until nothing is left to happen."""
+        """Run until nothing is left to happen, or `stop` is called."""
+        with suppress(_StoppedError):
+            self._run()
+
+    def _run(self) -> None:
         events, push, pop, freed = self._events, heappush, heappop, (self._freed,)
         while events:
             now, number, steps, place, subject, upto = pop(events)
@@ -194,6 +241,10 @@ class Packets:
             queue[1] = number - 1
             push(events, (end + latency, number, steps, place + 1, subject, upto))
 
+    def stop(self) -> None:
+        """End `run` at once."""
+        raise _StoppedError
+
     def _freed(self, now: int, number: int, queue: list[Any], _: int) -> None:
         """Begin the next transmission from a queue."""
         takes, latency, *arrival = queue[2].popleft()
@@ -204,19 +255,32 @@ class Packets:
         if queue[2]:
             heappush(self._events, (end, number - 1, (self._freed,), 0, queue, 0))
 
-    def _path(self, there: tuple[Lane, ...], back: tuple[Lane, ...], last: int) -> _Path:
-        key = there, back, last
+    def _path(self, there: tuple[Lane, ...], back: tuple[Lane, ...], cell: int, last: int) -> _Path:
+        key = there, back, cell, last
         if key not in self._paths:
-            sizes = (PAYLOAD_BYTES + HEADER_BYTES, last + HEADER_BYTES)
-            data = [self._steps(there, size, self._received) for size in sizes]
-            self._paths[key] = _Path(data, self._steps(back, ACKNOWLEDGEMENT_BYTES, self._acknowledged))
+            data = [self._steps(there, _with_headers(size), self._received) for size in (cell, last)]
+            packets = max(1, cell // PAYLOAD_BYTES)
+            self._paths[key] = _Path(
+                data, self._steps(back, packets * ACKNOWLEDGEMENT_BYTES, self._acknowledged)
+            )
         return self._paths[key]
 
     def _steps(self, lanes: tuple[Lane, ...], size: int, ended: Any) -> list[Step]:
+        """Return the steps of a packet, or of a cell that is sent on once its first packet is there."""
         steps: list[Step] = []
-        for name, wire in lanes:
-            queue = self._queues.setdefault(name, [-1, 0, deque()])
-            steps.append((queue, transmission_ns(wire, size), wire.latency_ns))
+        head = min(size, PAYLOAD_BYTES + HEADER_BYTES)
+        for link, wire in lanes:
+            takes_ns, through_ns = transmission_ns(wire, size), transmission_ns(wire, head) + wire.latency_ns
+            if link is None and steps:
+                queue, before_ns, latency_ns = steps[-1]
+                steps[-1] = (queue, before_ns, latency_ns + through_ns)
+            else:
+                queue = self._queues.setdefault(link, [-1, 0, deque()])
+                steps.append((queue, takes_ns, through_ns - takes_ns))
+        if size > head:
+            queue, before_ns, latency_ns = steps[-1]
+            tail_ns = max(transmission_ns(wire, size - head) for _, wire in lanes)
+            steps[-1] = (queue, before_ns, latency_ns + tail_ns)
         return [*steps, ended]
 
     def _serve(self, host: _Host, now: int, number: int) -> None:
@@ -231,7 +295,7 @@ class Packets:
             chosen = host.next_message()
             if chosen is None:
                 return
-            message, path, upto = chosen, chosen.path, chosen.sent + PAYLOAD_BYTES
+            message, path, upto = chosen, chosen.path, chosen.sent + chosen.cell
             if upto < message.bytes:
                 first, steps = path.whole_first, path.whole
             else:
@@ -268,6 +332,17 @@ class Packets:
             ended, subject = message.what
             ended(now, subject)
         self._serve(message.sender, now, number)
+
+
+def cell_bytes(cells: int, window: int) -> int:
+    """Return the bytes of a cell, of which so many fill a window; or of a packet, if that is longer."""
+    if not cells:
+        return PAYLOAD_BYTES
+    return max(PAYLOAD_BYTES, ceil((ceil(window / PAYLOAD_BYTES) - 1) / (cells - 1) * PAYLOAD_BYTES))
+
+
+def _with_headers(size: int) -> int:
+    return size + -(-size // PAYLOAD_BYTES) * HEADER_BYTES
 
 
 def _called(now: int, number: int, subject: tuple[Ended, Any], _: int) -> None:

@@ -73,10 +73,17 @@ def together(
     """
     jobs = [job.joined() for job in jobs]
     clock = _Clock(jobs, Shares(jobs, capacity, uplinks), shift_ns)
-    means, settled = _followed(clock, iterations) if clock.tracks else ({}, True)
-    iteration_ns = tuple(means.get(number, job.alone_ns) for number, job in enumerate(jobs))
+    means, is_settled = _followed(clock, iterations) if clock.tracks else ({}, True)
+    iteration_ns = [means.get(number, job.alone_ns) for number, job in enumerate(jobs)]
+    return answer(jobs, capacity, iteration_ns, is_settled)
+
+
+def answer(
+    jobs: Sequence[Sending], capacity: Mapping[Link, float], iteration_ns: Sequence[float], is_settled: bool
+) -> Together:
+    """Return the answer for jobs whose iterations take so long together."""
     exposed_ns = tuple(each - job.compute_ns for each, job in zip(iteration_ns, jobs, strict=True))
-    return Together(iteration_ns, exposed_ns, settled, _busy(jobs, capacity, iteration_ns))
+    return Together(tuple(iteration_ns), exposed_ns, is_settled, _busy(jobs, capacity, iteration_ns))
 
 
 def iteration_ends(
@@ -109,7 +116,7 @@ def _followed(clock: "_Clock", iterations: int) -> tuple[dict[int, float], bool]
     """Return the mean iteration time of each job that meets others, and whether it has settled."""
     tracks = clock.tracks
     seen: dict[_State, tuple[int, list[int]]] = {}
-    while not _enough([len(track.ends_ns) for track in tracks], iterations):
+    while not enough([len(track.ends_ns) for track in tracks], iterations):
         ended = clock.step()
         if ended is not tracks[0]:
             continue
@@ -119,22 +126,24 @@ def _followed(clock: "_Clock", iterations: int) -> tuple[dict[int, float], bool]
             period_ns = clock.now_ns - then_ns
             rounds = zip(tracks, done, then, strict=True)
             return {track.number: period_ns / (now - before) for track, now, before in rounds}, True
-    settled = all(_settled(track.ends_ns) for track in tracks)
-    return {track.number: _mean_ns(track.ends_ns[len(track.ends_ns) // 2 :]) for track in tracks}, settled
+    is_settled = all(settled(track.ends_ns) for track in tracks)
+    return {track.number: mean_ns(track.ends_ns[len(track.ends_ns) // 2 :]) for track in tracks}, is_settled
 
 
-def _enough(done: Sequence[int], iterations: int) -> bool:
+def enough(done: Sequence[int], iterations: int) -> bool:
+    """Return whether so many iterations are done on average, and eight of every job."""
     return sum(done) >= iterations * len(done) and min(done) >= _LEAST
 
 
-def _mean_ns(ends_ns: Sequence[int]) -> float:
+def mean_ns(ends_ns: Sequence[int]) -> float:
+    """Return the mean time between ends."""
     return (ends_ns[-1] - ends_ns[0]) / (len(ends_ns) - 1)
 
 
-def _settled(ends_ns: Sequence[int]) -> bool:
+def settled(ends_ns: Sequence[int]) -> bool:
     """Return whether the third and the fourth quarter of iterations differ little."""
     third, fourth = len(ends_ns) // 2, len(ends_ns) * 3 // 4
-    before, after = _mean_ns(ends_ns[third : fourth + 1]), _mean_ns(ends_ns[fourth - 1 :])
+    before, after = mean_ns(ends_ns[third : fourth + 1]), mean_ns(ends_ns[fourth - 1 :])
     return abs(after - before) <= _SETTLED * before
 
 

@@ -3,16 +3,48 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from netmodels.algorithms import Ints
 from netmodels.ring_steps import Floats
+from netmodels.shape import Shape
 from netmodels.sharing.links import Link
+from netmodels.sharing.packet_jobs import Layer
 
 _ALIKE = 0.05
 _SHORT = 256
+
+
+class InRing(NamedTuple):
+    """The all-reduces of an iteration, each of them one ring through all GPUs, machine by machine.
+
+    Parameters
+    ----------
+    shape
+        The placement; its machines and racks are those of `Sending.links`, in the same order.
+    layers
+        Computations and all-reduces.
+    """
+
+    shape: Shape
+    layers: tuple[Layer, ...]
+
+    def stretched(self, factor: float, waiting_ns: int) -> "InRing":
+        """Return the same with all times and bytes multiplied; see `Sending.stretched`."""
+        layers = [
+            layer._replace(
+                compute_ns=round(layer.compute_ns * factor),
+                bytes=round(layer.bytes * factor),
+                launch_ns=round(layer.launch_ns * factor),
+                update_ns=round(layer.update_ns * factor),
+            )
+            for layer in self.layers
+        ]
+        layers[0] = layers[0]._replace(compute_ns=layers[0].compute_ns + waiting_ns)
+        return InRing(self.shape, tuple(layers))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +65,8 @@ class Sending:
         What each passage puts on each of them, shape (n, links).
     updates_ns
         Time from the end of each passage to the earliest end of the iteration, shape (n,).
+    ring
+        The all-reduces as rings of messages, if that is how they run and messages are packets.
     """
 
     compute_ns: int
@@ -41,6 +75,7 @@ class Sending:
     links: tuple[Link, ...]
     sent_bytes: Floats
     updates_ns: Ints
+    ring: InRing | None = None
 
     def rates(self, links: Sequence[Link], capacity: Mapping[Link, float]) -> Floats:
         """Return what each passage alone sends on some links, byte/ns, shape (n, links).
@@ -100,7 +135,9 @@ class Sending:
         )
         compute_ns = round(self.compute_ns * factor) + waiting_ns
         sent = self.sent_bytes * factor
-        return Sending(compute_ns, issued + waiting_ns, np.maximum(rides, 1), self.links, sent, updates)
+        ring = self.ring and self.ring.stretched(factor, waiting_ns)
+        issued, rides = issued + waiting_ns, np.maximum(rides, 1)
+        return Sending(compute_ns, issued, rides, self.links, sent, updates, ring)
 
     def joined(self) -> "Sending":
         """Return the iteration with similar passages that follow each other without a gap as one.
@@ -122,6 +159,7 @@ class Sending:
             self.links,
             np.add.reduceat(self.sent_bytes, firsts),
             np.maximum.reduceat(np.maximum(self.updates_ns - before_last, 0), firsts),
+            self.ring,
         )
 
     def _firsts(self) -> Ints:

@@ -12,7 +12,7 @@ from netmodels.sharing.links import Link
 from netmodels.sharing.max_min import Incidence, fair
 from netmodels.sharing.sending import Sending
 
-_FULL = 1 + 1e-9  # a load that exceeds a capacity by less comes from rounding
+FULL = 1 + 1e-9  # a load that exceeds a capacity by less comes from rounding
 _GOLDEN = (5**0.5 - 1) / 2
 _MOST_WAYS = 256
 
@@ -83,7 +83,7 @@ def crowded(jobs: Sequence[Sending], capacity: Mapping[Link, float]) -> list[Lin
     for job in jobs:
         for link, rate in zip(job.links, job.most(capacity).tolist(), strict=True):
             loads[link] = loads.get(link, 0.0) + rate
-    return sorted(link for link, load in loads.items() if load > capacity.get(link, inf) * _FULL)
+    return sorted(link for link, load in loads.items() if load > capacity.get(link, inf) * FULL)
 
 
 def _told_apart(rates: Floats) -> tuple[Floats, list[int]]:

@@ -22,11 +22,13 @@ each collective is one passage that carries all its bytes evenly, and the next o
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from netmodels.across import add_ns
 from netmodels.algorithms import Ints
 from netmodels.analytical import AnalyticalModel
 from netmodels.buckets import bucketed
@@ -34,13 +36,15 @@ from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.packets import HEADER_BYTES, PAYLOAD_BYTES
 from netmodels.ring_steps import Floats
-from netmodels.shape import Shape, Tier, shape_of
+from netmodels.shape import Shape, Tier, gpus, shape_of
 from netmodels.sharing.links import DIRECTIONS, Link, Slice
-from netmodels.sharing.sending import Sending
+from netmodels.sharing.packet_jobs import Layer
+from netmodels.sharing.sending import InRing, Sending
 from netmodels.system import SystemSettings
 from netmodels.walk import Part, Way, issues_of
 
 
+@runtime_checkable
 class Priced(Protocol):
     """A network model that prices the parts of an iteration's all-reduces."""
 
@@ -81,7 +85,28 @@ def job_traffic(
     headers = 1 + packets * HEADER_BYTES / PAYLOAD_BYTES
     rides = np.array([part.ns for part in parts], dtype=np.int64)
     sent = np.array([_on_links(part, placement, links) for part in parts]) * headers
-    return _in_order(profile, links, rides, sent)
+    found = _in_order(profile, links, rides, sent)
+    ring = packets and links and system.across_machines == "flat_ring" and system.chunks == 1
+    return replace(found, ring=_in_ring(profile, shape, system)) if ring else found
+
+
+def _in_ring(profile: Profile, shape: Shape, system: SystemSettings) -> InRing:
+    """Return the all-reduces as rings of messages."""
+    issues, count = issues_of(profile), gpus(shape)
+    sizes = issues.sizes[issues.which].tolist()
+    each = zip(np.diff(issues.issued_ns, prepend=0).tolist(), sizes, issues.updates_ns.tolist(), strict=True)
+    layers = [
+        Layer(
+            compute_ns,
+            size,
+            launch_ns=profile.launch_ns,
+            add_ns=round(add_ns("all_reduce", size // count, system)),
+            update_ns=update_ns,
+        )
+        for compute_ns, size, update_ns in each
+    ]
+    rest_ns = profile.compute_ns - int(issues.issued_ns[-1]) if layers else profile.compute_ns
+    return InRing(shape, (*layers, Layer(rest_ns, 0)))
 
 
 def _on_links(part: Part, placement: Sequence[Slice], links: tuple[Link, ...]) -> Floats:
@@ -115,7 +140,7 @@ def _in_order(profile: Profile, links: tuple[Link, ...], rides: Ints, sent: Floa
 
 def links_of(placement: Sequence[Slice]) -> tuple[Link, ...]:
     """Return the links that a placement sends on; none within one machine."""
-    slices = _sorted(placement)
+    slices = in_ring_order(placement)
     racks = list(dict.fromkeys(rack for rack, _, _, _ in slices))
     places: list[tuple[Tier, int]] = []
     if len(slices) > 1:
@@ -136,7 +161,7 @@ def carried_by(placement: Sequence[Slice], way: Way) -> dict[Link, float]:
     way
         What carries the collective.
     """
-    slices = _sorted(placement)
+    slices = in_ring_order(placement)
     if way == "ring":
         in_rack = Counter[int]()
         for rack, _, _, gpus in slices:
@@ -156,7 +181,7 @@ def carried_by(placement: Sequence[Slice], way: Way) -> dict[Link, float]:
     return found
 
 
-def _sorted(placement: Sequence[Slice]) -> list[Slice]:
+def in_ring_order(placement: Sequence[Slice]) -> list[Slice]:
     """Return the machines with GPUs in the order of the ring (`netmodels.shape`), ties by number."""
     racks: dict[int, list[Slice]] = {}
     for each in placement:

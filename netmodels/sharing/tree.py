@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from netmodels.sharing.links import Direction, Link
+
 _WORD = 0xFFFF_FFFF
 _TO_PORT = 100
 
@@ -30,18 +32,33 @@ class Wire(NamedTuple):
     latency_ns: int
 
 
-class Lane(NamedTuple):
-    """One direction of a link.
+class Own(NamedTuple):
+    """One direction of a link that only one GPU, or one job, has.
 
     Parameters
     ----------
-    name
-        Tier and number of the GPU, machine or rack; which uplink; and whether it leads up.
-    wire
-        The link.
+    place
+        Number of the GPU; or what tells it from others.
+    way
+        From the GPU, or to it.
     """
 
-    name: tuple[str, int, int, bool]
+    place: int | tuple[int, int]
+    way: Direction
+
+
+class Lane(NamedTuple):
+    """One direction of a link, as packets have it.
+
+    Parameters
+    ----------
+    link
+        Which: packets on the same one queue. None: packets never queue there.
+    wire
+        Its bandwidth and latency.
+    """
+
+    link: Link | Own | None
     wire: Wire
 
 
@@ -72,6 +89,11 @@ class Tree:
     racks: Sequence[Wire]
     cores: int = 1
 
+    @property
+    def hosts(self) -> int:
+        """GPUs."""
+        return len(self.machine_of)
+
     def lanes(self, sender: int, receiver: int, from_port: int, to_port: int) -> tuple[Lane, ...]:
         """Return the links that a message takes, in order.
 
@@ -82,28 +104,44 @@ class Tree:
         from_port, to_port
             Which together with the GPUs decide on the uplink.
         """
-        ends = [_lane("gpu", each, self.gpus, up) for each, up in ((sender, True), (receiver, False))]
+        first = Lane(Own(sender, "out"), self.gpus[sender])
+        last = Lane(Own(receiver, "in"), self.gpus[receiver])
         left, right = self.machine_of[sender], self.machine_of[receiver]
         if left == right:
-            return tuple(ends)
-        ends[1:1] = [
-            _lane("machine", left, self.machines, True),
-            _lane("machine", right, self.machines, False),
-        ]
+            return first, last
+        ports = (
+            Lane(Link("machine", left, "out"), self.machines[left]),
+            Lane(Link("machine", right, "in"), self.machines[right]),
+        )
         left, right = self.rack_of[left], self.rack_of[right]
-        if left != right:
-            core = self._core(sender, receiver, from_port, to_port) if self.cores > 1 else 0
-            ends[2:2] = [
-                _lane("rack", left, self.racks, True, core),
-                _lane("rack", right, self.racks, False, core),
-            ]
-        return tuple(ends)
+        if left == right:
+            return first, *ports, last
+        core = 0
+        if self.cores > 1:
+            switch = len(self.machine_of) + len(self.rack_of) + left
+            core = core_of(switch, (sender, receiver), (from_port, to_port), self.cores)
+        up = Lane(Link("rack", left, "out", core), self.racks[left])
+        down = Lane(Link("rack", right, "in", core), self.racks[right])
+        return first, ports[0], up, down, ports[1], last
 
-    def _core(self, sender: int, receiver: int, from_port: int, to_port: int) -> int:
-        """Return the core switch that the rack of the sender chooses."""
-        switch = len(self.machine_of) + len(self.rack_of) + self.rack_of[self.machine_of[sender]]
-        words = (_address(sender), _address(receiver), from_port | to_port << 16)
-        return murmur(words, switch) % self.cores
+    def own(self, sender: int, receiver: int) -> None:
+        """Return None: all messages are followed packet by packet."""
+
+
+def core_of(switch: int, hosts: tuple[int, int], ports: tuple[int, int], cores: int) -> int:
+    """Return the core switch, or the uplink, that the switch of a rack chooses for a message.
+
+    Parameters
+    ----------
+    switch
+        Its number, which seeds the hash.
+    hosts, ports
+        Of the sender and the receiver.
+    cores
+        To choose from.
+    """
+    words = (_address(hosts[0]), _address(hosts[1]), ports[0] | ports[1] << 16)
+    return murmur(words, switch) % cores
 
 
 def data_ports(count: int) -> tuple[int, int]:
@@ -129,7 +167,3 @@ def _rotated(word: int, by: int) -> int:
 
 def _address(gpu: int) -> int:
     return 0x0B00_0001 + (gpu // 256 << 16) + (gpu % 256 << 8)
-
-
-def _lane(tier: str, place: int, wires: Sequence[Wire], up: bool, core: int = 0) -> Lane:
-    return Lane((tier, place, core, up), wires[place])

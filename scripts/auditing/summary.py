@@ -70,12 +70,23 @@ def _recounted(run: RunFiles, replay: Replay) -> dict[str, Any]:
         "gpu_allocated": replay.busy_gpu_ns / capacity if capacity else None,
         **_resources(run, replay),
         **_inputs(run, accounts, chosen, counted),
+        **_contention(run),
         "preemptions": sum(account.counts.get("preempted", 0) for account in accounts),
         "migrations": sum(account.counts.get("migrate", 0) for account in accounts),
         "placements": replay.placements,
         "events": int((run.events["kind"] != "reprice").sum()),
         "seed": run.config["seed"],
     }
+
+
+def _contention(run: RunFiles) -> dict[str, Any]:
+    """Return by how much links shared with others slowed jobs, and how many; nothing where none is shared."""
+    if run.config["performance"].get("contention", "none") == "none":
+        return {}
+    ran = run.jobs[run.jobs["running_s"] > run.jobs["contention_s"]]
+    slower = ran["running_s"] / (ran["running_s"] - ran["contention_s"])
+    mean, part = (float(each.mean()) if len(ran) else None for each in (slower, ran["contention_s"] > 0))
+    return {"contention": {"slowdown": mean, "jobs": part}}
 
 
 def _stopped_by(run: RunFiles, accounts: Sequence[Account]) -> str:

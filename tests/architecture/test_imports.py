@@ -37,7 +37,7 @@ ALLOWED = {
             *BASIC,
         ),
     ),
-    "artist.recording": ("artist.core", "artist.recording", *BASIC),
+    "artist.recording": ("artist.core", "artist.recording", "netmodels.api", *BASIC),
     "artist.results": ("artist.results", "artist.recording.names", "artist.errors", "netmodels.schema"),
     "artist.report.words": ("artist.report.words", "artist.results"),
     "artist.report.page": ("artist.report.page", "artist.results"),

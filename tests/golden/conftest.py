@@ -62,7 +62,14 @@ CODA = (  # GPU jobs that need CPUs, by user, and CPU-only jobs, some of which d
     "overheads.cpu_on_stop=lose_all",
 )
 
-OWN = {"synergy": SENSITIVE, "lyra": LYRA, "coda": CODA}
+# On slow links, which the network of the others, that of a paper's program, is too fast to share.
+CONTENDED = (
+    "topology=cloud_ethernet",
+    "topology.oversubscription.rack=8",
+    "performance.contention=average",
+)
+
+OWN = {"network_aware": CONTENDED, "cassini": CONTENDED, "synergy": SENSITIVE, "lyra": LYRA, "coda": CODA}
 
 Run = Callable[..., Path]
 

@@ -1,11 +1,9 @@
 """Which refused jobs may fit after others ended: most can be ruled out without a search. Shared."""
 
-from collections.abc import Iterable
-
-from artist.core.cluster import Allocation
-from artist.core.events import Arrival, Event, Finish
+from artist.core.events import Arrival, Finish
 from artist.core.free import Free
 from artist.core.job import Demand
+from artist.core.view import ClusterView
 from artist.policies.parts.fill import Fill
 from artist.policies.parts.placement import Chooser
 
@@ -22,20 +20,27 @@ class Freed:
     def __init__(self, placement: str | Chooser, fill: str | Fill) -> None:
         self._known = isinstance(placement, str) and fill == "as_asked"
         self._on: dict[int, list[int]] = {}  # machines by running job
+        self._started: list[int] = []  # by the last plan
         self._machines: dict[int, None] | None = None  # None: any machine may have more
 
-    def hold(self, job: int, allocation: Allocation) -> None:
+    def hold(self, job: int) -> None:
         """Track a job that starts."""
-        self._on[job] = allocation.machines
+        self._started.append(job)
 
-    def look(self, news: Iterable[Event]) -> bool:
+    def look(self, view: ClusterView) -> bool:
         """Note where jobs ended; return whether anything may have become free."""
+        for job in self._started:  # where they are, which need not be where they were planned
+            allocation = view.allocation(job)
+            if allocation is not None:
+                self._on[job] = allocation.machines
+        self._started.clear()
         machines: dict[int, None] | None = {}
-        for event in news:
+        for event in view.news:
             if isinstance(event, Arrival):
                 continue
-            if machines is not None and isinstance(event, Finish):
-                machines |= dict.fromkeys(self._on.pop(event.job))
+            ended = self._on.pop(event.job, None) if isinstance(event, Finish) else None
+            if machines is not None and ended is not None:
+                machines |= dict.fromkeys(ended)
             else:
                 machines = None
         self._machines = machines if self._known else None

@@ -6,6 +6,7 @@ from artist.recording.names import BLOCKING
 from artist.report.figures import (
     cdf,
     comm_overhead,
+    contention,
     cores_changed,
     elastic,
     jct_by_demand,
@@ -66,6 +67,7 @@ def drawings(digests: Sequence[Digest], comparison: Comparison, contest: Contest
         *elastic.drawings(digests, contest),
         placements.drawing(digests, contest),
         *comm_overhead.drawings(digests, contest),
+        *contention.drawings(digests, contest),
         occupancy.drawing(digests, contest),
         *policy_series.drawings(digests),
     ]

@@ -1,6 +1,6 @@
 """The figures of how many jobs completed, and waited no longer, than so much time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -68,6 +68,7 @@ def draw_cdf(
     least_s: float = 0.0,
     *,
     dots: bool = False,
+    axis: Callable[..., None] = log_time_axis,
 ) -> Figure:
     """Draw distributions.
 
@@ -83,6 +84,8 @@ def draw_cdf(
         If not 0, lines begin at the fraction that is less than this.
     dots
         Whether there is a dot where they begin.
+    axis
+        What makes the horizontal axis: `log_time_axis`, or one for other numbers.
     """
     drawn = [each for _, rows in lines for each in rows.values() if len(each.times_s)]
     low = max(least_s, min((float(each.times_s[0]) for each in drawn), default=0.0))
@@ -105,7 +108,7 @@ def draw_cdf(
             axes.set(ylim=(0, 1.01), xlabel=label if axes in places[-columns(places) :] else "")
             head(axes, name, places, width_in)
             if drawn:
-                log_time_axis(axes, low, high, room=columns(places))
+                axis(axes, low, high, room=columns(places))
             else:
                 axes.text(0.5, 0.5, nothing, ha="center", transform=axes.transAxes)
                 axes.set_xticks([])

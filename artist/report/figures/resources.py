@@ -90,6 +90,7 @@ def in_panels(
     *,
     scale_y: float = 100.0,
     same_y: bool = True,
+    most_columns: int | None = None,
 ) -> Figure:
     """Draw gauges, a panel a gauge and a line a row; of replicates, the first.
 
@@ -101,6 +102,8 @@ def in_panels(
         Of the vertical axes, and what 1 is there.
     same_y
         Whether the panels have the same vertical axis.
+    most_columns
+        As for `panels`.
     """
     layout = facets([each.group for each in digests], contest)
     texts = group_texts([digests[row].group for row in read])
@@ -108,7 +111,9 @@ def in_panels(
     scale, unit = time_unit(end_s)
     titles = list(next(iter(read.values())))
     with style():
-        figure, places = panels(len(titles), 2.2, texts, same_y=same_y, width_in=width_in)
+        figure, places = panels(
+            len(titles), 2.2, texts, same_y=same_y, width_in=width_in, most_columns=most_columns
+        )
         for axes, title in zip(places, titles, strict=True):
             for row, gauges in read.items():
                 gauge, row_look = gauges[title], layout.looks[row] | {"linewidth": 1.1}

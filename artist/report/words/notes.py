@@ -34,6 +34,15 @@ _SHARES = (
     "CPUs and memory held, and used: of all that the cluster has, over the whole run; used are the CPUs that "
     "prepare input at the speed at which jobs run, and the memory of processes and caches."
 )
+_CONTENTION = (
+    "Slowed by contention: the time that a job runs, over the time that it would if no other used its links; "
+    "an unweighted mean over jobs that ran."
+)
+LINKS = (
+    "Ports of machines and uplinks of racks that jobs could overload at times, if all sent their most at "
+    "once: for how much of the run, and the part of their capacity in use over the whole run. Of replicates, "
+    "means."
+)
 _KINDS = (
     "GPU jobs and CPU jobs: finished jobs with and without GPUs, by how long they waited in all. GPUs held "
     "in queues, and GPUs starved (idle because their machine lacks the CPUs for a GPU job that waits): of "
@@ -126,6 +135,7 @@ def comparison_notes(comparison: Comparison, competing: Contest) -> list[str]:
         (_IN_USE, any("resources" in summary for summary in summaries)),
         (_INPUTS, any("relative_throughput" in summary for summary in summaries)),
         (_SHARES, any("shares" in summary for summary in summaries)),
+        (_CONTENTION, any("contention" in summary for summary in summaries)),
         (_KINDS, any("kinds" in summary for summary in summaries)),
         (without, bool(without)),
     )

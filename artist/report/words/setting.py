@@ -48,7 +48,7 @@ def setting(
     sentences = (
         ("Workload", (_workload, _arrivals, _models, _needs, _rounds)),
         ("Cluster", (_topology, _machines, _capacity_changes, _use)),
-        ("Network model", (_network,)),
+        ("Network model", (_network, _contention)),
         ("Assumed", (_overheads, _notice, _stops, _estimates, _charge, _noise)),
     )
     said = []
@@ -263,6 +263,14 @@ def _network(config: Mapping[str, Any]) -> str:
     if name == "zero":
         return "none, communication takes no time"
     return f"{name}, {_collectives(config)}" if name == "analytical" and _collectives(config) else name
+
+
+def _contention(config: Mapping[str, Any]) -> str:
+    known = {
+        "average": "jobs on the same links slow each other, by how often the others send",
+        "phases": "jobs on the same links slow each other while they send at the same time",
+    }
+    return known.get(str(_section(config, "performance").get("contention")), "")
 
 
 def _collectives(config: Mapping[str, Any]) -> str:

@@ -150,12 +150,12 @@ def test_chunks_of_a_ring_follow_each_other():
 def test_hierarchical_packets_take_round_trips_in_every_level():
     """2+2 of 4 bytes: 1 step in the machine, 2 between, 1 in the machine, each 2 x latency and more.
 
-    In the machine 50 bytes on two links of 10 byte/ns and 60 back: 400 + 10 + 12. Between machines 49 bytes
-    of two GPUs on one link of 1 byte/ns, then on links of 1, 10 and 10, and 60 back: 4000 + 98 + 59 + 132.
+    In the machine 38 bytes on two links of 10 byte/ns and 48 back: 400 + 7.6 + 9.6. Between machines 37 bytes
+    of two GPUs on one link of 1 byte/ns, then on links of 1, 10 and 10, and 48 back: 4000 + 74 + 44 + 106.
     7 delays.
     """
     system = replace(PACKETS, across_machines="hierarchical")
-    expected = 2 * (400 + 10 + 12) + 2 * (4000 + 98 + 49 * 1.2 + 132) + 70
+    expected = 2 * (400 + 7.6 + 9.6) + 2 * (4000 + 74 + 37 * 1.2 + 48 * 2.2) + 70
     assert collective("all_reduce", 4, shape([2, 2]), system) == pytest.approx(expected, abs=3)
 
 

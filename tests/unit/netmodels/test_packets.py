@@ -14,18 +14,18 @@ SHARED = way_over(500.0, ((10.0, 1.0), (1.0, 4.0), (1.0, 4.0), (10.0, 1.0)), win
 
 
 def test_a_step_is_a_round_trip_and_stores_a_packet_at_every_hop():
-    """1000 bytes: 1048 on the narrow link; 2 x 500 latency, 1048 on the other link, 2 x 60 acknowledged."""
-    assert OWN.send_ns(1000) == pytest.approx(1048 + 1000 + 1048 + 120)
+    """1000 bytes: 1036 on the narrow link; 2 x 500 latency, 1036 on the other link, 2 x 48 acknowledged."""
+    assert OWN.send_ns(1000) == pytest.approx(1036 + 1000 + 1036 + 96)
 
 
 def test_every_packet_has_a_header():
-    """16,001 bytes are three packets: 3 x 48 more on the narrow link, and one of 8048 on the other."""
-    assert OWN.send_ns(16_001) == pytest.approx(16_145 + 1000 + 8048 + 120)
+    """16,001 bytes are three packets: 3 x 36 more on the narrow link, and one of 8036 on the other."""
+    assert OWN.send_ns(16_001) == pytest.approx(16_109 + 1000 + 8036 + 96)
 
 
 def test_beyond_the_window_a_sender_waits_for_a_packet_a_window():
     """Of 34,000 bytes half lies beyond a window of 17,000: 8000 / 17,000 of that half is waited for."""
-    carried = 34_000 + 5 * 48
+    carried = 34_000 + 5 * 36
     assert OWN.send_ns(34_000) - OWN.beside_ns(34_000) == pytest.approx(carried * (1 + 0.5 * 8 / 17))
 
 

@@ -141,9 +141,9 @@ def test_a_machine_alone_sends_on_no_shared_link():
 
 
 def test_packets_have_headers():
-    """48 bytes for every 8,000: 12,000 are 12,072."""
+    """36 bytes for every 8,000: 12,000 are 12,054."""
     sent = sent_by(placed([1] * 4), transport="packets")
-    assert list(sent.values()) == pytest.approx([12_072] * 8)
+    assert list(sent.values()) == pytest.approx([12_054] * 8)
 
 
 @pytest.mark.parametrize("name", ["v100_100g", "cloud_ethernet", "dgx_h100_3tier", "hgx_h100_ib400"])

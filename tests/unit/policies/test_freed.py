@@ -1,6 +1,7 @@
 """Which refused jobs may fit since jobs ended: 3 machines of 2 GPUs, 4 CPUs and 10 bytes."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,16 +18,23 @@ from artist.testing.tiny import on, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
 
 ONE = Demand(1, cpus=2, memory_bytes=4, max_machines=1)
+RUNNING = {0: on((1, 1, 1), (2, 1, 1)), 1: on((2, 1, 1))}
 FREE = Free(tiny_cluster(3, 2, cpus=4, memory_bytes=10), [2, 1, 0], [4, 2, 4], [10, 4, 10])
 
 
 def freed(*news, placement="consolidate", fill="as_asked"):
     """Return what is known after some news, job 0 having run on machines 1 and 2, and job 1 on 2."""
     freed = Freed(placement, fill)
-    freed.hold(0, on((1, 1, 1), (2, 1, 1)))
-    freed.hold(1, on((2, 1, 1)))
-    freed.look(news)
+    for job in RUNNING:
+        freed.hold(job)
+    freed.look(seen())
+    freed.look(seen(*news))
     return freed
+
+
+def seen(*news):
+    """Return what a policy sees of it."""
+    return SimpleNamespace(news=news, allocation=RUNNING.get)
 
 
 def test_only_where_jobs_ended_is_looked():
@@ -63,8 +71,17 @@ def test_it_says_whether_anything_may_be_free():
     """After arrivals nothing is; after a finish or an eviction something may be."""
     for news, expected in ((Arrival(5, 2), False), (Finish(5, 0), True), (Stop(5, 0, "evicted", 0), True)):
         known = Freed("consolidate", "as_asked")
-        known.hold(0, on((0, 1)))
-        assert known.look([news]) is expected
+        known.hold(0)
+        known.look(seen())
+        assert known.look(seen(news)) is expected
+
+
+def test_a_job_that_ended_at_once_may_have_freed_anything():
+    """It is not there any more when where it ran would be seen."""
+    known = Freed("consolidate", "as_asked")
+    known.hold(7)
+    assert known.look(seen(Finish(5, 7)))
+    assert known.may_fit(FREE, ONE)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,6 +1,7 @@
 """Several jobs on one fabric: where they are placed, what they lose, and the links that they fill."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,18 @@ def test_three_jobs_on_one_uplink_by_hand(topology):
     assert [link.name for link in links] == ["uplink of rack 0", "uplink of rack 1"]
     assert [(link.jobs, link.asked) for link in links] == [((1, 2, 3), 3 / 1.5)] * 2
     assert links[0].use == pytest.approx(3 * 1000 / 3000 / 1.5)
+
+
+def test_parallel_uplinks_by_hand(topology):
+    """Of two uplinks of 0.75 each job takes one by hash; half of the time both the same, at half the speed.
+
+    So sending takes 1.5 times as long on average, and 2000 bytes pass in 2500 ns through 1.5 byte/ns.
+    """
+    fabric = replace(topology.fabric, uplinks=2)
+    jobs, links = price(replace(topology, fabric=fabric), "model 1|1", "model 0+1|0+1")
+    assert [(link.paths, link.bytes_per_ns, link.asked) for link in links] == [(2, 0.75, 2.0)] * 2
+    assert [job.phases_ns for job in jobs] == [1000 + 1500] * 2
+    assert links[0].use == pytest.approx(2000 / 2500 / 1.5)
 
 
 def test_jobs_that_meet_nowhere_stay_alone(topology):

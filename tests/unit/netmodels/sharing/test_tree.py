@@ -24,7 +24,7 @@ def test_every_message_is_hashed_again():
     sqrt(1000 x 1/4 x 3/4) = 13.7.
     """
     tree = Tree([0, 1], [0, 1], [WIRE] * 2, [WIRE] * 2, [WIRE] * 2, cores=4)
-    cores = [tree.lanes(0, 1, *data_ports(count))[2].name[2] for count in range(1000)]
+    cores = [tree.lanes(0, 1, *data_ports(count))[2].link.path for count in range(1000)]
     assert all(abs(cores.count(core) - 250) < 5 * 13.7 for core in range(4))
 
 
@@ -33,4 +33,4 @@ def test_up_and_down_lead_over_one_core():
     tree = Tree([0, 1], [0, 1], [WIRE] * 2, [WIRE] * 2, [WIRE] * 2, cores=4)
     for count in range(20):
         up, down = tree.lanes(0, 1, *data_ports(count))[2:4]
-        assert (up.name[2], up.name[3], down.name[3]) == (down.name[2], True, False)
+        assert (up.link.path, up.link.way, down.link.way) == (down.link.path, "out", "in")

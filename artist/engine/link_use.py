@@ -1,0 +1,39 @@
+"""What a job sends, as a policy sees it."""
+
+from collections.abc import Mapping
+from itertools import count
+from math import inf
+
+import numpy as np
+
+from artist.core.link_use import LinkName, LinkUse, Span
+from netmodels.api import Link, Sending
+
+
+def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1.0) -> LinkUse:
+    """Return when a job sends on each link that has a capacity, and what share of it.
+
+    Parallel links count as one, of which a job uses its share of one of them.
+
+    Parameters
+    ----------
+    capacity
+        byte/ns by link.
+    factor
+        By which all times are believed longer.
+    """
+    alone = sending.joined()
+    links = [link for link in alone.links if capacity.get(link, inf) < inf]
+    rates = alone.rates(links, capacity)
+    sums = alone.rides_ns.cumsum()
+    ends = sums + np.maximum.accumulate(alone.issued_ns - (sums - alone.rides_ns)) if len(sums) else sums
+    starts = ((ends - alone.rides_ns) * factor).round().astype(np.int64).tolist()
+    ends = (ends * factor).round().astype(np.int64).tolist()
+    spans: dict[LinkName, tuple[Span, ...]] = {}
+    for link, column in zip(links, rates.T, strict=True):
+        beside = next(n for n in count(1) if link._replace(path=n) not in capacity)
+        shares = (column / (capacity[link] * beside)).tolist()
+        there = tuple(Span(*each) for each in zip(starts, ends, shares, strict=True) if each[2] > 0)
+        if there:
+            spans[LinkName(link.tier, link.place, link.way)] = there
+    return LinkUse(max(1, round(alone.alone_ns * factor)), spans)

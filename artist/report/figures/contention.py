@@ -1,0 +1,95 @@
+"""The figures of what jobs that share links do to each other: the use of links, and time lost to it."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from artist.report.figures.drawing import AVERAGED, Drawing, first, of_scenario, pooled
+from artist.report.figures.facets import chosen, facets, only
+from artist.report.figures.looks import example_lines, style
+from artist.report.figures.panels import WIDTH_IN, columns, head, label_rows, legend, panels
+from artist.report.figures.resources import in_panels
+from artist.report.figures.time_axis import log_axis
+from artist.results.digest import Digest, Distribution, Gauge, distribution
+from artist.results.links import has_contention, read_slowdowns, read_tiers
+from artist.results.scenarios import Contest
+
+_TIERS = {"machine": "ports of machines", "network": "ports to other racks", "rack": "uplinks of racks"}
+_USES = {"use": "mean use", "highest": "highest use", "contended": "contended"}
+_USE = (
+    "The part of their capacity in use over time, of the ports that join machines to their rack and the "
+    "uplinks that join racks: the mean, the highest of one link, and the part of these links that are "
+    "contended: jobs there could overload them if all sent their most at once."
+)
+_SLOWDOWN = (
+    "The part of the jobs that ran longer by more than this because others used the same links, from 0.1 % "
+    "on. Lower is better."
+)
+_LEAST = 0.1  # %; a job that lost less lost nothing
+_LEAST_TOP = 1.0  # %, of an axis, so that a line of next to nothing lies at the bottom
+
+
+def drawings(digests: Sequence[Digest], contest: Contest) -> list[Drawing]:
+    """Return the figures, where jobs on the same links affected each other."""
+    if not any(map(_has, digests)):
+        return []
+    rows = chosen(digests, contest, _has)
+    read = dict(zip(rows, _gauges([digests[row] for row in rows]), strict=True))
+    thinned = any(gauge.thinned for each in read.values() for gauge in each.values())
+    use = _USE + f"{AVERAGED}." * thinned + of_scenario(rows, contest) + first(digests)
+    in_use = partial(in_panels, digests, contest, read, "% of capacity, or of links", most_columns=len(_USES))
+    lost = {row: _lost(each) for row, each in enumerate(digests) if _has(each)}
+    slower = partial(slowed_jobs, digests, contest, lost)
+    drawn = [Drawing("link_use", "Use of links", use, in_use)] if read[rows[0]] else []
+    return [*drawn, Drawing("contention", "Slowdown by contention", _SLOWDOWN + pooled(digests), slower)]
+
+
+def _has(digest: Digest) -> bool:
+    return all(map(has_contention, digest.group.runs))
+
+
+def _gauges(digests: Sequence[Digest]) -> list[dict[str, Gauge]]:
+    """Return the use of links of each row by title, of the tiers that all rows have."""
+    found = [read_tiers(each.group.runs[0]) for each in digests]
+    tiers = [tier for tier in _TIERS if all(tier in each for each in found)]
+    return [
+        {f"{_TIERS[tier]}: {title}": each[tier][what] for tier in tiers for what, title in _USES.items()}
+        for each in found
+    ]
+
+
+def _lost(digest: Digest) -> Distribution:
+    """Return the distribution of the time that contention added, in per cent."""
+    added = 100 * (read_slowdowns(digest.group.runs) - 1)
+    return distribution(added, len(added), _LEAST)
+
+
+def slowed_jobs(
+    digests: Sequence[Digest], contest: Contest, lost: Mapping[int, Distribution], width_in: float = WIDTH_IN
+) -> Figure:
+    """Draw how many of the jobs that ran lost more than so much to contention, a line a row."""
+    layout = facets([each.group for each in digests], contest)
+    layout = only(layout, [row in lost for row in range(len(digests))])
+    most = max((float(each.times_s[-1]) for each in lost.values() if len(each.times_s)), default=0.0)
+    height = 4.2 if len(layout.sets) == 1 and width_in == WIDTH_IN else 2.8
+    with style():
+        figure, places = panels(len(layout.sets), height, layout.texts, same_y=True, width_in=width_in)
+        for axes, (name, rows) in zip(places, layout.sets, strict=True):
+            for row in rows:
+                each = lost[row]
+                more = 100 * (1 - np.concatenate([[each.below], each.fractions]))
+                axes.plot([_LEAST, *each.times_s], more, drawstyle="steps-post", **layout.looks[row])
+            head(axes, name, places, width_in)
+            if most:
+                log_axis(axes, _LEAST, most)
+            else:
+                axes.text(0.5, 0.5, "no job was slowed", ha="center", transform=axes.transAxes)
+                axes.set_xticks([])
+            if axes in places[-columns(places) :]:
+                axes.set_xlabel("time added (% of the time without contention)")
+        places[0].set_ylim(0, max(_LEAST_TOP, places[0].get_ylim()[1]))
+        label_rows(figure, "% of jobs", layout.texts)
+        legend(figure, layout.texts, example_lines([layout.looks[row] for row in layout.examples]))
+        return figure

@@ -1,0 +1,85 @@
+"""A network whose times a person can work out: rings over ports and uplinks of 1 byte/ns, nothing else.
+
+A job on two GPUs sends each byte of its gradients once: what its model sends takes as many ns as bytes.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+
+from artist.core.cluster import Cluster
+from netmodels.api import Dimension, Fabric, IterationTime, Layer, Profile, Shape, SystemSettings
+from netmodels.shape import gpus
+from netmodels.sharing.contention import Contention
+from netmodels.sharing.links import Slice
+from netmodels.walk import Part, issues_of, ring_part, through_one_queue
+
+_NEAR = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0)
+_FAR = Dimension("switch", 0.0, 1.0, machine_bytes_per_ns=1.0, rack_bytes_per_ns=1.0)
+_OWN = Dimension("switch", 0.0, 1.0, links="members")
+FABRIC = Fabric("narrow", (_OWN,), (_NEAR,), (_FAR,))
+ENDLESS = Fabric("endless", (_OWN,), (_OWN,), (_OWN,))
+"""Links that no two jobs share."""
+
+
+class Rings:
+    """A network model: every all-reduce is one ring over all GPUs of a job on several machines.
+
+    Parameters
+    ----------
+    slower
+        How many times as long rings take because something else limits each job.
+    """
+
+    version = "1"
+
+    def __init__(self, slower: int = 1) -> None:
+        self._slower = slower
+
+    def iteration(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Return the time of one iteration; see `netmodels.api.NetworkModel`."""
+        parts = self.parts(profile, shape, fabric, system)
+        if not parts:
+            return IterationTime(profile.compute_ns, 0, 0)
+        return through_one_queue(profile, parts[0].ns, lambda: IterationTime(0, 0, 0))
+
+    def parts(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> tuple[Part, ...]:
+        """Return the one part of each all-reduce."""
+        sizes, n = issues_of(profile).sizes, gpus(shape)
+        if sum(len(rack) for rack in shape) < 2 or not len(sizes):
+            return ()
+        rides_ns = np.array([self._slower * 2 * (n - 1) * size // n for size in sizes.tolist()])
+        return (ring_part(rides_ns, sizes, n),)
+
+
+def model(compute_ns: int, sent_ns: int, hidden_ns: int = 0) -> Profile:
+    """Return a model that computes and, on 2 GPUs, sends for so long.
+
+    Parameters
+    ----------
+    hidden_ns
+        How much it still computes when it begins to send.
+    """
+    first = Layer("first", 0, 0, hidden_ns, 0)
+    last = Layer("last", 0, 0, compute_ns - hidden_ns, sent_ns)
+    return Profile("toy", (first, last))
+
+
+def shared_links(
+    way: Literal["average", "phases"], machines: Iterable[Slice], fabric: Fabric = FABRIC, slower: int = 1
+) -> Contention:
+    """Return the links of some machines, with all their GPUs, which jobs share."""
+    return Contention(way, machines, fabric, SystemSettings(), Rings(slower))
+
+
+def links_of(
+    way: Literal["average", "phases"], cluster: Cluster, fabric: Fabric = FABRIC, slower: int = 1
+) -> Contention:
+    """Return the links of a cluster, which jobs share."""
+    machines = [(m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines)]
+    return shared_links(way, machines, fabric, slower)

@@ -1,0 +1,83 @@
+"""Runs whose jobs share links: what they leave, and that those of others leave none of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import artist
+from artist.results.run import Run
+from netmodels.profile import get_profile
+
+JOBS = """job_id,submit_s,gpus,duration_s,model
+a,0,12,600,VGG16
+b,100,12,300,VGG16
+c,200,1,600,VGG16
+"""
+
+
+def made(*more: str) -> Run:
+    """Return a run on three machines of 8 GPUs and a 25 Gb/s port: a on two, b on the rest of one, and c."""
+    Path("jobs.csv").write_text(JOBS)
+    fixed = ["workload=csv", "workload.path=jobs.csv", "policy=fifo", "topology=cloud_ethernet"]
+    return artist.simulate([*fixed, "cluster.machines=3", "cluster.racks=null", "output.name=shared", *more])
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(params=["average", "phases"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Each kind of contention."""
+    return made(f"performance.contention={request.param}")
+
+
+def test_each_job_s_slowdown(run: Run) -> None:
+    """Time running / time running without contention; c, on one GPU, is slowed by none."""
+    jobs = run.jobs.set_index("job_id")
+    expected = jobs.running_s / (jobs.running_s - jobs.contention_s)
+    assert list(jobs.contention_slowdown) == pytest.approx(list(expected))
+    assert jobs.contention_slowdown["a"] > 1.01
+    assert jobs.contention_slowdown["b"] > jobs.contention_slowdown["a"]
+    assert jobs.contention_slowdown["c"] == 1
+    assert run.summary["contention"]["jobs"] == pytest.approx(2 / 3)
+    assert run.summary["contention"]["slowdown"] == pytest.approx(expected.mean())
+
+
+def test_links_and_tiers_agree(run: Run) -> None:
+    """The time-weighted mean of a tier's use is the mean of its links'; likewise the part contended."""
+    links, tiers = run.table("links"), run.table("tiers")
+    spans = np.diff(tiers.time_s)
+    for tier in ("machine", "rack"):
+        own = links[links.tier == tier]
+        for what in ("use", "contended"):
+            series = tiers[f"{tier}_{what}"][:-1]
+            assert (series * spans).sum() / spans.sum() == pytest.approx(own[what].mean(), abs=1e-12)
+        assert (tiers[f"{tier}_highest"] <= 1).all()
+    ports = links[(links.tier == "machine") & (links.way == "out")].set_index("machine")
+    assert (ports.use > 0).all()
+    shared = ports[ports.contended > 0]
+    assert len(shared) == 1
+    b = run.jobs.set_index("job_id").loc["b"]
+    assert float(shared.contended.iloc[0]) * tiers.time_s.iloc[-1] == pytest.approx(b.running_s)
+
+
+def test_bytes_on_links_are_those_of_the_iterations(run: Run) -> None:
+    """Both jobs do ring all-reduces of 12 GPUs: each iteration puts 2 x 11 / 12 of the model on each port."""
+    links, jobs = run.table("links"), run.jobs.set_index("job_id")
+    end_s = run.table("tiers").time_s.iloc[-1]
+    sent = (links.use * links.capacity_gbit_s)[links.way == "out"].sum() * end_s / 8
+    alike = jobs.iterations["a"] + jobs.iterations["b"]
+    per_iteration = sent / alike / 2  # on two ports
+    gb = sum(layer.gradient_bytes for layer in get_profile("VGG16").layers) / 1e9
+    assert per_iteration == pytest.approx(2 * 11 / 12 * gb, rel=1e-3)
+
+
+def test_without_contention_nothing_of_it(tmp_path: Path) -> None:
+    """No file, no column, no number."""
+    plain = made()
+    assert not {"links.parquet", "tiers.parquet"} & {path.name for path in plain.folder.iterdir()}
+    assert "contention_slowdown" not in plain.jobs
+    assert "contention" not in plain.summary

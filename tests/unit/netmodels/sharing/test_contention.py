@@ -1,0 +1,148 @@
+"""Jobs that share the links of a cluster: which affect which, and what is asked once, worked out by hand."""
+
+from collections.abc import Callable
+
+import pytest
+
+from artist.testing.links import ENDLESS, FABRIC, model, shared_links
+from netmodels.sharing import contention
+from netmodels.sharing.contention import Contention
+
+MACHINES = [(m // 4, m, "box", 4) for m in range(16)]
+"""Racks of 4 machines."""
+BARE = model(0, 1000)
+GOLDEN = (1 + 5**0.5) / 2
+
+
+def links(way="phases", fabric=FABRIC, **more) -> Contention:
+    return shared_links(way, MACHINES, fabric, **more)
+
+
+def on(*machines, gpus=1):
+    """Return a placement of so many GPUs on each of some machines."""
+    return [(m // 4, m, "box", gpus) for m in machines]
+
+
+def slower(shared, *jobs, **more):
+    """Return together / alone of jobs given as (model, placement)."""
+    made = [shared.sending(profile, placement) for profile, placement in jobs]
+    times = shared.together(made, **more)
+    return [time / job.alone_ns for time, job in zip(times, made, strict=True)]
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[int]:
+    """Return the number of jobs in each question, as questions are asked."""
+    sizes: list[int] = []
+    for name in ("together", "slowdowns"):
+        answer: Callable = getattr(contention, name)
+
+        def noted(jobs, *rest, answer=answer, **more):
+            sizes.append(len(jobs))
+            return answer(jobs, *rest, **more)
+
+        monkeypatch.setattr(contention, name, noted)
+    return sizes
+
+
+@pytest.mark.parametrize("way", ["average", "phases"])
+def test_two_equal_jobs_on_one_uplink_take_exactly_twice_as_long(way):
+    """Both send all the time, on racks 0 and 1 and on machines of their own: each gets half."""
+    shared = links(way)
+    assert slower(shared, (BARE, on(0, 4)), (BARE, on(1, 5))) == [2, 2]
+    assert slower(shared, *[(BARE, on(m, m + 4)) for m in range(3)]) == [3, 3, 3]
+
+
+@pytest.mark.parametrize("way", ["average", "phases"])
+def test_two_jobs_on_one_machine_share_its_port(way):
+    """Machine 1 is in both: half of its port each; a third on machines 2 and 3 alone is not affected."""
+    jobs = (BARE, on(0, 1)), (BARE, on(1, 2)), (BARE, on(8, 9))
+    assert slower(links(way), *jobs) == [2, 2, 1]
+
+
+def test_a_job_limited_elsewhere_leaves_its_share():
+    """One sends 1/4 byte/ns, whatever else there is: the other one gets 3/4, and takes 4/3 as long."""
+    quick, slow = links(), links(slower=4)
+    made = slow.sending(BARE, on(0, 4)), quick.sending(BARE, on(1, 5))
+    assert quick.together(made) == pytest.approx([4000, 1000 * 4 / 3], rel=1e-3)
+
+
+@pytest.mark.parametrize("way", ["average", "phases"])
+@pytest.mark.parametrize("fabric", [FABRIC, ENDLESS], ids=["disjoint", "endless"])
+def test_jobs_on_other_links_stay_exactly_alone(way, fabric, asked):
+    """Racks of their own, or links without end: nothing is even asked."""
+    other = on(8, 9) if fabric is FABRIC else on(0, 1)
+    assert slower(links(way, fabric), (BARE, on(0, 1)), (BARE, other)) == [1, 1]
+    assert asked == []
+
+
+def test_computing_hides_slower_communication_until_it_outlasts_it():
+    """600 ns of computing hide sending: twice 250 fits, twice 400 takes 200 more, twice 600 takes 600."""
+    for sent_ns, expected in ((250, 1.0), (400, 1.2), (600, 1.6)):
+        hidden = model(1000, sent_ns, hidden_ns=600)
+        assert slower(links(), (hidden, on(0, 4)), (hidden, on(1, 5))) == [expected] * 2
+
+
+def test_on_average_a_job_slows_by_how_often_the_other_sends():
+    """Computing 1, sending 1: with s = slowdown of sending, s = 1 + s / (1 + s), so s is the golden ratio."""
+    half = model(1000, 1000)
+    found = slower(links("average"), (half, on(0, 4)), (half, on(1, 5)))
+    assert found == pytest.approx([(1 + GOLDEN) / 2] * 2, rel=1e-6)
+
+
+def test_in_time_a_shift_keeps_jobs_apart():
+    """Computing 1,000, sending 1,000: together from the start 3,000, a shift of 1,000 avoids all of it."""
+    half = model(1000, 1000)
+    jobs = (half, on(0, 4)), (half, on(1, 5))
+    assert slower(links(), *jobs) == [1.5, 1.5]
+    assert slower(links(), *jobs, shift_ns=(0, 1000)) == [1, 1]
+    assert slower(links(), *jobs, shift_ns=(5000, 6000)) == [1, 1]  # only the difference counts
+
+
+def test_a_wait_before_computing_is_part_of_the_iteration():
+    """Waiting 1,000 and computing 1,000 before 1,000 of sending: 3,000 alone, 4,000 together."""
+    half, shared = model(1000, 1000), links()
+    made = [shared.sending(half, placement) for placement in (on(0, 4), on(1, 5))]
+    assert shared.together(made, waiting_ns=(1000, 1000)) == [4000, 4000]
+    assert shared.together(made, waiting_ns=(1000, 0)) != [4000, 3000]
+
+
+def test_components_do_not_affect_each_other(asked):
+    """Three jobs on rack 0 and 1, two on 2 and 3: two questions, the answers of each alone."""
+    near = [(BARE, on(m, m + 4)) for m in range(3)]
+    far = [(model(500, 1000), on(m, m + 4)) for m in (8, 9)]
+    assert slower(links(), *near, *far) == slower(links(), *near) + slower(links(), *far)
+    assert asked == [2, 3, 3, 2] or asked == [3, 2, 3, 2]
+
+
+def test_a_job_between_two_joins_them(asked):
+    """Jobs a and c share nothing, b meets both: with b all three are one question."""
+    half = model(1000, 1000)
+    shared = links()
+    slower(shared, (half, on(0, 1)), (half, on(2, 3)))
+    slower(shared, (half, on(0, 1)), (half, on(1, 2)), (half, on(2, 3)))
+    assert asked == [3]
+
+
+@pytest.mark.parametrize("way", ["average", "phases"])
+def test_the_same_constellation_is_asked_once(way, asked):
+    """Other machines, other racks, another order, times that differ by less than 0.1 %: one question."""
+    shared, other = links(way), model(500, 1000)
+    first = slower(shared, (BARE, on(0, 4)), (other, on(1, 5)))
+    assert slower(shared, (other, on(14, 10)), (BARE, on(15, 9))) == first[::-1]
+    made = [shared.sending(BARE, on(0, 4)), shared.sending(other, on(1, 5))]
+    times = shared.together(made, stretch=(3.0, 3.0002))
+    assert times == pytest.approx([3 * first[0] * 1000, 3.0002 * first[1] * 1500])
+    assert asked == [2]
+
+
+def test_jobs_of_other_speeds_are_another_question(asked):
+    """In time it counts that one takes twice as long; on average it does not."""
+    half = model(1000, 1000)
+    for way, questions in (("phases", 2), ("average", 1)):
+        shared = links(way)
+        made = [shared.sending(half, placement) for placement in (on(0, 4), on(1, 5))]
+        shared.together(made)
+        shared.together(made, stretch=(1.0, 2.0))
+        assert len(asked) == questions
+        asked.clear()

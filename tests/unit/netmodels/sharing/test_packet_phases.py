@@ -1,0 +1,99 @@
+"""Jobs that share links packet by packet, on a fabric as in ../shared/reference/contention."""
+
+from dataclasses import replace
+
+import pytest
+
+from netmodels.fabric import Dimension, Fabric
+from netmodels.profile import Layer, Profile
+from netmodels.sharing.links import capacities
+from netmodels.sharing.packet_jobs import Layer as Sent
+from netmodels.sharing.packet_jobs import RingJob, together
+from netmodels.sharing.packet_phases import followed
+from netmodels.sharing.traffic import job_traffic
+from netmodels.sharing.tree import Tree, Wire
+from netmodels.system import SystemSettings
+
+PORT = 12.5  # byte/ns of a machine's port and of a rack's uplink
+FABRIC = Fabric(
+    "racks",
+    (Dimension("switch", 500.0, 450.0),),
+    (Dimension("switch", 1500.0, PORT, machine_bytes_per_ns=PORT),),
+    (Dimension("switch", 3500.0, PORT, machine_bytes_per_ns=PORT, rack_bytes_per_ns=PORT),),
+)
+SYSTEM = SystemSettings(transport="windows")
+CAPACITY = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], FABRIC)
+# Both have four GPUs in each rack, in machines of their own, and cross the uplinks.
+FIRST, SECOND = ([(0, machine, "a", 4), (1, machine + 2, "a", 4)] for machine in (0, 1))
+TREE = Tree(
+    [gpu // 4 for gpu in range(16)],
+    [0, 0, 1, 1],
+    [Wire(3600, 500)] * 16,
+    [Wire(100, 1000)] * 4,
+    [Wire(100, 2000)] * 2,
+)
+
+
+def sending(placement, compute_ns=300_000, size=2**20, system=SYSTEM, more=()):
+    """Return a job of one layer, all of whose computing comes before its all-reduce."""
+    layers = (Layer("a", compute_ns, 0, 0, size), *more)
+    return job_traffic(Profile("one", layers), placement, FABRIC, system)
+
+
+def slower(jobs, shifts=(), most=10**9, system=SYSTEM):
+    """Return by how much longer iterations take, ns."""
+    found = followed(jobs, CAPACITY, FABRIC, system, shifts, most_packets=most)
+    return [ns - job.alone_ns for ns, job in zip(found.iteration_ns, jobs, strict=True)]
+
+
+def test_jobs_are_those_of_the_packet_engine():
+    """Two rings on two GPUs of each machine: 16 iterations, mean of the second half, less alone.
+
+    Within 5 %: they never settle, and the last links have no queues here.
+    """
+    layers = (Sent(300_000, 2**20),)
+    rings = ((0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15))
+    everywhere = [(machine // 2, machine, "a", 2) for machine in range(4)]
+    jobs = [RingJob(ring, layers, 16) for ring in rings]
+    beside, alone = together(jobs, TREE)[0], together(jobs[:1], TREE)[0]
+    longer_ns = ((beside[-1] - beside[7]) - (alone[-1] - alone[7])) / 8
+    assert longer_ns > 50_000
+    assert slower([sending(everywhere), sending(everywhere)]) == pytest.approx([longer_ns] * 2, rel=0.05)
+
+
+def test_jobs_that_never_meet_are_exactly_alone():
+    """Started 247 us apart, each sends (194 us) while the other computes (300); or on links of its own."""
+    assert slower([sending(FIRST), sending(SECOND)], [0, 247_000]) == [0, 0]
+    apart = [[(0, 0, "a", 2), (0, 1, "a", 2)], [(1, 2, "a", 2), (1, 3, "a", 2)]]
+    assert slower([sending(each) for each in apart]) == [0, 0]
+
+
+def test_a_long_message_is_followed_in_less_time():
+    """64 MiB: 1 % of the packets, and what sharing adds is as with many more within 10 %."""
+    jobs = [sending(each, 3_000_000, 2**26) for each in (FIRST, SECOND)]
+    few, many = slower(jobs, most=30_000), slower(jobs, most=100_000)
+    assert few == pytest.approx(many, rel=0.1)
+    assert min(few) > 0.7 * (jobs[0].alone_ns - 3_000_000)
+
+
+def test_what_cannot_be_followed_is_not():
+    """Fluids' jobs have no rings of messages; one packet is too few."""
+    for transport, most in (("ideal", 10**9), ("windows", 1)):
+        system = replace(SYSTEM, transport=transport)
+        jobs = [sending(each, system=system) for each in (FIRST, SECOND)]
+        assert followed(jobs, CAPACITY, FABRIC, system, most_packets=most) is None
+
+
+def test_stretched_jobs_stretch_their_rings():
+    """Twice the times and the bytes, and 5 ns of waiting: rings have them too."""
+    ring = sending(FIRST).stretched(2.0, 5).ring
+    assert [(layer.compute_ns, layer.bytes) for layer in ring.layers] == [(600_005, 2**21), (0, 0)]
+
+
+def test_without_windows_two_rings_take_turns():
+    """2^20 bytes, 14 messages of 131,072: alone 10.6 us each and a round trip; together sharing adds some."""
+    system = replace(SYSTEM, transport="packets")
+    jobs = [sending(each, system=system) for each in (FIRST, SECOND)]
+    found = slower(jobs, system=system)
+    assert found[0] == pytest.approx(found[1], rel=0.05)
+    assert 50_000 < found[0] < 14 * 131_072 / PORT
