@@ -148,11 +148,6 @@ def kinds_of(jobs: Sequence[JobSpec]) -> Sequence[JobSpec]:
     return jobs.kinds if isinstance(jobs, JobColumns) else jobs
 
 
-def kind_of_each(jobs: Sequence[JobSpec]) -> list[JobSpec]:
-    """Return one job of its kind for each job."""
-    return [jobs.kinds[kind] for kind in jobs.kind.data] if isinstance(jobs, JobColumns) else list(jobs)
-
-
 def _joined(texts: Iterable[str]) -> tuple[bytes, "array[int]"]:
     """Return texts one behind the other, and the start of each."""
     left, parts, starts = iter(texts), list[bytes](), array("q", [0])

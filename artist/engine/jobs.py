@@ -13,7 +13,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.core.job_columns import JobColumns, kind_of_each, numbers_of, of_kinds
+from artist.core.job_columns import JobColumns, Made, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
@@ -66,8 +66,10 @@ class JobTable:
         checkpoint_iterations: Sequence[int] | None = None,
         worth: float | None = None,
     ) -> None:
-        self.specs = specs.made if isinstance(specs, JobColumns) else specs
-        self.kind = kind_of_each(specs)  # a job's own spec takes time to make
+        self.specs: Sequence[JobSpec] | Made = specs
+        self.kind = specs
+        if isinstance(specs, JobColumns):  # one of its kind by job: its own spec takes time to make
+            self.specs, self.kind = specs.made, [specs.kinds[kind] for kind in specs.kind.data]
         n = len(specs)
         self.n = n
 
@@ -221,8 +223,8 @@ class JobTable:
         self.open_left_ns[job] = remaining
         self.iteration_ns[job] = new
         self.parts[job] = parts
-        left = self.iterations[job] - self.done[job]
-        return self.progress_from_ns[job] + progress.time_left(remaining, left, new)
+        whole = self.iterations[job] - self.done[job] - 1  # left beside the open one
+        return self.progress_from_ns[job] + remaining + whole * new
 
     def shift(self, job: int, shift_ns: int) -> bool:
         """Let a running job begin its iterations so much later than others; return whether that is new."""

@@ -7,7 +7,7 @@ from artist.core.events import Change, Event, Finish, Start, StartKind, Stop
 from artist.core.plan import Plan
 from artist.engine.jobs import JobTable
 from artist.engine.machines import MachineTable
-from artist.engine.overheads import Overheads, classify, same_machines
+from artist.engine.overheads import Overheads, classify
 
 
 class Transitions:
@@ -134,7 +134,7 @@ class Transitions:
         how: StartKind = "start"
         more_ns = self._first_delays_ns[job]
         if self._jobs.starts[job]:
-            how = "resume" if same_machines(self._last_held.pop(job), after) else "restart"
+            how = "resume" if self._last_held.pop(job).machines == after.machines else "restart"
             more_ns = 0
         return Start(now, job, after, how, self._overheads.delay_ns(how, self._jobs.kind[job]) + more_ns)
 

@@ -67,9 +67,7 @@ class Ordered:
         own = type(self) is Ordered  # a subclass may listen to every event
         self.only_while_jobs_wait = own and self._adapt is as_it_is and self.queues == "one"
         strict = self._order is FIFO and not (self.preemptive or self.backfill)
-        shipped = isinstance(self.placement, str) and isinstance(self.fill, str)
-        drawn = self.placement == "random"
-        self._blocks = self.only_while_jobs_wait and strict and shipped and not drawn  # the first all others
+        self._first_blocks = self.only_while_jobs_wait and strict  # all that come later
         self._placer = placer_of(self.placement, self.fill, self.seed)
         lane = by_kind if self.queues == "kinds" else in_one
         self._queue = WaitingQueue(by_demand if self.backfill else lane)
@@ -117,13 +115,14 @@ class Ordered:
         """Start queued jobs, of so many that wait, in order, as far as there is room."""
         packing: Packing | None = None
         among = machines_in(view, self.pool)
-        free_gpus = view.free_gpus
+        free_gpus, refused = view.free_gpus, False
         while waiting and (first := self._queue.first(free_gpus)) is not None:
             demand, job = first
             packing = packing or Packing(view.free(), among)
             allocation = packing.place(demand, self._placer)
             if allocation is None:
                 self._queue.refuse(demand)
+                refused = True
                 continue
             self._queue.pop(demand)
             plan.place(job, allocation)
@@ -131,5 +130,5 @@ class Ordered:
                 self._freed.hold(job)
             free_gpus -= allocation.gpus
             waiting -= 1
-        if waiting and self._blocks:
+        if waiting and not refused and self._first_blocks:  # it asks for more GPUs than are free
             plan.let_arrivals_wait()

@@ -156,7 +156,6 @@ def test_only_a_strict_queue_lets_arrivals_wait():
     for parameters, calls in (
         ({"order": "fifo"}, [0, 1, 4, 5, 6]),
         ({"order": "fifo", "backfill": True}, [0, 1, 2, 3, 4, 5, 6]),
-        ({"order": "fifo", "placement": "random"}, [0, 1, 2, 3, 4, 5, 6]),
         ({"order": "sjf"}, [0, 1, 2, 3, 4, 5, 6]),
     ):
         policy, asked = Ordered(**parameters), []
