@@ -5,6 +5,23 @@
 Runs a trace of Helios on 64 machines under FIFO and Tiresias, on `cloud_ethernet` and on `dgx_h100_3tier`,
 with `performance.contention` none, average and phases in turn, and prints processor seconds, their ratio to
 none, and the hours that jobs lost to contention. Overrides of `artist` are added: `'stop.jobs=[0,10000]'`.
+The 77,574 jobs of Venus, load 0.93, on a machine that other work kept busy:
+
+policy    topology        way         cpu_s  ratio   events  contention_h
+fifo      cloud_ethernet  none          5.5    1.0   232722           0.0
+fifo      cloud_ethernet  average      42.3    7.7   232722       33444.1
+fifo      cloud_ethernet  phases       38.1    7.0   232722       31107.2
+tiresias  cloud_ethernet  none         28.8    1.0   347939           0.0
+tiresias  cloud_ethernet  average      87.1    3.0   348975         461.0
+tiresias  cloud_ethernet  phases      118.5    4.1   347147         592.4
+fifo      dgx_h100_3tier  none          5.5    1.0   232722           0.0
+fifo      dgx_h100_3tier  average      29.8    5.4   232722           0.0
+fifo      dgx_h100_3tier  phases       62.5   11.3   232722           0.0
+tiresias  dgx_h100_3tier  none         27.5    1.0   346407           0.0
+tiresias  dgx_h100_3tier  average      65.3    2.4   346407           0.0
+tiresias  dgx_h100_3tier  phases      109.2    4.0   346407           0.0
+
+Under FIFO some 30 jobs are one component, and each of 29,000 starts has a placement of its own.
 """
 
 import argparse
