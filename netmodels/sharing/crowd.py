@@ -81,11 +81,14 @@ def _lines(job: Sending, meets: Bools) -> tuple[Floats, Floats]:
     """Return the lines that are the longest for some s of 1 or more, by slope.
 
     A chain from passage i to j ends at issued_i + all rides from i to j, and the iteration no earlier than
-    the update after it: a line in s for each pair, and computing, which does not depend on it.
+    the update after it: a line in s for each pair, and computing, which does not depend on it. Without
+    updates only chains to the last passage matter.
     """
     quick, slow = np.where(meets, 0, job.rides_ns), np.where(meets, job.rides_ns, 0)
     ends, slopes = quick.cumsum(), slow.cumsum()
-    first, last = np.triu_indices(len(quick))
+    first, last = np.arange(len(quick)), np.full(len(quick), len(quick) - 1)
+    if job.updates_ns.any():
+        first, last = np.triu_indices(len(quick))
     offset = (job.issued_ns - (ends - quick))[first] + (ends + job.updates_ns)[last]
     slope = slopes[last] - (slopes - slow)[first]
     return _upper(np.append(offset, job.compute_ns), np.append(slope, 0))

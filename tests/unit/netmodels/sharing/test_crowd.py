@@ -1,5 +1,7 @@
 """Many jobs on links, on average: closed forms, and the definition followed step by step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,11 +49,13 @@ def test_hidden_communication_costs_many_jobs_nothing():
 
 @pytest.mark.parametrize("name", ["AlexNet", "MobileNetV3", "BERT-large"])
 @pytest.mark.parametrize("way", ["flat_ring", "hierarchical"])
-def test_the_longest_line_is_the_iteration_walked_with_slower_passages(name, way):
-    """Whatever the factor: 1 to 30."""
+@pytest.mark.parametrize("update_ns", [0, 10**7])
+def test_the_longest_line_is_the_iteration_walked_with_slower_passages(name, way, update_ns):
+    """Whatever the factor, 1 to 30, and with updates that take longer after earlier passages."""
     fabric = load_topology(data_path("topologies", "cloud_ethernet.yaml")).fabric
     placement = [(0, 0, "p3_16xlarge", 2), (0, 1, "p3_16xlarge", 2), (1, 9, "p3_16xlarge", 2)]
     job = job_traffic(get_profile(name), placement, fabric, SystemSettings(across_machines=way))
+    job = replace(job, updates_ns=update_ns * np.arange(len(job.rides_ns))[::-1])
     uplinks = [place for place, link in enumerate(job.links) if link.tier == "rack"]
     meets = (job.sent_bytes[:, uplinks] > 0).any(axis=1)
     mean = mean_of(job, meets, np.full(len(job.links), np.inf))
