@@ -168,6 +168,7 @@ class SharedLinks(Protocol):
         *,
         stretch: Sequence[float] = (),
         waiting_ns: Sequence[int] = (),
+        joined: bool = False,
     ) -> Sequence[float]:
         """Return the mean time of an iteration of each of some jobs that run together, ns."""
         ...
