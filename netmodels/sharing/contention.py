@@ -2,9 +2,10 @@
 
 Jobs are joined by links that they could overload together (`netmodels.sharing.shares.crowded`); those joined
 in this way, directly or through others, are a *component*, and components do not affect each other. How much
-longer iterations take in a component is found by `netmodels.sharing.average` or `netmodels.sharing.phases`,
-once: the same kinds of jobs meet on other machines again, so a question names machines and racks by first
-occurrence, jobs in an order of their content, and answers are kept.
+longer iterations take in a component is found by `netmodels.sharing.average` or `netmodels.sharing.phases`
+(with packets, as far as that is affordable, by `netmodels.sharing.packet_phases`), once: the same kinds of
+jobs meet on other machines again, so a question names machines and racks by first occurrence, jobs in an
+order of their content, and answers are kept.
 
 In a component of more than 8 jobs everybody's mean adds up (`netmodels.sharing.crowd`), in time as well: the
 more jobs meet, the less it matters when each of them sends, and following them would take seconds.
@@ -30,6 +31,7 @@ from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Bools, Mean, components, mean_of, slower
 from netmodels.sharing.links import Link, Slice, capacities
+from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.phases import together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import FULL
@@ -306,7 +308,8 @@ class Contention:
             steps = round(log(time) / log1p(_STEP)) if in_time else 0
             members.append(_Member(each.kind.key, waiting, steps, shift_ns[number] if in_time else 0, number))
         members.sort()
-        places, first, earliest = _Names(), members[0].steps, min(member.shift_ns for member in members)
+        first = 0 if self._system.packets else members[0].steps  # latency of packets does not scale
+        places, earliest = _Names(), min(member.shift_ns for member in members)
         scale = (1 + _STEP) ** first
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
         renamed = [tuple(map(places.renamed, links[member.number])) for member in members]
@@ -335,14 +338,21 @@ class Contention:
         """Return together / alone of jobs in order."""
         if self._way == "average":
             return slowdowns([_one_way(job) for job in jobs], capacity, self._fabric.uplinks)
-        jobs = [_one_way(job).joined() for job in jobs]
-        found = together(jobs, capacity, shifts, uplinks=self._fabric.uplinks).iteration_ns
+        answer = None
+        if self._system.packets:
+            answer = followed(jobs, capacity, self._fabric, self._system, shifts)
+        if answer is None:
+            jobs = [_one_way(job).joined() for job in jobs]
+            answer = together(jobs, capacity, shifts, uplinks=self._fabric.uplinks)
+        found = answer.iteration_ns
         return tuple(max(1.0, each / job.alone_ns) for each, job in zip(found, jobs, strict=True))
 
 
 def _digest(job: Sending) -> bytes:
     """Return a digest of all but the places of a job's links."""
-    digest = blake2b(repr((job.compute_ns, [link.tier for link in job.links])).encode(), digest_size=16)
+    digest = blake2b(
+        repr((job.compute_ns, job.ring, [link.tier for link in job.links])).encode(), digest_size=16
+    )
     for array in (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes):
         digest.update(repr(array.shape).encode())
         digest.update(array.tobytes())

@@ -6,6 +6,7 @@ import pytest
 
 from netmodels.fabric import Dimension, Fabric
 from netmodels.profile import Layer, Profile
+from netmodels.sharing.contention import Contention
 from netmodels.sharing.links import capacities
 from netmodels.sharing.packet_jobs import Layer as Sent
 from netmodels.sharing.packet_jobs import RingJob, together
@@ -108,3 +109,14 @@ def test_without_windows_two_rings_take_turns():
     found = slower(jobs, system=system)
     assert found[0] == pytest.approx(found[1], rel=0.05)
     assert 50_000 < found[0] < 14 * 131_072 / PORT
+
+
+def test_contention_follows_packets_where_messages_are_packets():
+    """Two rings take turns: sharing adds at most what 14 messages of 131,072 bytes take on the port."""
+    machines = [(rack, 10 * rack + machine, "a", 4) for rack in (3, 7) for machine in (5, 6)]
+    shared = Contention("phases", machines, FABRIC, SYSTEM)
+    profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
+    placed = ([(3, 30 + machine, "a", 4), (7, 70 + machine, "a", 4)] for machine in (5, 6))
+    jobs = [shared.sending(profile, each) for each in placed]
+    longer = [ns - job.alone_ns for ns, job in zip(shared.together(jobs), jobs, strict=True)]
+    assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=60_000))
