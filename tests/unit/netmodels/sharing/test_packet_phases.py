@@ -112,7 +112,7 @@ def test_without_windows_two_rings_take_turns():
 
 
 def test_contention_follows_packets_where_messages_are_packets():
-    """Two rings take turns: sharing adds at most what 14 messages of 131,072 bytes take on the port."""
+    """On machines of other numbers, asked by first occurrence: the answer is that of `followed`."""
     machines = [(rack, 10 * rack + machine, "a", 4) for rack in (3, 7) for machine in (5, 6)]
     shared = Contention("phases", machines, FABRIC, SYSTEM)
     profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
