@@ -322,7 +322,8 @@ class Contention:
             steps = round(log(time) / log1p(_STEP)) if in_time else 0
             members.append(_Member(each.kind.key, waiting, steps, shift_ns[number] if in_time else 0, number))
         members.sort()
-        places, first, earliest = _Names(), members[0].steps, min(member.shift_ns for member in members)
+        first = 0 if self._system.packets else members[0].steps  # latency of packets does not scale
+        places, earliest = _Names(), min(member.shift_ns for member in members)
         scale = (1 + _STEP) ** first
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
         renamed = [tuple(map(places.renamed, links[member.number])) for member in members]
@@ -373,7 +374,9 @@ def _events(jobs: Sequence[Sending]) -> float:
 
 def _digest(job: Sending) -> bytes:
     """Return a digest of all but the places of a job's links."""
-    digest = blake2b(repr((job.compute_ns, [link.tier for link in job.links])).encode(), digest_size=16)
+    digest = blake2b(
+        repr((job.compute_ns, job.ring, [link.tier for link in job.links])).encode(), digest_size=16
+    )
     for array in (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes):
         digest.update(repr(array.shape).encode())
         digest.update(array.tobytes())
