@@ -25,6 +25,8 @@ class MachineTable:
         Running jobs by machine, in order of arrival there.
     crossing_rack
         Running jobs in several racks, by rack: they use the links between. None until first requested.
+    crossed
+        Jobs on several machines, in the order in which they came there or left; None until first requested.
     touched
         Machines whose jobs changed since this was last emptied; None until first requested.
     groups
@@ -44,6 +46,7 @@ class MachineTable:
         self.jobs_on: list[dict[int, None]] = [{} for _ in machines]
         self.touched: dict[int, None] | None = None
         self.crossing_rack: list[dict[int, None]] | None = None
+        self.crossed: list[int] | None = None
         self.groups: dict[str, tuple[Group, dict[int, None]]] = {}
         self.buckets = Buckets.of(
             self.free_gpus, self.accepts, cluster.rack_of, max(self.free_gpus, default=0)
@@ -73,6 +76,8 @@ class MachineTable:
     def take(self, job: int, allocation: Allocation) -> None:
         """Add a job with its allocation."""
         group = allocation.group
+        if self.crossed is not None and len(allocation.slices) > 1:
+            self.crossed.append(job)
         if self.crossing_rack is not None:
             self._cross(job, allocation)
         if self.touched is not None:
@@ -93,6 +98,8 @@ class MachineTable:
     def give_back(self, job: int, allocation: Allocation) -> None:
         """Remove a job with its allocation; the last member frees its group's GPUs."""
         group = allocation.group
+        if self.crossed is not None and len(allocation.slices) > 1:
+            self.crossed.append(job)
         if self.crossing_rack is not None:
             for rack in racks_of(allocation, self.cluster) if len(allocation.slices) > 1 else ():
                 self.crossing_rack[rack].pop(job, None)
@@ -111,6 +118,12 @@ class MachineTable:
                 del self.groups[group.name]
                 for m, gpus in record.gpus:
                     self._take_group_gpus(m, -gpus)
+
+    def watch_crossed(self, held: Iterable[tuple[int, Allocation]]) -> list[int]:
+        """Maintain `crossed` from now on, and return it; `held` is what all running jobs hold."""
+        if self.crossed is None:
+            self.crossed = [job for job, allocation in held if len(allocation.slices) > 1]
+        return self.crossed
 
     def watch_racks(self, held: Iterable[tuple[int, Allocation]]) -> list[dict[int, None]]:
         """Maintain `crossing_rack` from now on, and return it; `held` is what all running jobs hold."""

@@ -1,6 +1,6 @@
 """The running jobs, as performance sees them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.job import JobSpec
@@ -38,8 +38,14 @@ class RunningJobs:
         return tuple(j for j in self._machines.jobs_on[machine] if (a := held[j]) and len(a.slices) > 1)
 
     def crossing_rack(self, rack: int) -> Sequence[int]:
-        held = ((j, a) for j, a in enumerate(self._jobs.held) if a is not None)
-        return tuple(self._machines.watch_racks(held)[rack])
+        return tuple(self._machines.watch_racks(self._held())[rack])
+
+    def crossed(self, since: int) -> Sequence[tuple[int, Allocation | None]]:
+        held, log = self._jobs.held, self._machines.watch_crossed(self._held())
+        return [(job, held[job]) for job in log[since:]]
+
+    def _held(self) -> Iterator[tuple[int, Allocation]]:
+        return ((job, held) for job, held in enumerate(self._jobs.held) if held is not None)
 
     def members(self, group: str) -> Iterable[int]:
         return tuple(self._machines.groups[group][1]) if group in self._machines.groups else ()

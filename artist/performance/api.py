@@ -50,6 +50,21 @@ class Running(Protocol):
         """Return the running jobs of a group."""
 
 
+@runtime_checkable
+class Logged(Protocol):
+    """The jobs that run, with a log of those on several machines: an index of these can follow it."""
+
+    def crossed(self, since: int) -> Sequence[tuple[int, Allocation | None]]:
+        """Return the jobs that came on several machines or left them, and what they hold now, if they run.
+
+        Parameters
+        ----------
+        since
+            How many such changes to leave out, the first of all. From 0 on, all running jobs that are on
+            several machines are among the answers.
+        """
+
+
 class Performance(Protocol):
     """Iteration times; coupling between jobs lives only here.
 

@@ -28,6 +28,7 @@ from artist.performance.effects.stages import NetworkStage, StageTimes
 from netmodels.api import Fabric, Link, NetworkModel, Profile, Sending, SharedLinks, SystemSettings
 
 _FIELDS = IterationParts._fields
+_MOST_KEPT = 50_000
 
 
 class PlacedPerformance:
@@ -106,6 +107,7 @@ class PlacedPerformance:
         links = () if self._links is None else (self._links,)
         self._couplings: tuple[Coupling, ...] = (*machines, *links, groups, *self._own_couplings)
         self.only_groups = len(self._couplings) == 1
+        self._known: dict[int, tuple[JobSpec, Allocation, IterationParts]] = {}  # of jobs that others touch
 
     def believing(self, input_stall: InputStall | None) -> Self:
         """Return a copy that differs in what CPUs and memory do, as a policy may believe it."""
@@ -184,7 +186,14 @@ class PlacedPerformance:
 
     def _before(self, place: int, running: Running, job: int) -> IterationParts:
         """Return the parts of a running job after the couplings before one of them."""
-        parts = self._alone(running.spec(job), running.allocation(job), running.cluster)
+        spec, allocation, known = running.spec(job), running.allocation(job), self._known.get(job)
+        if known is not None and known[0] is spec and known[1] is allocation:
+            parts = known[2]
+        else:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            parts = self._alone(spec, allocation, running.cluster)
+            self._known[job] = spec, allocation, parts
         for earlier, coupling in enumerate(self._couplings[:place]):
             coupled = coupling.coupled({job: parts}, running, partial(self._before, earlier, running))
             parts = coupled.get(job, parts)

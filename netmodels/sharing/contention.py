@@ -6,6 +6,16 @@ longer iterations take in a component is found by `netmodels.sharing.average` or
 once: the same kinds of jobs meet on other machines again, so a question names machines and racks by first
 occurrence, jobs in an order of their content, and answers are kept.
 
+In a component of more than 8 jobs everybody's mean adds up (`netmodels.sharing.crowd`), in time as well: the
+more jobs meet, the less it matters when each of them sends, and following them would take seconds. Likewise
+few jobs are not followed but met on average if some do dozens of iterations while others do one, so that they
+meet all of its phases anyhow.
+
+Jobs that send packets (`transport`) are followed packet by packet where that is affordable
+(`netmodels.sharing.packet_phases`), else as fluids.
+
+Both directions of a link carry the same (`netmodels.sharing.traffic`), so only one is looked at.
+
 Jobs that differ by less than 0.1 % in speed, or that wait for less than 0.1 % of an iteration more, are one
 question. On average only shares of time and rates count, so there speed does not matter at all.
 """
@@ -18,11 +28,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from netmodels.algorithms import Ints
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
+from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
+from netmodels.sharing.crowd import Bools, Mean, components, mean_of, slower
 from netmodels.sharing.links import Link, Slice, capacities
-from netmodels.sharing.phases import together
+from netmodels.sharing.packet_phases import followed
+from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import FULL
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
@@ -32,6 +46,11 @@ Way = Literal["average", "phases"]
 
 _STEP = 1e-3
 """Relative difference of two times that are told apart."""
+_FEW = 8
+"""Most jobs of a component that are told apart in time, or by which of them send."""
+_MOST_EVENTS = 20_000
+"""That are followed in time: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
+_ANYWHERE: Bools = np.ones(0, dtype=np.bool_)
 _MOST_KEPT = 50_000  # answers, and likewise jobs
 
 
@@ -47,35 +66,74 @@ class _Kind:
         The job, on some links.
     limits
         Capacity of each of its links, byte/ns.
+    shared
+        Which of them have a capacity, and are the way out of a place.
+    loads
+        The most that it sends on each of these, byte/ns.
+    places, most
+        The last two as lists.
+    alike
+        Whether it sends on all of these in the same passages.
+    means
+        Its mean sending, by the links on which others can meet it.
     """
 
     key: bytes
     job: Sending
-    limits: tuple[float, ...]
+    limits: Floats
+    shared: Ints
+    loads: Floats
+    places: list[int]
+    most: list[float]
+    alike: bool
+    means: dict[bytes, Mean]
+
+    def mean(self, full: Bools) -> Mean:
+        """Return the mean sending of a job that others can meet on some of its shared links."""
+        where = b"" if self.alike else full.tobytes()
+        found = self.means.get(where)
+        if found is None:
+            met = self.shared if self.alike else self.shared[full]
+            meets: Bools = np.any(self.job.sent_bytes[:, met] > 0, axis=1)
+            made = mean_of(self.job, meets, self.limits)
+            uses = made.rates[self.shared] / self.limits[self.shared]
+            found = self.means[where] = replace(made, rates=uses)
+        return found
 
 
 class _Known(NamedTuple):
-    """What is remembered of a job: its kind, and what it sends at most on each link that has a capacity."""
+    """What is remembered of a job.
+
+    Attributes
+    ----------
+    kind
+        What it is, wherever it lies.
+    loads
+        What it sends at most on each link that has a capacity, on the way out of a place, byte/ns.
+    numbers
+        The numbers of these links.
+    alone_ns
+        Time of an iteration alone.
+    """
 
     kind: _Kind
     loads: Mapping[Link, float]
+    numbers: Ints
     alone_ns: float
 
 
 class _Member(NamedTuple):
-    """A job in a question; relative times in steps. Sorted by content."""
+    """A job in a question, sorted by content; waiting and speed in steps of what is told apart."""
 
     key: bytes
-    steps: int
     waiting: int
+    steps: int
     shift_ns: int
     number: int
-    known: _Known
-    job: Sending
 
 
 _Question = tuple[tuple[bytes, int, int, int, tuple[int, ...]], ...]
-"""By member: kind, speed relative to the first, waiting, shift, and names of the places of its links."""
+"""By member: kind, waiting, speed relative to the first, shift, and names of the places of its links."""
 
 
 class Contention:
@@ -111,9 +169,12 @@ class Contention:
         self._fabric = fabric
         self._system = system
         self._model = model
-        self._traffic: dict[tuple[Profile, tuple[Slice, ...]], Sending] = {}
+        self._numbers = {link: number for number, link in enumerate(self.capacity)}
+        self._limits: Floats = np.array([*self.capacity.values()], dtype=np.float64)
+        self._paths = np.array([fabric.uplinks if link.tier == "rack" else 1 for link in self.capacity])
+        self._traffic: dict[tuple[Profile, tuple[Slice, ...]], tuple[Sending, bytes]] = {}
+        self._kinds: dict[tuple[bytes, tuple[float, ...]], _Kind] = {}
         self._known: dict[Sending, _Known] = {}
-        self._kinds: dict[bytes, _Kind] = {}
         self._answers: dict[_Question, tuple[float, ...]] = {}
 
     def sending(self, profile: Profile, placement: Sequence[Slice]) -> Sending:
@@ -129,15 +190,29 @@ class Contention:
         slices = in_ring_order(placement)
         places = _Names()
         renamed = tuple((places.of("rack", r), places.of("machine", m), kind, n) for r, m, kind, n in slices)
-        made = self._traffic.get((profile, renamed))
-        if made is None:
+        known = self._traffic.get((profile, renamed))
+        if known is None:
             made = job_traffic(profile, renamed, self._fabric, self._system, self._model)
-            self._traffic[profile, renamed] = made
-        return replace(made, links=places.back(made.links))
+            known = self._traffic[profile, renamed] = made, _digest(made)
+        made, digest = known
+        job = replace(made, links=places.back(made.links))
+        self._keep(job, digest)
+        return job
 
     def loads(self, job: Sending) -> Mapping[Link, float]:
-        """Return the most that a job alone sends on each of its links that has a capacity, byte/ns."""
+        """Return the most that a job alone sends on each of its links that has a capacity, byte/ns.
+
+        Of the two directions of a link, which carry the same, only the way out is mentioned.
+        """
         return self._of(job).loads
+
+    def slack(self, job: Sending) -> float:
+        """Return how many times as long all that a job sends on such links may take, at no cost, 1 or more.
+
+        Links that are overloaded by less, at worst, make no iteration longer.
+        """
+        kind = self._of(job).kind
+        return kind.mean(np.ones(len(kind.shared), dtype=np.bool_)).slack if kind.most else inf
 
     def together(
         self,
@@ -146,6 +221,7 @@ class Contention:
         *,
         stretch: Sequence[float] = (),
         waiting_ns: Sequence[int] = (),
+        joined: bool = False,
     ) -> list[float]:
         """Return the mean time of an iteration of each of some jobs that run together, ns.
 
@@ -157,126 +233,166 @@ class Contention:
             How much later than the others each begins its iterations; by default none.
         stretch, waiting_ns
             As for `Sending.stretched`, which need not be called before; by default 1 and 0.
+        joined
+            Whether they are known to be one component.
         """
         known = [self._of(job) for job in jobs]
         times = stretch or [1.0] * len(jobs)
         waits = waiting_ns or [0] * len(jobs)
         shifts = shift_ns or [0] * len(jobs)
-        alone = [each.alone_ns * time + wait for each, time, wait in zip(known, times, waits, strict=True)]
-        found = list(alone)
-        for component in self._components(known):
-            members = []
-            for number in component:
-                each, time = known[number], times[number]
-                in_time = self._way == "phases"
-                steps = round(log(time) / log1p(_STEP)) if in_time else 0
-                waiting = round(waits[number] / (each.alone_ns * time * _STEP)) if each.alone_ns else 0
-                shift = shifts[number] if in_time else 0
-                members.append(_Member(each.kind.key, steps, waiting, shift, number, each, jobs[number]))
-            members.sort(key=lambda member: member[:5])
-            for member, slower in zip(members, self._slower(members), strict=True):
-                found[member.number] = alone[member.number] * slower
+        found = [each.alone_ns * time + wait for each, time, wait in zip(known, times, waits, strict=True)]
+        for component in [list(range(len(jobs)))] if joined else self._components(known):
+            waiting = [waits[number] / times[number] for number in component]
+            if len(component) > _FEW:
+                answer: Sequence[float] = self._crowd([known[number] for number in component], waiting)
+            else:
+                answer = self._few(
+                    [known[number] for number in component],
+                    [jobs[number].links for number in component],
+                    [times[number] for number in component],
+                    waiting,
+                    [shifts[number] for number in component],
+                )
+            for number, longer in zip(component, answer, strict=True):
+                found[number] *= longer
         return found
-
-    def _of(self, job: Sending) -> _Known:
-        known = self._known.get(job)
-        if known is None:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-                self._traffic.clear()
-                self._kinds.clear()
-            known = self._known[job] = self._found(job)
-        return known
-
-    def _found(self, job: Sending) -> _Known:
-        limits = tuple(self.capacity.get(link, inf) for link in job.links)
-        most = job.most(self.capacity).tolist()
-        loads = {
-            link: rate
-            for link, rate, limit in zip(job.links, most, limits, strict=True)
-            if rate and limit < inf
-        }
-        arrays = (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes, np.array(limits))
-        digest = blake2b(repr((job.compute_ns, [link.tier for link in job.links])).encode(), digest_size=16)
-        for array in arrays:
-            digest.update(repr(array.shape).encode())
-            digest.update(array.tobytes())
-        kind = self._kinds.get(digest.digest())
-        if kind is None:
-            own = job.joined() if self._way == "phases" else job
-            kind = self._kinds[digest.digest()] = _Kind(digest.digest(), own, limits)
-        return _Known(kind, loads, job.alone_ns)
 
     def _components(self, known: Sequence[_Known]) -> list[list[int]]:
         """Return the jobs of each component of two jobs or more, by place."""
-        on: dict[Link, list[int]] = {}
-        for number, each in enumerate(known):
-            for link in each.loads:
-                on.setdefault(link, []).append(number)
-        root = list(range(len(known)))
+        if len(known) < 2:
+            return []
+        numbers, loads = [each.numbers for each in known], [each.kind.loads for each in known]
+        lengths = np.array([len(each) for each in numbers])
+        return components(lengths, np.concatenate(numbers), np.concatenate(loads), self._limits)
 
-        def root_of(number: int) -> int:
-            while root[number] != number:
-                root[number] = number = root[root[number]]
-            return number
+    def _of(self, job: Sending) -> _Known:
+        known = self._known.get(job)
+        return self._keep(job, _digest(job)) if known is None else known
 
-        for link, numbers in on.items():
-            if len(numbers) > 1:
-                load = sum(known[number].loads[link] for number in numbers)
-                if load > self.capacity[link] * FULL:
-                    first = root_of(numbers[0])
-                    for number in numbers[1:]:
-                        root[root_of(number)] = first
-        components: dict[int, list[int]] = {}
-        for number in range(len(known)):
-            components.setdefault(root_of(number), []).append(number)
-        return [component for component in components.values() if len(component) > 1]
+    def _keep(self, job: Sending, digest: bytes) -> _Known:
+        """Remember a job by the digest of all but its links."""
+        if len(self._known) >= _MOST_KEPT:
+            self._known.clear()
+            self._traffic.clear()
+            self._kinds.clear()
+        limits = tuple([self.capacity.get(link, inf) for link in job.links])
+        kind = self._kinds.get((digest, limits))
+        if kind is None:
+            kind = self._kinds[digest, limits] = _kind(job, digest, np.array(limits), self.capacity)
+        links = [job.links[place] for place in kind.places]
+        loads = dict(zip(links, kind.most, strict=True))
+        numbers = np.array([self._numbers[link] for link in links], dtype=np.int64)
+        known = self._known[job] = _Known(kind, loads, numbers, job.alone_ns)
+        return known
 
-    def _slower(self, members: Sequence[_Member]) -> tuple[float, ...]:
-        """Return together / alone of the jobs of a component, 1 or more."""
-        places, first = _Names(), members[0]
-        earliest = min(member.shift_ns for member in members)
-        scale = (1 + _STEP) ** first.steps
+    def _crowd(self, known: Sequence[_Known], waiting_ns: Sequence[float]) -> Sequence[float]:
+        """Return together / alone of the jobs of a component of many, 1 or more."""
+        numbers = [each.numbers for each in known]
+        link = np.concatenate(numbers)
+        if all(each.kind.alike for each in known):
+            means = [each.kind.mean(_ANYWHERE) for each in known]
+        else:
+            loads = np.concatenate([each.kind.loads for each in known])
+            full = np.bincount(link, loads, len(self._limits)) > self._limits * FULL
+            means = [each.kind.mean(full[each.numbers]) for each in known]
+        lengths = np.array([len(each) for each in numbers])
+        return slower(means, lengths, link, self._paths, waiting_ns)
+
+    def _few(
+        self,
+        known: Sequence[_Known],
+        links: Sequence[Sequence[Link]],
+        times: Sequence[float],
+        waiting_ns: Sequence[float],
+        shift_ns: Sequence[int],
+    ) -> Sequence[float]:
+        """Return together / alone of the jobs of a component of few, 1 or more.
+
+        Parameters
+        ----------
+        known, links
+            The jobs, and the links on which they are.
+        times, waiting_ns, shift_ns
+            As for `together`, but waiting relative to the profile.
+        """
+        in_time = self._way == "phases"
+        members = []
+        for number, (each, time, wait_ns) in enumerate(zip(known, times, waiting_ns, strict=True)):
+            waiting = round(wait_ns / (each.alone_ns * _STEP)) if wait_ns else 0
+            steps = round(log(time) / log1p(_STEP)) if in_time else 0
+            members.append(_Member(each.kind.key, waiting, steps, shift_ns[number] if in_time else 0, number))
+        members.sort()
+        places, first, earliest = _Names(), members[0].steps, min(member.shift_ns for member in members)
+        scale = (1 + _STEP) ** first
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
-        links = [tuple(map(places.renamed, member.job.links)) for member in members]
+        renamed = [tuple(map(places.renamed, links[member.number])) for member in members]
         question = tuple(
-            (
-                member.key,
-                member.steps - first.steps,
-                member.waiting,
-                shift,
-                tuple(link.place for link in own),
-            )
-            for member, shift, own in zip(members, shifts, links, strict=True)
+            (each.key, each.waiting, each.steps - first, shift, tuple(link.place for link in own))
+            for each, shift, own in zip(members, shifts, renamed, strict=True)
         )
         answer = self._answers.get(question)
         if answer is None:
             if len(self._answers) >= _MOST_KEPT:
                 self._answers.clear()
-            jobs = [_asked(*each) for each in zip(members, links, [first.steps] * len(members), strict=True)]
-            limits = (member.known.kind.limits for member in members)
-            capacity = {
-                link: limit
-                for own, its in zip(links, limits, strict=True)
-                for link, limit in zip(own, its, strict=True)
-            }
+            jobs, capacity = [], dict[Link, float]()
+            for member, own in zip(members, renamed, strict=True):
+                kind, alone_ns = known[member.number].kind, known[member.number].alone_ns
+                time = (1 + _STEP) ** (member.steps - first)
+                job = kind.job.stretched(time, round(member.waiting * _STEP * time * alone_ns))
+                jobs.append(replace(job, links=own))
+                capacity.update(zip(own, kind.limits.tolist(), strict=True))
             answer = self._answers[question] = self._ask(jobs, capacity, shifts)
-        return answer
+        by_number = sorted(zip([member.number for member in members], answer, strict=True))
+        return [longer for _, longer in by_number]
 
     def _ask(
         self, jobs: Sequence[Sending], capacity: Mapping[Link, float], shifts: Sequence[int]
     ) -> tuple[float, ...]:
+        """Return together / alone of jobs in order."""
+        uplinks, fluids = self._fabric.uplinks, [_one_way(job) for job in jobs]
         if self._way == "average":
-            return slowdowns(jobs, capacity, self._fabric.uplinks)
-        found = together(jobs, capacity, shifts, uplinks=self._fabric.uplinks).iteration_ns
-        return tuple(max(1.0, each / job.alone_ns) for each, job in zip(found, jobs, strict=True))
+            return slowdowns(fluids, capacity, uplinks)
+        found = followed(jobs, capacity, self._fabric, self._system, shifts) if self._system.packets else None
+        if found is None:
+            fluids = jobs = [job.joined() for job in fluids]
+            if _events(fluids) > _MOST_EVENTS:
+                return slowdowns(fluids, capacity, uplinks)
+            found = together(fluids, capacity, shifts, uplinks=uplinks)
+        return tuple(
+            max(1.0, each / job.alone_ns) for each, job in zip(found.iteration_ns, jobs, strict=True)
+        )
 
 
-def _asked(member: _Member, links: tuple[Link, ...], first_steps: int) -> Sending:
-    """Return a member's iteration on renamed links, at its speed relative to the first member."""
-    time = (1 + _STEP) ** (member.steps - first_steps)
-    waiting_ns = round(member.waiting * _STEP * time * member.known.alone_ns)
-    return replace(member.known.kind.job.stretched(time, waiting_ns), links=links)
+def _events(jobs: Sequence[Sending]) -> float:
+    """Return how often jobs begin or end a passage until all have done enough iterations."""
+    alone_ns = [job.alone_ns for job in jobs]
+    mean_ns = len(jobs) / sum(1 / each for each in alone_ns)
+    followed_ns = max(ITERATIONS * mean_ns, LEAST * max(alone_ns))
+    return sum(2 * len(job.rides_ns) * followed_ns / each for job, each in zip(jobs, alone_ns, strict=True))
+
+
+def _digest(job: Sending) -> bytes:
+    """Return a digest of all but the places of a job's links."""
+    digest = blake2b(repr((job.compute_ns, [link.tier for link in job.links])).encode(), digest_size=16)
+    for array in (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes):
+        digest.update(repr(array.shape).encode())
+        digest.update(array.tobytes())
+    return digest.digest()
+
+
+def _kind(job: Sending, digest: bytes, limits: Floats, capacity: Mapping[Link, float]) -> _Kind:
+    places = [place for place, link in enumerate(job.links) if link.way == "out" and limits[place] < inf]
+    shared = np.array(places, dtype=np.int64)
+    loads, sends = job.most(capacity)[shared], job.sent_bytes[:, shared] > 0
+    key = blake2b(digest + limits.tobytes(), digest_size=16).digest()
+    alike = bool((sends == sends[:, :1]).all())
+    return _Kind(key, job, limits, shared, loads, places, loads.tolist(), alike, {})
+
+
+def _one_way(job: Sending) -> Sending:
+    """Return a job without the ways into places, which carry what the ways out do."""
+    out = [place for place, link in enumerate(job.links) if link.way == "out"]
+    return replace(job, links=tuple(job.links[place] for place in out), sent_bytes=job.sent_bytes[:, out])
 
 
 class _Names:

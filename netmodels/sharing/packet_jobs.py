@@ -14,9 +14,9 @@ arrived. In an all-to-all it sends to all others at once, the next GPU of the jo
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
-from netmodels.sharing.packets import Network, Packets
+from netmodels.sharing.packets import Ended, Network, Packets
 
 Enough = Callable[[Sequence[Sequence[int]]], bool]
 """From when each job's iterations ended, ns, to whether that is enough."""
@@ -79,6 +79,26 @@ class RingJob:
         return rounds * (count - 1), size
 
 
+class Messages(Protocol):
+    """A network in time, as `Packets` is one."""
+
+    def at(self, time_ns: int, call: Ended, subject: Any) -> None:
+        """Call `call(time_ns, subject)` at that time."""
+        ...
+
+    def send(self, now_ns: int, ends: tuple[int, int], count_bytes: int, ended: Ended, subject: Any) -> None:
+        """Send a message between two GPUs; `ended(time_ns, subject)` is called when it is over."""
+        ...
+
+    def run(self) -> None:
+        """Go on until nothing is left."""
+        ...
+
+    def stop(self) -> None:
+        """Let nothing more happen."""
+        ...
+
+
 class _Running:
     """A collective as one GPU sees it."""
 
@@ -93,7 +113,7 @@ class _Running:
 class _Ends:
     """When the iterations of all jobs end, each with the last GPU of its job."""
 
-    def __init__(self, jobs: int, packets: Packets, enough: Enough | None) -> None:
+    def __init__(self, jobs: int, packets: Messages, enough: Enough | None) -> None:
         self.packets, self.enough = packets, enough
         self.ends_ns: list[list[int]] = [[] for _ in range(jobs)]
         self.left: list[list[int]] = [[] for _ in range(jobs)]  # GPUs that have yet to end, by iteration
@@ -242,11 +262,19 @@ def together(
     enough
         Asked at the end of every iteration, with all ends so far, whether all stop.
     """
-    ends = _Ends(len(jobs), Packets(tree, windows=windows, first_port=first_port, cells=cells), enough)
+    packets = Packets(tree, windows=windows, first_port=first_port, cells=cells)
+    return run_jobs(jobs, packets, endpoint_delay_ns, enough)
+
+
+def run_jobs(
+    jobs: Sequence[RingJob], packets: Messages, endpoint_delay_ns: int, enough: Enough | None = None
+) -> tuple[tuple[int, ...], ...]:
+    """Return when each job's iterations end on a network of any kind; see `together`."""
+    ends = _Ends(len(jobs), packets, enough)
     for number, job in enumerate(jobs):
         for gpu in _gpus(job, number, ends, endpoint_delay_ns):
-            ends.packets.at(job.start_ns, gpu.begin, None)
-    ends.packets.run()
+            packets.at(job.start_ns, gpu.begin, None)
+    packets.run()
     return tuple(map(tuple, ends.ends_ns))
 
 

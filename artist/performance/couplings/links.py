@@ -9,37 +9,26 @@ members of a group count as senders each (ASSUMPTION).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec
-from artist.performance.api import Changed, Running
+from artist.performance.api import Changed, Logged, Running
 from artist.performance.couplings.api import Alone
+from artist.performance.couplings.crossing import (
+    Asked,
+    Crosser,
+    Index,
+    Kept,
+    LinkTable,
+    Sender,
+    components,
+)
 from artist.performance.effects.compute import Compute, scaled
-from netmodels.api import Link, Profile, Sending, SharedLinks
+from netmodels.api import Profile, Sending, SharedLinks
 
-_FULL = 1 + 1e-10
-"""A link may be overloaded beyond this load, as a share of its capacity; less is rounding."""
 _MOST_KEPT = 50_000
-
-
-class _Sender(NamedTuple):
-    """What a job does to links where it is placed, at the compute time of its profile.
-
-    Attributes
-    ----------
-    iteration
-        Its iteration alone.
-    alone_ns
-        What that takes.
-    loads
-        The most that it sends on each link that has a capacity, byte/ns.
-    """
-
-    iteration: Sending
-    alone_ns: float
-    loads: Mapping[Link, float]
 
 
 class Links:
@@ -58,88 +47,126 @@ class Links:
 
     def __init__(self, shared: SharedLinks, profile: Callable[[str], Profile], compute: Compute) -> None:
         self._shared = shared
-        self._capacity = shared.capacity
         self._profile = profile
         self._compute = compute
-        self._senders: dict[tuple[str, Demand, Allocation], _Sender] = {}
+        self._table = LinkTable(shared.capacity)
+        self._senders: dict[tuple[str, Demand, Allocation], Sender] = {}
+        self._crossers: dict[int, Crosser] = {}
+        self._kept: WeakKeyDictionary[Running, Kept] = WeakKeyDictionary()
+        # Of the question that is being answered: until the next one nothing changes.
+        self._asked: tuple[Running, Index, list[dict[int, Crosser]]] | None = None
 
     def sending(
         self, spec: JobSpec, allocation: Allocation, cluster: Cluster, parts: IterationParts
     ) -> Sending | None:
         """Return what a job sends in an iteration with these parts; None if it sends on no shared link."""
-        sender = self._sender(spec, allocation, cluster)
-        if sender is None:
-            return None
-        return sender.iteration.stretched(*self._times(spec, allocation, cluster, parts, sender))
+        job = self._made(spec, allocation, cluster)
+        return None if job is None else job.sender.iteration.stretched(job.stretch, _waiting_ns(job, parts))
 
     def touched(self, changed: Sequence[Changed], running: Running) -> Iterable[int]:
         """Return the jobs joined to a change by links that are, or were, offered too much."""
-        cluster, links = running.cluster, dict[Link, float]()  # what is offered by allocations that are gone
+        seeds: dict[int, float] = {}  # links, and what was offered there by allocations that are gone
         for job, before, after in changed:
             if after is not None and len(after.slices) > 1:
-                sender = self._sender(running.spec(job), after, cluster)
-                links.update((link, links.get(link, 0.0)) for link in (sender.loads if sender else ()))
+                sender = self._sender(running.spec(job), after, running.cluster)
+                seeds.update((link, seeds.get(link, 0.0)) for link in (sender.loads if sender else ()))
             if before is not None and before is not after and len(before.slices) > 1:
-                sender = self._sender(running.spec(job), before, cluster)
-                for link, rate in sender.loads.items() if sender else ():
-                    links[link] = links.get(link, 0.0) + rate
-        return self._joined(links, running)
+                sender = self._sender(running.spec(job), before, running.cluster)
+                for link, load in sender.loads.items() if sender else ():
+                    seeds[link] = seeds.get(link, 0.0) + load
+        index = self._index(running)
+        found = components(index, self._table.most, seeds) if seeds else []
+        self._asked = running, index, found
+        return [job for component in found for job in component]
 
     def coupled(
         self, prices: Mapping[int, IterationParts], running: Running, alone: Alone
     ) -> Mapping[int, IterationParts]:
         """Return the parts of those jobs whose iterations others on their links make longer."""
-        cluster, links = running.cluster, dict[Link, float]()
+        if self._asked is None or self._asked[0] is not running:
+            self.touched((), running)
+        assert self._asked is not None
+        _, index, found = self._asked
+        known = {job for component in found for job in component}
+        seeds: dict[int, float] = {}
         for job in prices:
-            allocation = running.allocation(job)
-            sender = self._sender(running.spec(job), allocation, cluster)
-            links.update(dict.fromkeys(sender.loads if sender else (), 0.0))
-        found = self._joined(links, running)
-        if len(found) < 2:
-            return {}
-        jobs = sorted(found)  # the answer must not depend on the order of the question
-        all_parts = [prices[job] if job in prices else alone(job) for job in jobs]
-        times = [
-            self._times(running.spec(job), running.allocation(job), cluster, parts, found[job])
-            for job, parts in zip(jobs, all_parts, strict=True)
-        ]
-        stretch, waiting_ns = zip(*times, strict=True)
-        iterations = [found[job].iteration for job in jobs]
-        shift_ns = [running.shift_ns(job) for job in jobs]
-        together = self._shared.together(iterations, shift_ns, stretch=stretch, waiting_ns=waiting_ns)
-        longer = {}
-        for job, parts, (time, wait_ns), together_ns in zip(jobs, all_parts, times, together, strict=True):
-            added_ns = round(together_ns - time * found[job].alone_ns - wait_ns)
-            if added_ns > 0 and job in prices:
-                longer[job] = parts._replace(contention_ns=parts.contention_ns + added_ns)
+            if job not in known and len((held := running.allocation(job)).slices) > 1:
+                crosser = self._crosser(job, running.spec(job), held, running.cluster)
+                seeds.update(dict.fromkeys(crosser.sender.loads if crosser else (), 0.0))
+        if seeds:
+            found += components(index, self._table.most, seeds)
+        longer: dict[int, IterationParts] = {}
+        for component in found:
+            if len(component) > 1 and not component.keys().isdisjoint(prices):
+                longer |= self._together(component, prices, running, alone)
         return longer
 
-    def _joined(self, links: Mapping[Link, float], running: Running) -> dict[int, _Sender]:
-        """Return the senders that links could join, directly or through others.
+    def _index(self, running: Running) -> Index:
+        """Return the jobs on each link."""
+        cluster = running.cluster
 
-        Parameters
-        ----------
-        links
-            Where to begin, and what is offered there besides, byte/ns.
-        """
-        found: dict[int, _Sender] = {}
-        seen, todo = set(links), list(links)
-        while todo:
-            link = todo.pop()
-            there, load = [], links.get(link, 0.0)
-            for job in _crossing(link, running):
-                sender = self._sender(running.spec(job), running.allocation(job), running.cluster)
-                if sender is not None and link in sender.loads:
-                    there.append((job, sender))
-                    load += sender.loads[link]
-            if load > self._capacity[link] * _FULL:
-                found.update(there)
-                new = dict.fromkeys(each for _, sender in there for each in sender.loads if each not in seen)
-                seen.update(new)
-                todo += new
-        return found
+        def crosser(job: int, spec: JobSpec, held: Allocation) -> Crosser | None:
+            return self._crosser(job, spec, held, cluster)
 
-    def _sender(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> _Sender | None:
+        kept = self._kept.get(running)
+        if kept is None:
+            if not isinstance(running, Logged):
+                return Asked(self._table, running, crosser)
+            kept = self._kept[running] = Kept(self._table, running, crosser)
+        kept.follow(running)
+        return kept
+
+    def _together(
+        self,
+        component: Mapping[int, Crosser],
+        prices: Mapping[int, IterationParts],
+        running: Running,
+        alone: Alone,
+    ) -> dict[int, IterationParts]:
+        """Return the parts of those jobs of a component whose iterations the others make longer."""
+        numbers = sorted(component)  # the answer must not depend on the order of the question
+        jobs = [component[number] for number in numbers]
+        parts = [prices[number] if number in prices else alone(number) for number in numbers]
+        waiting_ns = list(map(_waiting_ns, jobs, parts))
+        together = self._shared.together(
+            [job.sender.iteration for job in jobs],
+            [running.shift_ns(number) for number in numbers],
+            stretch=[job.stretch for job in jobs],
+            waiting_ns=waiting_ns,
+            joined=True,
+        )
+        longer = {}
+        for number, job, own, wait_ns, all_ns in zip(numbers, jobs, parts, waiting_ns, together, strict=True):
+            added_ns = round(all_ns - job.stretch * job.sender.alone_ns - wait_ns)
+            if added_ns > 0 and number in prices:
+                longer[number] = own._replace(contention_ns=own.contention_ns + added_ns)
+        return longer
+
+    def _crosser(
+        self, number: int, spec: JobSpec, allocation: Allocation, cluster: Cluster
+    ) -> Crosser | None:
+        """Return a running job that sends between machines; None for another."""
+        job = self._crossers.get(number)
+        if job is not None and job.allocation is allocation and job.spec is spec:
+            return job
+        job = self._made(spec, allocation, cluster)
+        if job is not None:
+            if len(self._crossers) >= _MOST_KEPT:
+                self._crossers.clear()
+            self._crossers[number] = job
+        return job
+
+    def _made(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Crosser | None:
+        sender = self._sender(spec, allocation, cluster)
+        if sender is None:
+            return None
+        compute_ns = self._compute.ns(spec, allocation, cluster)
+        if spec.stages is not None:  # as for exposed communication: the stage of the GPUs counts
+            factor = self._compute.factor(spec.demand, allocation, cluster)
+            compute_ns = min(compute_ns, scaled(spec.stages.gpu_ns, factor))
+        return Crosser(spec, allocation, sender, compute_ns / max(sender.iteration.compute_ns, 1), compute_ns)
+
+    def _sender(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sender | None:
         """Return a job that uses links between machines; None for another."""
         if not spec.model or len(allocation.slices) < 2 or not spec.demand.gpus:
             return None
@@ -155,24 +182,13 @@ class Links:
                 for s in allocation.slices
             ]
             iteration = self._shared.sending(profile.scaled(factor) if factor != 1.0 else profile, placement)
-            loads = self._shared.loads(iteration)
-            sender = self._senders[question] = _Sender(iteration, iteration.alone_ns, loads)
+            loads = {self._table.number(link): load for link, load in self._shared.loads(iteration).items()}
+            slack = self._shared.slack(iteration)
+            sender = self._senders[question] = Sender(iteration, iteration.alone_ns, slack, loads)
         return sender
 
-    def _times(
-        self, spec: JobSpec, allocation: Allocation, cluster: Cluster, parts: IterationParts, sender: _Sender
-    ) -> tuple[float, int]:
-        """Return the compute time of the GPUs / that of the profile, and what comes before it, in ns."""
-        compute_ns = self._compute.ns(spec, allocation, cluster)
-        if spec.stages is not None:  # as for exposed communication: the stage of the GPUs counts
-            factor = self._compute.factor(spec.demand, allocation, cluster)
-            compute_ns = min(compute_ns, scaled(spec.stages.gpu_ns, factor))
-        waiting_ns = parts.compute_ns - compute_ns + parts.input_stall_ns + parts.interference_ns
-        return compute_ns / max(sender.iteration.compute_ns, 1), max(waiting_ns, 0)
 
-
-def _crossing(link: Link, running: Running) -> Sequence[int]:
-    """Return the running jobs that may use a link."""
-    if link.tier == "rack":
-        return running.crossing_rack(link.place)
-    return running.crossing_machine(link.place)
+def _waiting_ns(job: Crosser, parts: IterationParts) -> int:
+    """Return how long a job waits in an iteration before its GPUs compute."""
+    waiting_ns = parts.compute_ns - job.compute_ns + parts.input_stall_ns + parts.interference_ns
+    return max(waiting_ns, 0)

@@ -13,8 +13,10 @@ from artist.engine.belief import Belief
 from artist.engine.consolidated import Consolidated
 from artist.engine.hypothetical import Hypothetical
 from artist.engine.overheads import Overheads
+from artist.engine.running import RunningJobs
 from artist.performance.api import Changed
 from artist.performance.placed import PlacedPerformance
+from artist.policies.ordered import Ordered
 from artist.testing.links import ENDLESS, FABRIC, Rings, links_of, model
 from artist.testing.performance_conformance import PerformanceConformance
 from artist.testing.tiny import Scripted, on, run_checked, seconds, tiny_cluster
@@ -232,6 +234,46 @@ def test_incremental_answers_equal_those_from_nothing(way, seed):
         assert known == dict(performance(way, cluster).reprice(everything, running))
         contended += sum(parts.contention_ns > 0 for parts in known.values())
     assert contended > 20
+
+
+class Doubting(PlacedPerformance):
+    """Compares, at every question of the engine, what it has answered so far with answers from nothing."""
+
+    def __init__(self, way, cluster, specs):
+        shared = links_of(way, cluster)
+        super().__init__(Rings(), FABRIC, FABRIC.system, PROFILES.__getitem__, contention=shared)
+        self.fresh = lambda: performance(way, cluster)
+        self.specs, self.held, self.known, self.contended = specs, {}, {}, 0
+
+    def reprice(self, changed, running):
+        found = super().reprice(changed, running)
+        if isinstance(running, RunningJobs):
+            for job, _, after in changed:
+                self.held.pop(job, None)
+                self.known.pop(job, None)
+                self.held |= {} if after is None else {job: after}
+            self.known |= found
+            now = Hypothetical(self.specs, running.cluster, self.held)
+            everything = [Changed(j, None, a) for j, a in self.held.items()]
+            assert self.known == dict(self.fresh().reprice(everything, now))
+            self.contended += sum(parts.contention_ns > 0 for parts in found.values())
+        return found
+
+
+@pytest.mark.parametrize(("way", "jobs"), [("average", 40), ("phases", 40)])
+def test_the_index_of_a_run_is_never_out_of_date(way, jobs):
+    """Jobs come, are stopped for shorter ones, start elsewhere and finish: prices are as from nothing."""
+    rng, cluster = random.Random(4), tiny_cluster(8, 4, per_rack=2)
+    names = [rng.choice(("half", "hidden", "small")) for _ in range(jobs)]
+    specs = [
+        replace(spec(name, rng.choice((1, 2, 2, 3, 6)), rng.randint(3, 20), at_s=i), job_id=f"j{i}")
+        for i, name in enumerate(names)
+    ]
+    doubting = Doubting(way, cluster, specs)
+    policy = Ordered(order="srtf", preemptive=True, placement="random", seed=3)
+    result, _ = run_checked(specs, cluster, policy, doubting)
+    assert doubting.contended > 40
+    assert (result.columns["preemptions"] > 0).any()
 
 
 def test_links_without_end_change_nothing():

@@ -1,0 +1,210 @@
+"""Which jobs send on which links: an index, to find the jobs that a change may affect."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+from weakref import ref
+
+from artist.core.cluster import Allocation
+from artist.core.job import JobSpec
+from artist.performance.api import Logged, Running
+from netmodels.api import Link, Sending
+
+_FULL = 1 + 1e-10
+"""A link may be overloaded beyond this load, as a share of its capacity; less is rounding."""
+
+
+class Sender(NamedTuple):
+    """What a job does to links where it is placed, at the compute time of its profile.
+
+    Attributes
+    ----------
+    iteration
+        Its iteration alone.
+    alone_ns
+        What that takes.
+    slack
+        How many times as long it may send before its iteration takes longer.
+    loads
+        The most that it sends on each link that has a capacity, byte/ns, by the number of the link.
+    """
+
+    iteration: Sending
+    alone_ns: float
+    slack: float
+    loads: Mapping[int, float]
+
+
+class Crosser(NamedTuple):
+    """A running job that sends between machines.
+
+    Attributes
+    ----------
+    spec, allocation
+        What it is and holds.
+    sender
+        What it sends.
+    stretch
+        Time that its GPUs compute in an iteration / that of the profile.
+    compute_ns
+        That time.
+    """
+
+    spec: JobSpec
+    allocation: Allocation
+    sender: Sender
+    stretch: float
+    compute_ns: int
+
+
+CrosserOf = Callable[[int, JobSpec, Allocation], Crosser | None]
+"""From the number of a job, what it is and what it holds; None for a job that sends on no link."""
+
+
+class LinkTable:
+    """Numbers of the links in use, what each carries, and where it is."""
+
+    def __init__(self, capacity: Mapping[Link, float]) -> None:
+        self._capacity = capacity
+        self._numbers: dict[Link, int] = {}
+        self.most: list[float] = []
+        self.places: list[tuple[bool, int]] = []  # whether it is the uplink of a rack, and its place
+
+    def number(self, link: Link) -> int:
+        """Return the number of a link."""
+        number = self._numbers.setdefault(link, len(self._numbers))
+        if number == len(self.most):
+            self.most.append(self._capacity[link] * _FULL)
+            self.places.append((link.tier == "rack", link.place))
+        return number
+
+
+class Index(Protocol):
+    """The jobs on each link."""
+
+    def on(self, link: int) -> Mapping[int, Crosser]:
+        """Return the jobs that send on a link."""
+
+    def offered(self, link: int) -> float:
+        """Return the most that they send there together, byte/ns."""
+
+
+class Asked:
+    """An index of any running jobs, which asks who crosses a link when it is needed."""
+
+    def __init__(self, table: LinkTable, running: Running, crosser: CrosserOf) -> None:
+        self._table = table
+        self._running = running
+        self._crosser = crosser
+        self._on: dict[int, dict[int, Crosser]] = {}
+
+    def on(self, link: int) -> Mapping[int, Crosser]:
+        """Return the jobs that send on a link."""
+        found = self._on.get(link)
+        if found is None:
+            found = self._on[link] = {}
+            is_uplink, place = self._table.places[link]
+            running = self._running
+            for job in running.crossing_rack(place) if is_uplink else running.crossing_machine(place):
+                crosser = self._crosser(job, running.spec(job), running.allocation(job))
+                if crosser is not None and link in crosser.sender.loads:
+                    found[job] = crosser
+        return found
+
+    def offered(self, link: int) -> float:
+        """Return the most that they send there together, byte/ns."""
+        return sum(each.sender.loads[link] for each in self.on(link).values())
+
+
+class Kept:
+    """An index that follows the log of jobs that start and stop to cross machines."""
+
+    def __init__(self, table: LinkTable, log: Logged, crosser: CrosserOf) -> None:
+        self._table = table
+        self._log = ref(log)
+        self._crosser = crosser
+        self._seen = 0
+        self._jobs: dict[int, Crosser] = {}
+        self._on: list[dict[int, Crosser]] = []
+        self._offered: list[float] = []
+
+    def follow(self, running: Running) -> None:
+        """Add what came since, and remove what left."""
+        log = self._log()
+        changes = log.crossed(self._seen) if log is not None else ()
+        self._seen += len(changes)
+        for job, held in changes:
+            gone = self._jobs.pop(job, None)
+            if gone is not None:
+                for link, load in gone.sender.loads.items():
+                    del self._on[link][job]
+                    some = len(self._on[link]) > 0  # else exactly none, whatever was rounded
+                    self._offered[link] = some * (self._offered[link] - load)
+            crosser = None if held is None else self._crosser(job, running.spec(job), held)
+            if crosser is not None:
+                self._jobs[job] = crosser
+                missing = len(self._table.most) - len(self._on)
+                self._on += [{} for _ in range(missing)]
+                self._offered += [0.0] * missing
+                for link, load in crosser.sender.loads.items():
+                    self._on[link][job] = crosser
+                    self._offered[link] += load
+
+    def on(self, link: int) -> Mapping[int, Crosser]:
+        """Return the jobs that send on a link."""
+        return self._on[link] if link < len(self._on) else {}
+
+    def offered(self, link: int) -> float:
+        """Return the most that they send there together, byte/ns."""
+        return self._offered[link] if link < len(self._on) else 0.0
+
+
+def components(index: Index, most: Sequence[float], seeds: Mapping[int, float]) -> list[dict[int, Crosser]]:
+    """Return the jobs joined, directly or through others, to links that are offered too much.
+
+    Each component once, if any of its jobs may be, or may have been, slower than alone; a job that crosses no
+    such link any more is a component by itself.
+
+    Parameters
+    ----------
+    index
+        The jobs on each link.
+    most
+        What each link carries, byte/ns.
+    seeds
+        The links to begin at, and what is offered there besides by jobs that are gone, byte/ns.
+    """
+    found: list[dict[int, Crosser]] = []
+    seen: set[int] = set()
+    done: set[int] = set()
+    for seed, gone in seeds.items():
+        if seed in seen or index.offered(seed) + gone <= most[seed]:
+            continue
+        for job, crosser in index.on(seed).items():
+            if job in done:
+                continue
+            component, todo = {job: crosser}, [crosser]
+            while todo:
+                for link in todo.pop().sender.loads:
+                    if link not in seen and index.offered(link) > most[link]:
+                        seen.add(link)
+                        for other, its in index.on(link).items():
+                            if other not in component:
+                                component[other] = its
+                                todo.append(its)
+            done.update(component)
+            if any(_may_be_slower(each, index, most, seeds) for each in component.values()):
+                found.append(component)
+    return found
+
+
+def _may_be_slower(job: Crosser, index: Index, most: Sequence[float], gone: Mapping[int, float]) -> bool:
+    """Return whether a job's communication may outlast what hides it, if all send at once.
+
+    On a link that n jobs share each gets its part of the capacity, as of what all offer, or 1 / n of it.
+    """
+    slack = job.sender.slack
+    for link, load in job.sender.loads.items():
+        offered, jobs = index.offered(link) + gone.get(link, 0.0), len(index.on(link)) + (link in gone)
+        if max(offered, jobs * load) > slack * most[link]:
+            return True
+    return False

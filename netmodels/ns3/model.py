@@ -1,0 +1,267 @@
+"""ns-3's Python package as a network model."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from netmodels.algorithms import Collective, Ints
+from netmodels.api import IterationTime
+from netmodels.astra_sim.hosts import Network
+from netmodels.buckets import bucketed
+from netmodels.errors import InputError
+from netmodels.fabric import Fabric
+from netmodels.layers import Profile
+from netmodels.levels import SeenTiers, tiers_of
+from netmodels.ns3.process import Worker
+from netmodels.ns3.question import Graph, graph_of_placement, graph_of_tree, messages_of, packets_of, question
+from netmodels.shape import Shape, gpus, tier
+from netmodels.sharing.packet_jobs import Layer, RingJob
+from netmodels.sharing.tree import Tree
+from netmodels.system import SystemSettings
+from netmodels.walk import Part, issues_of, one_passage_each, ring_part
+
+_MOST_MESSAGE = 2**31 - 1  # bytes: two of them may wait on a connection
+
+# Nothing is lost and congestion control never limits: what limits a connection is the receiver's buffer.
+_ATTRIBUTES = {
+    "ns3::TcpL4Protocol::SocketType": "ns3::TcpNewReno",
+    "ns3::TcpSocket::InitialSlowStartThreshold": str(2**30),
+    "ns3::TcpSocket::SndBufSize": str(2**32 - 1),  # a sender hands over whole messages
+    "ns3::TcpSocket::DelAckCount": "1",  # RDMA acknowledges every packet (L2_ACK_INTERVAL 1)
+    "ns3::TcpSocketBase::MinRto": "3600s",  # a queue may hold a packet for long
+    "ns3::TcpSocketBase::Sack": "false",
+    "ns3::TcpSocketBase::Timestamp": "false",  # headers of 42 bytes with PPP's 2, not 54
+}
+
+
+class Ns3Parameters(BaseModel):
+    """Parameters of `Ns3Model`.
+
+    Attributes
+    ----------
+    payload_bytes
+        Of a packet. 8000 is ASTRA-sim's, to compare with; larger packets cost less time and follow sharing
+        less closely.
+    most_packets
+        A question that takes more is refused before ns-3 begins; a packet over two to six links takes 20 to
+        60 us.
+    timeout_s
+        Longest time for an answer, that is for one collective.
+    attributes
+        Defaults of ns-3's attributes instead of ours, by name.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    payload_bytes: int = Field(8000, ge=500, le=65_000)
+    most_packets: int = Field(10_000_000, ge=1)
+    timeout_s: float = Field(3600, gt=0, le=1e6)
+    attributes: dict[str, str | int | float | bool] | None = None
+
+
+class Ns3Model:
+    """Price an iteration by collectives that ns-3 simulates as TCP.
+
+    A collective of each size that the iteration has is run alone on the hosts, switches and links that the
+    placement uses (`netmodels.astra_sim.hosts`), as one ring through all its GPUs; they follow each other in
+    one queue beside the backward pass. `together` runs whole iterations of several jobs.
+
+    The transport is TCP without losses: queues take all that comes, and congestion control never limits. Each
+    message has a connection of its own, opened before and used again when the message is over, which is when
+    its last byte is acknowledged. With `transport=windows` the receiver's buffer holds what the slowest link
+    of the way carries in an unloaded round trip; else it does not limit. So messages go as in ASTRA-sim's
+    ns-3, whose queue pairs acknowledge every packet as well; headers are 42 bytes, acknowledgements 42.
+
+    Parameters
+    ----------
+    parameters
+        Fields of `Ns3Parameters`.
+
+    Attributes
+    ----------
+    worker
+        The process that has ns-3.
+
+    Raises
+    ------
+    InputError
+        If ns-3 is not installed.
+    """
+
+    heeded = ("endpoint_delay_ns", "across_machines", "collectives", "transport", "bucket_cap_mb")
+
+    def __init__(self, **parameters: object) -> None:
+        self.parameters = p = Ns3Parameters.model_validate(parameters)
+        try:
+            self._ns3 = version("ns3")
+        except PackageNotFoundError:
+            raise InputError(
+                "ns-3 is not installed",
+                where="network=ns3",
+                found="no package ns3",
+                allowed="pip install artist-sim[ns3]",
+            ) from None
+        self.worker = Worker(p.timeout_s)
+        self._known: dict[tuple[Collective, int, Shape, SeenTiers, bool, int], int] = {}
+
+    @cached_property
+    def attributes(self) -> Mapping[str, str]:
+        """Defaults of ns-3's attributes, by name."""
+        payload = self.parameters.payload_bytes
+        sizes = {
+            "ns3::TcpSocket::SegmentSize": str(payload),
+            "ns3::TcpSocket::InitialCwnd": str(2**30 // payload),
+        }
+        given = {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in (self.parameters.attributes or {}).items()
+        }
+        return {**_ATTRIBUTES, **sizes, **given}
+
+    @property
+    def version(self) -> str:
+        """Version of ns-3, and the settings that change its answers."""
+        return " ".join(
+            [
+                self._ns3,
+                str(self.parameters.payload_bytes),
+                *(f"{k}={v}" for k, v in sorted(self.attributes.items())),
+            ]
+        )
+
+    def iteration(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> IterationTime:
+        """Return the time of one iteration; see `netmodels.api.NetworkModel`.
+
+        Raises
+        ------
+        InputError
+            If ns-3 cannot run the settings, or gives no answer.
+        """
+        _check(system)
+        profile = bucketed(profile, system.bucket_bytes)
+        sizes = issues_of(profile).sizes
+        count = gpus(shape)
+        if count < 2 or not len(sizes):
+            return IterationTime(profile.compute_ns, 0, 0)
+        rides_ns = self._rides_ns(sizes, shape, fabric, system) + profile.launch_ns
+        return one_passage_each(profile, tier(shape), rides_ns, lambda size: 2 * size * (count - 1) // count)
+
+    def parts(
+        self, profile: Profile, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> tuple[Part, ...]:
+        """Return an iteration's all-reduces as one ring each; see `netmodels.analytical`."""
+        sizes = issues_of(bucketed(profile, system.bucket_bytes)).sizes
+        if gpus(shape) < 2 or not len(sizes):
+            return ()
+        return (ring_part(self._rides_ns(sizes, shape, fabric, system), sizes, gpus(shape)),)
+
+    def _rides_ns(self, sizes: Ints, shape: Shape, fabric: Fabric, system: SystemSettings) -> Ints:
+        rides = [self.collective_ns("all_reduce", size, shape, fabric, system) for size in sizes.tolist()]
+        return np.array(rides, dtype=np.int64)
+
+    def collective_ns(
+        self, collective: Collective, size_bytes: int, shape: Shape, fabric: Fabric, system: SystemSettings
+    ) -> int:
+        """Return the time of one collective alone; `size_bytes` is what each GPU starts with.
+
+        Raises
+        ------
+        InputError
+            As for `iteration`.
+        """
+        _check(system)
+        if gpus(shape) < 2:
+            return 0
+        found = []
+        for tiers in tiers_of(shape, fabric):
+            key = (collective, size_bytes, shape, tiers, system.windows, system.endpoint_delay_ns)
+            if key not in self._known:
+                graph = graph_of_placement(Network(shape, tiers))
+                job = RingJob(tuple(range(gpus(shape))), (Layer(0, size_bytes, collective),), 1)
+                self._known[key] = self._asked([job], graph, system.windows, system.endpoint_delay_ns)[0][0]
+            found.append(self._known[key])
+        return max(found)
+
+    def together(
+        self, jobs: Sequence[RingJob], tree: Tree, *, windows: bool = True, endpoint_delay_ns: int = 10
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return when each job's iterations end, ns; see `netmodels.sharing.packet_jobs.together`.
+
+        Raises
+        ------
+        InputError
+            If a message is too long or there are too many packets, or ns-3 gives no answer.
+        """
+        return self._asked(jobs, graph_of_tree(tree), windows, endpoint_delay_ns, tree)
+
+    def _asked(
+        self,
+        jobs: Sequence[RingJob],
+        graph: Graph,
+        windows: bool,
+        endpoint_delay_ns: int,
+        tree: Tree | None = None,
+    ) -> tuple[tuple[int, ...], ...]:
+        payload, messages = self.parameters.payload_bytes, messages_of(jobs)
+        self._check_cost(max(size for _, _, size in messages), packets_of(messages, payload))
+        answer = self.worker.ask(
+            question(
+                jobs,
+                graph,
+                messages,
+                windows=windows,
+                payload_bytes=payload,
+                endpoint_delay_ns=endpoint_delay_ns,
+                attributes=self.attributes,
+                tree=tree,
+            )
+        )
+        if "attribute" in answer:
+            name = answer["attribute"]
+            raise InputError(
+                "ns-3 knows no such attribute or value",
+                where="network.model.attributes",
+                found=f"{name}={self.attributes[name]}",
+                allowed="names as ns3::TcpSocket::DelAckCount, values as ns-3 writes them",
+            )
+        return tuple(map(tuple, answer["ends_ns"]))
+
+    def _check_cost(self, largest: int, packets: int) -> None:
+        if largest > _MOST_MESSAGE:
+            raise InputError(
+                "a message is longer than 2 GiB",
+                where="network.system.bucket_cap_mb",
+                found=largest,
+                allowed="smaller buckets",
+            )
+        if packets > self.parameters.most_packets:
+            raise InputError(
+                "too many packets",
+                where="network.model.most_packets",
+                found=packets,
+                allowed=f"at most {self.parameters.most_packets}; a larger network.model.payload_bytes "
+                f"(now {self.parameters.payload_bytes}) takes fewer",
+            )
+
+
+def _check(system: SystemSettings) -> None:
+    """Raise InputError for settings that it cannot run."""
+    allowed = {
+        "collectives": ("astra_sim",),
+        "across_machines": ("flat_ring",),
+        "transport": (None, "packets", "windows"),
+    }
+    for name, values in allowed.items():
+        found = getattr(system, name)
+        if found not in values:
+            raise InputError(
+                "ns-3 runs rings through all GPUs, as packets",
+                where=f"network.system.{name}",
+                found=found,
+                allowed=" or ".join(each or "null" for each in values),
+            )

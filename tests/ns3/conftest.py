@@ -1,0 +1,59 @@
+"""Models that ask a fake worker, and one that asks ns-3 where it is installed."""
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from netmodels.ns3 import model as ns3_model
+from netmodels.ns3.model import Ns3Model
+from netmodels.ns3.process import Worker
+
+FAKE = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
+
+
+@pytest.fixture
+def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Return how often the fake worker was started."""
+    log = tmp_path / "starts"
+    monkeypatch.setenv("FAKE_LOG", str(log))
+    return lambda: len(log.read_text().splitlines()) if log.exists() else 0
+
+
+@pytest.fixture
+def fake(starts: Callable[[], int]) -> Iterator[Callable[..., Worker]]:
+    """Return a maker of fake workers."""
+    made: list[Worker] = []
+
+    def make(timeout_s: float = 60) -> Worker:
+        made.append(Worker(timeout_s, FAKE))
+        return made[-1]
+
+    yield make
+    for worker in made:
+        worker.end()
+
+
+@pytest.fixture
+def model(fake: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ns3Model]:
+    """Return a maker of models that ask a fake worker; the package is said to be installed."""
+    monkeypatch.setattr(ns3_model, "version", lambda name: "3.44.post0")
+
+    def make(**parameters: object) -> Ns3Model:
+        made = Ns3Model(**parameters)
+        made.worker = fake(made.parameters.timeout_s)
+        return made
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def real() -> Iterator[Ns3Model]:
+    """Return a model with the real ns-3."""
+    if find_spec("ns3") is None:
+        pytest.skip("ns-3 is not installed: pip install artist-sim[ns3]")
+    model = Ns3Model()
+    yield model
+    model.worker.end()

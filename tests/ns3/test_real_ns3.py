@@ -1,0 +1,79 @@
+"""The real ns-3, where it is installed: closed forms, and our own packets."""
+
+import pytest
+
+from netmodels.errors import InputError
+from netmodels.ns3.model import Ns3Model
+from netmodels.sharing.packet_jobs import Layer, RingJob, together
+from netmodels.sharing.tree import Tree, Wire
+
+# Two racks of two machines of four GPUs, links as in ../shared/reference/contention.
+TREE = Tree(
+    [gpu // 4 for gpu in range(16)],
+    *([0, 0, 1, 1], [Wire(3600, 500)] * 16, [Wire(100, 1000)] * 4, [Wire(100, 2000)] * 2),
+)
+ACROSS = (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)
+
+
+def test_a_packet_takes_what_its_links_take(real):
+    """4,000 bytes, 4,042 with headers, over 800 Gb/s and back 42, 1 us each way: 2 x (40.4 + 0.4 + 1,000).
+
+    Two such messages in turn, since two GPUs all-reduce in two steps, and 3 endpoint delays of 10 ns.
+    """
+    tree = Tree([0, 0], [0], [Wire(800, 500)] * 2, [Wire(1, 1)], [Wire(1, 1)])
+    ((found,),) = real.together([RingJob((0, 1), (Layer(0, 8000),), 1)], tree)
+    step = 2 * 4042 * 8 / 800 + 2 * 42 * 8 / 800 + 2000
+    assert found == pytest.approx(2 * step + 3 * 10, abs=4)
+
+
+@pytest.mark.parametrize("windows", [True, False])
+@pytest.mark.parametrize("size", [1 << 16, 1 << 20, 1 << 22])
+def test_a_ring_of_few_gpus_is_as_our_packets_have_it(real, size, windows):
+    """Headers are 6 bytes longer than RDMA's, and acknowledgements 6 shorter: within 0.7 % (0.62 found)."""
+    for gpus in ((0, 8), (0, 4), (0, 1, 8, 9)):
+        jobs = [RingJob(gpus, (Layer(0, size),), 1)]
+        (ours,), (theirs,) = (run(jobs, TREE, windows=windows) for run in (together, real.together))
+        assert theirs[0] == pytest.approx(ours[0], rel=0.007)
+
+
+def test_acknowledgements_go_first_at_a_gpus_own_link(real):
+    """4 GPUs on 100 Gb/s each send and acknowledge on it: behind data, windows would take 30 % longer."""
+    tree = Tree([0, 0, 0, 0], [0], [Wire(100, 1000)] * 4, [Wire(1, 1)], [Wire(1, 1)])
+    jobs = [RingJob((0, 1, 2, 3), (Layer(0, 1 << 22),), 1)]
+    assert real.together(jobs, tree)[0][0] == pytest.approx(together(jobs, tree)[0][0], rel=0.03)
+
+
+def test_jobs_that_share_an_uplink_slow_each_other_as_our_packets_do(real):
+    """Two jobs over one uplink take 1.27 times as long; the second answer is the first one."""
+    jobs = [RingJob(gpus, (Layer(300_000, 1 << 20),), 2) for gpus in ACROSS]
+    ours = [each[-1] for each in together(jobs, TREE)]
+    first = real.together(jobs, TREE)
+    assert [each[-1] for each in first] == pytest.approx(ours, rel=0.03)
+    assert real.together(jobs[:1], TREE)[0][-1] < 0.9 * first[0][-1]
+    assert real.together(jobs, TREE) == first
+
+
+def test_parallel_uplinks_are_taken_message_by_message(real):
+    """Half of the bandwidth on each of two: by the same hashes as our packets, within 3 %."""
+    tree = Tree(TREE.machine_of, TREE.rack_of, TREE.gpus, TREE.machines, [Wire(50, 2000)] * 2, cores=2)
+    jobs = [RingJob(gpus, (Layer(100_000, 1 << 20),), 2) for gpus in ((0, 8), (4, 12))]
+    ours = [each[-1] for each in together(jobs, tree)]
+    assert [each[-1] for each in real.together(jobs, tree)] == pytest.approx(ours, rel=0.03)
+
+
+def test_all_to_all_sends_to_all_at_once(real):
+    """4 GPUs of 2 machines; 3 messages each."""
+    jobs = [RingJob((0, 1, 4, 5), (Layer(0, 1 << 20, "all_to_all"),), 1)]
+    assert real.together(jobs, TREE)[0][0] == pytest.approx(together(jobs, TREE)[0][0], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("NoSuch", 1, "knows no such attribute"), ("DelAckCount", "two", "is not properly formatted")],
+)
+def test_ns3_says_what_is_wrong_with_an_attribute(real, name, value, said):
+    """Of a name that it does not know, and of a value, at which it ends."""
+    model = Ns3Model(attributes={f"ns3::TcpSocket::{name}": value})
+    with pytest.raises(InputError, match=said):
+        model.together([RingJob((0, 1), (Layer(0, 8000),), 1)], TREE)
+    model.worker.end()
