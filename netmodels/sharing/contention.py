@@ -7,7 +7,12 @@ once: the same kinds of jobs meet on other machines again, so a question names m
 occurrence, jobs in an order of their content, and answers are kept.
 
 In a component of more than 8 jobs everybody's mean adds up (`netmodels.sharing.crowd`), in time as well: the
-more jobs meet, the less it matters when each of them sends, and following them would take seconds.
+more jobs meet, the less it matters when each of them sends, and following them would take seconds. Likewise
+few jobs are not followed but met on average if some do dozens of iterations while others do one, so that they
+meet all of its phases anyhow.
+
+Jobs that send packets (`transport`) are followed packet by packet where that is affordable
+(`netmodels.sharing.packet_phases`), else as fluids.
 
 Both directions of a link carry the same (`netmodels.sharing.traffic`), so only one is looked at.
 
@@ -30,7 +35,8 @@ from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Bools, Mean, components, mean_of, slower
 from netmodels.sharing.links import Link, Slice, capacities
-from netmodels.sharing.phases import together
+from netmodels.sharing.packet_phases import followed
+from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import FULL
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
@@ -42,6 +48,8 @@ _STEP = 1e-3
 """Relative difference of two times that are told apart."""
 _FEW = 8
 """Most jobs of a component that are told apart in time, or by which of them send."""
+_MOST_EVENTS = 20_000
+"""That are followed in time: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
 _ANYWHERE: Bools = np.ones(0, dtype=np.bool_)
 _MOST_KEPT = 50_000  # answers, and likewise jobs
 
@@ -198,6 +206,14 @@ class Contention:
         """
         return self._of(job).loads
 
+    def slack(self, job: Sending) -> float:
+        """Return how many times as long all that a job sends on such links may take, at no cost, 1 or more.
+
+        Links that are overloaded by less, at worst, make no iteration longer.
+        """
+        kind = self._of(job).kind
+        return kind.mean(np.ones(len(kind.shared), dtype=np.bool_)).slack if kind.most else inf
+
     def together(
         self,
         jobs: Sequence[Sending],
@@ -333,11 +349,26 @@ class Contention:
         self, jobs: Sequence[Sending], capacity: Mapping[Link, float], shifts: Sequence[int]
     ) -> tuple[float, ...]:
         """Return together / alone of jobs in order."""
+        uplinks, fluids = self._fabric.uplinks, [_one_way(job) for job in jobs]
         if self._way == "average":
-            return slowdowns([_one_way(job) for job in jobs], capacity, self._fabric.uplinks)
-        jobs = [_one_way(job).joined() for job in jobs]
-        found = together(jobs, capacity, shifts, uplinks=self._fabric.uplinks).iteration_ns
-        return tuple(max(1.0, each / job.alone_ns) for each, job in zip(found, jobs, strict=True))
+            return slowdowns(fluids, capacity, uplinks)
+        found = followed(jobs, capacity, self._fabric, self._system, shifts) if self._system.packets else None
+        if found is None:
+            fluids = jobs = [job.joined() for job in fluids]
+            if _events(fluids) > _MOST_EVENTS:
+                return slowdowns(fluids, capacity, uplinks)
+            found = together(fluids, capacity, shifts, uplinks=uplinks)
+        return tuple(
+            max(1.0, each / job.alone_ns) for each, job in zip(found.iteration_ns, jobs, strict=True)
+        )
+
+
+def _events(jobs: Sequence[Sending]) -> float:
+    """Return how often jobs begin or end a passage until all have done enough iterations."""
+    alone_ns = [job.alone_ns for job in jobs]
+    mean_ns = len(jobs) / sum(1 / each for each in alone_ns)
+    followed_ns = max(ITERATIONS * mean_ns, LEAST * max(alone_ns))
+    return sum(2 * len(job.rides_ns) * followed_ns / each for job, each in zip(jobs, alone_ns, strict=True))
 
 
 def _digest(job: Sending) -> bytes:

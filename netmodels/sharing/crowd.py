@@ -11,6 +11,7 @@ chain of passages that follow each other without a gap; few of them are ever the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,14 @@ class Mean:
     rates: Floats
     offsets_ns: Floats
     slopes_ns: Floats
+
+    @property
+    def slack(self) -> float:
+        """How many times as long all that it sends may take before its iteration takes longer."""
+        steep = self.slopes_ns > 0
+        if not steep.any():
+            return inf
+        return float(((self.alone_ns - self.offsets_ns[steep]) / self.slopes_ns[steep]).min())
 
 
 def mean_of(job: Sending, meets: Bools, limits: Floats) -> Mean:
@@ -130,8 +139,10 @@ def slower(
     for _ in range(_ROUNDS):
         mean = rates * (rides * times / walked)[job]
         others = np.bincount(link, mean)[link] - mean
-        times = np.maximum.reduceat(rates + others / ways, starts)
+        before, times = times, np.maximum.reduceat(rates + others / ways, starts)
         np.maximum(times, 1.0, out=times)
+        if (times == before).all():
+            break
         walked = (offsets + slopes * times).max(axis=0) + waits
     found: list[float] = (walked / alone).tolist()
     return found
