@@ -72,12 +72,10 @@ class NetworkAware:
 
     def __post_init__(self) -> None:
         if self.placement == "compatible" and self.shifts == "none":
-            raise ValueError(
-                "placement=compatible needs shifts=interleaved: its score is that of shifted jobs"
-            )
+            raise ValueError("placement=compatible is a score of shifted jobs; policy.shifts=interleaved")
         if self.placement != "as_chosen" and getattr(self.of, "remembers_places", False):
             name = type(self.of).__name__
-            raise ValueError(f"{name} keeps books of where its jobs are; it needs placement=as_chosen")
+            raise ValueError(f"{name} keeps books of where its jobs are; policy.placement=as_chosen")
         self.known: dict[int, tuple[Allocation, LinkUse | None]] = {}
 
     def __getattr__(self, name: str) -> Any:

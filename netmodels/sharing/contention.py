@@ -253,7 +253,8 @@ class Contention:
             steps = round(log(time) / log1p(_STEP)) if in_time else 0
             members.append(_Member(each.kind.key, waiting, steps, shift_ns[number] if in_time else 0, number))
         members.sort()
-        places, first, earliest = Names(), members[0].steps, min(member.shift_ns for member in members)
+        first = 0 if self._system.packets else members[0].steps  # latency of packets does not scale
+        places, earliest = Names(), min(member.shift_ns for member in members)
         scale = (1 + _STEP) ** first
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
         renamed = [tuple(map(places.renamed, links[member.number])) for member in members]

@@ -85,7 +85,8 @@ class Known(NamedTuple):
 
 def digest_of(job: Sending) -> bytes:
     """Return a digest of all but the places of a job's links."""
-    digest = blake2b(repr((job.compute_ns, [link.tier for link in job.links])).encode(), digest_size=16)
+    words = repr((job.compute_ns, job.ring, [link.tier for link in job.links]))
+    digest = blake2b(words.encode(), digest_size=16)
     for array in (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes):
         digest.update(repr(array.shape).encode())
         digest.update(array.tobytes())

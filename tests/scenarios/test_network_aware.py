@@ -177,8 +177,11 @@ def test_what_the_policy_is_shows_through():
     ("settings", "message"),
     [
         ({"of": 7}, "no such part"),
-        ({"of": Ordered(order="fifo"), "placement": "compatible"}, "needs shifts=interleaved"),
-        ({"of": AntMan()}, "AntMan keeps books of where its jobs are; it needs placement=as_chosen"),
+        (
+            {"of": Ordered(order="fifo"), "placement": "compatible"},
+            "a score of shifted jobs; policy.shifts=interleaved",
+        ),
+        ({"of": AntMan()}, "AntMan keeps books of where its jobs are; policy.placement=as_chosen"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(settings, message):
