@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.performance.profiling import OptimisticProfiling
+from artist.policies.network_aware import NetworkAware
 from artist.recording.kinds import Kinds
 from artist.run.config import PerformanceConfig
 from netmodels.analytical import AnalyticalModel
@@ -58,3 +59,15 @@ def warn_without_needs(config: PerformanceConfig, policy: object, estimates: obj
     if vain:
         note = "performance.sensitivity is null, so no job depends on CPUs or memory: nothing is gained by %s"
         _log.warning(note, ", ".join(vain), extra={"note": True})
+
+
+def warn_without_links(config: PerformanceConfig, policy: object) -> None:
+    """Warn of a policy that looks at links where none is shared, or of shifts that no time depends on."""
+    if not isinstance(policy, NetworkAware):
+        return
+    note = "policy.%s=%s changes nothing with performance.contention=%s; %s"
+    if policy.placement != "as_chosen" and config.contention == "none":
+        _log.warning(note, "placement", policy.placement, "none", "average or phases", extra={"note": True})
+    if policy.shifts != "none" and config.contention != "phases":
+        told = ("shifts", policy.shifts, config.contention)
+        _log.warning(note, *told, "phases follows jobs in time", extra={"note": True})
