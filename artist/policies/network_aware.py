@@ -78,6 +78,16 @@ class NetworkAware:
             raise ValueError(f"{name} keeps books of where its jobs are; policy.placement=as_chosen")
         self.known: dict[int, tuple[Allocation, LinkUse | None]] = {}
 
+    @property
+    def needs_contention(self) -> Mapping[str, tuple[str, ...]]:
+        """By setting, the ways of `performance.contention` with which it changes anything."""
+        needed = {}
+        if self.placement != "as_chosen":
+            needed[f"placement={self.placement}"] = ("average", "phases")
+        if self.shifts != "none":
+            needed[f"shifts={self.shifts}"] = ("phases",)
+        return needed
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "of":  # not yet made, as while it is copied
             raise AttributeError(name)

@@ -1,12 +1,11 @@
 """Notes for the user, each logged once a run: what a setting or a policy does not do with these jobs."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
 from artist.performance.profiling import OptimisticProfiling
-from artist.policies.network_aware import NetworkAware
 from artist.recording.kinds import Kinds
 from artist.run.config import PerformanceConfig
 from netmodels.analytical import AnalyticalModel
@@ -62,12 +61,9 @@ def warn_without_needs(config: PerformanceConfig, policy: object, estimates: obj
 
 
 def warn_without_links(config: PerformanceConfig, policy: object) -> None:
-    """Warn of a policy that looks at links where none is shared, or of shifts that no time depends on."""
-    if not isinstance(policy, NetworkAware):
-        return
-    note = "policy.%s=%s changes nothing with performance.contention=%s; %s"
-    if policy.placement != "as_chosen" and config.contention == "none":
-        _log.warning(note, "placement", policy.placement, "none", "average or phases", extra={"note": True})
-    if policy.shifts != "none" and config.contention != "phases":
-        told = ("shifts", policy.shifts, config.contention)
-        _log.warning(note, *told, "phases follows jobs in time", extra={"note": True})
+    """Warn of a policy's settings that change nothing without `performance.contention`, as it declares."""
+    needed: Mapping[str, Sequence[str]] = getattr(policy, "needs_contention", {})
+    for setting, ways in needed.items():
+        if config.contention not in ways:
+            note = "policy.%s changes nothing with performance.contention=%s; %s does"
+            _log.warning(note, setting, config.contention, " or ".join(ways), extra={"note": True})
