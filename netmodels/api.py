@@ -161,6 +161,10 @@ class SharedLinks(Protocol):
         """Return the most that a job alone sends on each of its links that has a capacity, byte/ns."""
         ...
 
+    def slack(self, job: Sending) -> float:
+        """Return how many times as long all that a job sends there may take at no cost, 1 or more."""
+        ...
+
     def together(
         self,
         jobs: Sequence[Sending],

@@ -1,121 +1,43 @@
 """Hold jobs that share links against ASTRA-sim's packet-level back end (ns-3), kind of case by kind.
 
-    python scripts/contention.py FOLDER
+    python scripts/contention.py FOLDER [--kind KIND ...] [--packets 100000]
 
-prints the absolute error of together / alone by kind of case, for `phases` and for `average`: median, 90th
-percentile and worst over jobs that slow down by more than 2 %, and the worst over jobs that change by at
-most 0.5 %. FOLDER has ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what it took alone and
-together.
+prints the absolute error of together / alone by kind of case: median, 90th percentile and worst over jobs
+that slow down by more than 2 %, and the worst over jobs that change by at most 0.5 %. FOLDER has
+ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what it took alone and together. Ways:
 
-Times alone are input: a job's collectives take what its transmissions on their narrowest link take, times one
-factor for which its iterations take what they take alone. Nothing else is fitted.
+packets   packet by packet, with windows or without as the case says; in cells where a case has more packets
+          (`netmodels.sharing.packets`), so that a case takes a second at most
+phases    as fluids in time
+average   on average
+
+For the latter two times alone are input: a job's collectives take what its transmissions on their narrowest
+link take, times one factor for which its iterations take what they take alone. Nothing else is fitted.
 """
 
 import argparse
-import csv
-import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
+from contention_cases import Case, Job, Machines, cases_of, kind_of
 
 from netmodels.algorithms import Ints
 from netmodels.packets import HEADER_BYTES, PAYLOAD_BYTES
 from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
-from netmodels.sharing.links import DIRECTIONS, Link
+from netmodels.sharing.links import Link
+from netmodels.sharing.packet_jobs import Layer, RingJob, together
+from netmodels.sharing.packets import cell_bytes, window_bytes
 from netmodels.sharing.phases import iteration_ends
 from netmodels.sharing.sending import Sending
+from netmodels.sharing.tree import Tree, Wire
 
-TABLES = ("ns3_co_running_jobs.csv", "ns3_cases.csv")
 SLOWED, UNCHANGED = 1.02, 0.005
-
-
-@dataclass(frozen=True, slots=True)
-class Machines:
-    """A fabric of the tables.
-
-    Parameters
-    ----------
-    per_rack, gpus
-        Machines in a rack, GPUs in a machine.
-    capacity
-        Of every link, byte/ns.
-    uplinks
-        Parallel links that an uplink consists of.
-    windows
-        Whether a sender has a fixed window.
-    """
-
-    per_rack: int
-    gpus: int
-    capacity: Mapping[Link, float]
-    uplinks: int
-    windows: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One row: layers are (compute in ns, bytes, collective)."""
-
-    npus: Sequence[int]
-    layers: Sequence[tuple[int, int, str]]
-    start_ns: int
-    iterations: int
-    alone_ns: int
-    together_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """Jobs that ran together."""
-
-    table: str
-    number: int
-    kind: str
-    fabric: Machines
-    jobs: list[Job]
-
-
-def cases_of(folder: Path) -> list[Case]:
-    """Read the cases of the tables."""
-    cases: dict[tuple[str, int], Case] = {}
-    for table in TABLES:
-        with (folder / table).open(encoding="utf-8", newline="") as lines:
-            for row in csv.DictReader(lines):
-                key = table, int(row["case"])
-                if key not in cases:
-                    cases[key] = Case(*key, row["kind"], _fabric(row), [])
-                cases[key].jobs.append(_job(row))
-    return list(cases.values())
-
-
-def _fabric(row: Mapping[str, str]) -> Machines:
-    words = row.get("fabric") or f"2x2x4 nic={row['nic']} rack_uplink={row['rack_uplink']} n_uplinks=1"
-    racks, per_rack, gpus = map(int, re.findall(r"\d+", words.split()[0]))
-    given = dict(word.split("=") for word in words.split()[1:])
-    ports = _bytes_per_ns(given["nic"], racks * per_rack)
-    uplinks = _bytes_per_ns(given["rack_uplink"], racks)
-    capacity = {Link("machine", place, way): each for place, each in enumerate(ports) for way in DIRECTIONS}
-    capacity |= {Link("rack", place, way): each for place, each in enumerate(uplinks) for way in DIRECTIONS}
-    return Machines(per_rack, gpus, capacity, int(given["n_uplinks"]), given.get("HAS_WIN") != "0")
-
-
-def _bytes_per_ns(words: str, count: int) -> list[float]:
-    found = [float(word.removesuffix("Gbps")) / 8 for word in words.split("/")]
-    return found if len(found) == count else found * count
-
-
-def _job(row: Mapping[str, str]) -> Job:
-    layers = row.get("layers") or f"{row['compute_ns']}:{row['allreduce_bytes']}:all_reduce"
-    return Job(
-        [int(npu) for npu in row["npus"].split()],
-        [(int(ns), int(size), kind) for ns, size, kind in (each.split(":") for each in layers.split(";"))],
-        *(int(row[name]) for name in ("start_ns", "iterations", "alone_ns", "together_ns")),
-    )
 
 
 def sending_of(job: Job, fabric: Machines) -> Sending:
@@ -176,18 +98,72 @@ def _way(one: int, other: int, fabric: Machines) -> Iterator[Link]:
             yield Link("rack", to // fabric.per_rack, "in")
 
 
+def tree_of(fabric: Machines) -> Tree:
+    """Return a fabric as packets have it; latencies are those of the tables' README."""
+    wires = {
+        tier: [
+            Wire(fabric.capacity[link] * 8, latency_ns)
+            for link in sorted(fabric.capacity)
+            if (link.tier, link.way) == (tier, "out")
+        ]
+        for tier, latency_ns in (("machine", 1000), ("rack", 2000))
+    }
+    machines = len(wires["machine"])
+    return Tree(
+        [gpu // fabric.gpus for gpu in range(machines * fabric.gpus)],
+        [machine // fabric.per_rack for machine in range(machines)],
+        [Wire(3600, 500)] * (machines * fabric.gpus),
+        *(wires["machine"], wires["rack"], fabric.uplinks),
+    )
+
+
+def ring_of(job: Job) -> RingJob:
+    """Return a job as packets have it; layers of kind none send nothing."""
+    layers = (
+        Layer(ns, 0) if kind == "none" else Layer(ns, size, cast(Any, kind)) for ns, size, kind in job.layers
+    )
+    return RingJob(tuple(job.npus), tuple(layers), job.iterations, job.start_ns)
+
+
+def times_ns(case: Case, *, alone: bool, cells: int = 0) -> list[int]:
+    """Return what the jobs of a case take packet by packet."""
+    tree, jobs = tree_of(case.fabric), list(map(ring_of, case.jobs))
+    groups = [[job] for job in jobs] if alone else [jobs]
+    found = [
+        ends for each in groups for ends in together(each, tree, windows=case.fabric.windows, cells=cells)
+    ]
+    return [ends[-1] - job.start_ns for job, ends in zip(case.jobs, found, strict=True)]
+
+
+def cells_of(case: Case, most: int) -> int:
+    """Return the most cells a window for which a case has few enough of them; 0: packets."""
+    tree = tree_of(case.fabric)
+    for cells in (0, 24, 12, 6):
+        count = 0
+        for job in case.jobs:
+            for one, other, messages, message in (
+                each for _, size, kind in job.layers for each in _messages(job.npus, size, kind)
+            ):
+                window = window_bytes(tree.lanes(one, other, 0, 0)) if case.fabric.windows else message
+                count += job.iterations * messages * -(-message // cell_bytes(cells, window))
+        if count <= most:
+            return cells
+    return 4
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Together / alone of one job, in ns-3 and ours."""
+    """Together / alone of one job, in ns-3 and ours; 0 for packets that were not followed."""
 
     case: Case
     theirs: float
     phases: float
     average: float
+    packets: float = 0.0
 
 
-def compare(case: Case) -> list[Compared]:
-    """Run the jobs of a case together."""
+def compare(case: Case, most_packets: int = 0) -> list[Compared]:
+    """Run the jobs of a case together, packet by packet only if some packets are allowed."""
     jobs = [sending_of(job, case.fabric) for job in case.jobs]
     ends = iteration_ends(
         jobs,
@@ -197,27 +173,33 @@ def compare(case: Case) -> list[Compared]:
         uplinks=case.fabric.uplinks,
     )
     average = slowdowns(jobs, case.fabric.capacity, uplinks=case.fabric.uplinks)
+    packets = [0.0] * len(jobs)
+    if most_packets:
+        cells = cells_of(case, most_packets)
+        found = (times_ns(case, alone=alone, cells=cells) for alone in (False, True))
+        packets = [beside / alone for beside, alone in zip(*found, strict=True)]
     return [
         Compared(
             case,
             job.together_ns / job.alone_ns,
             (end[-1] - job.start_ns) / (sending.alone_ns * job.iterations),
             slowdown,
+            ratio,
         )
-        for job, sending, end, slowdown in zip(case.jobs, jobs, ends, average, strict=True)
+        for job, sending, end, slowdown, ratio in zip(case.jobs, jobs, ends, average, packets, strict=True)
     ]
 
 
 def kinds_of(rows: Sequence[Compared]) -> dict[str, list[Compared]]:
-    """Group rows by kind; all rows of the first table are one kind."""
+    """Group rows by kind."""
     kinds: dict[str, list[Compared]] = defaultdict(list)
     for row in rows:
-        kinds["first table" if row.case.table == TABLES[0] else row.case.kind].append(row)
+        kinds[kind_of(row.case)].append(row)
     return dict(sorted(kinds.items()))
 
 
 def errors(rows: Sequence[Compared], way: str, *, slowed: bool) -> list[float]:
-    """Return the absolute errors in % of `phases` or `average`, of rows that slow down or do not, sorted."""
+    """Return the absolute errors in % of a way, of rows that slow down or do not, sorted."""
     chosen = (row for row in rows if (row.theirs > SLOWED if slowed else abs(row.theirs - 1) <= UNCHANGED))
     return sorted(abs(getattr(row, way) / row.theirs - 1) * 100 for row in chosen)
 
@@ -231,10 +213,14 @@ def main(arguments: Sequence[str]) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description="jobs that share links, against ns-3")
     parser.add_argument("folder", type=Path)
-    rows = [row for case in cases_of(parser.parse_args(arguments).folder) for row in compare(case)]
+    parser.add_argument("--kind", action="append", help="kind of case, or `first table`; all by default")
+    parser.add_argument("--packets", type=int, default=100_000, help="most packets of a case; 0: no packets")
+    given = parser.parse_args(arguments)
+    cases = [case for case in cases_of(given.folder) if not given.kind or kind_of(case) in given.kind]
+    rows = [row for case in cases for row in compare(case, given.packets)]
     print(f"{'kind':20} way      slowed median   p90  worst | unchanged worst")
     for kind, those in kinds_of(rows).items():
-        for way in ("phases", "average"):
+        for way in ("packets", "phases", "average")[not given.packets :]:
             slow, same = (errors(those, way, slowed=slowed) for slowed in (True, False))
             figures = " ".join(f"{at(slow, share):6.2f}" for share in (0.5, 0.9, 1))
             print(f"{kind:20} {way:8} {len(slow):6} {figures} | {len(same):9} {at(same, 1):5.2f}")

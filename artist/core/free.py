@@ -46,7 +46,10 @@ class Free:
         self._own = own
         self.cluster = cluster
         self.accepts = accepts
-        self._gpus, self._cpus, self._memory = map(_column, (gpus, cpus, memory_bytes))
+        columns = (gpus, cpus, memory_bytes)
+        self._gpus, self._cpus, self._memory = [
+            each if isinstance(each, array) else array("q", map(int, each)) for each in columns
+        ]
         if buckets is None:
             open_ = [True] * len(cluster) if accepts is None else accepts.tolist()
             most = max([*cluster.gpus.tolist(), *self._gpus], default=0)
@@ -155,10 +158,6 @@ class Free:
                 self.total_gpus += sign * gpus
             self._cpus[m] += sign * cpus
             self._memory[m] += sign * memory
-
-
-def _column(values: Sequence[int] | Ints) -> "array[int]":
-    return values if isinstance(values, array) else array("q", map(int, values))
 
 
 def _readable(column: "array[int]") -> Ints:

@@ -29,27 +29,28 @@ class Plan:
     shifts
         By how many ns a job begins its iterations later than others that share links with it. A job that is
         not named keeps its shift until it stops; without one it has 0.
+    arrivals_wait
+        Whether arrivals alone need no call; they are news of the next one, after anything else that calls it.
     """
 
     changes: Mapping[int, Allocation | None]
     assigns: Mapping[int, str]
     wake_ns: int | None = None
     shifts: Mapping[int, int] = field(default_factory=lambda: _NOTHING)
-
-
-_NO_PLAN = Plan(_NOTHING, _NOTHING)  # everything stays as it is
+    arrivals_wait: bool = False
 
 
 class PlanBuilder:
     """Collects a plan on top of the running jobs; the last entry for a job counts."""
 
-    __slots__ = ("_assigns", "_changes", "_shifts", "_wake_ns")
+    __slots__ = ("_arrivals_wait", "_assigns", "_changes", "_shifts", "_wake_ns")
 
     def __init__(self) -> None:
         self._changes: dict[int, Allocation | None] = {}
         self._assigns: dict[int, str] = {}
         self._shifts: dict[int, int] = {}
         self._wake_ns: int | None = None
+        self._arrivals_wait = False
 
     @property
     def changes(self) -> Mapping[int, Allocation | None]:
@@ -89,13 +90,16 @@ class PlanBuilder:
         if self._wake_ns is None or time_ns < self._wake_ns:
             self._wake_ns = time_ns
 
+    def let_arrivals_wait(self) -> None:
+        """Need no call for arrivals alone: none of them could start before something else happens."""
+        self._arrivals_wait = True
+
     def done(self) -> Plan:
         """Freeze the plan."""
-        if not self._changes and not self._assigns and not self._shifts:
-            return _NO_PLAN if self._wake_ns is None else Plan(_NOTHING, _NOTHING, self._wake_ns)
         return Plan(
-            MappingProxyType(self._changes.copy()),
+            MappingProxyType(self._changes.copy()) if self._changes else _NOTHING,
             MappingProxyType(self._assigns.copy()) if self._assigns else _NOTHING,
             self._wake_ns,
             MappingProxyType(self._shifts.copy()) if self._shifts else _NOTHING,
+            self._arrivals_wait,
         )

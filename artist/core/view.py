@@ -336,6 +336,9 @@ class ClusterView(Protocol):
     def allocation(self, job: int) -> Allocation | None:
         """Return what a job holds now, None while it waits."""
 
+    def shift_ns(self, job: int) -> int:
+        """Return by how much a running job is shifted (`Plan.shifts`)."""
+
     def jobs_on(self, machine: int) -> Sequence[int]:
         """Return the jobs that hold something on a machine, in order of arrival there."""
 

@@ -78,7 +78,7 @@ class PlanCheck:
             return False
         if self._jobs.status[job] != WAITING or after.group is not None or after.bandwidth_cap != 1.0:
             return False
-        slices, demand = after.slices, self._jobs.specs[job].demand
+        slices, demand = after.slices, self._jobs.kind[job].demand
         if len(slices) != 1 or type(slices[0]) is not Slice:
             return False
         m, count, cpus, memory = slices[0]
@@ -106,7 +106,7 @@ class PlanCheck:
             raise self._error(job, "is stopped but does not run")
 
     def _check_allocation(self, job: int, before: Allocation | None, after: Allocation) -> None:
-        demand = self._jobs.specs[job].demand
+        demand = self._jobs.kind[job].demand
         slices = after.slices
         if not slices:
             raise self._error(job, "gets an allocation without slices; plan.stop() takes it away")

@@ -125,9 +125,9 @@ class Engine:
         self._story: deque[Sequence[Event]] = deque(maxlen=_STORY_INSTANTS)
         self._n_events = 0
         self._last_tick = -1
+        self._arrivals_wait = False  # for something else, as the last plan said
         self._fruitless = 0  # consecutive calls that changed nothing, since the last news
         self._idle = False  # jobs wait, nothing runs, nothing is due
-        self._due = self._agenda.next_time()  # time of the next entry, whatever the policy's interval
         self._wakes = Wakes(known.policy)
         self.now = 0
 
@@ -144,11 +144,12 @@ class Engine:
             If jobs wait forever.
         """
         stopped_by: Literal["finished", "window", "time"] = "finished"
+        due = self._agenda.next_time()  # whatever the policy's interval
         while self.jobs.n_arrived < self.jobs.n or self.jobs.n_unfinished:
             if not self._window_left:
                 stopped_by = "window"
                 break
-            now = self._next_time()
+            now = self._next_time(due)
             if self._time_limit is not None and now > self._time_limit:
                 stopped_by = "time"
                 now = self._time_limit
@@ -156,12 +157,11 @@ class Engine:
             self.machines.integrate(now)
             if stopped_by == "time":
                 break
-            self._instant(now)
+            due = self._instant(now)
         return self._result(stopped_by)
 
-    def _next_time(self) -> int:
+    def _next_time(self, due: int | None) -> int:
         """Return when something happens next."""
-        due = self._due
         self._idle = due is None and not self.jobs.n_running
         if self._idle and self._fruitless >= 2:
             raise stuck_error(self.jobs, self.jobs.unfinished().tolist(), chain(*self._story), self.now)
@@ -171,13 +171,14 @@ class Engine:
             return tick if due is None else min(due, tick)
         return self.now if due is None else due  # nothing is due: ask the policy once more
 
-    def _instant(self, now: int) -> None:
+    def _instant(self, now: int) -> int | None:
+        """Let everything happen that happens now, and return when the next entry is due."""
         for _ in range(_MOST_ROUNDS):
             woken = self._apply_due(now)
             tick = self._interval is not None and now % self._interval == 0 and now != self._last_tick
             if tick:
                 self._last_tick = now
-            asked = self._on_events and (bool(self._news) or self._idle)
+            asked = self._on_events and ((bool(self._news) and not self._arrivals_wait) or self._idle)
             if self._only_waiting and self.jobs.n_unfinished == self.jobs.n_running:
                 asked = False  # the news wait, too
             wanted = woken and self.jobs.n_arrived < self.jobs.n  # also while no job is there
@@ -186,10 +187,10 @@ class Engine:
                 self._idle = False
             if self._transitions.changed:
                 self._reprice(now)
-            self._due = self._agenda.next_time()
-            if self._due != now:
+            due = self._agenda.next_time()
+            if due != now:
                 self._tell(now)
-                return
+                return due
         name = self._state.known.policy
         raise PlanError(
             f"policy {name} wakes itself forever at {ns_to_seconds(now)} s; wake_at must lie ahead"
@@ -199,13 +200,15 @@ class Engine:
         """Apply all that is due now; return whether the policy's timer is."""
         woken, events, before = False, self._events, len(self._events)
         for kind, subject in self._agenda.due(now):
+            if kind == ARRIVAL:
+                self.jobs.arrive(subject, now)
+                events.append(Arrival(now, subject))
+                continue
+            self._arrivals_wait = False
             if kind == FINISH:
                 events.append(self._transitions.finish(subject, now))
                 if subject in self._window:
                     self._window_left -= 1
-            elif kind == ARRIVAL:
-                self.jobs.arrive(subject, now)
-                events.append(Arrival(now, subject))
             elif kind == TIMER:
                 woken = True
                 if self._wakes.many(now, self._n_events) and not self._news and len(events) == before:
@@ -233,6 +236,7 @@ class Engine:
         self._check.check(plan, now)
         changed = bool(plan.changes or plan.assigns or plan.shifts) and self._transitions.carry_out(plan, now)
         self._fruitless = 0 if changed else self._fruitless + 1
+        self._arrivals_wait = plan.arrivals_wait
         if plan.wake_ns is not None:
             self._agenda.schedule(plan.wake_ns, TIMER)
 

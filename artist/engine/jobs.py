@@ -13,7 +13,7 @@ import numpy.typing as npt
 from artist.core.cluster import Allocation
 from artist.core.iteration import IterationParts
 from artist.core.job import JobSpec
-from artist.core.job_columns import JobColumns, numbers_of, of_kinds
+from artist.core.job_columns import JobColumns, Made, numbers_of, of_kinds
 from artist.core.result import JOB_COLUMNS, PART_COLUMNS, TIER_COLUMNS
 from artist.engine import progress
 
@@ -48,13 +48,28 @@ class JobTable:
         That of all GPUs, which determines how many a fungible job asks for; None if they differ.
     """
 
+    # fmt: off
+    __slots__ = (  # without, an instance of more than 30 attributes is slow to look up
+        "_asked", "_asked_at", "_began_ns", "added_ns", "attained_gpu_ns", "checkpoint", "compute_gpu_ns",
+        "compute_ns", "done", "evictions", "finish_ns", "first_start_ns", "gpus", "grouped_gpu_ns", "held",
+        "held_gpus", "in_group", "iteration_ns", "iterations", "kind", "least_gpus", "lost_ns", "met_ns",
+        "migrations", "n", "n_arrived", "n_running", "n_unfinished", "open_left_ns", "opened_ns",
+        "overhead_ns", "parts", "preemptions", "progress_from_ns", "queueing_ns", "resizes", "running_ns",
+        "safe_ns", "settled_ns", "shift_ns", "specs", "starts", "status", "submit_ns", "tier", "tier_ns",
+        "waiting_gpus", "waiting_since_ns",
+    )
+    # fmt: on
+
     def __init__(
         self,
         specs: Sequence[JobSpec],
         checkpoint_iterations: Sequence[int] | None = None,
         worth: float | None = None,
     ) -> None:
-        self.specs = specs.made if isinstance(specs, JobColumns) else specs
+        self.specs: Sequence[JobSpec] | Made = specs
+        self.kind = specs
+        if isinstance(specs, JobColumns):  # one of its kind by job: its own spec takes time to make
+            self.specs, self.kind = specs.made, [specs.kinds[kind] for kind in specs.kind.data]
         n = len(specs)
         self.n = n
 
@@ -194,7 +209,7 @@ class JobTable:
                     share = elapsed * part // iteration
                     column[job] += share
                     compute -= share
-        busy = self.specs[job].gpu_utilization
+        busy = self.kind[job].gpu_utilization
         self.compute_gpu_ns += compute * gpus if busy == 1.0 else int(compute * gpus * busy)
         return elapsed
 
@@ -208,8 +223,8 @@ class JobTable:
         self.open_left_ns[job] = remaining
         self.iteration_ns[job] = new
         self.parts[job] = parts
-        left = self.iterations[job] - self.done[job]
-        return self.progress_from_ns[job] + progress.time_left(remaining, left, new)
+        whole = self.iterations[job] - self.done[job] - 1  # left beside the open one
+        return self.progress_from_ns[job] + remaining + whole * new
 
     def shift(self, job: int, shift_ns: int) -> bool:
         """Let a running job begin its iterations so much later than others; return whether that is new."""

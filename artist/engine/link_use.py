@@ -1,7 +1,6 @@
 """What a job sends, as a policy sees it."""
 
 from collections.abc import Mapping
-from itertools import count
 from math import inf
 
 import numpy as np
@@ -13,7 +12,7 @@ from netmodels.api import Link, Sending
 def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1.0) -> LinkUse:
     """Return when a job sends on each link that has a capacity, and what share of it.
 
-    Parallel links count as one, of which a job uses its share of one of them.
+    Of parallel links jobs are taken to use the same one, as where it is asked whether they share it.
 
     Parameters
     ----------
@@ -31,8 +30,7 @@ def link_use(sending: Sending, capacity: Mapping[Link, float], factor: float = 1
     ends = (ends * factor).round().astype(np.int64).tolist()
     spans: dict[LinkName, tuple[Span, ...]] = {}
     for link, column in zip(links, rates.T, strict=True):
-        beside = next(n for n in count(1) if link._replace(path=n) not in capacity)
-        shares = (column / (capacity[link] * beside)).tolist()
+        shares = (column / capacity[link]).tolist()
         there = tuple(Span(*each) for each in zip(starts, ends, shares, strict=True) if each[2] > 0)
         if there:
             spans[LinkName(link.tier, link.place, link.way)] = there

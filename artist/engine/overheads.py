@@ -111,11 +111,6 @@ def classify(before: Allocation, after: Allocation, *, elastic: bool) -> ChangeK
     return "resize" if keeps_some else "migrate"
 
 
-def same_machines(before: Allocation, after: Allocation) -> bool:
-    """Return whether a stopped job comes back to the machines that it had."""
-    return before.machines == after.machines
-
-
 def _read_table(path: Path, constants: dict[str, int]) -> dict[tuple[str, int], dict[str, int]]:
     try:
         reader = csv.DictReader(read_text(path, "delay").splitlines())

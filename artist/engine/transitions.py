@@ -7,7 +7,7 @@ from artist.core.events import Change, Event, Finish, Start, StartKind, Stop
 from artist.core.plan import Plan
 from artist.engine.jobs import JobTable
 from artist.engine.machines import MachineTable
-from artist.engine.overheads import Overheads, classify, same_machines
+from artist.engine.overheads import Overheads, classify
 
 
 class Transitions:
@@ -113,7 +113,7 @@ class Transitions:
 
     def _stop(self, job: int, before: Allocation, now: int, *, keep: bool) -> None:
         """Make a job that has just lost its allocation wait, without the work that a stop loses."""
-        if not (keep and self._overheads.keeps_open_iteration(self._jobs.specs[job])):
+        if not (keep and self._overheads.keeps_open_iteration(self._jobs.kind[job])):
             self._jobs.cut_to_checkpoint(job)
         self._jobs.release(job, now)
         self._last_held[job] = before
@@ -134,12 +134,12 @@ class Transitions:
         how: StartKind = "start"
         more_ns = self._first_delays_ns[job]
         if self._jobs.starts[job]:
-            how = "resume" if same_machines(self._last_held.pop(job), after) else "restart"
+            how = "resume" if self._last_held.pop(job).machines == after.machines else "restart"
             more_ns = 0
-        return Start(now, job, after, how, self._overheads.delay_ns(how, self._jobs.specs[job]) + more_ns)
+        return Start(now, job, after, how, self._overheads.delay_ns(how, self._jobs.kind[job]) + more_ns)
 
     def _change(self, job: int, before: Allocation, after: Allocation, now: int) -> Change:
-        jobs, spec = self._jobs, self._jobs.specs[job]
+        jobs, spec = self._jobs, self._jobs.kind[job]
         how = classify(before, after, elastic=spec.demand.elastic)
         if how == "migrate":
             jobs.migrations[job] += 1

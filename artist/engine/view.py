@@ -135,10 +135,13 @@ class View:
     def demand(self, job: int) -> Demand:
         if not 0 <= job < self._table.n_arrived:
             raise self._unknown(job)
-        return self._table.specs[job].demand
+        return self._table.kind[job].demand
 
     def allocation(self, job: int) -> Allocation | None:
         return self._table.held[job]
+
+    def shift_ns(self, job: int) -> int:
+        return self._table.shift_ns.get(job, 0)
 
     def jobs_on(self, machine: int) -> Sequence[int]:
         return tuple(self._machines.jobs_on[machine])

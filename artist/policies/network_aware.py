@@ -13,6 +13,7 @@ they mean without this. `placement` decides:
 
 With `shifts: interleaved` jobs that share links with the placed job begin their iterations later, so that
 they send in turn (`artist.policies.parts.shifts`); `least_added` then counts what is added with these shifts.
+Where more than 8 jobs are joined by links, only the placed job is shifted, and only its own links count.
 Where no links are shared, or `performance.contention` is none, the plan stays as it is, as do jobs that share
 GPUs or have a bandwidth cap, and elastic jobs that only change their size. One job after another gets its
 place, in the order of the plan. CODA, AntMan and Lyra keep books of where their jobs are: with them only
@@ -48,6 +49,7 @@ from artist.policies.parts.parameters import STRICT, check_part
 from artist.policies.parts.shifts import Interleaved, interleaved
 
 _LITTLE = 1e-9
+_MOST_TURNED = 8
 AnyPolicy = Annotated[Policy, PlainValidator(lambda value: check_part(value, (), "decide"))]
 
 
@@ -70,13 +72,21 @@ class NetworkAware:
 
     def __post_init__(self) -> None:
         if self.placement == "compatible" and self.shifts == "none":
-            raise ValueError(
-                "placement=compatible needs shifts=interleaved: its score is that of shifted jobs"
-            )
+            raise ValueError("placement=compatible is a score of shifted jobs; policy.shifts=interleaved")
         if self.placement != "as_chosen" and getattr(self.of, "remembers_places", False):
             name = type(self.of).__name__
-            raise ValueError(f"{name} keeps books of where its jobs are; it needs placement=as_chosen")
+            raise ValueError(f"{name} keeps books of where its jobs are; policy.placement=as_chosen")
         self.known: dict[int, tuple[Allocation, LinkUse | None]] = {}
+
+    @property
+    def needs_contention(self) -> Mapping[str, tuple[str, ...]]:
+        """By setting, the ways of `performance.contention` with which it changes anything."""
+        needed = {}
+        if self.placement != "as_chosen":
+            needed[f"placement={self.placement}"] = ("average", "phases")
+        if self.shifts != "none":
+            needed[f"shifts={self.shifts}"] = ("phases",)
+        return needed
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "of":  # not yet made, as while it is copied
@@ -130,7 +140,9 @@ class _Judge:
     def __init__(
         self, policy: NetworkAware, view: ClusterView, plan: Plan, held: Mapping[int, Allocation]
     ) -> None:
+        self._view = view
         self.shift_ns: dict[int, int] = {}
+        self._asked: dict[Allocation, Interleaved] = {}  # of the job in question
         self._scores, self._shifts = policy.placement == "compatible", policy.shifts == "interleaved"
         self._added = Added(view, plan) if policy.placement == "least_added" else None
         self._users = LinkUsers(view, policy.known) if self._scores or self._shifts else None
@@ -148,6 +160,7 @@ class _Judge:
     def settle(self, job: int, allocation: Allocation) -> None:
         """Let a job have a place, and the jobs that share links with it their shifts."""
         together = self._together(job, allocation)
+        self._asked.clear()
         self.shift_ns |= self._wanted(together)
         if self._added is not None:
             self._added.settle(job, allocation, self._wanted(together))
@@ -160,7 +173,16 @@ class _Judge:
         if self._users is None:
             return Interleaved({}, {})
         self._users.put(job, allocation)
-        return interleaved(self._users.joined(job))
+        if allocation not in self._asked:
+            uses, kept_ns = self._users.joined(job, _MOST_TURNED), dict[int, int]()
+            if uses is None:
+                uses = self._users.beside(job)
+                kept_ns = {each: self._shift_now_ns(each) for each in uses if each != job}
+            self._asked[allocation] = interleaved(uses, kept_ns)
+        return self._asked[allocation]
+
+    def _shift_now_ns(self, job: int) -> int:
+        return self.shift_ns.get(job, self._view.shift_ns(job))
 
 
 def _placed_anew(view: ClusterView, job: int, after: Allocation) -> bool:

@@ -62,12 +62,15 @@ class Ordered:
                 "queues=kinds needs preemptive=false and backfill=false: there jobs overtake others"
             )
         self._order = order_of(self, self.order)
+        self._ages = bool(getattr(self._order, "ages", False))
         self._adapt = adapter_of(self, self.fill)
         own = type(self) is Ordered  # a subclass may listen to every event
         self.only_while_jobs_wait = own and self._adapt is as_it_is and self.queues == "one"
+        strict = self._order is FIFO and not (self.preemptive or self.backfill)
+        self._first_blocks = self.only_while_jobs_wait and strict  # all that come later
         self._placer = placer_of(self.placement, self.fill, self.seed)
-        strict = by_kind if self.queues == "kinds" else in_one
-        self._queue = WaitingQueue(by_demand if self.backfill else strict)
+        lane = by_kind if self.queues == "kinds" else in_one
+        self._queue = WaitingQueue(by_demand if self.backfill else lane)
         self._freed = Freed(self.placement, self.fill)
 
     def decide(self, view: ClusterView) -> Plan:
@@ -75,7 +78,8 @@ class Ordered:
         view = self._adapt(view)
         plan = view.plan()
         made_room = self.queues == "kinds" and self._freed.look(view)
-        if not view.n_waiting:
+        waiting = view.n_waiting
+        if not waiting:
             return plan.done()
         if self.preemptive:
             run_first(view, plan, self._rank, lambda job: self._placer, skip=self.backfill)
@@ -86,7 +90,7 @@ class Ordered:
             elif made_room:
                 free = view.free()
                 self._queue.try_again(lambda demand: self._freed.may_fit(free, demand))
-            self._start(view, plan)
+            self._start(view, plan, waiting)
         return plan.done()
 
     def _rank(self, jobs: JobColumns) -> Ints:
@@ -96,7 +100,7 @@ class Ordered:
 
     def _take_in(self, view: ClusterView) -> None:
         """Queue new and evicted jobs; all waiting ones if their keys change with time."""
-        if getattr(self._order, "ages", False):
+        if self._ages:
             self._queue.clear()
             for job, key in zip(view.waiting.job.tolist(), self._order.key(view.waiting), strict=True):
                 self._queue.push(job, float(key), view.demand(job))
@@ -107,20 +111,24 @@ class Ordered:
                 key = job if self._order is FIFO else self._order.key(view.columns([job]))[0]
                 self._queue.push(job, float(key), view.demand(job))
 
-    def _start(self, view: ClusterView, plan: PlanBuilder) -> None:
-        """Start queued jobs in order, as far as there is room."""
+    def _start(self, view: ClusterView, plan: PlanBuilder, waiting: int) -> None:
+        """Start queued jobs, of so many that wait, in order, as far as there is room."""
         packing: Packing | None = None
         among = machines_in(view, self.pool)
-        free_gpus = view.free_gpus
-        while (first := self._queue.first(free_gpus)) is not None:
+        free_gpus, refused = view.free_gpus, False
+        while waiting and (first := self._queue.first(free_gpus)) is not None:
             demand, job = first
             packing = packing or Packing(view.free(), among)
             allocation = packing.place(demand, self._placer)
             if allocation is None:
                 self._queue.refuse(demand)
+                refused = True
                 continue
             self._queue.pop(demand)
             plan.place(job, allocation)
             if self.queues == "kinds":
                 self._freed.hold(job)
             free_gpus -= allocation.gpus
+            waiting -= 1
+        if waiting and not refused and self._first_blocks:  # it asks for more GPUs than are free
+            plan.let_arrivals_wait()

@@ -37,7 +37,7 @@ from artist.performance.whole_iterations import WholeIterations
 from artist.run.config import Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.lost_time import tell_of_pace, watched
-from artist.run.notes import tell_notes, tell_of_idle, warn_without_needs
+from artist.run.notes import tell_notes, tell_of_idle, warn_without_links, warn_without_needs
 from artist.run.parts import part, parts
 from artist.run.pools import check_fits, check_pools
 from artist.units import seconds_to_ns
@@ -171,6 +171,7 @@ def build(config: Config) -> Simulation:
         tell_of_requests(jobs)
     tell_notes(policy, cluster, jobs)
     tell_of_pace(config.policy, overheads, jobs)
+    warn_without_links(config.performance, policy)
     series = part(config.signals, "signals", ("series",))
     signals: Mapping[str, Signal] = series.series()
     check_signals(policy, cluster, signals)

@@ -25,8 +25,11 @@ _REMEDY = "see overheads.on_stop and checkpoint_every_s, the delays, and how oft
 def tell_of_pace(policy: Mapping[str, Any], overheads: object, jobs: Sequence[JobSpec]) -> None:
     """Warn if a policy, by its configuration, may stop jobs before a restarted one has kept any progress.
 
-    Jobs that lose all at any stop do not count, since no pace helps them.
+    Jobs that lose all at any stop do not count, since no pace helps them. Of a policy inside another that one
+    counts.
     """
+    while isinstance(policy.get("of"), Mapping):
+        policy = policy["of"]
     paces = [name for name in _PACES if isinstance(policy.get(name), int | float)]
     if not paces or policy.get("preemptive") is False or not isinstance(overheads, Overheads):
         return

@@ -1,7 +1,7 @@
 """Notes for the user, each logged once a run: what a setting or a policy does not do with these jobs."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from artist.core.cluster import Cluster
 from artist.core.job import JobSpec
@@ -58,3 +58,12 @@ def warn_without_needs(config: PerformanceConfig, policy: object, estimates: obj
     if vain:
         note = "performance.sensitivity is null, so no job depends on CPUs or memory: nothing is gained by %s"
         _log.warning(note, ", ".join(vain), extra={"note": True})
+
+
+def warn_without_links(config: PerformanceConfig, policy: object) -> None:
+    """Warn of a policy's settings that change nothing without `performance.contention`, as it declares."""
+    needed: Mapping[str, Sequence[str]] = getattr(policy, "needs_contention", {})
+    for setting, ways in needed.items():
+        if config.contention not in ways:
+            note = "policy.%s changes nothing with performance.contention=%s; %s does"
+            _log.warning(note, setting, config.contention, " or ".join(ways), extra={"note": True})

@@ -15,7 +15,7 @@ from typing import IO, Any
 from netmodels.errors import InputError
 
 COMMAND = (sys.executable, "-P", "-m", "netmodels.ns3.worker")
-_START_S = 120.0
+_START_S = 600.0  # a second or two, but minutes on a machine that others keep busy
 _TAIL = 3  # lines that an error repeats
 _WHERE = "network=ns3"
 

@@ -23,6 +23,7 @@ from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import Shares, crowded
 
 _ROUNDS = 10
+_SETTLED = 1e-9
 _MOST_JOBS = 8  # whose choices are enumerated
 
 
@@ -53,7 +54,9 @@ def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: 
             walked_ns = job.walked_ns(rides)
             sending[place] = rides[sends[number]].sum() / walked_ns
             found[number] = walked_ns / job.alone_ns
-        slower = waits(sending)
+        before, slower = slower, waits(sending)
+        if np.abs(slower - before).max() <= _SETTLED:
+            break
     return tuple(found)
 
 

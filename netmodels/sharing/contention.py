@@ -7,7 +7,12 @@ once: the same kinds of jobs meet on other machines again, so a question names m
 occurrence, jobs in an order of their content, and answers are kept.
 
 In a component of more than 8 jobs everybody's mean adds up (`netmodels.sharing.crowd`), in time as well: the
-more jobs meet, the less it matters when each of them sends, and following them would take seconds.
+more jobs meet, the less it matters when each of them sends, and following them would take seconds. Likewise
+few jobs are not followed but met on average if some do dozens of iterations while others do one, so that they
+meet all of its phases anyhow.
+
+Jobs that send packets (`transport`) are followed packet by packet where that is affordable
+(`netmodels.sharing.packet_phases`), else as fluids.
 
 Both directions of a link carry the same (`netmodels.sharing.traffic`), so only one is looked at.
 
@@ -16,21 +21,21 @@ question. On average only shares of time and rates count, so there speed does no
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from hashlib import blake2b
+from dataclasses import replace
 from math import inf, log, log1p
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from netmodels.algorithms import Ints
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
-from netmodels.sharing.crowd import Bools, Mean, components, mean_of, slower
+from netmodels.sharing.crowd import Bools, components, slower
+from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import Link, Slice, capacities
-from netmodels.sharing.phases import together
+from netmodels.sharing.packet_phases import followed
+from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import FULL
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
@@ -42,76 +47,10 @@ _STEP = 1e-3
 """Relative difference of two times that are told apart."""
 _FEW = 8
 """Most jobs of a component that are told apart in time, or by which of them send."""
+_MOST_EVENTS = 20_000
+"""That are followed in time: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
 _ANYWHERE: Bools = np.ones(0, dtype=np.bool_)
 _MOST_KEPT = 50_000  # answers, and likewise jobs
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Kind:
-    """A job wherever it lies, as far as links are concerned.
-
-    Parameters
-    ----------
-    key
-        Digest of all of it: equal for equal kinds.
-    job
-        The job, on some links.
-    limits
-        Capacity of each of its links, byte/ns.
-    shared
-        Which of them have a capacity, and are the way out of a place.
-    loads
-        The most that it sends on each of these, byte/ns.
-    places, most
-        The last two as lists.
-    alike
-        Whether it sends on all of these in the same passages.
-    means
-        Its mean sending, by the links on which others can meet it.
-    """
-
-    key: bytes
-    job: Sending
-    limits: Floats
-    shared: Ints
-    loads: Floats
-    places: list[int]
-    most: list[float]
-    alike: bool
-    means: dict[bytes, Mean]
-
-    def mean(self, full: Bools) -> Mean:
-        """Return the mean sending of a job that others can meet on some of its shared links."""
-        where = b"" if self.alike else full.tobytes()
-        found = self.means.get(where)
-        if found is None:
-            met = self.shared if self.alike else self.shared[full]
-            meets: Bools = np.any(self.job.sent_bytes[:, met] > 0, axis=1)
-            made = mean_of(self.job, meets, self.limits)
-            uses = made.rates[self.shared] / self.limits[self.shared]
-            found = self.means[where] = replace(made, rates=uses)
-        return found
-
-
-class _Known(NamedTuple):
-    """What is remembered of a job.
-
-    Attributes
-    ----------
-    kind
-        What it is, wherever it lies.
-    loads
-        What it sends at most on each link that has a capacity, on the way out of a place, byte/ns.
-    numbers
-        The numbers of these links.
-    alone_ns
-        Time of an iteration alone.
-    """
-
-    kind: _Kind
-    loads: Mapping[Link, float]
-    numbers: Ints
-    alone_ns: float
 
 
 class _Member(NamedTuple):
@@ -165,8 +104,8 @@ class Contention:
         self._limits: Floats = np.array([*self.capacity.values()], dtype=np.float64)
         self._paths = np.array([fabric.uplinks if link.tier == "rack" else 1 for link in self.capacity])
         self._traffic: dict[tuple[Profile, tuple[Slice, ...]], tuple[Sending, bytes]] = {}
-        self._kinds: dict[tuple[bytes, tuple[float, ...]], _Kind] = {}
-        self._known: dict[Sending, _Known] = {}
+        self._kinds: dict[tuple[bytes, tuple[float, ...]], Kind] = {}
+        self._known: dict[Sending, Known] = {}
         self._answers: dict[_Question, tuple[float, ...]] = {}
 
     def sending(self, profile: Profile, placement: Sequence[Slice]) -> Sending:
@@ -180,12 +119,12 @@ class Contention:
             (rack, machine, machine type, GPUs) for each machine of the job.
         """
         slices = in_ring_order(placement)
-        places = _Names()
+        places = Names()
         renamed = tuple((places.of("rack", r), places.of("machine", m), kind, n) for r, m, kind, n in slices)
         known = self._traffic.get((profile, renamed))
         if known is None:
             made = job_traffic(profile, renamed, self._fabric, self._system, self._model)
-            known = self._traffic[profile, renamed] = made, _digest(made)
+            known = self._traffic[profile, renamed] = made, digest_of(made)
         made, digest = known
         job = replace(made, links=places.back(made.links))
         self._keep(job, digest)
@@ -197,6 +136,14 @@ class Contention:
         Of the two directions of a link, which carry the same, only the way out is mentioned.
         """
         return self._of(job).loads
+
+    def slack(self, job: Sending) -> float:
+        """Return how many times as long all that a job sends on such links may take, at no cost, 1 or more.
+
+        Links that are overloaded by less, at worst, make no iteration longer.
+        """
+        kind = self._of(job).kind
+        return kind.mean(np.ones(len(kind.shared), dtype=np.bool_)).slack if kind.most else inf
 
     def together(
         self,
@@ -241,7 +188,7 @@ class Contention:
                 found[number] *= longer
         return found
 
-    def _components(self, known: Sequence[_Known]) -> list[list[int]]:
+    def _components(self, known: Sequence[Known]) -> list[list[int]]:
         """Return the jobs of each component of two jobs or more, by place."""
         if len(known) < 2:
             return []
@@ -249,11 +196,11 @@ class Contention:
         lengths = np.array([len(each) for each in numbers])
         return components(lengths, np.concatenate(numbers), np.concatenate(loads), self._limits)
 
-    def _of(self, job: Sending) -> _Known:
+    def _of(self, job: Sending) -> Known:
         known = self._known.get(job)
-        return self._keep(job, _digest(job)) if known is None else known
+        return self._keep(job, digest_of(job)) if known is None else known
 
-    def _keep(self, job: Sending, digest: bytes) -> _Known:
+    def _keep(self, job: Sending, digest: bytes) -> Known:
         """Remember a job by the digest of all but its links."""
         if len(self._known) >= _MOST_KEPT:
             self._known.clear()
@@ -262,14 +209,14 @@ class Contention:
         limits = tuple([self.capacity.get(link, inf) for link in job.links])
         kind = self._kinds.get((digest, limits))
         if kind is None:
-            kind = self._kinds[digest, limits] = _kind(job, digest, np.array(limits), self.capacity)
+            kind = self._kinds[digest, limits] = kind_of(job, digest, np.array(limits), self.capacity)
         links = [job.links[place] for place in kind.places]
         loads = dict(zip(links, kind.most, strict=True))
         numbers = np.array([self._numbers[link] for link in links], dtype=np.int64)
-        known = self._known[job] = _Known(kind, loads, numbers, job.alone_ns)
+        known = self._known[job] = Known(kind, loads, numbers, job.alone_ns)
         return known
 
-    def _crowd(self, known: Sequence[_Known], waiting_ns: Sequence[float]) -> Sequence[float]:
+    def _crowd(self, known: Sequence[Known], waiting_ns: Sequence[float]) -> Sequence[float]:
         """Return together / alone of the jobs of a component of many, 1 or more."""
         numbers = [each.numbers for each in known]
         link = np.concatenate(numbers)
@@ -284,7 +231,7 @@ class Contention:
 
     def _few(
         self,
-        known: Sequence[_Known],
+        known: Sequence[Known],
         links: Sequence[Sequence[Link]],
         times: Sequence[float],
         waiting_ns: Sequence[float],
@@ -306,7 +253,8 @@ class Contention:
             steps = round(log(time) / log1p(_STEP)) if in_time else 0
             members.append(_Member(each.kind.key, waiting, steps, shift_ns[number] if in_time else 0, number))
         members.sort()
-        places, first, earliest = _Names(), members[0].steps, min(member.shift_ns for member in members)
+        first = 0 if self._system.packets else members[0].steps  # latency of packets does not scale
+        places, earliest = Names(), min(member.shift_ns for member in members)
         scale = (1 + _STEP) ** first
         shifts = [round((member.shift_ns - earliest) / scale) for member in members]
         renamed = [tuple(map(places.renamed, links[member.number])) for member in members]
@@ -333,49 +281,23 @@ class Contention:
         self, jobs: Sequence[Sending], capacity: Mapping[Link, float], shifts: Sequence[int]
     ) -> tuple[float, ...]:
         """Return together / alone of jobs in order."""
+        uplinks, fluids = self._fabric.uplinks, [one_way(job) for job in jobs]
         if self._way == "average":
-            return slowdowns([_one_way(job) for job in jobs], capacity, self._fabric.uplinks)
-        jobs = [_one_way(job).joined() for job in jobs]
-        found = together(jobs, capacity, shifts, uplinks=self._fabric.uplinks).iteration_ns
-        return tuple(max(1.0, each / job.alone_ns) for each, job in zip(found, jobs, strict=True))
+            return slowdowns(fluids, capacity, uplinks)
+        found = followed(jobs, capacity, self._fabric, self._system, shifts) if self._system.packets else None
+        if found is None:
+            fluids = jobs = [job.joined() for job in fluids]
+            if _events(fluids) > _MOST_EVENTS:
+                return slowdowns(fluids, capacity, uplinks)
+            found = together(fluids, capacity, shifts, uplinks=uplinks)
+        return tuple(
+            max(1.0, each / job.alone_ns) for each, job in zip(found.iteration_ns, jobs, strict=True)
+        )
 
 
-def _digest(job: Sending) -> bytes:
-    """Return a digest of all but the places of a job's links."""
-    digest = blake2b(repr((job.compute_ns, [link.tier for link in job.links])).encode(), digest_size=16)
-    for array in (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes):
-        digest.update(repr(array.shape).encode())
-        digest.update(array.tobytes())
-    return digest.digest()
-
-
-def _kind(job: Sending, digest: bytes, limits: Floats, capacity: Mapping[Link, float]) -> _Kind:
-    places = [place for place, link in enumerate(job.links) if link.way == "out" and limits[place] < inf]
-    shared = np.array(places, dtype=np.int64)
-    loads, sends = job.most(capacity)[shared], job.sent_bytes[:, shared] > 0
-    key = blake2b(digest + limits.tobytes(), digest_size=16).digest()
-    alike = bool((sends == sends[:, :1]).all())
-    return _Kind(key, job, limits, shared, loads, places, loads.tolist(), alike, {})
-
-
-def _one_way(job: Sending) -> Sending:
-    """Return a job without the ways into places, which carry what the ways out do."""
-    out = [place for place, link in enumerate(job.links) if link.way == "out"]
-    return replace(job, links=tuple(job.links[place] for place in out), sent_bytes=job.sent_bytes[:, out])
-
-
-class _Names:
-    """Numbers of machines and racks by first occurrence."""
-
-    def __init__(self) -> None:
-        self._names: dict[tuple[bool, int], int] = {}
-
-    def of(self, tier: str, place: int) -> int:
-        return self._names.setdefault((tier == "rack", place), len(self._names))
-
-    def renamed(self, link: Link) -> Link:
-        return link._replace(place=self.of(link.tier, link.place))
-
-    def back(self, links: Iterable[Link]) -> tuple[Link, ...]:
-        real = [place for _, place in self._names]
-        return tuple(link._replace(place=real[link.place]) for link in links)
+def _events(jobs: Sequence[Sending]) -> float:
+    """Return how often jobs begin or end a passage until all have done enough iterations."""
+    alone_ns = [job.alone_ns for job in jobs]
+    mean_ns = len(jobs) / sum(1 / each for each in alone_ns)
+    followed_ns = max(ITERATIONS * mean_ns, LEAST * max(alone_ns))
+    return sum(2 * len(job.rides_ns) * followed_ns / each for job, each in zip(jobs, alone_ns, strict=True))

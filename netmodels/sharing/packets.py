@@ -335,10 +335,17 @@ class Packets:
 
 
 def cell_bytes(cells: int, window: int) -> int:
-    """Return the bytes of a cell, of which so many fill a window; or of a packet, if that is longer."""
-    if not cells:
-        return PAYLOAD_BYTES
-    return max(PAYLOAD_BYTES, ceil((ceil(window / PAYLOAD_BYTES) - 1) / (cells - 1) * PAYLOAD_BYTES))
+    """Return the bytes of a cell, of which so many fill a window; of a packet, if that is half of it or more.
+
+    Parameters
+    ----------
+    cells
+        2 or more; 0 for packets.
+    window
+        Bytes, or without windows those of the message.
+    """
+    packets = (ceil(window / PAYLOAD_BYTES) - 1) / (cells - 1) if cells else 1.0
+    return ceil(packets * PAYLOAD_BYTES) if packets > 2 else PAYLOAD_BYTES
 
 
 def _with_headers(size: int) -> int:

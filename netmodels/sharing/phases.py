@@ -25,7 +25,7 @@ from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import Shares
 
 ITERATIONS = 64
-_LEAST = 8  # iterations that a mean needs
+LEAST = 8  # iterations that a mean needs
 _SETTLED = 0.01
 
 
@@ -132,7 +132,7 @@ def _followed(clock: "_Clock", iterations: int) -> tuple[dict[int, float], bool]
 
 def enough(done: Sequence[int], iterations: int) -> bool:
     """Return whether so many iterations are done on average, and eight of every job."""
-    return sum(done) >= iterations * len(done) and min(done) >= _LEAST
+    return sum(done) >= iterations * len(done) and min(done) >= LEAST
 
 
 def mean_ns(ends_ns: Sequence[int]) -> float:

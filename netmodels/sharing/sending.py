@@ -80,9 +80,9 @@ class Sending:
     def rates(self, links: Sequence[Link], capacity: Mapping[Link, float]) -> Floats:
         """Return what each passage alone sends on some links, byte/ns, shape (n, links).
 
-        A passage that would send more than a link carries sends that much less on all links: direct
-        collectives are priced as if ports did not matter (`netmodels.algorithms`), and of parallel uplinks a
-        job is taken to use one at a time.
+        A passage that would send more than a port carries sends that much less on all links: direct
+        collectives are priced as if ports did not matter (`netmodels.algorithms`). On an uplink it sends at
+        most what that carries: of parallel ones, one at a time.
 
         Parameters
         ----------
@@ -93,7 +93,9 @@ class Sending:
         """
         own = self.sent_bytes / self.rides_ns[:, None]
         limits = np.array([capacity.get(link, inf) for link in self.links])
-        own /= (own / limits).max(axis=1, initial=1.0)[:, None]
+        ports = np.array([link.tier != "rack" for link in self.links], dtype=bool)
+        own /= (own[:, ports] / limits[ports]).max(axis=1, initial=1.0)[:, None]
+        own = np.minimum(own, limits)
         at = {link: place for place, link in enumerate(self.links)}
         rates = np.zeros((len(own), len(links)))
         for column, link in enumerate(links):

@@ -12,6 +12,10 @@ other direction does not delay acknowledgements (where it does, include that in 
 fitted. In ASTRA-sim's ns-3, where an uplink of 100 Gb/s is full, a flow with a port of 25 Gb/s beside two
 with 100 gets 13.8 Gb/s and they 41.3; this says 12.7 and 43.3, with windows in whole packets; max-min says
 25 and 37.3.
+
+A closed form, for such questions: no setting leads here. With `transport=windows` jobs that share links are
+followed packet by packet (`netmodels.sharing.packet_phases`); where they cannot be, max-min shares are no
+worse over all kinds of cases (netmodels/README.md).
 """
 
 import numpy as np

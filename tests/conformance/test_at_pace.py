@@ -4,19 +4,21 @@ The jobs of the suite last seconds, so with the shipped values no lease would en
 class also shows that what is its own happens in the suite's workload.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from artist.core.cluster import Allocation, Cluster
 from artist.core.events import Change, Event, Start, Stop, Wake
+from artist.core.iteration import IterationParts
 from artist.core.job import Demand, JobSpec, Stages
+from artist.core.plan import Plan
 from artist.core.result import RunResult
-from artist.core.view import Policy
-from artist.performance.api import Performance
+from artist.core.view import ClusterView, Policy
+from artist.performance.api import Changed, Performance, Running
 from artist.performance.couplings.packed import Packed
 from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
@@ -26,6 +28,7 @@ from artist.policies.drf import Drf
 from artist.policies.gandiva import Gandiva
 from artist.policies.lyra import Lyra
 from artist.policies.muri import Muri
+from artist.policies.network_aware import NetworkAware
 from artist.policies.ordered import Ordered
 from artist.policies.parts.placement import CHOOSERS
 from artist.policies.pollux import Pollux
@@ -37,7 +40,7 @@ from artist.testing.conformance import PolicyConformance, generated_jobs
 from artist.testing.tiny import PlainPerformance, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
 from artist.workload.signals import Series
-from netmodels.api import IterationTime
+from netmodels.api import IterationTime, Link, Sending
 from netmodels.zero import ZeroModel
 
 HOUR = 3600
@@ -178,6 +181,79 @@ class TestDally(PolicyConformance):
         waited = [e for e in events if isinstance(e, Start) and e.time_ns > result.jobs[e.job].submit_ns]
         assert [e for e in waited if len(e.allocation.slices) > 1 and e.allocation.gpus <= 4]
         assert len(policy.series) > 3
+
+
+AWARE = {
+    "srtf": (lambda: Ordered(order="srtf", preemptive=True, backfill=True), {}),
+    "by_kind": (lambda: Ordered(**ORDERED["by_kind"]), {}),
+    "drf": (Drf, {}),
+    "dally": (lambda: Dally(**DALLY["literal"], history_leases=5), {"shifts": "interleaved"}),
+    "tiresias": (
+        lambda: Tiresias(**TIRESIAS["queues"]),
+        {"placement": "compatible", "shifts": "interleaved"},
+    ),
+    "lyra": (lambda: Lyra(interval_s=3), {"placement": "as_chosen", "shifts": "interleaved"}),
+}
+
+
+class Fussy(PlainPerformance):
+    """Jobs on several machines take longer together, by a time that depends on which machines they are."""
+
+    capacity = MappingProxyType({Link("machine", m, way): 1.0 for m in range(8) for way in ("out", "in")})
+
+    def reprice(self, changed: Sequence[Changed], running: Running) -> Mapping[int, IterationParts]:
+        prices = dict(super().reprice(changed, running))
+        machines = range(len(running.cluster))
+        for job in dict.fromkeys([*prices, *(j for m in machines for j in running.crossing_machine(m))]):
+            there = running.allocation(job).machines
+            others = {j for m in there for j in running.crossing_machine(m)} - {job}
+            alone = super().reprice([Changed(job, None, running.allocation(job))], running)[job]
+            apart = [other for other in others if running.shift_ns(other) == running.shift_ns(job)]
+            added_ns = (sum(there) * 7 % 5 + len(apart)) * alone.compute_ns // 10 if others else 0
+            prices[job] = alone._replace(contention_ns=added_ns)
+        return prices
+
+    def sending(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sending | None:
+        ports = [Link("machine", m, way) for m in allocation.machines for way in ("out", "in")]
+        if len(allocation.slices) < 2:
+            return None
+        issued, rides = np.array([spec.compute_ns // 2]), np.array([spec.compute_ns // 2])
+        sent = np.full((1, len(ports)), float(rides[0]))
+        return Sending(spec.compute_ns, issued, rides, tuple(ports), sent, np.zeros(1, dtype=np.int64))
+
+
+class TestNetworkAware(PolicyConformance):
+    """Policies of all kinds inside; on links where every place has another price."""
+
+    signals = {"inference": Series(np.array([0]), np.array([0.5]))}
+
+    @pytest.fixture(autouse=True, params=AWARE)
+    def _kind(self, request: pytest.FixtureRequest) -> None:
+        self.kind: str = request.param
+
+    def make_policy(self) -> Policy:
+        inner, settings = AWARE[self.kind]
+        return NetworkAware(inner(), candidates=20, **settings)
+
+    def make_performance(self) -> Performance:
+        return Fussy()
+
+    def test_some_jobs_go_elsewhere_or_are_shifted(self) -> None:
+        """The policy's own plan is not the one that is carried out, in the suite's workload."""
+        changed = 0
+
+        class Counting(NetworkAware):
+            def _looked_over(self, view: ClusterView, plan: Plan, new: Mapping[int, Allocation]) -> Plan:
+                nonlocal changed
+                found = super()._looked_over(view, plan, new)
+                changed += bool(found.shifts) or found.changes != plan.changes
+                return found
+
+        inner, settings = AWARE[self.kind]
+        for machines, per_rack in ((8, 2), (5, 5)):
+            cluster, policy = tiny_cluster(machines, 4, per_rack=per_rack), Counting(inner(), **settings)
+            run_checked(generated_jobs(0, 96), cluster, policy, Fussy(), signals=self.signals)
+        assert changed
 
 
 FILLED = {

@@ -72,8 +72,8 @@ def run(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_page_has_examples() -> None:
-    """A run, trace, three sweeps, price, calibration, policy, parts, mechanism, Lyra, CODA, test, effects."""
-    assert len(EXAMPLES) == 14
+    """Runs, trace, sweeps, price, calibration, policy, parts, mechanism, network, Lyra, CODA, tests."""
+    assert len(EXAMPLES) == 15
     names = [
         "fewest.py",
         "policy/fewest.yaml",

@@ -9,9 +9,13 @@ from pydantic import ValidationError
 
 from artist.core.cluster import CapacityEvent, Cluster, Group
 from artist.core.iteration import IterationParts
+from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
 from artist.policies.network_aware import NetworkAware
 from artist.policies.ordered import Ordered
+from artist.run.config import PerformanceConfig
+from artist.run.notes import warn_without_links
+from artist.testing.links import FABRIC, Rings, links_of, model
 from artist.testing.tiny import PlainPerformance, Scripted, job, on, run_checked, tiny_cluster
 from artist.units import seconds_to_ns
 from netmodels.sharing.links import Link
@@ -93,6 +97,21 @@ def test_shifted_jobs_share_an_uplink_at_no_cost(placement):
     assert finish == [10, 11]
 
 
+def test_among_many_jobs_only_the_placed_one_is_shifted(monkeypatch):
+    """Of more than 1, say: b begins half a second after a, as above, and a is not asked to move."""
+    monkeypatch.setattr("artist.policies.network_aware._MOST_TURNED", 1)
+    made = []
+
+    class Noting(NetworkAware):
+        def decide(self, view):
+            made.append(super().decide(view))
+            return made[-1]
+
+    policy = Noting(Ordered(order="fifo"), placement="compatible", shifts="interleaved")
+    assert ran(policy, TWO)[0] == [10, 11]
+    assert [dict(plan.shifts) for plan in made if plan.shifts] == [{1: HALF_S}]
+
+
 def test_by_score_a_job_avoids_a_link_on_which_sending_cannot_interleave():
     """Sending 70 % of the time, two jobs exceed the uplink for 40 % of it: score 0.6, and 1 elsewhere."""
 
@@ -158,14 +177,38 @@ def test_what_the_policy_is_shows_through():
     ("settings", "message"),
     [
         ({"of": 7}, "no such part"),
-        ({"of": Ordered(order="fifo"), "placement": "compatible"}, "needs shifts=interleaved"),
-        ({"of": AntMan()}, "AntMan keeps books of where its jobs are; it needs placement=as_chosen"),
+        (
+            {"of": Ordered(order="fifo"), "placement": "compatible"},
+            "a score of shifted jobs; policy.shifts=interleaved",
+        ),
+        ({"of": AntMan()}, "AntMan keeps books of where its jobs are; policy.placement=as_chosen"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(settings, message):
     """No policy; a score without shifts; a policy that would not know where its jobs are."""
     with pytest.raises(ValidationError, match=message):
         NetworkAware(**settings)
+
+
+@pytest.mark.parametrize(
+    ("contention", "settings", "told"),
+    [
+        ("none", {}, ["policy.placement=least_added changes nothing with performance.contention=none"]),
+        ("average", {}, []),
+        (
+            "average",
+            {"shifts": "interleaved"},
+            ["policy.shifts=interleaved changes nothing with performance"],
+        ),
+        ("phases", {"shifts": "interleaved"}, []),
+    ],
+)
+def test_settings_that_change_nothing_are_told(contention, settings, told, caplog):
+    """Places where no links are shared; shifts where jobs are not followed in time."""
+    warn_without_links(PerformanceConfig(contention=contention), aware(**settings))
+    warn_without_links(PerformanceConfig(contention=contention), Ordered(order="fifo"))
+    assert len(caplog.messages) == len(told)
+    assert all(message.startswith(each) for message, each in zip(caplog.messages, told, strict=True))
 
 
 # --- what a place must respect: m2 and m3 are rack 1, of which a has m2
@@ -240,3 +283,47 @@ def test_what_shares_gpus_or_is_capped_stays():
 def test_nearer_gpus_are_a_place_too():
     """4 GPUs on half of rack 1 and half of rack 2: all of rack 2 leaves no rack."""
     assert placed(job("b", 4, 5, at=1), on((3, 2), (4, 2))) == {4: 2, 5: 2}
+
+
+# --- with links as they are priced: 1.5 s of computing, then 1 s of sending that fills the uplink
+
+LINKS = tiny_cluster(8, 4, per_rack=2)
+A, B = on((0, 1), (2, 1)), on((1, 1), (3, 1))  # between racks 0 and 1, on machines of their own
+
+
+def on_links(way="phases", **settings):
+    """Return finish times in seconds of two jobs of 10 iterations that a policy puts on one uplink at 0 s."""
+    network = PlacedPerformance(
+        Rings(),
+        FABRIC,
+        FABRIC.system,
+        {"most": model(3 * ONE_S // 2, ONE_S)}.__getitem__,
+        contention=links_of(way, LINKS, FABRIC),
+    )
+    inner = Scripted({0: lambda v, p: (p.place(0, A), p.place(1, B))})
+    inner.knows_performance = True
+    jobs = [replace(job(each, 2, 15, iteration_s=1.5), model="most") for each in "ab"]
+    return ran(NetworkAware(inner, **settings) if settings else inner, jobs, LINKS, network)
+
+
+def test_two_jobs_on_an_uplink_run_as_if_alone_where_they_are_shifted():
+    """Aligned they send for 2 s: 3.5 s an iteration, 35 s. B half of 2.5 s later: 2.5 s each, 25 s."""
+    assert on_links()[0] == [35, 35]
+    found = [
+        on_links(placement=way, shifts="interleaved") for way in ("as_chosen", "least_added", "compatible")
+    ]
+    assert found == [([25, 25], {0: A.gpu_map(), 1: B.gpu_map()})] * 3
+
+
+def test_without_shifts_the_second_goes_where_it_is_alone():
+    """Two GPUs nearer to each other, or anywhere but between racks 0 and 1: 25 s, on average as in time."""
+    for way in ("phases", "average"):
+        finish, at = on_links(way, placement="least_added")
+        assert finish[0] == 25
+        assert finish[1] <= 25
+        assert at[1] != B.gpu_map()
+
+
+def test_shifts_mean_nothing_to_averages():
+    """There each job meets the other as often as by chance, shifted or not."""
+    assert on_links("average", placement="as_chosen", shifts="interleaved") == on_links("average")

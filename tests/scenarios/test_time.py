@@ -124,6 +124,47 @@ def test_a_policy_may_be_left_alone_while_no_job_waits(only, calls):
     assert heard[len(calls) - 1][1] == [(Finish, 0)] * only + [(Arrival, 2)]
 
 
+@pytest.mark.parametrize(("wait", "calls"), [(False, [0, 1, 2, 4, 7]), (True, [0, 4, 7])])
+def test_a_plan_may_let_arrivals_wait(wait, calls):
+    """A holds both GPUs to 4 s; b, at 1 s, needs both, and c, at 2 s, one: news at 4 s, when b starts.
+
+    c starts when b ends at 7 s, and runs to 9 s.
+    """
+    heard = []
+
+    class InOrder:
+        def decide(self, view):
+            heard.append((view.now_ns, [(type(event), event.job) for event in view.news]))
+            plan = view.plan()
+            first = view.waiting.job.tolist()[0]
+            if view.free_gpus == 2:
+                plan.place(first, on((0, view.demand(first).gpus)))
+            if wait:
+                plan.let_arrivals_wait()
+            return plan.done()
+
+    jobs = [job("a", 2, 4), job("b", 2, 3, at=1), job("c", 1, 2, at=2)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), InOrder())
+    assert [now for now, _ in heard] == [seconds_to_ns(at) for at in calls]
+    assert heard[calls.index(4)][1] == [(Arrival, 1), (Arrival, 2)] * wait + [(Finish, 0)]
+    assert seconds(result, "first_start_ns") == [0, 4, 7]
+
+
+def test_only_a_strict_queue_lets_arrivals_wait():
+    """One GPU, busy to 4 s; then three arrive. FIFO is asked at 0, at 1 (b waits) and at each finish."""
+    jobs = [job("a", 1, 4), job("b", 1, 1, at=1), job("c", 1, 1, at=2), job("d", 1, 1, at=3)]
+    for parameters, calls in (
+        ({"order": "fifo"}, [0, 1, 4, 5, 6]),
+        ({"order": "fifo", "backfill": True}, [0, 1, 2, 3, 4, 5, 6]),
+        ({"order": "sjf"}, [0, 1, 2, 3, 4, 5, 6]),
+    ):
+        policy, asked = Ordered(**parameters), []
+        decide = policy.decide
+        policy.decide = lambda view, decide=decide, asked=asked: (asked.append(view.now_ns), decide(view))[1]
+        run_checked(jobs, tiny_cluster(1, 1), policy)
+        assert asked == [seconds_to_ns(at) for at in calls], parameters
+
+
 @pytest.mark.parametrize("on_events", [True, False])
 def test_a_tick_comes_once_an_instant(on_events):
     """Every 5 s: b arrives at 5 and a, of 10 s, ends at 10, on ticks; at 5 the policy also asks for a round.

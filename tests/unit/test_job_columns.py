@@ -52,9 +52,8 @@ def test_a_field_of_all_jobs_is_that_of_their_specs(name):
 
 
 def test_a_spec_is_made_once_while_few_are_asked_for(monkeypatch):
-    """The same object twice; with room for two and made singly, the third takes the place of both."""
+    """The same object twice; with room for two, the third takes the place of both."""
     monkeypatch.setattr("artist.core.job_columns._KEPT", 2)
-    monkeypatch.setattr("artist.core.job_columns._NEIGHBOURS", 1)
     jobs = built(3)
     first = jobs[0]
     assert jobs[0] is first

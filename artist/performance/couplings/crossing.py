@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
+from weakref import ref
 
 from artist.core.cluster import Allocation
 from artist.core.job import JobSpec
@@ -21,12 +22,15 @@ class Sender(NamedTuple):
         Its iteration alone.
     alone_ns
         What that takes.
+    slack
+        How many times as long it may send before its iteration takes longer.
     loads
         The most that it sends on each link that has a capacity, byte/ns, by the number of the link.
     """
 
     iteration: Sending
     alone_ns: float
+    slack: float
     loads: Mapping[int, float]
 
 
@@ -114,24 +118,27 @@ class Asked:
 class Kept:
     """An index that follows the log of jobs that start and stop to cross machines."""
 
-    def __init__(self, table: LinkTable, crosser: CrosserOf) -> None:
+    def __init__(self, table: LinkTable, log: Logged, crosser: CrosserOf) -> None:
         self._table = table
+        self._log = ref(log)
         self._crosser = crosser
         self._seen = 0
         self._jobs: dict[int, Crosser] = {}
         self._on: list[dict[int, Crosser]] = []
         self._offered: list[float] = []
 
-    def follow(self, running: Running, log: Logged) -> None:
-        """Take note of what has changed."""
-        changes = log.crossed(self._seen)
+    def follow(self, running: Running) -> None:
+        """Add what came since, and remove what left."""
+        log = self._log()
+        changes = log.crossed(self._seen) if log is not None else ()
         self._seen += len(changes)
         for job, held in changes:
             gone = self._jobs.pop(job, None)
             if gone is not None:
                 for link, load in gone.sender.loads.items():
                     del self._on[link][job]
-                    self._offered[link] = self._offered[link] - load if self._on[link] else 0.0
+                    some = len(self._on[link]) > 0  # else exactly none, whatever was rounded
+                    self._offered[link] = some * (self._offered[link] - load)
             crosser = None if held is None else self._crosser(job, running.spec(job), held)
             if crosser is not None:
                 self._jobs[job] = crosser
@@ -154,7 +161,8 @@ class Kept:
 def components(index: Index, most: Sequence[float], seeds: Mapping[int, float]) -> list[dict[int, Crosser]]:
     """Return the jobs joined, directly or through others, to links that are offered too much.
 
-    Each component once; a job that crosses no such link any more is a component by itself.
+    Each component once, if any of its jobs may be, or may have been, slower than alone; a job that crosses no
+    such link any more is a component by itself.
 
     Parameters
     ----------
@@ -184,5 +192,19 @@ def components(index: Index, most: Sequence[float], seeds: Mapping[int, float]) 
                                 component[other] = its
                                 todo.append(its)
             done.update(component)
-            found.append(component)
+            if any(_may_be_slower(each, index, most, seeds) for each in component.values()):
+                found.append(component)
     return found
+
+
+def _may_be_slower(job: Crosser, index: Index, most: Sequence[float], gone: Mapping[int, float]) -> bool:
+    """Return whether a job's communication may outlast what hides it, if all send at once.
+
+    On a link that n jobs share each gets its part of the capacity, as of what all offer, or 1 / n of it.
+    """
+    slack = job.sender.slack
+    for link, load in job.sender.loads.items():
+        offered, jobs = index.offered(link) + gone.get(link, 0.0), len(index.on(link)) + (link in gone)
+        if max(offered, jobs * load) > slack * most[link]:
+            return True
+    return False

@@ -52,7 +52,7 @@ class Links:
         self._table = LinkTable(shared.capacity)
         self._senders: dict[tuple[str, Demand, Allocation], Sender] = {}
         self._crossers: dict[int, Crosser] = {}
-        self._kept: WeakKeyDictionary[Logged, Kept] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[Running, Kept] = WeakKeyDictionary()
         # Of the question that is being answered: until the next one nothing changes.
         self._asked: tuple[Running, Index, list[dict[int, Crosser]]] | None = None
 
@@ -108,12 +108,12 @@ class Links:
         def crosser(job: int, spec: JobSpec, held: Allocation) -> Crosser | None:
             return self._crosser(job, spec, held, cluster)
 
-        if not isinstance(running, Logged):
-            return Asked(self._table, running, crosser)
         kept = self._kept.get(running)
         if kept is None:
-            kept = self._kept[running] = Kept(self._table, crosser)
-        kept.follow(running, running)
+            if not isinstance(running, Logged):
+                return Asked(self._table, running, crosser)
+            kept = self._kept[running] = Kept(self._table, running, crosser)
+        kept.follow(running)
         return kept
 
     def _together(
@@ -183,7 +183,8 @@ class Links:
             ]
             iteration = self._shared.sending(profile.scaled(factor) if factor != 1.0 else profile, placement)
             loads = {self._table.number(link): load for link, load in self._shared.loads(iteration).items()}
-            sender = self._senders[question] = Sender(iteration, iteration.alone_ns, loads)
+            slack = self._shared.slack(iteration)
+            sender = self._senders[question] = Sender(iteration, iteration.alone_ns, slack, loads)
         return sender
 
 

@@ -1,6 +1,6 @@
 """What the jobs of a plan add to iterations, theirs and others', by sharing links and machines."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from artist.core.cluster import Allocation
 from artist.core.plan import Plan
@@ -23,18 +23,23 @@ class Added:
         self._shift_ns: dict[int, int] = {}
         self._alone_ns: dict[int, int] = {}
         self._now_ns: dict[int, int] = {}
+        self._asked: dict[Allocation, float] = {}  # of the job in question
         self._so_far = self._total(self._placed, {}) if self._placed else 0.0
 
     def cost(self, job: int, allocation: Allocation, shift_ns: Mapping[int, int]) -> float:
         """Return what a job adds on an allocation, with shifts, beyond what those settled before it add."""
         if job not in self._alone_ns:
             self._alone_ns[job] = int(self._performance.alone([job], [allocation])[0])
-        total = self._total({**self._placed, job: allocation}, {**self._shift_ns, **shift_ns})
-        return total - self._so_far
+        if allocation not in self._asked:
+            self._asked[allocation] = self._total(
+                {**self._placed, job: allocation}, {**self._shift_ns, **shift_ns}
+            )
+        return self._asked[allocation] - self._so_far
 
     def settle(self, job: int, allocation: Allocation, shift_ns: Mapping[int, int]) -> None:
         """Let a job have an allocation from now on, and some jobs their shifts."""
         self._so_far += self.cost(job, allocation, shift_ns)
+        self._asked.clear()
         self._placed[job] = allocation
         self._shift_ns |= shift_ns
 
@@ -43,17 +48,18 @@ class Added:
         asked = {**placed, **running}
         shifts = [shift_ns.get(job, 0) for job in asked] if shift_ns else ()
         own_ns, others_ns = self._performance.added(list(asked), list(asked.values()), shifts)
+        self._look_up_now([*running, *others_ns])
         total = 0.0
         for job, ns in zip(asked, own_ns.tolist(), strict=True):
             held = asked[job]
             if held is not None:
                 alone_ns = self._alone(job)
-                before_ns = alone_ns if job in placed else self._now(job)
+                before_ns = alone_ns if job in placed else self._now_ns[job]
                 total += held.gpus * (ns - before_ns) / alone_ns
         for job, ns in others_ns.items():
             held = self._view.allocation(job)
             assert held is not None, "others run"
-            total += held.gpus * (ns - self._now(job)) / self._alone(job)
+            total += held.gpus * (ns - self._now_ns[job]) / self._alone(job)
         return total
 
     def _alone(self, job: int) -> int:
@@ -63,10 +69,12 @@ class Added:
             self._alone_ns[job] = int(self._performance.alone([job], [held])[0])
         return self._alone_ns[job]
 
-    def _now(self, job: int) -> int:
-        if job not in self._now_ns:
-            self._now_ns[job] = int(self._performance.added([job], [self._view.allocation(job)])[0][0])
-        return self._now_ns[job]
+    def _look_up_now(self, jobs: Sequence[int]) -> None:
+        """Keep the iteration times that running jobs have before the plan."""
+        new = [job for job in jobs if job not in self._now_ns]
+        if new:
+            now_ns = self._performance.added(new, [self._view.allocation(job) for job in new])[0]
+            self._now_ns.update(zip(new, now_ns.tolist(), strict=True))
 
 
 def _spans(allocation: Allocation | None) -> bool:

@@ -7,7 +7,7 @@ shifting its iterations. The score of a link is 1 - the mean excess over its cap
 together, in multiples of the capacity: 1 if nothing collides.
 
 Time is counted in steps: 120 (of 3 degrees) in the shortest iteration of a link, and iterations take whole
-numbers of them. Only the first 65,536 steps of a larger common multiple count.
+numbers of them. Of a larger common multiple only the first 64 of the shortest iteration count.
 
 Source: Rajasekaran et al., CASSINI, NSDI 2024, the geometric abstraction.
 
@@ -23,12 +23,15 @@ from math import gcd, lcm
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from artist.core.link_use import LinkName, LinkUse
 
 Floats = npt.NDArray[np.float64]
 _STEPS = 120
-_MOST_STEPS = 1 << 16
+_MOST_STEPS = 64 * _STEPS
+_MOST_TURNS = 2 * _STEPS
+_AT_ONCE = 1 << 16
 _ROUNDS = 8
 _SAME = 1e-9
 Tied = Sequence[tuple[LinkUse, int]]
@@ -45,14 +48,15 @@ def turns(link: LinkName, tied: Sequence[Tied]) -> list[int]:
     at = [0] * len(circles)
     total = _around(circles[order[0]], 0, perimeter)
     for place, n in enumerate(order[1:], 1):
-        best = _best(total, circles[n], [sizes[other] for other in order[:place]])
-        at[n] = 0 if best.all() else int(best.argmax())
+        best, every = _best(total, circles[n], [sizes[other] for other in order[:place]])
+        at[n] = 0 if best.all() else int(best.argmax()) * every
         total += _around(circles[n], at[n], perimeter)
     for _ in range(_ROUNDS):
         before = at.copy()
         for n in order[1:]:
             rest = total - _around(circles[n], at[n], perimeter)
-            at[n] = _middle(_best(rest, circles[n], sizes[:n] + sizes[n + 1 :]), at[n])
+            best, every = _best(rest, circles[n], sizes[:n] + sizes[n + 1 :])
+            at[n] = at[n] if best.all() else _middle(best) * every
             total = rest + _around(circles[n], at[n], perimeter)
         if at == before:
             break
@@ -103,26 +107,32 @@ def _around(circle: Floats, turn: int, perimeter: int) -> Floats:
     return np.resize(np.roll(circle, turn), perimeter)
 
 
-def _best(rest: Floats, circle: Floats, others: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Return which turns of a circle collide least with the rest, shape (turns that make a difference,).
+def _best(rest: Floats, circle: Floats, others: Sequence[int]) -> tuple[npt.NDArray[np.bool_], int]:
+    """Return which turns of a circle collide least with the rest, shape (turns,), and the steps between.
+
+    Of all turns that make a difference, at most 240 are tried.
 
     Parameters
     ----------
     others
         Perimeters of the circles that are the rest.
     """
-    turns = gcd(_common(others), len(circle))
-    excess = [np.maximum(rest + _around(circle, turn, len(rest)) - 1, 0).mean() for turn in range(turns)]
-    best: npt.NDArray[np.bool_] = np.array(excess) <= min(excess) + _SAME
-    return best
+    differ = gcd(_common(others), len(circle))
+    every = -(-differ // _MOST_TURNS)
+    rounds = np.resize(circle, len(rest) + len(circle))  # turned by n steps from its nth step before the last
+    turned = sliding_window_view(rounds, len(rest))[len(circle) : len(circle) - differ : -every]
+    many = max(1, _AT_ONCE // len(rest))
+    excess = np.concatenate(
+        [np.maximum(rest - 1 + turned[n : n + many], 0).mean(axis=1) for n in range(0, len(turned), many)]
+    )
+    best: npt.NDArray[np.bool_] = excess <= excess.min() + _SAME
+    return best, every
 
 
-def _middle(best: npt.NDArray[np.bool_], now: int) -> int:
-    """Return the middle of the longest row of best turns of a circle; as it is, if all are."""
+def _middle(best: npt.NDArray[np.bool_]) -> int:
+    """Return the middle of the longest row of best turns of a circle, of which some are not."""
     turns = len(best)
-    if best.all():
-        return now
-    first = int((~best).argmax())  # a turn that is not best: no row goes across it
+    first = int((~best).argmax())  # no row goes across it
     longest, length, row = 0, 0, 0
     for turn in range(first + 1, first + 1 + turns):
         row = row + 1 if best[turn % turns] else 0

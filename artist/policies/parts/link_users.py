@@ -35,21 +35,23 @@ class LinkUsers:
             for link in use.spans:
                 self._on.setdefault(link, {})[job] = use.most(link)
 
-    def joined(self, job: int) -> dict[int, LinkUse]:
-        """Return a job and those joined with it by links that they could overload, directly or not."""
+    def joined(self, job: int, most: int) -> dict[int, LinkUse] | None:
+        """Return a job and those joined with it by links that they could overload; None if too many."""
+        found = {job: self._uses[job]} if job in self._uses else {}
+        todo = list(found)
+        while todo:
+            found |= (new := {o: use for o, use in self.beside(todo.pop()).items() if o not in found})
+            if len(found) > most:
+                return None
+            todo += new
+        return found
+
+    def beside(self, job: int) -> dict[int, LinkUse]:
+        """Return a job and those on links with it that they could overload."""
         if job not in self._uses:
             return {}
-        found, todo, seen = {job: self._uses[job]}, [job], dict[LinkName, None]()
-        while todo:
-            for link in self._uses[todo.pop()].spans:
-                there = self._on[link]
-                if link in seen or sum(there.values()) <= _FULL:
-                    continue
-                seen[link] = None
-                new = {other: self._uses[other] for other in there if other not in found}
-                found |= new
-                todo += new
-        return found
+        links = (self._on[link] for link in self._uses[job].spans)
+        return {other: self._uses[other] for on in links if sum(on.values()) > _FULL for other in on}
 
     def _use(self, job: int, allocation: Allocation) -> LinkUse | None:
         allocation_then, use = self._known.get(job, (None, None))

@@ -138,7 +138,7 @@ class Consolidate(MachineChooser):
     @staticmethod
     def _in_rack(free: Free, usable: int, in_rack: list[int], need: int) -> dict[int, int] | None:
         """Return the fewest machines of one rack; among equals the rack with the fewest free GPUs."""
-        able = sorted((gpus, rack) for rack, gpus in enumerate(in_rack) if gpus >= need)
+        able = sorted([(gpus, rack) for rack, gpus in enumerate(in_rack) if gpus >= need])
         least = -(-need // max(free.buckets.most(usable), 1))
         chosen: dict[int, int] | None = None
         for _, rack in able:

@@ -61,7 +61,8 @@ class WaitingQueue:
             first = heap[0]
             if best is not None and first > best:
                 continue
-            if (most_gpus is None or first[2].least_gpus <= most_gpus) and first[2] not in refused:
+            fits = most_gpus is None or first[2].least_gpus <= most_gpus
+            if fits and not (refused and first[2] in refused):  # a demand takes time to look up
                 best = first
         return None if best is None else (best[2], best[1])
 

@@ -13,12 +13,14 @@ Differs from the paper, which discards placements whose graph has a loop.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from artist.core.link_use import LinkName, LinkUse
 from artist.policies.parts.circles import score, turns
 
 _FULL = 1 + 1e-9
+_NONE: Mapping[int, int] = MappingProxyType({})
 
 
 class Interleaved(NamedTuple):
@@ -41,28 +43,37 @@ class Interleaved(NamedTuple):
         return min(self.scores.values(), default=1.0)
 
 
-def interleaved(uses: Mapping[int, LinkUse]) -> Interleaved:
+def interleaved(uses: Mapping[int, LinkUse], kept_ns: Mapping[int, int] = _NONE) -> Interleaved:
     """Return shifts of jobs, given what each sends alone, and the scores of their links with these shifts.
 
     Of jobs joined by links, the lowest has no shift.
+
+    Parameters
+    ----------
+    kept_ns
+        Shifts of jobs that keep them; only links of others count.
     """
-    links = _shared(uses)
-    shift_ns = {job: 0 for jobs in links.values() for job in jobs}
-    tied = {job: [job] for job in shift_ns}
+    links = {link: jobs for link, jobs in _shared(uses).items() if any(job not in kept_ns for job in jobs)}
+    shift_ns = {job: kept_ns.get(job, 0) for jobs in links.values() for job in jobs}
+    kept = [job for job in shift_ns if job in kept_ns]
+    tied = {job: [job] for job in shift_ns} | dict.fromkeys(kept, kept)
     for link, jobs in links.items():
-        sets = list({tied[job][0]: tied[job] for job in jobs}.values())
+        first = sorted(
+            jobs, key=lambda job: job not in kept_ns
+        )  # those that keep their shifts are not turned
+        sets = list({tied[job][0]: tied[job] for job in first}.values())
         here = [[(uses[job], shift_ns[job]) for job in each if job in jobs] for each in sets]
         for each, turn_ns in zip(sets, turns(link, here), strict=True):
             for job in each:
                 shift_ns[job] += turn_ns
         joined = [job for each in sets for job in each]
         tied |= dict.fromkeys(joined, joined)
-    for joined in {min(jobs): jobs for jobs in tied.values()}.values():
-        first_ns = shift_ns[min(joined)]
-        for job in joined:
-            shift_ns[job] = (shift_ns[job] - first_ns) % uses[job].iteration_ns
+    first_ns = {job: 0 if kept else shift_ns[min(joined)] for job, joined in tied.items()}
+    for job in shift_ns:
+        if job not in kept_ns:
+            shift_ns[job] = (shift_ns[job] - first_ns[job]) % uses[job].iteration_ns
     scores = {link: score(link, [(uses[job], shift_ns[job]) for job in jobs]) for link, jobs in links.items()}
-    return Interleaved(shift_ns, scores)
+    return Interleaved({job: ns for job, ns in shift_ns.items() if job not in kept_ns}, scores)
 
 
 def _shared(uses: Mapping[int, LinkUse]) -> dict[LinkName, list[int]]:

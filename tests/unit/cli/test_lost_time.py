@@ -73,6 +73,7 @@ def test_the_pace_is_held_against_what_a_job_must_do_to_keep_something(
     turns = {"quantum_s": 60}
     assert told_before(caplog, turns, restart_s=59) == ""
     assert "1 of the first 2 jobs need up to 61 s" in told_before(caplog, turns, restart_s=60)
+    assert "up to 61 s" in told_before(caplog, {"of": {"of": turns}}, restart_s=60)  # policies inside others
     late = "1 of the first 2 jobs need up to {} s".format
     assert late(61) in told_before(caplog, turns, on_stop="lose_since_checkpoint", checkpoint_every_s=61)
     assert late(100) in told_before(caplog, {"lease_s": 90}, on_stop="lose_since_checkpoint")

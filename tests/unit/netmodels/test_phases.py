@@ -181,6 +181,12 @@ def test_ports_are_not_chosen():
     assert times(crossing, crossing, uplinks=4) == (2000, 2000)
 
 
+def test_narrow_parallel_uplinks_do_not_make_ports_wider():
+    """Four uplinks of 2.5 each: what a path passes is no limit at the port, 10, where each job gets half."""
+    crossing = job(1000, 500, [X, UP])
+    assert times(crossing, crossing, capacity=TEN | {UP: 2.5}, uplinks=4) == (2000, 2000)
+
+
 def test_equal_jobs_keep_their_distance():
     """Fluids that begin 100 ns apart end 100 ns apart: 500 + 400 both send, 100 each alone.
 

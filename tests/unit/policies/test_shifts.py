@@ -139,3 +139,14 @@ def test_links_that_carry_all_are_not_shared():
     found = interleaved({0: sends(40, 100, share=0.5), 1: sends(40, 100, share=0.5)})
     assert found == ({}, {})
     assert found.worst == 1
+
+
+def test_jobs_that_keep_their_shifts_are_not_turned():
+    """A and b are 40 ms apart and stay so; c of 20 in 100 ms fits between 80 and 100 only: a shift of 80.
+
+    The link that only a and b share is not looked at.
+    """
+    a, b, c = sends(40, 100, LINK, OTHER), sends(40, 100, LINK, OTHER), sends(20, 100, LINK)
+    found = interleaved({0: a, 1: b, 2: c}, {0: 0, 1: 40 * MS})
+    assert {job: ns / MS for job, ns in found.shift_ns.items()} == {2: 80}
+    assert found.scores == {LINK: pytest.approx(1)}

@@ -39,16 +39,11 @@ def shared_run(run_folder: Callable[..., Path], tmp_path: Path) -> Callable[...,
     Ports of m0 and m1 and the uplink of rack 0; m1's is contended for `crowded` of the run, m0's for a tenth.
     """
 
-    def make(policy: str, *, seed: int = 1, crowded: float = 0.4, racks: int = 1) -> Run:
-        config = {
-            "policy": {"name": policy},
-            "seed": seed,
-            "cluster": {"racks": racks},
-            "performance": {"contention": "phases"},
-        }
-        folder = run_folder(tmp_path / f"{policy}-{seed}-{racks}", config)
+    def make(policy: str, *, seed: int = 1, crowded: float = 0.4, slowdown: float = 1.25) -> Run:
+        config = {"policy": {"name": policy}, "seed": seed, "performance": {"contention": "phases"}}
+        folder = run_folder(tmp_path / f"{policy}-{seed}", config)
         jobs = pq.read_table(folder / "jobs.parquet")
-        slower = pa.array([1.25, None, 1.0005])
+        slower = pa.array([slowdown, None, 1.0005])
         pq.write_table(jobs.append_column("contention_slowdown", slower), folder / "jobs.parquet")
         pq.write_table(pa.table({"time_s": [0.0, 4.0, 10.0, 22.5], **USES}), folder / "tiers.parquet")
         links = {
@@ -108,6 +103,13 @@ def test_slowdown_by_contention(shared_run: Callable[..., Run]) -> None:
     assert np.ravel(line.get_xdata()).tolist() == pytest.approx([0.1, 25])
     assert np.ravel(line.get_ydata()).tolist() == [50, 0]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["fifo", "srtf"]
+
+
+def test_without_a_slow_job_the_figure_says_so(shared_run: Callable[..., Run]) -> None:
+    """Empty axes would look like a mistake."""
+    figure = drawn(compare([shared_run("fifo", slowdown=1.0)]))["contention"].draw(WIDTH_IN)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["no job was slowed"]
+    assert figure.axes[0].get_ylim() == (0, 1)
 
 
 def test_rows_without_contention_are_left_out(shared_run: Callable[..., Run], paper_run: Run) -> None:

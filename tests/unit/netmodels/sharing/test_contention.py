@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from artist.data import data_path
 from artist.testing.links import ENDLESS, FABRIC, model, shared_links
+from netmodels.api import SystemSettings, load_topology
 from netmodels.sharing import contention
 from netmodels.sharing.contention import Contention
 
@@ -146,3 +148,34 @@ def test_jobs_of_other_speeds_are_another_question(asked):
         shared.together(made, stretch=(1.0, 2.0))
         assert len(asked) == questions
         asked.clear()
+
+
+@pytest.mark.parametrize("transport", ["ideal", "packets"])
+def test_jobs_that_send_packets_are_followed_packet_by_packet(transport, asked, monkeypatch):
+    """Three jobs on an uplink for two: rings of packets beside each other, not fluids."""
+    answers = []
+
+    def noted(*question):
+        answers.append(followed(*question))
+        return answers[-1]
+
+    followed = contention.followed
+    monkeypatch.setattr(contention, "followed", noted)
+    fabric = load_topology(data_path("topologies", "cloud_ethernet.yaml")).fabric
+    machines = [(m // 4, m, "p3_16xlarge", 8) for m in range(8)]
+    shared = Contention("phases", machines, fabric, SystemSettings(transport=transport))
+    kind = "p3_16xlarge"
+    jobs = [(model(10**6, 10**7), [(0, m, kind, 1), (1, 4 + m, kind, 1)]) for m in (0, 1, 2)]
+    found = slower(shared, *jobs)
+    assert min(found) > 1.2
+    assert (len(answers), len(asked)) == ((1, 0) if transport == "packets" else (0, 1))
+
+
+def test_periods_that_differ_much_meet_on_average(asked, monkeypatch):
+    """Some 500 iterations while the other does one: 8 of those, and 4,000 of these, are not followed."""
+    quick, slow = model(1000, 1000), model(10**6, 10**6)
+    in_time, mean = (slower(links(way), (quick, on(0, 4)), (slow, on(1, 5))) for way in ("phases", "average"))
+    monkeypatch.setattr(contention, "_MOST_EVENTS", 1000)
+    cut = slower(links(), (quick, on(0, 4)), (slow, on(1, 5)))
+    assert cut == mean
+    assert in_time == pytest.approx(mean, rel=0.05)

@@ -1,0 +1,129 @@
+"""Jobs as their links see them, wherever they lie: what is remembered of each."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from netmodels.algorithms import Ints
+from netmodels.ring_steps import Floats
+from netmodels.sharing.crowd import Bools, Mean, mean_of
+from netmodels.sharing.links import Link
+from netmodels.sharing.sending import Sending
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """A job wherever it lies, as far as links are concerned.
+
+    Parameters
+    ----------
+    key
+        Digest of all of it: equal for equal kinds.
+    job
+        The job, on some links.
+    limits
+        Capacity of each of its links, byte/ns.
+    shared
+        Which of them have a capacity, and are the way out of a place.
+    loads
+        The most that it sends on each of these, byte/ns.
+    places, most
+        The last two as lists.
+    alike
+        Whether it sends on all of these in the same passages.
+    means
+        Its mean sending, by the links on which others can meet it.
+    """
+
+    key: bytes
+    job: Sending
+    limits: Floats
+    shared: Ints
+    loads: Floats
+    places: list[int]
+    most: list[float]
+    alike: bool
+    means: dict[bytes, Mean]
+
+    def mean(self, full: Bools) -> Mean:
+        """Return the mean sending of a job that others can meet on some of its shared links."""
+        where = b"" if self.alike else full.tobytes()
+        found = self.means.get(where)
+        if found is None:
+            met = self.shared if self.alike else self.shared[full]
+            meets: Bools = np.any(self.job.sent_bytes[:, met] > 0, axis=1)
+            made = mean_of(self.job, meets, self.limits)
+            uses = made.rates[self.shared] / self.limits[self.shared]
+            found = self.means[where] = replace(made, rates=uses)
+        return found
+
+
+class Known(NamedTuple):
+    """What is remembered of a job.
+
+    Attributes
+    ----------
+    kind
+        What it is, wherever it lies.
+    loads
+        What it sends at most on each link that has a capacity, on the way out of a place, byte/ns.
+    numbers
+        The numbers of these links.
+    alone_ns
+        Time of an iteration alone.
+    """
+
+    kind: Kind
+    loads: Mapping[Link, float]
+    numbers: Ints
+    alone_ns: float
+
+
+def digest_of(job: Sending) -> bytes:
+    """Return a digest of all but the places of a job's links."""
+    words = repr((job.compute_ns, job.ring, [link.tier for link in job.links]))
+    digest = blake2b(words.encode(), digest_size=16)
+    for array in (job.issued_ns, job.rides_ns, job.updates_ns, job.sent_bytes):
+        digest.update(repr(array.shape).encode())
+        digest.update(array.tobytes())
+    return digest.digest()
+
+
+def kind_of(job: Sending, digest: bytes, limits: Floats, capacity: Mapping[Link, float]) -> Kind:
+    """Return what a job is, by the digest of all but its links and their capacities."""
+    places = [place for place, link in enumerate(job.links) if link.way == "out" and limits[place] < inf]
+    shared = np.array(places, dtype=np.int64)
+    loads, sends = job.most(capacity)[shared], job.sent_bytes[:, shared] > 0
+    key = blake2b(digest + limits.tobytes(), digest_size=16).digest()
+    alike = bool((sends == sends[:, :1]).all())
+    return Kind(key, job, limits, shared, loads, places, loads.tolist(), alike, {})
+
+
+def one_way(job: Sending) -> Sending:
+    """Return a job without the ways into places, which carry what the ways out do."""
+    out = [place for place, link in enumerate(job.links) if link.way == "out"]
+    return replace(job, links=tuple(job.links[place] for place in out), sent_bytes=job.sent_bytes[:, out])
+
+
+class Names:
+    """Numbers of machines and racks by first occurrence."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[bool, int], int] = {}
+
+    def of(self, tier: str, place: int) -> int:
+        """Return the number of a place."""
+        return self._names.setdefault((tier == "rack", place), len(self._names))
+
+    def renamed(self, link: Link) -> Link:
+        """Return a link with its place as a number."""
+        return Link(link.tier, self.of(link.tier, link.place), link.way, link.path)
+
+    def back(self, links: Iterable[Link]) -> tuple[Link, ...]:
+        """Return links with numbers as the links with these places."""
+        real = [place for _, place in self._names]
+        return tuple([Link(tier, real[place], way, path) for tier, place, way, path in links])
