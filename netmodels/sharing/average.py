@@ -7,7 +7,8 @@ hidden. Slower jobs send a larger share of the time, so this is repeated. Jobs w
 are priced too slow, jobs that begin together too fast: `netmodels.sharing.phases` knows.
 
 A job here has one use of the links, the mean of its passages' by time. Where more than 8 jobs meet, a job's
-passages take longer by what all send on its busiest link on average while it sends, as a share of capacity.
+passages take longer by what all send on its busiest link on average while it sends, as a share of capacity,
+but no longer than if it had an equal share of the link among those that send.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -103,7 +104,9 @@ def _loaded(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: in
 
     def waits(sending: Floats) -> Floats:
         mean = sending[:, None] * rates
-        load = (rates + (mean.sum(axis=0) - mean) / paths) / limits
+        sends = sending[:, None] * (rates > 0)
+        fair = rates * (1 + (sends.sum(axis=0) - sends) / paths)
+        load = np.minimum(rates + (mean.sum(axis=0) - mean) / paths, fair) / limits
         slower: Floats = np.where(rates > 0, load, 0.0).max(axis=1, initial=1.0)
         return slower
 

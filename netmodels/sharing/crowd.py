@@ -7,9 +7,9 @@ same time had equal shares. Slower jobs send a larger share of the time, so this
 change by less than 0.01 %. Everything is a sum over links: the answer for 40 jobs takes a millisecond.
 
 How often others send while a job does is on average their share of time. In time (`Timing`), jobs whose
-iterations alone take the same time, within 2 %, keep their distance from a common start, as they do at packet
-level (../shared/reference/contention, KINDS.md), so what counts is how far their sending overlaps; others
-pass through all distances, and count with their share of time.
+iterations alone take the same time, within 2 %, keep their distance from a common start (in ns-3, periods 2 %
+apart lock together), so what counts is how far their sending overlaps; others pass through all distances, and
+count with their share of time.
 
 An iteration whose passages take s times as long takes the longest of some straight lines in s, one for each
 chain of passages that follow each other without a gap; few of them are ever the longest.

@@ -70,12 +70,31 @@ job_id,num_gpu,submit_time,iterations,model_name,duration,iteration_time,resourc
 """
 
 
+VENUS_FILE = """\
+job_id,arrival_s,service_sec,gpu_count
+0,0,60,8
+1,1210000,600,1
+2,1220000,60,16
+3,1230000,6000,8
+4,1240000,60,64
+"""
+FILES = {"muri_testbed": JOB_FILE, "contention_venus": VENUS_FILE, "contention_measured": VENUS_FILE}
+
+
+def named(name, folder):
+    """Return the overrides that choose an experiment, and its file if it needs one."""
+    if name not in FILES:
+        return [f"experiment={name}"]
+    file = folder / "jobs.csv"
+    file.write_text(FILES[name])
+    return [f"experiment={name}", f"workload.path={file}"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_ends_of_every_sweep_can_be_built(name, tmp_path):
     """Policies, workloads and fabrics exist and go together; the run itself is not made."""
-    file = tmp_path / "jobs.csv"
-    file.write_text(JOB_FILE)
-    given = [f"experiment={name}", f"workload.path={file}"][: 2 if name == "muri_testbed" else 1]
+    given = named(name, tmp_path)
+    given += ["stop.jobs=[1,4]"] * (FILES.get(name) == VENUS_FILE)
     given += ["workload.days=2"] * name.startswith("coda_")  # of 30: 100,000 jobs less a point
     _, params = compose(*given)
     points = corners(params)
@@ -127,11 +146,9 @@ def test_no_claim_takes_runs_of_two_kinds_for_one(paper, points, tmp_path):
 
 def kinds_of(paper, tmp_path, without=()):
     """Return what claims ask of each point of a paper's sweeps, once, whatever the seed."""
-    file = tmp_path / "testbed.csv"
-    file.write_text(JOB_FILE)
     kinds = {}
     for name in (each for each in NAMES if each.startswith(f"{paper}_") and each not in without):
-        given = [f"experiment={name}", f"workload.path={file}"][: 2 if name == "muri_testbed" else 1]
+        given = named(name, tmp_path)
         _, params = compose(*given)
         for point in product(*(values for values in swept(params) if not values[0].startswith("seed="))):
             raw, _ = compose(*given, *point)

@@ -9,7 +9,7 @@ from artist.data import data_path
 from artist.testing.links import model, shared_links
 from netmodels.api import SystemSettings, load_topology
 from netmodels.profile import get_profile
-from netmodels.sharing.crowd import components, mean_of, slower
+from netmodels.sharing.crowd import Mean, components, mean_of, slower
 from netmodels.sharing.traffic import job_traffic
 
 MACHINES = [(m // 16, m, "box", 4) for m in range(32)]
@@ -83,6 +83,23 @@ def test_one_that_asks_for_little_gets_it_beside_many_greedy_ones():
     found = shared.together([*greedy, little])
     assert found[-1] == little.alone_ns
     assert found[0] / greedy[0].alone_ns == pytest.approx(10 + 1 / 12)
+
+
+def test_a_job_that_needs_less_than_its_share_is_not_slowed_by_many():
+    """Beside eight that always send a ninth is left: enough for 5 % of the link; 20 % of it take 9 / 5 as long.
+
+    The greedy ones take 8 to 9 times as long.
+    """
+    greedy = [np.array([1.0])] * 8
+    for rate, expected in ((0.05, 1.0), (0.2, 1.8)):
+        jobs = [
+            Mean(1000.0, 1000.0, each, 0.0, 1000.0, np.zeros(1), np.array([1000.0]))
+            for each in (*greedy, np.array([rate]))
+        ]
+        ones = np.ones(9, dtype=np.int64)
+        found = slower(jobs, ones, np.zeros(9, dtype=np.int64), np.array([1]), [0.0] * 9)
+        assert found[-1] == pytest.approx(expected)
+        assert found[:8] == pytest.approx([8 + rate] * 8)
 
 
 def test_hidden_communication_costs_many_jobs_nothing():
