@@ -86,7 +86,7 @@ def test_one_that_asks_for_little_gets_it_beside_many_greedy_ones():
 
 
 def test_a_job_that_needs_less_than_its_share_is_not_slowed_by_many():
-    """Beside eight that always send a ninth is left: enough for 5 % of the link; 20 % of it take 9 / 5 as long.
+    """Beside eight that always send a ninth is left: enough for 5 % of the link; 20 % take 9 / 5 as long.
 
     The greedy ones take 8 to 9 times as long.
     """
