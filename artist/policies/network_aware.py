@@ -81,7 +81,7 @@ class NetworkAware:
     @property
     def needs_contention(self) -> Mapping[str, tuple[str, ...]]:
         """By setting, the ways of `performance.contention` with which it changes anything."""
-        needed = {}
+        needed: dict[str, tuple[str, ...]] = {}
         if self.placement != "as_chosen":
             needed[f"placement={self.placement}"] = ("average", "phases")
         if self.shifts != "none":

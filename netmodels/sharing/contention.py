@@ -6,10 +6,10 @@ longer iterations take in a component is found by `netmodels.sharing.average` or
 once: the same kinds of jobs meet on other machines again, so a question names machines and racks by first
 occurrence, jobs in an order of their content, and answers are kept.
 
-In a component of more than 8 jobs everybody's mean adds up (`netmodels.sharing.crowd`), in time as well: the
-more jobs meet, the less it matters when each of them sends, and following them would take seconds. Likewise
-few jobs are not followed but met on average if some do dozens of iterations while others do one, so that they
-meet all of its phases anyhow.
+In a component of more than 8 jobs what all send adds up (`netmodels.sharing.crowd`): following them event by
+event would take seconds. In time, how far the sending of jobs with equal periods overlaps is part of the sum.
+Few jobs are not followed either, but met on average, if some do dozens of iterations while others do one, so
+that they meet all of its phases anyhow.
 
 Jobs that send packets (`transport`) are followed packet by packet where that is affordable
 (`netmodels.sharing.packet_phases`), else as fluids.
@@ -31,7 +31,7 @@ from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
-from netmodels.sharing.crowd import Bools, components, slower
+from netmodels.sharing.crowd import Bools, Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import Link, Slice, capacities
 from netmodels.sharing.packet_phases import followed
@@ -175,7 +175,12 @@ class Contention:
         for component in [list(range(len(jobs)))] if joined else self._components(known):
             waiting = [waits[number] / times[number] for number in component]
             if len(component) > _FEW:
-                answer: Sequence[float] = self._crowd([known[number] for number in component], waiting)
+                answer: Sequence[float] = self._crowd(
+                    [known[number] for number in component],
+                    [times[number] for number in component],
+                    waiting,
+                    [shifts[number] for number in component],
+                )
             else:
                 answer = self._few(
                     [known[number] for number in component],
@@ -216,8 +221,14 @@ class Contention:
         known = self._known[job] = Known(kind, loads, numbers, job.alone_ns)
         return known
 
-    def _crowd(self, known: Sequence[Known], waiting_ns: Sequence[float]) -> Sequence[float]:
-        """Return together / alone of the jobs of a component of many, 1 or more."""
+    def _crowd(
+        self,
+        known: Sequence[Known],
+        times: Sequence[float],
+        waiting_ns: Sequence[float],
+        shift_ns: Sequence[int],
+    ) -> Sequence[float]:
+        """Return together / alone of the jobs of a component of many, 1 or more; parameters as for `_few`."""
         numbers = [each.numbers for each in known]
         link = np.concatenate(numbers)
         if all(each.kind.alike for each in known):
@@ -225,9 +236,19 @@ class Contention:
         else:
             loads = np.concatenate([each.kind.loads for each in known])
             full = np.bincount(link, loads, len(self._limits)) > self._limits * FULL
-            means = [each.kind.mean(full[each.numbers]) for each in known]
+            met = [full[each.numbers] for each in known]
+            means = [
+                each.kind.mean(on if on.any() else np.ones_like(on))
+                for each, on in zip(known, met, strict=True)
+            ]
         lengths = np.array([len(each) for each in numbers])
-        return slower(means, lengths, link, self._paths, waiting_ns)
+        timing = None
+        if self._way == "phases":
+            stretch = np.array(times)
+            begins_ns = np.array([each.begins_ns for each in means]) + waiting_ns
+            spans_ns = np.array([each.span_ns for each in means])
+            timing = Timing(begins_ns * stretch + shift_ns, spans_ns * stretch, stretch)
+        return slower(means, lengths, link, self._paths, waiting_ns, timing)
 
     def _few(
         self,

@@ -1,10 +1,15 @@
-"""Jobs that share links, on average, where many meet: what all send adds up on every link.
+"""Jobs that share links, where many meet: what all send adds up on every link.
 
 Each job's passages take longer by what it and the others send on its busiest link, as a share of capacity:
-itself all that it sends while it sends, the others their mean; but no longer than if it had an equal share of
-the link among all that send on average, since max-min fair rates leave it that. Slower jobs send a larger
-share of the time, so this is repeated until times change by less than 0.01 %. Everything is a sum over links:
-the answer for 40 jobs takes a fraction of a millisecond.
+itself all that it sends while it sends, the others what they send meanwhile, in the mean. But a job that asks
+for little gets it, however much others ask for: no passage takes longer than if all who send there at the
+same time had equal shares. Slower jobs send a larger share of the time, so this is repeated until times
+change by less than 0.01 %. Everything is a sum over links: the answer for 40 jobs takes a millisecond.
+
+How often others send while a job does is on average their share of time. In time (`Timing`), jobs whose
+iterations alone take the same time, within 2 %, keep their distance from a common start (in ns-3, periods 2 %
+apart lock together), so what counts is how far their sending overlaps; others pass through all distances, and
+count with their share of time.
 
 An iteration whose passages take s times as long takes the longest of some straight lines in s, one for each
 chain of passages that follow each other without a gap; few of them are ever the longest.
@@ -13,6 +18,7 @@ chain of passages that follow each other without a gap; few of them are ever the
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +32,8 @@ Bools = npt.NDArray[np.bool_]
 _MOST_ROUNDS = 50
 _SETTLED = 1e-4
 _NO_CHANGE = 1e-12
+_ALIKE = 0.02
+"""Iterations that differ by less, relatively, keep their distance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +48,9 @@ class Mean:
         How long it sends in it where others can meet it.
     rates
         What it sends meanwhile, byte/ns, shape (links,).
+    begins_ns, span_ns
+        From when on it sends where others can meet it, alone, and how long it is from there to the end of the
+        last such passage.
     offsets_ns, slopes_ns
         The time of an iteration whose passages take s times as long is the largest of offset + s x slope,
         shape (lines,).
@@ -48,6 +59,8 @@ class Mean:
     alone_ns: float
     rides_ns: float
     rates: Floats
+    begins_ns: float
+    span_ns: float
     offsets_ns: Floats
     slopes_ns: Floats
 
@@ -74,8 +87,14 @@ def mean_of(job: Sending, meets: Bools, limits: Floats) -> Mean:
     """
     rides_ns = float(job.rides_ns[meets].sum())
     rates = job.sent_bytes[meets].sum(axis=0) / rides_ns
-    rates /= (rates / limits).max(initial=1.0)
-    return Mean(job.alone_ns, rides_ns, rates, *_lines(job, meets))
+    ports = np.array([link.tier != "rack" for link in job.links], dtype=np.bool_)
+    rates /= (rates[ports] / limits[ports]).max(initial=1.0)
+    sums = job.rides_ns.cumsum()
+    ends = sums + np.maximum.accumulate(job.issued_ns - (sums - job.rides_ns))
+    begins_ns = float((ends - job.rides_ns)[meets][0])
+    span_ns = float(ends[meets][-1]) - begins_ns
+    rates = np.minimum(rates, limits)  # of parallel uplinks one at a time
+    return Mean(job.alone_ns, rides_ns, rates, begins_ns, span_ns, *_lines(job, meets))
 
 
 def _lines(job: Sending, meets: Bools) -> tuple[Floats, Floats]:
@@ -113,8 +132,56 @@ def _steepest(lines: Ints, slopes: Ints) -> int:
     return int(lines[slopes[lines].argmax()])
 
 
+class Timing(NamedTuple):
+    """When jobs send that begin their iterations together.
+
+    Parameters
+    ----------
+    begins_ns
+        From when on each sends, shifts and waiting included, shape (jobs,).
+    spans_ns
+        How long it is alone from there to the end of its last passage, shape (jobs,).
+    times
+        What each takes / the time in which its mean counts, shape (jobs,).
+    """
+
+    begins_ns: Floats
+    spans_ns: Floats
+    times: Floats
+
+    def meets(self, alone_ns: Floats, walked_ns: Floats, sending_ns: Floats) -> Floats:
+        """Return how much of the time that each job sends each of the others does, shape (jobs, jobs).
+
+        Parameters
+        ----------
+        alone_ns, walked_ns
+            What an iteration of each takes alone, and now, shape (jobs,).
+        sending_ns
+            How long it sends in it now, shape (jobs,).
+        """
+        alone_ns, period_ns = alone_ns * self.times, walked_ns * self.times
+        sending_ns = sending_ns * self.times
+        spans_ns = np.minimum(np.maximum(self.spans_ns, sending_ns), period_ns)
+        dense = np.minimum(sending_ns / spans_ns, 1.0)
+        round_ns, own_ns = period_ns[:, None], spans_ns[:, None]
+        later_ns = (self.begins_ns - self.begins_ns[:, None]) % round_ns
+        theirs_ns = np.minimum(spans_ns, round_ns)
+        overlap_ns = np.maximum(np.minimum(own_ns, later_ns + theirs_ns) - later_ns, 0.0)
+        overlap_ns += np.maximum(np.minimum(own_ns, later_ns - round_ns + theirs_ns), 0.0)
+        keep = np.abs(alone_ns - alone_ns[:, None]) <= _ALIKE * alone_ns[:, None]
+        keep &= keep.T
+        found: Floats = np.where(keep, dense * overlap_ns / own_ns, sending_ns / period_ns)
+        np.fill_diagonal(found, 0.0)
+        return found
+
+
 def slower(
-    jobs: Sequence[Mean], lengths: Ints, link: Ints, paths: Ints, waiting_ns: Sequence[float]
+    jobs: Sequence[Mean],
+    lengths: Ints,
+    link: Ints,
+    paths: Ints,
+    waiting_ns: Sequence[float],
+    timing: Timing | None = None,
 ) -> list[float]:
     """Return together / alone of jobs, 1 or more.
 
@@ -130,6 +197,8 @@ def slower(
         How many parallel links a message chooses from, shape (all links,).
     waiting_ns
         What each waits in an iteration before it computes.
+    timing
+        When each sends; None: it does not matter.
     """
     job, starts = np.repeat(np.arange(len(jobs)), lengths), lengths.cumsum() - lengths
     rates, ways = np.concatenate([each.rates for each in jobs]), paths[link]
@@ -142,16 +211,23 @@ def slower(
     alone = np.array([each.alone_ns for each in jobs]) + waits
     before = times = np.ones(len(jobs))
     walked = alone
+    if timing is not None:
+        used, column = np.unique(link, return_inverse=True)
+        every = np.zeros((2, len(jobs), len(used)))  # by job and link: whether it sends, and how much
+        every[:, job, column] = np.ones(len(job)), rates
     for count in range(_MOST_ROUNDS):
-        sending = (rides * times / walked)[job]
-        mean = rates * sending
-        others, senders = (np.bincount(link, each)[link] - each for each in (mean, sending))
-        loads = np.minimum(rates + others / ways, rates * (1 + senders / ways))
-        new = np.maximum(np.maximum.reduceat(loads, starts), 1.0)
+        sending = rides * times / walked
+        if timing is None:
+            own, mean = sending[job], rates * sending[job]
+            senders, others = np.bincount(link, own)[link] - own, np.bincount(link, mean)[link] - mean
+        else:
+            senders, others = (timing.meets(alone, walked, rides * times) @ every)[:, job, column]
+        longer = np.minimum(rates + others / ways, rates * (1 + senders / ways))
+        new = np.maximum(np.maximum.reduceat(longer, starts), 1.0)
         change = new - times
         if np.maximum.reduce(np.abs(change / times)) <= _SETTLED:
             break
-        if count % 3 == 2:  # changes shrink by about the same factor each time: add those to come
+        if count % 3 == 2 and timing is None:  # changes shrink by about the same factor: add those to come
             factor = np.clip(change / np.maximum(times - before, _NO_CHANGE), 0.0, 0.9)
             new += np.maximum(change, 0.0) * factor / (1 - factor)
         before, times = times, new

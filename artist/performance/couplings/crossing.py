@@ -9,7 +9,7 @@ from artist.core.job import JobSpec
 from artist.performance.api import Logged, Running
 from netmodels.api import Link, Sending
 
-_FULL = 1 + 1e-10
+_FULL = 1 + 1e-9
 """A link may be overloaded beyond this load, as a share of its capacity; less is rounding."""
 
 

@@ -164,6 +164,8 @@ class Links:
         if spec.stages is not None:  # as for exposed communication: the stage of the GPUs counts
             factor = self._compute.factor(spec.demand, allocation, cluster)
             compute_ns = min(compute_ns, scaled(spec.stages.gpu_ns, factor))
+        if not compute_ns:
+            return None  # communication is a share of computing
         return Crosser(spec, allocation, sender, compute_ns / max(sender.iteration.compute_ns, 1), compute_ns)
 
     def _sender(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sender | None:

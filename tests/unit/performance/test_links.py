@@ -86,6 +86,14 @@ def test_a_job_with_stages_sends_after_the_stage_of_its_gpus():
     assert prices([(staged, A), (staged, B)]) == [IterationParts(4 * S, exposed_ns=S, contention_ns=S)] * 2
 
 
+def test_a_job_whose_gpus_compute_nothing_sends_nothing():
+    """Communication is a share of computing, so the other job is alone."""
+    idle = spec(stages=Stages(S, S, 0, S))
+    found = prices([(idle, A), (spec(), B)])
+    assert found[1] == IterationParts(S, exposed_ns=S)
+    assert found[0].exposed_ns == found[0].contention_ns == 0
+
+
 def test_waiting_for_input_comes_before_sending():
     """One job waits 1 s for input: it sends in 2-3 and 5-6 s, the other in 1-2, 3-4, 5-6 s: there they meet.
 

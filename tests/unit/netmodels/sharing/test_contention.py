@@ -109,6 +109,21 @@ def test_a_wait_before_computing_is_part_of_the_iteration():
     assert shared.together(made, waiting_ns=(1000, 0)) != [4000, 3000]
 
 
+def test_shifts_and_waits_tell_questions_apart():
+    """One Contention, asked in turn: 1 s computed and 1 s sent; aligned 3 s, shifted by 1 s 2 s.
+
+    If one waits 1 s first, its iterations take 3 s, and the two meet now and then.
+    """
+    shared, half = links(), model(1000, 1000)
+    jobs = [(half, on(0, 4)), (half, on(1, 5))]
+    second = round(shared.sending(*jobs[0]).alone_ns) // 2
+    for _ in range(2):
+        assert slower(shared, *jobs) == pytest.approx([1.5, 1.5])
+        assert slower(shared, *jobs, shift_ns=[0, second]) == [1.0, 1.0]
+        waits = slower(shared, *jobs, waiting_ns=[0, second])
+        assert 1.0 < waits[0] < 1.5
+
+
 def test_components_do_not_affect_each_other(asked):
     """Three jobs on rack 0 and 1, two on 2 and 3: two questions, the answers of each alone."""
     near = [(BARE, on(m, m + 4)) for m in range(3)]

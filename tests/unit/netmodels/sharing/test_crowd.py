@@ -42,15 +42,58 @@ def test_many_slow_each_other_by_the_sum_of_what_they_send():
     assert across([model(9000, 1000)] * 10) == pytest.approx([(9 + s) / 10] * 10, rel=1e-4)
 
 
+@pytest.mark.parametrize("count", [8, 9])
+def test_many_jobs_in_time_collide_as_few_do(count):
+    """Aligned jobs compute 900 and send 100 ms: iterations take 900 + 100 x jobs, followed or added up."""
+    expected = [(900 + 100 * count) / 1000] * count
+    assert across([model(900, 100)] * count, "phases") == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("count", [8, 9])
+def test_many_jobs_whose_sending_never_meets_are_alone(count):
+    """Each begins 100 ms after the one before it, and sends for 100 of 1,000 ms."""
+    shared = shared_links("phases", MACHINES)
+    jobs = [shared.sending(model(900, 100), on(m, m + 16)) for m in range(count)]
+    second = round(jobs[0].alone_ns)
+    assert shared.together(jobs, [m * second // 10 for m in range(count)]) == pytest.approx([second] * count)
+
+
+def test_half_an_overlap_counts_half():
+    """Nine jobs send 100 of 1,000 ms; the first two half beside each other, the others one after another.
+
+    The two take s times as long to send: s = 1 + the share of s x 100 ms in which the other sends. The first
+    is met for (100 s - 50) of its 100 s, as the other begins 50 later: s = 2 - 1 / (2 s), so
+    s = 1 + sqrt(1/2) = 1.707. It ends at 170.7; the third begins at 250.
+    """
+    shared = shared_links("phases", MACHINES)
+    jobs = [shared.sending(model(900, 100), on(m, m + 16)) for m in range(9)]
+    unit = jobs[0].alone_ns / 1000
+    later = [0, 50, 300, 400, 500, 600, 700, 800, 850]
+    found = shared.together(jobs[:2] + jobs[2:], [round(each * unit) for each in later])
+    assert found[0] / jobs[0].alone_ns == pytest.approx((900 + 100 * (1 + 0.5**0.5)) / 1000, rel=2e-3)
+    assert found[2] / jobs[2].alone_ns == pytest.approx(1.0)
+
+
+def test_one_that_asks_for_little_gets_it_beside_many_greedy_ones():
+    """One job uses 1/12 of the uplink, ten all of it, always: an eleventh is more than it needs."""
+    shared = shared_links("average", MACHINES)
+    greedy = [shared.sending(model(0, 1000), on(m, m + 16)) for m in range(10)]
+    little = replace(greedy[0], sent_bytes=greedy[0].sent_bytes / 12)
+    little = replace(little, links=shared.sending(model(0, 1000), on(10, 26)).links)
+    found = shared.together([*greedy, little])
+    assert found[-1] == little.alone_ns
+    assert found[0] / greedy[0].alone_ns == pytest.approx(10 + 1 / 12)
+
+
 def test_a_job_that_needs_less_than_its_share_is_not_slowed_by_many():
-    """Beside eight that always send a ninth is left: enough for 5 % of the link; 20 % take 9 / 5.
+    """Beside eight that always send a ninth is left: enough for 5 % of the link; 20 % take 9 / 5 as long.
 
     The greedy ones take 8 to 9 times as long.
     """
     greedy = [np.array([1.0])] * 8
     for rate, expected in ((0.05, 1.0), (0.2, 1.8)):
         jobs = [
-            Mean(1000.0, 1000.0, each, np.zeros(1), np.array([1000.0]))
+            Mean(1000.0, 1000.0, each, 0.0, 1000.0, np.zeros(1), np.array([1000.0]))
             for each in (*greedy, np.array([rate]))
         ]
         ones = np.ones(9, dtype=np.int64)
@@ -114,4 +157,4 @@ def mean_of_bare():
     shared = shared_links("average", MACHINES)
     job = shared.sending(model(0, 1000), on(0, 16))
     one = mean_of(job, np.array([True]), np.ones(len(job.links)))
-    return type(one)(one.alone_ns, one.rides_ns, np.array([1.0]), one.offsets_ns, one.slopes_ns)
+    return replace(one, rates=np.array([1.0]))
