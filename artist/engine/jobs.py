@@ -223,8 +223,8 @@ class JobTable:
         self.open_left_ns[job] = remaining
         self.iteration_ns[job] = new
         self.parts[job] = parts
-        whole = self.iterations[job] - self.done[job] - 1  # left beside the open one
-        return self.progress_from_ns[job] + remaining + whole * new
+        left = self.iterations[job] - self.done[job]
+        return self.progress_from_ns[job] + progress.time_left(remaining, left, new)
 
     def shift(self, job: int, shift_ns: int) -> bool:
         """Let a running job begin its iterations so much later than others; return whether that is new."""

@@ -28,6 +28,11 @@ def carry(remaining_ns: int, old_iteration_ns: int, new_iteration_ns: int) -> in
     return -(-remaining_ns * new_iteration_ns // old_iteration_ns)
 
 
+def time_left(remaining_ns: int, iterations_left: int, iteration_ns: int) -> int:
+    """Return the time to the end of the job; the open iteration is one of those left."""
+    return remaining_ns + (iterations_left - 1) * iteration_ns
+
+
 def since_settled(remaining_ns: Ints, iteration_ns: Ints, elapsed_ns: Ints) -> tuple[Ints, Ints]:
     """Vectorised `settle`: return (further iterations, time spent on the open one), each (n,).
 
