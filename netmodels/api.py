@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from netmodels.profile import Layer, Profile
 from netmodels.shape import Shape, Tier, shape_of
-from netmodels.sharing.links import Link, Slice
+from netmodels.sharing.links import FULL, Link, Slice
 from netmodels.sharing.sending import Sending
 from netmodels.system import SystemSettings, merge_system
 from netmodels.topology import Dimension, Fabric, MachineType, Topology, load_topology
@@ -179,6 +179,7 @@ class SharedLinks(Protocol):
 
 
 __all__ = [
+    "FULL",
     "Dimension",
     "Fabric",
     "IterationTime",

@@ -6,6 +6,9 @@ from typing import NamedTuple
 from artist.core.cluster import Tier
 from artist.core.record import record
 
+FULL = 1 + 1e-9
+"""Jobs overload a link beyond this sum of their shares: less comes from rounding."""
+
 
 class LinkName(NamedTuple):
     """One direction of a link, or of all parallel links in its place.

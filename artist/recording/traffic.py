@@ -20,9 +20,7 @@ from artist.core.events import Change, Event, Finish, Gauges, Reprice, Start, St
 from artist.core.job import JobSpec
 from artist.core.result import RunResult
 from artist.recording.names import LINK_USES
-from netmodels.api import Link, Sending
-
-_FULL = 1 + 1e-9  # what exceeds it by less comes from rounding
+from netmodels.api import FULL, Link, Sending
 
 SendingOf = Callable[[JobSpec, Allocation, Cluster], Sending | None]
 
@@ -232,7 +230,7 @@ class Traffic:
         if span_ns:
             self._write_row()
             self._used += self._use * span_ns
-            self._contended_ns += (self._most > _FULL) * span_ns
+            self._contended_ns += (self._most > FULL) * span_ns
             self._open_ns = self._now_ns
 
     def _write_row(self) -> None:
@@ -240,7 +238,7 @@ class Traffic:
         if len(self._firsts):
             mean = np.add.reduceat(self._use, self._firsts) / self._counts
             highest = np.maximum.reduceat(self._use, self._firsts)
-            contended = np.add.reduceat(self._most > _FULL, self._firsts, dtype=np.int64) / self._counts
+            contended = np.add.reduceat(self._most > FULL, self._firsts, dtype=np.int64) / self._counts
             self.row_values.extend(np.stack([mean, highest, contended], axis=1).ravel().tolist())
 
 

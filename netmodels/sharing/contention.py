@@ -33,11 +33,10 @@ from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
 from netmodels.sharing.crowd import Bools, Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
-from netmodels.sharing.links import Link, Slice, capacities
+from netmodels.sharing.links import FULL, Link, Slice, capacities
 from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
-from netmodels.sharing.shares import FULL
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
 from netmodels.system import SystemSettings
 
@@ -173,22 +172,15 @@ class Contention:
         shifts = shift_ns or [0] * len(jobs)
         found = [each.alone_ns * time + wait for each, time, wait in zip(known, times, waits, strict=True)]
         for component in [list(range(len(jobs)))] if joined else self._components(known):
+            those = [known[number] for number in component]
+            own_times = [times[number] for number in component]
             waiting = [waits[number] / times[number] for number in component]
+            own_shifts = [shifts[number] for number in component]
             if len(component) > _FEW:
-                answer: Sequence[float] = self._crowd(
-                    [known[number] for number in component],
-                    [times[number] for number in component],
-                    waiting,
-                    [shifts[number] for number in component],
-                )
+                answer = self._crowd(those, own_times, waiting, own_shifts)
             else:
-                answer = self._few(
-                    [known[number] for number in component],
-                    [jobs[number].links for number in component],
-                    [times[number] for number in component],
-                    waiting,
-                    [shifts[number] for number in component],
-                )
+                links = [jobs[number].links for number in component]
+                answer = self._few(those, links, own_times, waiting, own_shifts)
             for number, longer in zip(component, answer, strict=True):
                 found[number] *= longer
         return found

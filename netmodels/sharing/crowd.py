@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from netmodels.algorithms import Ints
 from netmodels.ring_steps import Floats
+from netmodels.sharing.links import FULL
 from netmodels.sharing.sending import Sending
-from netmodels.sharing.shares import FULL
 
 Bools = npt.NDArray[np.bool_]
 _MOST_ROUNDS = 50
@@ -89,8 +89,7 @@ def mean_of(job: Sending, meets: Bools, limits: Floats) -> Mean:
     rates = job.sent_bytes[meets].sum(axis=0) / rides_ns
     ports = np.array([link.tier != "rack" for link in job.links], dtype=np.bool_)
     rates /= (rates[ports] / limits[ports]).max(initial=1.0)
-    sums = job.rides_ns.cumsum()
-    ends = sums + np.maximum.accumulate(job.issued_ns - (sums - job.rides_ns))
+    ends = job.ends_ns(job.rides_ns)
     begins_ns = float((ends - job.rides_ns)[meets][0])
     span_ns = float(ends[meets][-1]) - begins_ns
     rates = np.minimum(rates, limits)  # of parallel uplinks one at a time

@@ -13,6 +13,9 @@ from typing import Literal, NamedTuple
 from netmodels.fabric import Dimension, Fabric
 from netmodels.shape import Tier
 
+FULL = 1 + 1e-9
+"""A link is overloaded beyond this load, as a share of its capacity: less comes from rounding."""
+
 Direction = Literal["out", "in"]
 DIRECTIONS: tuple[Direction, ...] = ("out", "in")
 

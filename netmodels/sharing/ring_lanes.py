@@ -18,12 +18,10 @@ from netmodels.levels import SeenTiers, tiers_of
 from netmodels.packets import Way, way_over
 from netmodels.rings import ring_of
 from netmodels.shape import TIERS, Shape, Tier, gpus
-from netmodels.sharing.links import Direction, Link
+from netmodels.sharing.links import FULL, Direction, Link
 from netmodels.sharing.packets import cell_bytes, window_bytes
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.tree import Lane, Own, Wire, core_of
-
-_FULL = 1 + 1e-9
 
 
 class RingLanes:
@@ -168,7 +166,7 @@ class RingLanes:
                     lanes.append(Lane(link, Wire(rate, 0)))
                 elif tier != each.tier:  # the port, on the way to an uplink
                     lanes.append(mine)
-            if mine not in lanes and all(lane.wire.gbit_s > own * _FULL for lane in lanes):
+            if mine not in lanes and all(lane.wire.gbit_s > own * FULL for lane in lanes):
                 lanes.insert(0, mine)
             latency_ns = round(each.latency_ns / len(lanes))
             yield from (lane._replace(wire=Wire(lane.wire.gbit_s, latency_ns)) for lane in lanes)

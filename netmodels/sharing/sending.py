@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from netmodels.algorithms import Ints
 from netmodels.ring_steps import Floats
@@ -16,6 +15,7 @@ from netmodels.sharing.packet_jobs import Layer
 
 _ALIKE = 0.05
 _SHORT = 256
+_Times = TypeVar("_Times", Ints, Floats)
 
 
 class InRing(NamedTuple):
@@ -108,13 +108,17 @@ class Sending:
         most: Floats = self.rates(self.links, capacity).max(axis=0, initial=0.0)
         return most
 
-    def walked_ns(self, rides_ns: npt.NDArray[np.float64] | Ints) -> float:
+    def walked_ns(self, rides_ns: _Times) -> float:
         """Return the time of an iteration whose passages take other times, shape (n,)."""
         if not len(rides_ns):
             return self.compute_ns
+        return max(self.compute_ns, float((self.ends_ns(rides_ns) + self.updates_ns).max()))
+
+    def ends_ns(self, rides_ns: _Times) -> _Times:
+        """Return when passages that take such times are through, from the iteration's start, shape (n,)."""
         sums = rides_ns.cumsum()
-        ends = sums + np.maximum.accumulate(self.issued_ns - (sums - rides_ns))
-        return max(self.compute_ns, float((ends + self.updates_ns).max()))
+        ends: _Times = sums + np.maximum.accumulate(self.issued_ns - (sums - rides_ns))
+        return ends
 
     @property
     def alone_ns(self) -> float:
@@ -166,9 +170,7 @@ class Sending:
 
     def _firsts(self) -> Ints:
         """Return the first passage of each row of similar ones without a gap."""
-        sums = self.rides_ns.cumsum()
-        ends = sums + np.maximum.accumulate(self.issued_ns - (sums - self.rides_ns))
-        gaps = (self.issued_ns[1:] > ends[:-1]).tolist()
+        gaps = (self.issued_ns[1:] > self.ends_ns(self.rides_ns)[:-1]).tolist()
         short_ns = self.alone_ns / _SHORT
         firsts, ride, sent = [0], 0, 0.0
         most = self.sent_bytes.max(axis=1, initial=0.0).tolist()

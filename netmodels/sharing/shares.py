@@ -8,11 +8,10 @@ from math import gcd, inf
 import numpy as np
 
 from netmodels.ring_steps import Floats
-from netmodels.sharing.links import Link
+from netmodels.sharing.links import FULL, Link
 from netmodels.sharing.max_min import Incidence, fair
 from netmodels.sharing.sending import Sending
 
-FULL = 1 + 1e-9  # a load that exceeds a capacity by less comes from rounding
 _GOLDEN = (5**0.5 - 1) / 2
 _MOST_WAYS = 256
 

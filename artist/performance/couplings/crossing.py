@@ -7,10 +7,7 @@ from weakref import ref
 from artist.core.cluster import Allocation
 from artist.core.job import JobSpec
 from artist.performance.api import Logged, Running
-from netmodels.api import Link, Sending
-
-_FULL = 1 + 1e-9
-"""A link may be overloaded beyond this load, as a share of its capacity; less is rounding."""
+from netmodels.api import FULL, Link, Sending
 
 
 class Sender(NamedTuple):
@@ -73,7 +70,7 @@ class LinkTable:
         """Return the number of a link."""
         number = self._numbers.setdefault(link, len(self._numbers))
         if number == len(self.most):
-            self.most.append(self._capacity[link] * _FULL)
+            self.most.append(self._capacity[link] * FULL)
             self.places.append((link.tier == "rack", link.place))
         return number
 

@@ -1,10 +1,8 @@
 """Which jobs are on which links, and whom a job could slow down there."""
 
 from artist.core.cluster import Allocation
-from artist.core.link_use import LinkName, LinkUse
+from artist.core.link_use import FULL, LinkName, LinkUse
 from artist.core.view import ClusterView
-
-_FULL = 1 + 1e-9
 
 
 class LinkUsers:
@@ -51,7 +49,7 @@ class LinkUsers:
         if job not in self._uses:
             return {}
         links = (self._on[link] for link in self._uses[job].spans)
-        return {other: self._uses[other] for on in links if sum(on.values()) > _FULL for other in on}
+        return {other: self._uses[other] for on in links if sum(on.values()) > FULL for other in on}
 
     def _use(self, job: int, allocation: Allocation) -> LinkUse | None:
         allocation_then, use = self._known.get(job, (None, None))

@@ -16,10 +16,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from artist.core.link_use import LinkName, LinkUse
+from artist.core.link_use import FULL, LinkName, LinkUse
 from artist.policies.parts.circles import score, turns
 
-_FULL = 1 + 1e-9
 _NONE: Mapping[int, int] = MappingProxyType({})
 
 
@@ -82,7 +81,7 @@ def _shared(uses: Mapping[int, LinkUse]) -> dict[LinkName, list[int]]:
     for job in sorted(uses):
         for link in uses[job].spans:
             found.setdefault(link, []).append(job)
-    found = {link: jobs for link, jobs in found.items() if sum(uses[j].most(link) for j in jobs) > _FULL}
+    found = {link: jobs for link, jobs in found.items() if sum(uses[j].most(link) for j in jobs) > FULL}
     carried = {link: sum(uses[job].mean(link) for job in jobs) for link, jobs in found.items()}
     order = sorted(found, key=lambda link: (-carried[link], link))
     distinct = {tuple(found[link]): link for link in reversed(order)}
