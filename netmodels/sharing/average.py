@@ -6,26 +6,28 @@ shares of time, and its iteration is walked again with passages that much slower
 hidden. Slower jobs send a larger share of the time, so this is repeated. Jobs whose phases avoid each other
 are priced too slow, jobs that begin together too fast: `netmodels.sharing.phases` knows.
 
-A job here has one use of the links, the mean of its passages' by time. Where more than 8 jobs meet, a job's
-passages take longer by what all send on its busiest link on average while it sends, as a share of capacity,
-but no longer than if it had an equal share of the link among those that send.
+A job here has one use of the links, the mean of its passages' by time. Where more than 8 jobs meet, what all
+send adds up (`netmodels.sharing.crowd`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
 from netmodels.ring_steps import Floats
+from netmodels.sharing import crowd
+from netmodels.sharing.crowd import Bools, mean_of
 from netmodels.sharing.links import Link
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import Shares, crowded
 
 _ROUNDS = 10
 _SETTLED = 1e-9
-_MOST_JOBS = 8  # whose choices are enumerated
+MOST_JOBS = 8
+"""That are told apart, by which of them send or in time; what more of them send adds up."""
 
 
 def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: int = 1) -> tuple[float, ...]:
@@ -37,15 +39,18 @@ def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: 
         As for `netmodels.sharing.shares.Shares`.
     """
     links = crowded(jobs, capacity)
-    sends: list[npt.NDArray[np.bool_]] = [
-        job.rates(links, capacity).max(axis=1, initial=0.0) > 0 for job in jobs
-    ]
+    sends: list[Bools] = [job.rates(links, capacity).max(axis=1, initial=0.0) > 0 for job in jobs]
     meeting = [number for number, each in enumerate(sends) if each.any()]
     found = [1.0] * len(jobs)
     if not meeting:
         return tuple(found)
+    if len(meeting) > MOST_JOBS:
+        many = _added_up([jobs[n] for n in meeting], [sends[n] for n in meeting], links, capacity, uplinks)
+        for number, longer in zip(meeting, many, strict=True):
+            found[number] = longer
+        return tuple(found)
     means = [_mean(jobs[number], sends[number]) for number in meeting]
-    waits = (_chosen if len(meeting) <= _MOST_JOBS else _loaded)(means, capacity, uplinks)
+    waits = _chosen(means, capacity, uplinks)
     slower = np.ones(len(meeting))
     for _ in range(_ROUNDS):
         sending = np.zeros(len(meeting))
@@ -61,7 +66,27 @@ def slowdowns(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: 
     return tuple(found)
 
 
-def _mean(job: Sending, sends: npt.NDArray[np.bool_]) -> Sending:
+def _added_up(
+    jobs: Sequence[Sending],
+    sends: Sequence[Bools],
+    links: Sequence[Link],
+    capacity: Mapping[Link, float],
+    uplinks: int,
+) -> list[float]:
+    """Return together / alone of many jobs, each with the passages in which it sends on some of the links."""
+    numbers = {link: number for number, link in enumerate(links)}
+    means, on = [], []
+    for job, meets in zip(jobs, sends, strict=True):
+        limits = np.array([capacity.get(link, inf) for link in job.links])
+        columns = [column for column, link in enumerate(job.links) if link in numbers]
+        mean = mean_of(job, meets, limits)
+        means.append(replace(mean, rates=mean.rates[columns] / limits[columns]))
+        on.append([numbers[job.links[column]] for column in columns])
+    lengths, paths = np.array(list(map(len, on))), [uplinks if link.tier == "rack" else 1 for link in links]
+    return crowd.slower(means, lengths, np.concatenate(on), np.array(paths), [0.0] * len(means))
+
+
+def _mean(job: Sending, sends: Bools) -> Sending:
     """Return the job with all passages that others can meet as one."""
     return replace(
         job,
@@ -91,23 +116,5 @@ def _chosen(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: in
         others = (np.delete(chances, job, axis=1).prod(axis=1) for job in range(len(jobs)))
         slower = [other @ time for other, time in zip(others, times.T, strict=True)]
         return np.maximum(slower, 1.0)
-
-    return waits
-
-
-def _loaded(jobs: Sequence[Sending], capacity: Mapping[Link, float], uplinks: int) -> _Waits:
-    """Add what the others send on average on each link."""
-    links = crowded(jobs, capacity)
-    rates = np.array([job.rates(links, capacity)[0] for job in jobs])
-    limits = np.array([capacity[link] for link in links])
-    paths = np.array([uplinks if link.tier == "rack" else 1 for link in links])
-
-    def waits(sending: Floats) -> Floats:
-        mean = sending[:, None] * rates
-        sends = sending[:, None] * (rates > 0)
-        fair = rates * (1 + (sends.sum(axis=0) - sends) / paths)
-        load = np.minimum(rates + (mean.sum(axis=0) - mean) / paths, fair) / limits
-        slower: Floats = np.where(rates > 0, load, 0.0).max(axis=1, initial=1.0)
-        return slower
 
     return waits

@@ -30,7 +30,7 @@ import numpy as np
 from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.ring_steps import Floats
-from netmodels.sharing.average import slowdowns
+from netmodels.sharing.average import MOST_JOBS, slowdowns
 from netmodels.sharing.crowd import Bools, Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import FULL, Link, Slice, capacities
@@ -44,8 +44,6 @@ Way = Literal["average", "phases"]
 
 _STEP = 1e-3
 """Relative difference of two times that are told apart."""
-_FEW = 8
-"""Most jobs of a component that are told apart in time, or by which of them send."""
 _MOST_EVENTS = 20_000
 """That are followed in time: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
 _ANYWHERE: Bools = np.ones(0, dtype=np.bool_)
@@ -176,7 +174,7 @@ class Contention:
             own_times = [times[number] for number in component]
             waiting = [waits[number] / times[number] for number in component]
             own_shifts = [shifts[number] for number in component]
-            if len(component) > _FEW:
+            if len(component) > MOST_JOBS:
                 answer = self._crowd(those, own_times, waiting, own_shifts)
             else:
                 links = [jobs[number].links for number in component]
