@@ -11,6 +11,7 @@ from artist.core.cluster import CapacityEvent, Cluster, Group
 from artist.core.iteration import IterationParts
 from artist.performance.placed import PlacedPerformance
 from artist.policies.antman import AntMan
+from artist.policies.coda import Coda
 from artist.policies.network_aware import NetworkAware
 from artist.policies.ordered import Ordered
 from artist.run.config import PerformanceConfig
@@ -182,6 +183,7 @@ def test_what_the_policy_is_shows_through():
             "a score of shifted jobs; policy.shifts=interleaved",
         ),
         ({"of": AntMan()}, "AntMan keeps books of where its jobs are; policy.placement=as_chosen"),
+        ({"of": Coda()}, "Coda keeps books of where its jobs are; policy.placement=as_chosen"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(settings, message):

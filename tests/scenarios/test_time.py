@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from artist.core.buckets import ALL
 from artist.core.events import Arrival, Finish, Start, Wake
 from artist.engine.stopping import StopRule
 from artist.errors import StuckError
@@ -163,6 +164,28 @@ def test_only_a_strict_queue_lets_arrivals_wait():
         policy.decide = lambda view, decide=decide, asked=asked: (asked.append(view.now_ns), decide(view))[1]
         run_checked(jobs, tiny_cluster(1, 1), policy)
         assert asked == [seconds_to_ns(at) for at in calls], parameters
+
+
+def test_a_finish_ends_the_wait_of_arrivals_while_others_run():
+    """A to 4 s and b to 10 s hold both GPUs; c (1 s) and d (2 s) wait: c starts at 4 s, d when c ends."""
+    jobs = [job("a", 1, 4), job("b", 1, 10), job("c", 1, 3, at=1), job("d", 1, 1, at=2)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), Ordered(order="fifo"))
+    assert seconds(result, "first_start_ns") == [0, 0, 4, 7]
+
+
+def test_a_refusal_of_the_chooser_lets_no_arrival_wait():
+    """Two GPUs; the chooser refuses b at 1 s, though one is free, and takes it when c arrives at 2 s."""
+
+    class Once:
+        asked = 0
+
+        def choose(self, free, demand, among=ALL):
+            self.asked += 1
+            return None if self.asked == 2 else {0: demand.gpus}
+
+    jobs = [job("a", 1, 4), job("b", 1, 3, at=1), job("c", 1, 1, at=2)]
+    result, _ = run_checked(jobs, tiny_cluster(1, 2), Ordered(order="fifo", placement=Once()))
+    assert seconds(result, "first_start_ns") == [0, 2, 4]
 
 
 @pytest.mark.parametrize("on_events", [True, False])
