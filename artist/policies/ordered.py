@@ -130,5 +130,5 @@ class Ordered:
                 self._freed.hold(job)
             free_gpus -= allocation.gpus
             waiting -= 1
-        if waiting and not refused and self._first_blocks:  # it asks for more GPUs than are free
-            plan.let_arrivals_wait()
+        if self._first_blocks and not refused and (blocked := self._queue.first()):
+            plan.wait_for_gpus(blocked[0].least_gpus)  # more than are free
