@@ -1,6 +1,6 @@
 """Hold jobs that share links against ASTRA-sim's packet-level back end (ns-3), kind of case by kind.
 
-    python scripts/contention.py FOLDER [--kind KIND ...] [--packets 100000]
+    python scripts/contention.py FOLDER [--kind KIND ...] [--packets 100000] [--ns3]
 
 prints the absolute error of together / alone by kind of case: median, 90th percentile and worst over jobs
 that slow down by more than 2 %, and the worst over jobs that change by at most 0.5 %. FOLDER has
@@ -8,17 +8,18 @@ ns3_co_running_jobs.csv and ns3_cases.csv, one row a job, with what it took alon
 
 packets   packet by packet, with windows or without as the case says; in cells where a case has more packets
           (`netmodels.sharing.packets`), so that a case takes a second at most
+ns3       packet by packet in ns-3's Python package, with --ns3: 5 s to 2 min a case
 phases    as fluids in time
 average   on average
 
-For the latter two times alone are input: a job's collectives take what its transmissions on their narrowest
+For the last two times alone are input: a job's collectives take what its transmissions on their narrowest
 link take, times one factor for which its iterations take what they take alone. Nothing else is fitted.
 """
 
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -27,6 +28,8 @@ import numpy as np
 from contention_cases import Case, Job, Machines, cases_of, kind_of
 
 from netmodels.algorithms import Ints
+from netmodels.errors import InputError
+from netmodels.ns3.model import Ns3Model
 from netmodels.packets import HEADER_BYTES, PAYLOAD_BYTES
 from netmodels.ring_steps import Floats
 from netmodels.sharing.average import slowdowns
@@ -38,6 +41,9 @@ from netmodels.sharing.sending import Sending
 from netmodels.sharing.tree import Tree, Wire
 
 SLOWED, UNCHANGED = 1.02, 0.005
+
+Run = Callable[..., tuple[tuple[int, ...], ...]]
+"""As `netmodels.sharing.packet_jobs.together`."""
 
 
 def sending_of(job: Job, fabric: Machines) -> Sending:
@@ -125,13 +131,12 @@ def ring_of(job: Job) -> RingJob:
     return RingJob(tuple(job.npus), tuple(layers), job.iterations, job.start_ns)
 
 
-def times_ns(case: Case, *, alone: bool, cells: int = 0) -> list[int]:
+def times_ns(case: Case, *, alone: bool, cells: int = 0, run: Run = together) -> list[int]:
     """Return what the jobs of a case take packet by packet."""
     tree, jobs = tree_of(case.fabric), list(map(ring_of, case.jobs))
     groups = [[job] for job in jobs] if alone else [jobs]
-    found = [
-        ends for each in groups for ends in together(each, tree, windows=case.fabric.windows, cells=cells)
-    ]
+    coarse = {"cells": cells} if cells else {}
+    found = [ends for each in groups for ends in run(each, tree, windows=case.fabric.windows, **coarse)]
     return [ends[-1] - job.start_ns for job, ends in zip(case.jobs, found, strict=True)]
 
 
@@ -153,17 +158,18 @@ def cells_of(case: Case, most: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Together / alone of one job, in ns-3 and ours; 0 for packets that were not followed."""
+    """Together / alone of one job, in ns-3 and ours; 0 for a way that was not asked for."""
 
     case: Case
     theirs: float
     phases: float
     average: float
     packets: float = 0.0
+    ns3: float = 0.0
 
 
-def compare(case: Case, most_packets: int = 0) -> list[Compared]:
-    """Run the jobs of a case together, packet by packet only if some packets are allowed."""
+def compare(case: Case, most_packets: int = 0, ns3: Run | None = None) -> list[Compared]:
+    """Run the jobs of a case together, packet by packet only if some packets, or ns-3, are allowed."""
     jobs = [sending_of(job, case.fabric) for job in case.jobs]
     ends = iteration_ends(
         jobs,
@@ -173,21 +179,27 @@ def compare(case: Case, most_packets: int = 0) -> list[Compared]:
         uplinks=case.fabric.uplinks,
     )
     average = slowdowns(jobs, case.fabric.capacity, uplinks=case.fabric.uplinks)
-    packets = [0.0] * len(jobs)
-    if most_packets:
-        cells = cells_of(case, most_packets)
-        found = (times_ns(case, alone=alone, cells=cells) for alone in (False, True))
-        packets = [beside / alone for beside, alone in zip(*found, strict=True)]
+    none = [0.0] * len(jobs)
+    packets = ratios(case, together, cells_of(case, most_packets)) if most_packets else none
+    real = ratios(case, ns3) if ns3 is not None else none
     return [
         Compared(
             case,
             job.together_ns / job.alone_ns,
             (end[-1] - job.start_ns) / (sending.alone_ns * job.iterations),
             slowdown,
-            ratio,
+            *packet_by_packet,
         )
-        for job, sending, end, slowdown, ratio in zip(case.jobs, jobs, ends, average, packets, strict=True)
+        for job, sending, end, slowdown, *packet_by_packet in zip(
+            case.jobs, jobs, ends, average, packets, real, strict=True
+        )
     ]
+
+
+def ratios(case: Case, run: Run, cells: int = 0) -> list[float]:
+    """Return together / alone of the jobs of a case, packet by packet."""
+    beside, alone = (times_ns(case, alone=each, cells=cells, run=run) for each in (False, True))
+    return [one / other for one, other in zip(beside, alone, strict=True)]
 
 
 def kinds_of(rows: Sequence[Compared]) -> dict[str, list[Compared]]:
@@ -209,18 +221,30 @@ def at(found: Sequence[float], share: float) -> float:
     return float(np.quantile(found, share)) if found else float("nan")
 
 
+def installed_ns3() -> Run | None:
+    """Return what runs jobs together in ns-3; None, and a line on stderr, where it is not installed."""
+    try:
+        return Ns3Model().together
+    except InputError as problem:
+        print(f"left out: {problem}", file=sys.stderr)
+        return None
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description="jobs that share links, against ns-3")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kind", action="append", help="kind of case, or `first table`; all by default")
     parser.add_argument("--packets", type=int, default=100_000, help="most packets of a case; 0: no packets")
+    parser.add_argument("--ns3", action="store_true", help="ask ns-3's Python package, too")
     given = parser.parse_args(arguments)
+    ns3 = installed_ns3() if given.ns3 else None
     cases = [case for case in cases_of(given.folder) if not given.kind or kind_of(case) in given.kind]
-    rows = [row for case in cases for row in compare(case, given.packets)]
+    rows = [row for case in cases for row in compare(case, given.packets, ns3)]
+    ways = ["packets"] * bool(given.packets) + ["ns3"] * (ns3 is not None) + ["phases", "average"]
     print(f"{'kind':20} way      slowed median   p90  worst | unchanged worst")
     for kind, those in kinds_of(rows).items():
-        for way in ("packets", "phases", "average")[not given.packets :]:
+        for way in ways:
             slow, same = (errors(those, way, slowed=slowed) for slowed in (True, False))
             figures = " ".join(f"{at(slow, share):6.2f}" for share in (0.5, 0.9, 1))
             print(f"{kind:20} {way:8} {len(slow):6} {figures} | {len(same):9} {at(same, 1):5.2f}")
