@@ -142,6 +142,17 @@ class Contention:
         kind = self._of(job).kind
         return kind.mean(np.ones(len(kind.shared), dtype=np.bool_)).slack if kind.most else inf
 
+    def busy(self, job: Sending) -> float:
+        """Return the largest share of its time that a job sends on such links, as long as that costs nothing.
+
+        In time it is 1: others may meet all that it sends.
+        """
+        kind = self._of(job).kind
+        if self._way == "phases" or not kind.most:
+            return 1.0
+        mean = kind.mean(np.ones(len(kind.shared), dtype=np.bool_))
+        return min(1.0, mean.rides_ns * mean.slack / mean.alone_ns)
+
     def together(
         self,
         jobs: Sequence[Sending],
