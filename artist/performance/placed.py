@@ -107,7 +107,7 @@ class PlacedPerformance:
         links: tuple[Links, ...] = ()
         if self._links is not None:
             only = not machines and not self._own_couplings
-            links = (self._links.among(partial(self._before, 0) if only else None),)
+            links = (self._links.among(self._alone if only else None),)
         self._couplings: tuple[Coupling, ...] = (*machines, *links, groups, *self._own_couplings)
         self.only_groups = len(self._couplings) == 1
         self._known: dict[int, tuple[JobSpec, Allocation, IterationParts]] = {}  # of jobs that others touch

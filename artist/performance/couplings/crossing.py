@@ -47,6 +47,8 @@ class Crosser(NamedTuple):
         Time that its GPUs compute in an iteration / that of the profile.
     compute_ns
         That time.
+    waiting_ns
+        What it waits in an iteration before it computes, if no other job matters.
     """
 
     spec: JobSpec
@@ -54,6 +56,7 @@ class Crosser(NamedTuple):
     sender: Sender
     stretch: float
     compute_ns: int
+    waiting_ns: int
 
 
 CrosserOf = Callable[[int, JobSpec, Allocation], Crosser | None]

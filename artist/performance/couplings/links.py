@@ -11,8 +11,7 @@ members of a group count as senders each (ASSUMPTION).
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple, Self
+from typing import Self
 from weakref import WeakKeyDictionary
 
 from artist.core.cluster import Allocation, Cluster
@@ -33,6 +32,9 @@ from artist.performance.effects.compute import Compute, scaled
 from netmodels.api import Profile, Sending, SharedLinks
 
 _MOST_KEPT = 50_000
+
+
+_AloneThere = Callable[[JobSpec, Allocation, Cluster], IterationParts]
 
 
 @dataclass(slots=True)
@@ -69,7 +71,7 @@ class Links:
 
     def __init__(self, shared: SharedLinks, profile: Callable[[str], Profile], compute: Compute) -> None:
         self._shared = shared
-        self._alone: Callable[[Running, int], IterationParts] | None = None
+        self._alone: _AloneThere | None = None
         self._profile = profile
         self._compute = compute
         self._table = LinkTable(shared.capacity)
@@ -79,16 +81,16 @@ class Links:
         # Of the question that is being answered: until the next one nothing changes.
         self._asked: _Asked | None = None
 
-    def among(self, alone: Callable[[Running, int], IterationParts] | None) -> Self:
+    def among(self, alone: _AloneThere | None) -> Self:
         """Return these links in a chain of couplings.
 
         Parameters
         ----------
         alone
-            The parts of a running job, if no coupling but that of groups affects it; else None.
+            The parts of a job where it is placed, if no other coupling but groups affects it; else None.
         """
         other = copy(self)
-        other._alone, other._asked = alone, None
+        other._alone, other._asked, other._crossers, other._kept = alone, None, {}, WeakKeyDictionary()
         return other
 
     def sending(
@@ -120,10 +122,10 @@ class Links:
         news: list[int] = []
         for each in found:
             each.added_ns = {}
-            before = index.added_ns(each.jobs)
-            if any(before.values()) or index.slows(each.jobs):
-                each.added_ns = self._added_ns(each.jobs, partial(self._alone, running), running)
-            news += [job for job, added_ns in before.items() if added_ns != each.added_ns.get(job, 0)]
+            was_ns = index.added_ns(each.jobs)
+            if any(was_ns.values()) or index.slows(each.jobs):
+                each.added_ns = self._added_ns(each.jobs, running)
+            news += [job for job, added_ns in was_ns.items() if added_ns != each.added_ns.get(job, 0)]
         return news
 
     def coupled(
@@ -147,7 +149,7 @@ class Links:
             if each.jobs.keys().isdisjoint(prices):
                 continue
             if each.added_ns is None:
-                each.added_ns = self._added_ns(each.jobs, lambda job: prices.get(job) or alone(job), running)
+                each.added_ns = self._added_ns(each.jobs, running, lambda job: prices.get(job) or alone(job))
             for job, added_ns in each.added_ns.items():
                 own = prices.get(job)
                 if own is not None:
@@ -169,13 +171,18 @@ class Links:
         kept.follow(running)
         return kept
 
-    def _added_ns(self, component: Mapping[int, Crosser], alone: Alone, running: Running) -> dict[int, int]:
+    def _added_ns(
+        self, component: Mapping[int, Crosser], running: Running, alone: Alone | None = None
+    ) -> dict[int, int]:
         """Return how much longer the others make the iterations of those jobs of a component that wait."""
         if len(component) < 2:
             return {}
         numbers = sorted(component)  # the answer must not depend on the order of the question
         jobs = [component[number] for number in numbers]
-        waiting_ns = [_waiting_ns(job, alone(number)) for job, number in zip(jobs, numbers, strict=True)]
+        waiting_ns = [
+            _waiting_ns(job, alone(number)) if alone else job.waiting_ns
+            for number, job in zip(numbers, jobs, strict=True)
+        ]
         together = self._shared.together(
             [job.sender.iteration for job in jobs],
             [running.shift_ns(number) for number in numbers],
@@ -214,7 +221,11 @@ class Links:
             compute_ns = min(compute_ns, scaled(spec.stages.gpu_ns, factor))
         if not compute_ns:
             return None  # communication is a share of computing
-        return Crosser(spec, allocation, sender, compute_ns / max(sender.iteration.compute_ns, 1), compute_ns)
+        stretch = compute_ns / max(sender.iteration.compute_ns, 1)
+        job = Crosser(spec, allocation, sender, stretch, compute_ns, 0)
+        if self._alone is None:
+            return job
+        return job._replace(waiting_ns=_waiting_ns(job, self._alone(spec, allocation, cluster)))
 
     def _sender(self, spec: JobSpec, allocation: Allocation, cluster: Cluster) -> Sender | None:
         """Return a job that uses links between machines; None for another."""
