@@ -219,13 +219,14 @@ def slower(
         if timing is None:
             own = (rides * times / walked)[job]
             mean = rates * own
-            senders, others = (np.bincount(link, each, width)[link] - each for each in (own, mean))
+            senders = np.bincount(link, own, width)[link] - own
+            others = np.bincount(link, mean, width)[link] - mean
         else:
             senders, others = (timing.meets(alone, walked, rides * times) @ every)[:, job, column]
         longer = rates + np.minimum(others, rates * senders) / ways
         new = np.maximum(np.maximum.reduceat(longer, starts), 1.0)
         change = new - times
-        if np.abs(change / times).max() <= _SETTLED:
+        if np.maximum.reduce(np.abs(change / times)) <= _SETTLED:
             break
         if count % 3 == 2 and timing is None:  # changes shrink by about the same factor: add those to come
             factor = np.clip(change / np.maximum(times - before, _NO_CHANGE), 0.0, 0.9)
