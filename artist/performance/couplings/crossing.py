@@ -171,13 +171,14 @@ class Kept:
         return self._offered[link] if link < len(self._on) else 0.0
 
     def added_ns(self, jobs: Mapping[int, Crosser]) -> dict[int, int]:
-        """Return how much longer others on their links make the iterations of running jobs; -1: not known."""
+        """Return how much longer others make the iterations of jobs at the prices in force; -1: not known."""
         log = self._log()
         assert log is not None
         found = {}
         for number, job in jobs.items():
             parts = log.in_force(number)
-            found[number] = -1 if parts is None or job.allocation.group else parts.contention_ns
+            assert parts is not None, f"job number {number} runs at no price"
+            found[number] = -1 if job.allocation.group else parts.contention_ns
         return found
 
     def slows(self, jobs: Mapping[int, Crosser]) -> bool:

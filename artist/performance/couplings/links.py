@@ -116,13 +116,13 @@ class Links:
                     seeds[link] = seeds.get(link, 0.0) + load
         index = self._index(running)
         found = [_Joined(each) for each in components(index, self._table.most, seeds)] if seeds else []
-        self._asked = _Asked(running, index, {job for job, _, _ in changed}, found)
+        asked = self._asked = _Asked(running, index, {job for job, _, _ in changed}, found)
         if self._alone is None or not isinstance(index, Kept):
             return [job for each in found for job in each.jobs]
         news: list[int] = []
         for each in found:
             each.added_ns = {}
-            was_ns = index.added_ns(each.jobs)
+            was_ns = index.added_ns({job: its for job, its in each.jobs.items() if job not in asked.changed})
             if any(was_ns.values()) or index.slows(each.jobs):
                 each.added_ns = self._added_ns(each.jobs, running)
             news += [job for job, added_ns in was_ns.items() if added_ns != each.added_ns.get(job, 0)]

@@ -76,7 +76,7 @@ def performance(way, kind):
     )
 
 
-def walk(way, kind, weights, seed=0, steps=80, grouped=False):
+def walk(way, kind, weights, seed=0, steps=80, mode=None):
     """Let jobs come, move and leave; yield the jobs and those told at each step but the changed one."""
     rng = random.Random(seed)
     specs = [JobSpec(f"j{i}", 0, Demand(2), 10, S, rng.choices([*PROFILES], weights)[0]) for i in range(20)]
@@ -87,8 +87,8 @@ def walk(way, kind, weights, seed=0, steps=80, grouped=False):
         before = told.held.pop(job, None)
         told.prices.pop(job, None)
         if before is None or rng.random() < 0.3:
-            pair = job // 2 if grouped else rng.randrange(12)
-            group = Group(f"g{pair}", ((pair, 1), (pair + 12, 1))) if grouped else None
+            pair = job // 2 if mode else rng.randrange(12)
+            group = Group(f"g{pair}", ((pair, 1), (pair + 12, 1)), mode=mode) if mode else None
             told.held[job] = Allocation((Slice(pair, 1, 2), Slice(pair + 12, 1, 2)), group=group)
         told.log.append(job)
         found = along.reprice([Changed(job, before, told.held.get(job))], told)
@@ -108,9 +108,10 @@ def test_no_price_is_left_out_of_date(way, kind, weights):
     assert min(sizes[5:]) <= 8 < max(sizes)
 
 
-def test_members_of_groups_are_always_told():
-    """Two jobs a group, packed on the same GPUs: what others on the links take is shared out among them."""
-    for told, _ in walk("average", "alone", (1, 1, 1), grouped=True):
+@pytest.mark.parametrize("mode", ["packed", "interleaved"])
+def test_members_of_groups_are_always_told(mode):
+    """Two jobs a group, on the same GPUs: what others on the links take is shared out among them."""
+    for told, _ in walk("average", "alone", (1, 1, 1), mode=mode):
         assert all(held.group for held in told.held.values())
 
 
