@@ -125,7 +125,7 @@ class Links:
             was_ns = index.added_ns({job: its for job, its in each.jobs.items() if job not in asked.changed})
             if any(was_ns.values()) or index.slows(each.jobs):
                 each.added_ns = self._added_ns(each.jobs, running)
-            news += [job for job, added_ns in was_ns.items() if added_ns != each.added_ns.get(job, 0)]
+            news += [job for job in each.jobs if was_ns.get(job, 0) != each.added_ns.get(job, 0)]
         return news
 
     def coupled(
