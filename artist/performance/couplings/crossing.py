@@ -1,6 +1,6 @@
 """Which jobs send on which links: an index, to find the jobs that a change may affect."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from weakref import ref
 
@@ -170,16 +170,11 @@ class Kept:
         """Return the most that they send there together, byte/ns."""
         return self._offered[link] if link < len(self._on) else 0.0
 
-    def added_ns(self, jobs: Mapping[int, Crosser]) -> dict[int, int]:
-        """Return how much longer others make the iterations of jobs at the prices in force; -1: not known."""
+    def added_ns(self, jobs: Iterable[int]) -> dict[int, int]:
+        """Return how much longer others make the iterations of jobs at the prices in force."""
         log = self._log()
         assert log is not None
-        found = {}
-        for number, job in jobs.items():
-            parts = log.in_force(number)
-            assert parts is not None, f"job number {number} runs at no price"
-            found[number] = -1 if job.allocation.group else parts.contention_ns
-        return found
+        return {job: parts.contention_ns for job in jobs if (parts := log.in_force(job))}
 
     def slows(self, jobs: Mapping[int, Crosser]) -> bool:
         """Return whether jobs joined by links may take longer than alone.

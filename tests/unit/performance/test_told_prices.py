@@ -66,17 +66,19 @@ KINDS = {
     "alone": dict,
     "own coupling": lambda: {"couplings": [Moves()]},
     "memory bandwidth": lambda: {"input_stall": drawing()},
+    "half as fast": dict,
 }
 
 
 def performance(way, kind):
-    shared = links_of(way, CLUSTER)
+    slower = 1 + (kind == "half as fast")  # than links carry: it takes three jobs to overload one
+    shared = links_of(way, CLUSTER, slower=slower)
     return PlacedPerformance(
-        Rings(), FABRIC, FABRIC.system, PROFILES.__getitem__, contention=shared, **KINDS[kind]()
+        Rings(slower), FABRIC, FABRIC.system, PROFILES.__getitem__, contention=shared, **KINDS[kind]()
     )
 
 
-def walk(way, kind, weights, seed=0, steps=80, mode=None):
+def walk(way, kind, weights, *, seed=0, steps=80, mode=None, stays=0.3):
     """Let jobs come, move and leave; yield the jobs and those told at each step but the changed one."""
     rng = random.Random(seed)
     specs = [JobSpec(f"j{i}", 0, Demand(2), 10, S, rng.choices([*PROFILES], weights)[0]) for i in range(20)]
@@ -86,7 +88,7 @@ def walk(way, kind, weights, seed=0, steps=80, mode=None):
         job = rng.randrange(len(specs))
         before = told.held.pop(job, None)
         told.prices.pop(job, None)
-        if before is None or rng.random() < 0.3:
+        if before is None or rng.random() < stays:
             pair = job // 2 if mode else rng.randrange(12)
             group = Group(f"g{pair}", ((pair, 1), (pair + 12, 1)), mode=mode) if mode else None
             told.held[job] = Allocation((Slice(pair, 1, 2), Slice(pair + 12, 1, 2)), group=group)
@@ -109,10 +111,23 @@ def test_no_price_is_left_out_of_date(way, kind, weights):
 
 
 @pytest.mark.parametrize("mode", ["packed", "interleaved"])
-def test_members_of_groups_are_always_told(mode):
-    """Two jobs a group, on the same GPUs: what others on the links take is shared out among them."""
+def test_members_of_groups_are_told_as_well(mode):
+    """Two jobs a group, on the same GPUs: what others on the links take makes their turns longer."""
     for told, _ in walk("average", "alone", (1, 1, 1), mode=mode):
         assert all(held.group for held in told.held.values())
+
+
+def test_the_last_straw_is_told_to_all():
+    """Jobs send 0.05 s an iteration and have 0.2 s: slowed by n others, they send for t = 1 / (1 - 0.05 n).
+
+    From 16 others on that is more than 4 times as long, although 1 + 0.05 x 16 is not: all are told, both
+    when the 17th comes and when it leaves.
+    """
+    told_all = 0
+    for told, others in walk("average", "alone", (0, 1, 0), steps=200, stays=0.9):
+        assert any(parts.contention_ns for parts in told.prices.values()) == (len(told.held) > 16)
+        told_all += len(others) >= 16
+    assert told_all > 5
 
 
 def test_jobs_that_have_time_enough_are_not_told():
