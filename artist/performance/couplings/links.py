@@ -123,7 +123,7 @@ class Links:
         for each in found:
             each.added_ns = {}
             was_ns = index.added_ns(each.jobs.keys() - asked.changed)
-            if any(was_ns.values()) or index.slows(each.jobs):
+            if index.slows(each.jobs):
                 each.added_ns = self._added_ns(each.jobs, running)
             news += [job for job in each.jobs if was_ns.get(job, 0) != each.added_ns.get(job, 0)]
         return news
