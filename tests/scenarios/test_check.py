@@ -158,8 +158,6 @@ def test_empty_and_negative_slices_are_refused():
     for gpus in (2, 0):
         jobs, cluster = [job("a", gpus, cpus=2)], tiny_cluster(cpus=4)
         refused("without slices", lambda v, p: p.place(0, on()), jobs, cluster)
-            "without slices", lambda v, p: p.place(0, on()), [job("a", gpus, cpus=2)], tiny_cluster(cpus=4)
-        )
 
 
 def test_the_bandwidth_cap_is_a_share():
