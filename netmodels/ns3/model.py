@@ -1,5 +1,6 @@
 """ns-3's Python package as a network model."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -28,6 +29,8 @@ from netmodels.sharing.ring_lanes import RingLanes
 from netmodels.sharing.tree import Tree
 from netmodels.system import SystemSettings
 from netmodels.walk import Part, issues_of, one_passage_each, ring_part
+
+_log = logging.getLogger(__name__)
 
 Ends = tuple[tuple[int, ...], ...]
 """When each job's iterations end, ns."""
@@ -133,7 +136,7 @@ class Ns3Model:
                 allowed="pip install artist-sim[ns3]",
             ) from None
         self.worker = Worker(p.timeout_s)
-        self._kept: Kept = lambda asked, answer: answer()
+        self._kept: Kept = _not_kept
         self._known: dict[tuple[Collective, int, Shape, SeenTiers, SystemSettings], int] = {}
 
     @cached_property
@@ -314,6 +317,8 @@ class Ns3Model:
 
     def _new(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the worker's answer."""
+        count = sum(len(job[0]) for job in asked["jobs"])
+        _log.info("ns-3 is asked about %d jobs on %d GPUs", len(asked["jobs"]), count)
         answer = self.worker.ask(asked)
         if "attribute" in answer:
             name = answer["attribute"]
@@ -324,6 +329,10 @@ class Ns3Model:
                 allowed="names as ns3::TcpSocket::DelAckCount, values as ns-3 writes them",
             )
         return answer
+
+
+def _not_kept(_: Mapping[str, object], answer: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    return answer()
 
 
 def _check(system: SystemSettings) -> None:

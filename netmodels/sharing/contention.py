@@ -20,6 +20,7 @@ Jobs that differ by less than 0.1 % in speed, or that wait for less than 0.1 % o
 question. On average only shares of time and rates count, so there speed does not matter at all.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, log, log1p
@@ -39,6 +40,8 @@ from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
 from netmodels.system import SystemSettings
+
+_log = logging.getLogger(__name__)
 
 Way = Literal["average", "phases"]
 
@@ -98,6 +101,7 @@ class Contention:
         self._system = system
         self._model = model
         self._runner = model if isinstance(model, Runner) else None
+        self._warned = False
         if self._runner is not None and system.transport is None:
             self._system = replace(system, transport="packets")
         self._numbers = {link: number for number, link in enumerate(self.capacity)}
@@ -301,6 +305,10 @@ class Contention:
         found = None
         if self._system.packets:
             found = followed(jobs, capacity, self._fabric, self._system, shifts, runner=self._runner)
+            if found is None and self._runner is not None and not self._warned:
+                self._warned = True
+                what = "jobs that share links are in part followed as fluids: packets would be too many"
+                _log.warning(what, extra={"note": True})
         if found is None:
             fluids = jobs = [job.joined() for job in fluids]
             if _events(fluids) > _MOST_EVENTS:
