@@ -15,7 +15,10 @@ uplinks. What takes too many packets is followed more coarsely, step by step, un
    gap, sorted by size, one stands for so many, so that latency keeps its part. What latency gains where they
    are too few may be half an iteration.
 
-What is still too much is not followed. Together / alone of two jobs of 4 + 4 GPUs on `v100_100g`, in packets
+What is still too much is not followed. A `Runner`, such as `netmodels.ns3`, follows real packets instead,
+which are not joined: its time is scaled down further.
+
+Together / alone of two jobs of 4 + 4 GPUs on `v100_100g`, in packets
 or 24 cells (VGG16), at this cost, and as fluids; processor time in s:
 
     VGG16             1.764   61 s      1.755   0.5 s      1.658
@@ -26,7 +29,7 @@ or 24 cells (VGG16), at this cost, and as fluids; processor time in s:
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from netmodels.fabric import Fabric
 from netmodels.sharing.links import Link
@@ -61,6 +64,30 @@ class _How(NamedTuple):
     iterations: int
 
 
+@runtime_checkable
+class Runner(Protocol):
+    """Follows rings of several jobs, packet by packet."""
+
+    def __hash__(self) -> int:
+        """Return a hash: equal questions to one runner are asked once."""
+        ...
+
+    @property
+    def packets_together(self) -> int:
+        """As `most_packets` of `followed`."""
+        ...
+
+    def packets_of(self, message_bytes: int) -> int:
+        """Return what a message costs, in packets."""
+        ...
+
+    def run_rings(
+        self, jobs: Sequence[RingJob], lanes: RingLanes, system: SystemSettings, iterations: int
+    ) -> Sequence[Sequence[int]]:
+        """Return when each job's iterations end, ns, until jobs have done so many on average, as `enough`."""
+        ...
+
+
 _HOWS = tuple(
     _How(*each)
     for each in (
@@ -69,6 +96,7 @@ _HOWS = tuple(
         *((4, 1 << power, 8) for power in range(8)),
     )
 )
+_HOWS_OF_RUNNERS = tuple(_How(0, 1 << power, iterations) for iterations in (16, 8) for power in range(12))
 
 
 def followed(
@@ -79,6 +107,7 @@ def followed(
     shift_ns: Sequence[int] = (),
     *,
     most_packets: int = MOST_PACKETS,
+    runner: Runner | None = None,
 ) -> Together | None:
     """Return how long iterations take of jobs that share links; None if they cannot be followed.
 
@@ -90,6 +119,8 @@ def followed(
         As for `netmodels.api.NetworkModel.iteration`.
     most_packets
         Of the jobs together, about.
+    runner
+        Follows the packets; None: `netmodels.sharing.packet_jobs`.
     """
     shared = frozenset(crowded(jobs, capacity))
     meeting = [number for number, job in enumerate(jobs) if not shared.isdisjoint(job.links)]
@@ -100,25 +131,28 @@ def followed(
     is_settled = True
     if those:
         lanes = RingLanes(those, shared, capacity, fabric, windows=system.windows)
-        how = _how(those, lanes, most_packets)
+        how = _how(those, lanes, most_packets if runner is None else runner.packets_together, runner)
         if how is None:
             return None
         starts = [shift_ns[number] // how.scale if shift_ns else 0 for number in meeting]
-        beside, is_settled = _run(those, lanes, system, starts, how)
+        beside, is_settled = _run(those, lanes, system, starts, how, runner)
         for number, job, ns in zip(meeting, those, beside, strict=True):
             limits = tuple(sorted((link, capacity[link]) for link in shared.intersection(job.links)))
-            iteration_ns[number] += how.scale * (ns - _alone_ns(_Alone(job), limits, fabric, system, how))
+            alone_ns = _alone_ns(_Alone(job), limits, fabric, system, how, runner)
+            iteration_ns[number] += how.scale * (ns - alone_ns)
     return answer(jobs, capacity, iteration_ns, is_settled)
 
 
-def _how(jobs: Sequence[Sending], lanes: RingLanes, most: int) -> _How | None:
+def _how(jobs: Sequence[Sending], lanes: RingLanes, most: int, runner: Runner | None = None) -> _How | None:
     """Return the finest way to follow jobs that is affordable."""
     per_ns = sum(1 / job.alone_ns for job in jobs) / len(jobs)
-    for how in _HOWS:
+    for how in _HOWS if runner is None else _HOWS_OF_RUNNERS:
         work = 0.0
         for number, job in enumerate(jobs):
             layers = _layers(job, number, lanes, how.scale)
-            work += _work(number, layers, lanes, how.cells) * max(how.iterations / job.alone_ns / per_ns, 8)
+            work += _work(number, layers, lanes, how.cells, runner) * max(
+                how.iterations / job.alone_ns / per_ns, 8
+            )
             gained = sum(layer.bytes > 0 for layer in layers) - _collectives(job) / how.scale
             if gained * lanes.latency_ns(number) > job.alone_ns / how.scale / 2:
                 return None
@@ -127,10 +161,12 @@ def _how(jobs: Sequence[Sending], lanes: RingLanes, most: int) -> _How | None:
     return None
 
 
-def _work(number: int, layers: Sequence[Layer], lanes: RingLanes, cells: int) -> int:
+def _work(number: int, layers: Sequence[Layer], lanes: RingLanes, cells: int, runner: Runner | None) -> int:
     """Return what an iteration of a job costs to follow, in packets."""
     count = len(lanes.rings[number])
     sizes = [layer.bytes // count for layer in layers if layer.bytes]
+    if runner is not None:
+        return 2 * (count - 1) * count * sum(map(runner.packets_of, sizes))
     return 2 * (count - 1) * sum(lanes.work(number, size, cells) for size in sizes)
 
 
@@ -195,13 +231,21 @@ def _groups(
 
 
 def _run(
-    jobs: Sequence[Sending], lanes: RingLanes, system: SystemSettings, starts: Sequence[int], how: _How
+    jobs: Sequence[Sending],
+    lanes: RingLanes,
+    system: SystemSettings,
+    starts: Sequence[int],
+    how: _How,
+    runner: Runner | None,
 ) -> tuple[list[float], bool]:
     """Return the mean iteration time of each job, and whether it has settled."""
     runs = [
         RingJob(ring, tuple(_layers(job, number, lanes, how.scale)), _EVER, starts[number])
         for number, (job, ring) in enumerate(zip(jobs, lanes.rings, strict=True))
     ]
+    if runner is not None:
+        found = runner.run_rings(runs, lanes, system, how.iterations)
+        return [_mean_ns(each) for each in found], all(map(settled, found))
     ends = run_together(
         runs,
         lanes,
@@ -235,10 +279,15 @@ class _Alone:
 
 @lru_cache(maxsize=4096)
 def _alone_ns(
-    job: _Alone, limits: tuple[tuple[Link, float], ...], fabric: Fabric, system: SystemSettings, how: _How
+    job: _Alone,
+    limits: tuple[tuple[Link, float], ...],
+    fabric: Fabric,
+    system: SystemSettings,
+    how: _How,
+    runner: Runner | None,
 ) -> float:
     """Return the mean iteration time of a job alone on links that it shares."""
     capacity = dict(limits)
     lanes = RingLanes([job.job], capacity.keys(), capacity, fabric, windows=system.windows)
-    (found,), _ = _run([job.job], lanes, system, [0], how)
+    (found,), _ = _run([job.job], lanes, system, [0], how, runner)
     return found

@@ -44,6 +44,8 @@ class RingLanes:
     ----------
     rings
         The GPUs of each job, in the order of its ring; no two jobs have one in common.
+    uplinks
+        Links that each uplink consists of.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class RingLanes:
         windows: bool,
     ) -> None:
         self._shared = {link: capacity[link] * 8 for link in shared}
-        self._uplinks = fabric.uplinks
+        self.uplinks = fabric.uplinks
         self._windows = windows
         self.hosts = 0
         self.rings: list[tuple[int, ...]] = []
@@ -141,7 +143,7 @@ class RingLanes:
                             ]
                         )
                     )
-                    for path in range(self._uplinks if at[one][1] != at[other][1] else 1)
+                    for path in range(self.uplinks if at[one][1] != at[other][1] else 1)
                 ]
                 self._lanes[first + ends[0], first + ends[1]] = tuple(paths)
                 if at[one][0] == at[other][0]:
