@@ -179,18 +179,41 @@ class Kept:
     def slows(self, jobs: Mapping[int, Crosser]) -> bool:
         """Return whether jobs joined by links may take longer than alone.
 
-        Where what many send adds up (`netmodels.sharing.crowd`), none does if none would with all others on
-        its links sending as often as they may before they take longer.
+        None does if none would with all others on its links sending as often as they may at no cost.
         """
-        if len(jobs) <= MOST_JOBS:
-            return True
-        for job in jobs.values():
-            _, _, slack, busy, loads = job.sender
-            for link, load in loads.items():
-                others, senders = self._busy[link] - load * busy, self._senders[link] - busy
-                if min(load + others, load * (1 + senders)) > slack * self._most[link]:
-                    return True
+        may = self._slowed_by_few if len(jobs) <= MOST_JOBS else self._slowed_by_many
+        return any(map(may, jobs.values()))
+
+    def _slowed_by_many(self, job: Crosser) -> bool:
+        """Likewise of a job where what all send adds up (`netmodels.sharing.crowd`)."""
+        _, _, slack, busy, loads = job.sender
+        for link, load in loads.items():
+            others, senders = self._busy[link] - load * busy, self._senders[link] - busy
+            if min(load + others, load * (1 + senders)) > slack * self._most[link]:
+                return True
         return False
+
+    def _slowed_by_few(self, job: Crosser) -> bool:
+        """Likewise of a job that meets each choice of others with its chance (`netmodels.sharing.average`).
+
+        Beside k others it has at least 1 / (k + 1) of each link, so it takes longer by no more than the sum
+        of what it would on each alone. Nothing is known where others' phases count: they are busy always.
+        """
+        _, _, slack, busy, loads = job.sender
+        if busy == 1.0:
+            return True
+        longer = 1.0
+        for link, load in loads.items():
+            share = load / self._most[link]
+            if len(self._on[link]) * share > 1:
+                chances = [1.0]  # of 0, 1, ... others
+                for other in self._on[link].values():
+                    if other is not job:
+                        busy = other.sender.busy
+                        none, one = [*chances, 0.0], [0.0, *chances]
+                        chances = [a * (1 - busy) + b * busy for a, b in zip(none, one, strict=True)]
+                longer += sum(p * max(share * k - 1, 0.0) for k, p in enumerate(chances, 1))
+        return longer > slack
 
 
 def components(index: Index, most: Sequence[float], seeds: Mapping[int, float]) -> list[dict[int, Crosser]]:
