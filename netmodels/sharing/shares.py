@@ -127,7 +127,7 @@ def _speeds(rates: Floats, capacities: Floats) -> Floats:
     The ways share nothing, so one answer of `fair` has all of them. A job without rates has speed 1.
     """
     ways, jobs, links = rates.shape
-    limits = rates.max(axis=2).ravel()
+    limits = rates.max(axis=2, initial=0.0).ravel()
     limits[limits == 0] = 1
     way, job, link = rates.nonzero()
     starts = np.concatenate(([0], (rates > 0).sum(axis=2).ravel().cumsum()))

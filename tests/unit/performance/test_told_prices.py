@@ -12,6 +12,7 @@ from artist.core.cluster import Allocation, Group, Slice
 from artist.core.job import Demand, JobSpec
 from artist.engine.hypothetical import Hypothetical
 from artist.performance.api import Changed
+from artist.performance.couplings.crossing import Crosser, Kept, LinkTable, Sender
 from artist.performance.effects.compute import Compute
 from artist.performance.effects.input_stall import InputStall
 from artist.performance.formulas.input_rate import Sensitivity
@@ -19,6 +20,7 @@ from artist.performance.placed import PlacedPerformance
 from artist.testing.links import FABRIC, Rings, links_of, model
 from artist.testing.tiny import tiny_cluster
 from artist.units import NS_PER_S
+from netmodels.api import Link
 
 S = NS_PER_S
 CLUSTER = tiny_cluster(24, 8, per_rack=12, memory_bandwidth_bytes_per_s=10**10)
@@ -108,6 +110,24 @@ def test_no_price_is_left_out_of_date(way, kind, weights):
     """Few and many jobs, of which none, some or all are slowed, whatever else happens to them."""
     sizes = [len(told.held) for told, _ in walk(way, kind, weights, stays=0.5)]
     assert min(sizes[2:]) <= 8 < max(sizes)
+
+
+def test_a_bound_for_few_jobs_is_none_where_their_phases_count():
+    """Two jobs on a link of 1 byte/ns offer 1.1 of it, and may take 1 and 10 times as long at no cost.
+
+    On average the first has half of it, which is more than 0.1, and the other takes 1.1 times as long. In
+    phases, busy always: packets of the first may wait behind those of the other.
+    """
+    link = Link("rack", 0, "out")
+    for busy, slows in ((0.5, False), (1.0, True)):
+        senders = [Sender(None, 1.0, slack, busy, {0: load}) for slack, load in ((1, 0.1), (10, 1.0))]
+        jobs = {job: Crosser(None, None, sender, 1.0, 1, 0) for job, sender in enumerate(senders)}
+        table, told = LinkTable({link: 1.0}), Told([None, None])
+        table.number(link)
+        told.log, told.held = [0, 1], dict.fromkeys(jobs, "here")
+        kept = Kept(table, told, lambda job, spec, held, jobs=jobs: jobs[job])
+        kept.follow(told)
+        assert kept.slows(jobs) is slows
 
 
 @pytest.mark.parametrize("mode", ["packed", "interleaved"])
