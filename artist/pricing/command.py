@@ -60,6 +60,7 @@ class PriceConfig(Strict):
     gpus: StrictInt | Annotated[list[StrictInt], Field(min_length=1)]
     shape: StrictInt | str | Annotated[list[StrictInt | str], Field(min_length=1)] | None = None
     jobs: list[str] | None = None
+    contention_packets: Annotated[StrictInt, Field(ge=1)] | None
     collective: NcclCollective | None = None
     bytes: StrictFloat | StrictInt = Field(ge=1, le=1e15)
     csv: Path | None = None
@@ -203,7 +204,8 @@ def _together(point: Point) -> tuple[list[JobPrice], list[LinkPrice]]:
     jobs = parse_jobs(point.config.jobs or (), point.topology)
     profile = network_profiles(point.config.network, point.topology)
     profiles = [profile(job.model).scaled(point.config.compute_scale) for job in jobs]
-    return price_together(jobs, profiles, network.model, point.topology, system, point.lead)
+    most = point.config.contention_packets
+    return price_together(jobs, profiles, network.model, point.topology, system, point.lead, most_packets=most)
 
 
 def _named(model: str) -> tuple[str, ...]:

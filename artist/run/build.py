@@ -34,7 +34,7 @@ from artist.performance.effects.tuned import TunedCompute
 from artist.performance.own_parts import CheckedCoupling, CheckedEffect
 from artist.performance.placed import PlacedPerformance
 from artist.performance.whole_iterations import WholeIterations
-from artist.run.config import Config, NetworkConfig, PerformanceConfig
+from artist.run.config import CONTENTION_PACKETS, Config, NetworkConfig, PerformanceConfig
 from artist.run.followed import check_signals
 from artist.run.lost_time import tell_of_pace, watched
 from artist.run.notes import tell_notes, tell_of_idle, warn_without_links, warn_without_needs
@@ -334,7 +334,7 @@ def build_contention(
     Raises
     ------
     InputError
-        If the network model knows no communication.
+        If the network model knows no communication, or packets are to be followed where messages are none.
     """
     if config.contention == "none":
         return None
@@ -342,11 +342,16 @@ def build_contention(
         what, allowed = "jobs that send nothing share no links", "none with network=zero; another network"
         raise InputError(what, where="performance.contention", found=config.contention, allowed=allowed)
     from netmodels.sharing.contention import Contention  # most runs do without
-    from netmodels.sharing.traffic import Priced
+    from netmodels.sharing.traffic import IN_RINGS, Priced, in_rings
 
+    most = config.contention_packets
+    if most != CONTENTION_PACKETS and not in_rings(system):
+        what, found = "packets are followed only where messages are packets in rings", "null" if most is None else most
+        allowed = f"{CONTENTION_PACKETS}, or {IN_RINGS}"
+        raise InputError(what, where="performance.contention_packets", found=found, allowed=allowed)
     machines = ((m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines))
     model = network.model if isinstance(network.model, Priced) else None
-    return Contention(config.contention, machines, fabric, system, model)
+    return Contention(config.contention, machines, fabric, system, model, most)
 
 
 def build_performance(

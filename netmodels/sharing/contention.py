@@ -34,7 +34,7 @@ from netmodels.sharing.average import MOST_JOBS, slowdowns
 from netmodels.sharing.crowd import Bools, Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import FULL, Link, Slice, capacities
-from netmodels.sharing.packet_phases import followed
+from netmodels.sharing.packet_phases import MOST_PACKETS, followed
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
@@ -77,6 +77,8 @@ class Contention:
         As for `netmodels.api.NetworkModel.iteration`.
     model
         Prices the parts of a job's all-reduces; an `AnalyticalModel` by default.
+    most_packets
+        As for `netmodels.sharing.packet_phases.followed`.
 
     Attributes
     ----------
@@ -91,9 +93,11 @@ class Contention:
         fabric: Fabric,
         system: SystemSettings,
         model: Priced | None = None,
+        most_packets: int | None = MOST_PACKETS,
     ) -> None:
         self.capacity: Mapping[Link, float] = capacities(machines, fabric, fabric.uplinks)
         self._way = way
+        self._most_packets = most_packets
         self._fabric = fabric
         self._system = system
         self._model = model
@@ -295,7 +299,10 @@ class Contention:
         uplinks, fluids = self._fabric.uplinks, [one_way(job) for job in jobs]
         if self._way == "average":
             return slowdowns(fluids, capacity, uplinks)
-        found = followed(jobs, capacity, self._fabric, self._system, shifts) if self._system.packets else None
+        found = None
+        if self._system.packets:
+            most = self._most_packets
+            found = followed(jobs, capacity, self._fabric, self._system, shifts, most_packets=most)
         if found is None:
             fluids = jobs = [job.joined() for job in fluids]
             if _events(fluids) > _MOST_EVENTS:

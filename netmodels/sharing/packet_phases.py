@@ -1,10 +1,9 @@
 """Jobs that share links, followed packet by packet where that is affordable.
 
 What `netmodels.sharing.phases` does with fluids, with the packets of `netmodels.sharing.packet_jobs`: jobs
-begin together, or at their shifts, and are followed until each GPU's place in its iteration recurs to the
-nanosecond at the end of an iteration of the first job, or until jobs have done some iterations on average and
-every job eight; times are means over the period, or over the second half of each job's. How long a job takes
-alone is found in the same way, and what it takes longer beside others is added to `Sending.alone_ns`.
+begin together, or at their shifts, and are followed until jobs have done 16 iterations on average and every
+job eight; times are means over the second half of each job's. How long a job takes alone is found in the same
+way, and together / alone is what `Sending.alone_ns` is multiplied by.
 
 Only rings through all GPUs are followed (`across_machines=flat_ring`, one chunk, not `nccl`), on ports and
 uplinks. What takes too many packets is followed more coarsely, step by step, until it is affordable:
@@ -24,15 +23,17 @@ or 24 cells (VGG16), at this cost, and as fluids; processor time in s:
     ShuffleNet x0.1   1.136    5 s      1.101   0.5 s      1.074
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 from netmodels.fabric import Fabric
 from netmodels.sharing.links import Link
 from netmodels.sharing.packet_jobs import Layer, RingJob
 from netmodels.sharing.packet_jobs import together as run_together
-from netmodels.sharing.phases import Together, answer, enough, mean_ns, settled
+from netmodels.sharing.phases import LEAST, Together, answer, enough, mean_ns, settled
 from netmodels.sharing.ring_lanes import RingLanes
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.shares import crowded
@@ -71,6 +72,36 @@ _HOWS = tuple(
 )
 
 
+def packets_of(
+    jobs: Sequence[Sending], capacity: Mapping[Link, float], fabric: Fabric, system: SystemSettings
+) -> int:
+    """Return how many packets it takes to follow all of some jobs, about; 0 if they cannot be followed."""
+    meeting = _meeting(jobs, capacity, fabric, system, None)
+    return round(_packets(meeting.jobs, meeting.lanes, _HOWS[0])) if meeting else 0
+
+
+class _Meeting(NamedTuple):
+    """Those of some jobs that meet others, and how they are followed.
+
+    Parameters
+    ----------
+    numbers
+        Which they are.
+    jobs, lanes
+        What they send, and on which links.
+    how
+        How they are followed.
+    alone
+        How each is followed alone, in the same way.
+    """
+
+    numbers: list[int]
+    jobs: list[Sending]
+    lanes: RingLanes
+    how: _How
+    alone: "list[_Alone]"
+
+
 def followed(
     jobs: Sequence[Sending],
     capacity: Mapping[Link, float],
@@ -78,7 +109,7 @@ def followed(
     system: SystemSettings,
     shift_ns: Sequence[int] = (),
     *,
-    most_packets: int = MOST_PACKETS,
+    most_packets: int | None = MOST_PACKETS,
 ) -> Together | None:
     """Return how long iterations take of jobs that share links; None if they cannot be followed.
 
@@ -89,42 +120,106 @@ def followed(
     fabric, system
         As for `netmodels.api.NetworkModel.iteration`.
     most_packets
-        Of the jobs together, about.
+        Of the jobs together, about. None: all.
     """
-    shared = frozenset(crowded(jobs, capacity))
-    meeting = [number for number, job in enumerate(jobs) if not shared.isdisjoint(job.links)]
-    those = [jobs[number] for number in meeting]
-    if any(job.ring is None for job in those) or any(link.tier == "network" for link in shared):
+    meeting = _meeting(jobs, capacity, fabric, system, most_packets)
+    if meeting is None:
         return None
     iteration_ns = [job.alone_ns for job in jobs]
     is_settled = True
-    if those:
-        lanes = RingLanes(those, shared, capacity, fabric, windows=system.windows)
-        how = _how(those, lanes, most_packets)
-        if how is None:
-            return None
-        starts = [shift_ns[number] // how.scale if shift_ns else 0 for number in meeting]
-        beside, is_settled = _run(those, lanes, system, starts, how)
-        for number, job, ns in zip(meeting, those, beside, strict=True):
-            limits = tuple(sorted((link, capacity[link]) for link in shared.intersection(job.links)))
-            iteration_ns[number] += how.scale * (ns - _alone_ns(_Alone(job), limits, fabric, system, how))
+    if meeting.jobs:
+        ends = _ends(meeting.jobs, meeting.lanes, system, _starts(meeting, shift_ns), meeting.how)
+        is_settled = all(map(settled, ends))
+        for number, each, alone in zip(meeting.numbers, ends, meeting.alone, strict=True):
+            iteration_ns[number] *= _mean_ns(each) / _alone_ns(alone)
     return answer(jobs, capacity, iteration_ns, is_settled)
 
 
-def _how(jobs: Sequence[Sending], lanes: RingLanes, most: int) -> _How | None:
+def slowdowns_of(
+    jobs: Sequence[Sending],
+    capacity: Mapping[Link, float],
+    fabric: Fabric,
+    system: SystemSettings,
+    iterations: Sequence[int],
+    shift_ns: Sequence[int] = (),
+    *,
+    most_packets: int | None = MOST_PACKETS,
+) -> list[float] | None:
+    """Return together / alone of jobs that leave after some iterations; None if they cannot be followed.
+
+    Parameters
+    ----------
+    iterations
+        Of each job, 1 or more.
+    """
+    meeting = _meeting(jobs, capacity, fabric, system, most_packets)
+    if meeting is None:
+        return None
+    found = [1.0] * len(jobs)
+    starts = _starts(meeting, shift_ns)
+    counts = [iterations[number] for number in meeting.numbers]
+    ends = _ends(meeting.jobs, meeting.lanes, system, starts, meeting.how, counts)
+    for number, start, count, each, alone in zip(
+        meeting.numbers, starts, counts, ends, meeting.alone, strict=True
+    ):
+        (by_itself,) = _ends([alone.job], alone.lanes(), system, [0], meeting.how, [count])
+        found[number] = (each[-1] - start) / by_itself[-1]
+    return found
+
+
+def _meeting(
+    jobs: Sequence[Sending],
+    capacity: Mapping[Link, float],
+    fabric: Fabric,
+    system: SystemSettings,
+    most: int | None,
+) -> _Meeting | None:
+    """Return the jobs that meet others, ready to be followed; None if that cannot be."""
+    shared = frozenset(crowded(jobs, capacity))
+    numbers = [number for number, job in enumerate(jobs) if not shared.isdisjoint(job.links)]
+    those = [jobs[number] for number in numbers]
+    if any(job.ring is None for job in those) or any(link.tier == "network" for link in shared):
+        return None
+    passing = Counter(link for job in those for link in job.links)
+    shared |= {link for link, count in passing.items() if count > 1 and capacity.get(link, inf) < inf}
+    lanes = RingLanes(those, shared, capacity, fabric, windows=system.windows)
+    how = _how(those, lanes, most)
+    if how is None:
+        return None
+    alone = []
+    for job in those:
+        limits = tuple((link, capacity[link]) for link in job.links if link in capacity)
+        alone.append(_Alone(job, shared.intersection(job.links), limits, fabric, system, how))
+    return _Meeting(numbers, those, lanes, how, alone)
+
+
+def _starts(meeting: _Meeting, shift_ns: Sequence[int]) -> list[int]:
+    return [shift_ns[number] // meeting.how.scale if shift_ns else 0 for number in meeting.numbers]
+
+
+def _how(jobs: Sequence[Sending], lanes: RingLanes, most: int | None) -> _How | None:
     """Return the finest way to follow jobs that is affordable."""
-    per_ns = sum(1 / job.alone_ns for job in jobs) / len(jobs)
+    if most is None or not jobs:
+        return _HOWS[0]
     for how in _HOWS:
-        work = 0.0
         for number, job in enumerate(jobs):
             layers = _layers(job, number, lanes, how.scale)
-            work += _work(number, layers, lanes, how.cells) * max(how.iterations / job.alone_ns / per_ns, 8)
             gained = sum(layer.bytes > 0 for layer in layers) - _collectives(job) / how.scale
             if gained * lanes.latency_ns(number) > job.alone_ns / how.scale / 2:
                 return None
-        if work <= most:
+        if _packets(jobs, lanes, how) <= most:
             return how
     return None
+
+
+def _packets(jobs: Sequence[Sending], lanes: RingLanes, how: _How) -> float:
+    """Return what jobs cost to follow, in packets."""
+    per_ns = sum(1 / job.alone_ns for job in jobs) / max(len(jobs), 1)
+    return sum(
+        _work(number, _layers(job, number, lanes, how.scale), lanes, how.cells)
+        * max(how.iterations / job.alone_ns / per_ns, LEAST)
+        for number, job in enumerate(jobs)
+    )
 
 
 def _work(number: int, layers: Sequence[Layer], lanes: RingLanes, cells: int) -> int:
@@ -194,23 +289,31 @@ def _groups(
     yield group
 
 
-def _run(
-    jobs: Sequence[Sending], lanes: RingLanes, system: SystemSettings, starts: Sequence[int], how: _How
-) -> tuple[list[float], bool]:
-    """Return the mean iteration time of each job, and whether it has settled."""
+def _ends(
+    jobs: Sequence[Sending],
+    lanes: RingLanes,
+    system: SystemSettings,
+    starts: Sequence[int],
+    how: _How,
+    iterations: Sequence[int] = (),
+) -> tuple[tuple[int, ...], ...]:
+    """Return when the iterations of each job end: so many, or as many as a mean needs."""
     runs = [
-        RingJob(ring, tuple(_layers(job, number, lanes, how.scale)), _EVER, starts[number])
-        for number, (job, ring) in enumerate(zip(jobs, lanes.rings, strict=True))
+        RingJob(ring, tuple(_layers(job, number, lanes, how.scale)), count, start)
+        for number, (job, ring, count, start) in enumerate(
+            zip(jobs, lanes.rings, iterations or [_EVER] * len(jobs), starts, strict=True)
+        )
     ]
-    ends = run_together(
+    return run_together(
         runs,
         lanes,
         windows=system.windows,
         endpoint_delay_ns=system.endpoint_delay_ns,
         cells=how.cells,
-        enough=lambda ends_ns: enough([len(each) for each in ends_ns], how.iterations),
+        enough=None
+        if iterations
+        else lambda ends_ns: enough([len(each) for each in ends_ns], how.iterations),
     )
-    return [_mean_ns(each) for each in ends], all(map(settled, ends))
 
 
 def _mean_ns(ends_ns: Sequence[int]) -> float:
@@ -220,11 +323,24 @@ def _mean_ns(ends_ns: Sequence[int]) -> float:
 
 
 class _Alone:
-    """A job as a question: equal if rings and links are."""
+    """A job alone, as a question: equal if all is that its answer depends on."""
 
-    def __init__(self, job: Sending) -> None:
-        self.job = job
-        self._key = job.ring, job.links
+    def __init__(
+        self,
+        job: Sending,
+        shared: frozenset[Link],
+        limits: tuple[tuple[Link, float], ...],
+        fabric: Fabric,
+        system: SystemSettings,
+        how: _How,
+    ) -> None:
+        self.job, self.shared, self.limits, self.fabric = job, shared, limits, fabric
+        self.system, self.how = system, how
+        self._key = job.ring, job.links, shared, limits, fabric, system, how
+
+    def lanes(self) -> RingLanes:
+        """Return the links that it passes."""
+        return RingLanes([self.job], self.shared, dict(self.limits), self.fabric, windows=self.system.windows)
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -234,11 +350,7 @@ class _Alone:
 
 
 @lru_cache(maxsize=4096)
-def _alone_ns(
-    job: _Alone, limits: tuple[tuple[Link, float], ...], fabric: Fabric, system: SystemSettings, how: _How
-) -> float:
+def _alone_ns(alone: _Alone) -> float:
     """Return the mean iteration time of a job alone on links that it shares."""
-    capacity = dict(limits)
-    lanes = RingLanes([job.job], capacity.keys(), capacity, fabric, windows=system.windows)
-    (found,), _ = _run([job.job], lanes, system, [0], how)
-    return found
+    (found,) = _ends([alone.job], alone.lanes(), alone.system, [0], alone.how)
+    return _mean_ns(found)

@@ -10,7 +10,7 @@ from netmodels.sharing.contention import Contention
 from netmodels.sharing.links import capacities
 from netmodels.sharing.packet_jobs import Layer as Sent
 from netmodels.sharing.packet_jobs import RingJob, together
-from netmodels.sharing.packet_phases import followed
+from netmodels.sharing.packet_phases import followed, packets_of, slowdowns_of
 from netmodels.sharing.traffic import job_traffic
 from netmodels.sharing.tree import Tree, Wire
 from netmodels.system import SystemSettings
@@ -47,19 +47,28 @@ def slower(jobs, shifts=(), most=10**9, system=SYSTEM):
     return [ns - job.alone_ns for ns, job in zip(found.iteration_ns, jobs, strict=True)]
 
 
-def test_jobs_are_those_of_the_packet_engine():
-    """Two rings on two GPUs of each machine: 16 iterations, mean of the second half, less alone.
+@pytest.mark.parametrize("uplink", [PORT, PORT / 2], ids=["alike", "slow uplink"])
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_jobs_are_those_of_the_packet_engine(everywhere, uplink):
+    """17 iterations beside the other / alone: to the ns as on the tree of all links.
 
-    Within 5 %: they never settle, and the last links have no queues here.
+    Two GPUs in each of four machines, or four in each of two, whose ports only their own jobs pass.
     """
-    layers = (Sent(300_000, 2**20),)
-    rings = ((0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15))
-    everywhere = [(machine // 2, machine, "a", 2) for machine in range(4)]
-    jobs = [RingJob(ring, layers, 16) for ring in rings]
-    beside, alone = together(jobs, TREE)[0], together(jobs[:1], TREE)[0]
-    longer_ns = ((beside[-1] - beside[7]) - (alone[-1] - alone[7])) / 8
-    assert longer_ns > 50_000
-    assert slower([sending(everywhere), sending(everywhere)]) == pytest.approx([longer_ns] * 2, rel=0.05)
+    rings = [(0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15)]
+    placements = [[(machine // 2, machine, "a", 2) for machine in range(4)]] * 2
+    if not everywhere:
+        rings, placements = [(*range(4), *range(8, 12)), (*range(4, 8), *range(12, 16))], [FIRST, SECOND]
+    tree = replace(TREE, racks=[Wire(uplink * 8, 2000)] * 2)
+    network = replace(FABRIC.network[0], rack_bytes_per_ns=uplink)
+    fabric = replace(FABRIC, network=(network,))
+    jobs = [RingJob(ring, (Sent(300_000, 2**20),), 17) for ring in rings]
+    profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
+    sent = [job_traffic(profile, each, fabric, SYSTEM) for each in placements]
+    capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric)
+    found = slowdowns_of(sent, capacity, fabric, SYSTEM, [17, 17], most_packets=None)
+    beside, alone = together(jobs, tree), [together([job], tree)[0] for job in jobs]
+    assert found == [one[-1] / other[-1] for one, other in zip(beside, alone, strict=True)]
+    assert min(found) > 1.1
 
 
 def test_jobs_that_never_meet_are_exactly_alone():
@@ -120,3 +129,18 @@ def test_contention_follows_packets_where_messages_are_packets():
     jobs = [shared.sending(profile, each) for each in placed]
     longer = [ns - job.alone_ns for ns, job in zip(shared.together(jobs), jobs, strict=True)]
     assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=60_000))
+
+
+def test_what_following_takes_is_known_before():
+    """14 steps of 8 GPUs; 2^20 / 8 bytes are 17 packets, and a message counts as 2 more: 16 iterations each."""
+    jobs = [sending(each) for each in (FIRST, SECOND)]
+    assert packets_of(jobs, CAPACITY, FABRIC, SYSTEM) == 2 * 16 * 14 * 8 * (17 + 2)
+    ideal = replace(SYSTEM, transport="ideal")
+    assert packets_of([sending(FIRST, system=ideal)] * 2, CAPACITY, FABRIC, ideal) == 0
+
+
+def test_more_packets_are_followed_if_they_are_allowed():
+    """None allows all, as a number does that is enough; one packet fewer, and there are cells."""
+    jobs = [sending(each) for each in (FIRST, SECOND)]
+    count = packets_of(jobs, CAPACITY, FABRIC, SYSTEM)
+    assert slower(jobs, most=None) == slower(jobs, most=count) != slower(jobs, most=count - 1)
