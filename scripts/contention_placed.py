@@ -1,6 +1,6 @@
 """Cases of contention as the simulator follows them: placed jobs on a fabric whose links they share.
 
-Not every case can be one: rings here go from machine to machine, rack by rack, and collectives are all-reduces.
+Not every case can be one: rings here go machine by machine, rack by rack, and collectives are all-reduces.
 """
 
 from itertools import groupby

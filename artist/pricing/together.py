@@ -203,12 +203,12 @@ def price_together(
 
 def _warn_of_packets(count: int, most: int | None) -> None:
     """Say if jobs send more packets than are followed, or so many that it takes minutes."""
-    minutes = count / _PACKETS_A_MINUTE
+    minutes = ceil(count / _PACKETS_A_MINUTE)
     if most is not None and count > most:
-        note = "the jobs send about %s packets until an answer, more than contention_packets=%d: followed more coarsely; "
-        _log.warning(note + "contention_packets=null follows all, in about %.0f min", f"{count:,}", most, ceil(minutes))
+        note = "following all of about %s packets would take %d min: followed more coarsely, or as fluids; "
+        _log.warning(note + "contention_packets=null follows all", f"{count:,}", minutes)
     elif minutes > 1:
-        _log.warning("following about %s packets, which takes about %.0f min", f"{count:,}", ceil(minutes))
+        _log.warning("following about %s packets, which takes about %d min", f"{count:,}", minutes)
 
 
 def _scaled(profile: Profile, slices: Iterable[Slice], topology: Topology) -> Profile:

@@ -346,7 +346,10 @@ def build_contention(
 
     most = config.contention_packets
     if most != CONTENTION_PACKETS and not in_rings(system):
-        what, found = "packets are followed only where messages are packets in rings", "null" if most is None else most
+        what, found = (
+            "packets are followed only where messages are packets in rings",
+            "null" if most is None else most,
+        )
         allowed = f"{CONTENTION_PACKETS}, or {IN_RINGS}"
         raise InputError(what, where="performance.contention_packets", found=found, allowed=allowed)
     machines = ((m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines))

@@ -1,10 +1,10 @@
 """The links that the rings of several jobs cross, as packets have them.
 
-Each job's GPUs have their own links to the switch of their machine; from there its messages pass the machine's
-port and, between racks, uplinks. Ports and uplinks that several jobs pass are one queue for all of them;
-of others each job has a queue of its own. If a job's GPUs in a machine send less than a shared
-port carries, their own way comes before it. A machine of one GPU has no switch. Parallel uplinks are drawn by a
-hash of the GPUs' numbers here, so by chance: not the draws of a real cluster.
+Each job's GPUs have their own links to the switch of their machine; from there its messages pass the
+machine's port and, between racks, uplinks. Ports and uplinks that several jobs pass are one queue for all of
+them; of others each job has a queue of its own. If a job's GPUs in a machine send less than a shared port
+carries, their own way comes before it. Parallel uplinks are drawn by a hash of the GPUs' numbers here, so by
+chance: not the draws of a real cluster.
 
 Every link is a queue: an acknowledgement never overtakes the packets before it.
 """
@@ -156,40 +156,46 @@ class RingLanes:
     ) -> Iterator[Lane]:
         """Yield the links between a GPU and the switch on top, from the GPU on."""
         passed: set[Tier] = set()
+        (_, inside), (_, near), (_, far) = self._fabric.tiers(at.kind)
+        inside_ns = 0
+        if way_up and way_up[0].tier != "machine":
+            inside_ns = min(round(_one_way_ns(inside[-1])), round(way_up[0].latency_ns))
+            own = Own((first, -1 - way_up[0].ends[1]), way)
+            yield Lane(own, Wire(inside[-1].bandwidth_bytes_per_ns * 8, inside_ns))
         for each in way_up:
-            latency_ns, tiers = round(each.latency_ns), _passed(each.tier, passed)
-            mine = Lane(Own((first, each.ends[1]), way), Wire(each.bits_per_s / 1e9, latency_ns))
+            rate, latency_ns = each.bits_per_s / 1e9, round(each.latency_ns) - inside_ns
+            node = first, each.ends[1]
+            tiers, inside_ns = _passed(each.tier, passed), 0
             if not tiers:
-                yield mine
-                continue
-            beyond_ns = min(self._beyond_ns(at.kind), latency_ns) if len(tiers) > 1 else 0
-            for tier, lasts_ns in zip(tiers, (latency_ns - beyond_ns, beyond_ns), strict=False):
-                if tier == "rack":
-                    yield from self._port(Link("machine", at.machine, way), mine, each.tier, at, lasts_ns)
-                else:
-                    yield self._lane(Link("rack", at.rack, way, path), mine, inf, lasts_ns)
+                yield Lane(Own(node, way), Wire(rate, latency_ns))
+            beyond_ns = round(_one_way_ns(far[-1]) - _one_way_ns(near[-1])) if "network" in tiers else 0
+            beyond_ns = max(0, min(beyond_ns, latency_ns)) if "rack" in tiers else latency_ns
+            if "rack" in tiers:
+                link, wire = Link("machine", at.machine, way), Wire(rate, latency_ns - beyond_ns)
+                yield from self._port(link, wire, node, dict(self._fabric.tiers(at.kind))[each.tier], at.gpus)
+            if "network" in tiers:
+                yield self._lane(Link("rack", at.rack, way, path), Wire(rate, beyond_ns), inf, first)
 
-    def _port(self, link: Link, mine: Lane, tier: Tier, at: _At, latency_ns: int) -> Iterator[Lane]:
+    def _port(
+        self, link: Link, wire: Wire, node: tuple[int, int], dimensions: Sequence[Dimension], here: int
+    ) -> Iterator[Lane]:
         """Yield a port, and before it what this job's GPUs have of it, if that is less."""
-        dimensions = dict(self._fabric.tiers(at.kind))[tier]
-        own = max(each.capacity(at.gpus, machines=1) for each in dimensions) * 8
-        lane = self._lane(link, mine, own, latency_ns)
+        own = max(each.capacity(here, machines=1) for each in dimensions) * 8
+        lane = self._lane(link, wire, own, node[0])
         if link in self._shared and own * FULL < lane.wire.gbit_s:
-            yield mine._replace(wire=Wire(own, 0))
+            yield Lane(Own(node, link.way), Wire(own, 0))
         yield lane
 
-    def _lane(self, link: Link, mine: Lane, own: float, latency_ns: int) -> Lane:
-        """Return a link that jobs share, or one that only this job passes; `own`: its GPUs' ports, Gb/s."""
+    def _lane(self, link: Link, wire: Wire, own: float, first: int) -> Lane:
+        """Return a link that several jobs pass, or one that only this job does.
+
+        Its rate is its capacity, at most `own` Gb/s where only the job passes; that of `wire` without either.
+        """
         limit = self._capacity.get(link._replace(path=0), inf) * 8
         if link._replace(path=0) in self._shared:
-            return Lane(link, Wire(limit, latency_ns))
-        rate, first = min(limit, own), mine.link.place[0]
-        return Lane(Own((first, link), link.way), Wire(rate if rate < inf else mine.wire.gbit_s, latency_ns))
-
-    def _beyond_ns(self, kind: str) -> int:
-        """Return the latency of an uplink, by the latencies up to its ends."""
-        near, far = (_one_way_ns(dimensions[-1]) for _, dimensions in self._fabric.tiers(kind)[1:])
-        return max(0, round(far - near))
+            return Lane(link, wire._replace(gbit_s=limit))
+        rate = min(limit, own)
+        return Lane(Own((first, link), link.way), wire if rate == inf else wire._replace(gbit_s=rate))
 
 
 def _places(shape: Shape, links: Sequence[Link]) -> list[_At]:

@@ -47,23 +47,25 @@ def slower(jobs, shifts=(), most=10**9, system=SYSTEM):
     return [ns - job.alone_ns for ns, job in zip(found.iteration_ns, jobs, strict=True)]
 
 
-@pytest.mark.parametrize("uplink", [PORT, PORT / 2], ids=["alike", "slow uplink"])
-@pytest.mark.parametrize("everywhere", [False, True])
-def test_jobs_are_those_of_the_packet_engine(everywhere, uplink):
-    """17 iterations beside the other / alone: to the ns as on the tree of all links.
+EVERYWHERE = [(machine // 2, machine, "a", 2) for machine in range(4)]
+ALONE = [(0, 0, "a", 1), (1, 2, "a", 1)]
+RINGS = {
+    "own ports": {(*range(4), *range(8, 12)): FIRST, (*range(4, 8), *range(12, 16)): SECOND},
+    "two GPUs a machine": {(0, 1, 4, 5, 8, 9, 12, 13): EVERYWHERE, (2, 3, 6, 7, 10, 11, 14, 15): EVERYWHERE},
+    "one GPU a machine": {(0, 8): ALONE, (1, 9): ALONE},
+}
 
-    Two GPUs in each of four machines, or four in each of two, whose ports only their own jobs pass.
-    """
-    rings = [(0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15)]
-    placements = [[(machine // 2, machine, "a", 2) for machine in range(4)]] * 2
-    if not everywhere:
-        rings, placements = [(*range(4), *range(8, 12)), (*range(4, 8), *range(12, 16))], [FIRST, SECOND]
+
+@pytest.mark.parametrize("uplink", [PORT, PORT / 2], ids=["alike", "slow uplink"])
+@pytest.mark.parametrize("rings", RINGS.values(), ids=RINGS)
+def test_jobs_are_those_of_the_packet_engine(rings, uplink):
+    """17 iterations beside the other / alone: to the ns as on the tree of all links."""
     tree = replace(TREE, racks=[Wire(uplink * 8, 2000)] * 2)
     network = replace(FABRIC.network[0], rack_bytes_per_ns=uplink)
     fabric = replace(FABRIC, network=(network,))
     jobs = [RingJob(ring, (Sent(300_000, 2**20),), 17) for ring in rings]
     profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
-    sent = [job_traffic(profile, each, fabric, SYSTEM) for each in placements]
+    sent = [job_traffic(profile, each, fabric, SYSTEM) for each in rings.values()]
     capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric)
     found = slowdowns_of(sent, capacity, fabric, SYSTEM, [17, 17], most_packets=None)
     beside, alone = together(jobs, tree), [together([job], tree)[0] for job in jobs]
@@ -132,7 +134,7 @@ def test_contention_follows_packets_where_messages_are_packets():
 
 
 def test_what_following_takes_is_known_before():
-    """14 steps of 8 GPUs; 2^20 / 8 bytes are 17 packets, and a message counts as 2 more: 16 iterations each."""
+    """16 iterations of 14 steps of 8 GPUs; 2^20 / 8 bytes are 17 packets, and a message counts as 2 more."""
     jobs = [sending(each) for each in (FIRST, SECOND)]
     assert packets_of(jobs, CAPACITY, FABRIC, SYSTEM) == 2 * 16 * 14 * 8 * (17 + 2)
     ideal = replace(SYSTEM, transport="ideal")
