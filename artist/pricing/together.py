@@ -19,7 +19,7 @@ from netmodels.sharing.shares import crowded
 from netmodels.topology import Topology
 
 _log = logging.getLogger("artist")
-_PACKETS_A_MINUTE = 2_000_000  # on one core
+_PACKETS_A_MINUTE = 5_000_000  # on one core
 _ALLOWED = "a model and its placement, such as 'GPT-2 4|4'"
 
 

@@ -320,6 +320,22 @@ def _stretch(stall: InputStall | None, cluster: Cluster) -> "Stretch | None":
     return lambda model, gpus, speed, asked: stall.as_measured(model, gpus, speed, machine, asked)
 
 
+def check_packets(most: int | None, usual: int | None, system: SystemSettings, where: str) -> None:
+    """Raise InputError if packets are to be followed, other than as usual, where messages are none.
+
+    Raises
+    ------
+    InputError
+        See above.
+    """
+    from netmodels.sharing.traffic import IN_RINGS, in_rings
+
+    if most != usual and not in_rings(system):
+        found = "null" if most is None else most
+        allowed = f"{usual}, or {IN_RINGS}"
+        raise InputError("there are no packets to be followed", where=where, found=found, allowed=allowed)
+
+
 def build_contention(
     config: PerformanceConfig,
     network: CachedModel,
@@ -342,16 +358,10 @@ def build_contention(
         what, allowed = "jobs that send nothing share no links", "none with network=zero; another network"
         raise InputError(what, where="performance.contention", found=config.contention, allowed=allowed)
     from netmodels.sharing.contention import Contention  # most runs do without
-    from netmodels.sharing.traffic import IN_RINGS, Priced, in_rings
+    from netmodels.sharing.traffic import Priced
 
     most = config.contention_packets
-    if most != CONTENTION_PACKETS and not in_rings(system):
-        what, found = (
-            "packets are followed only where messages are packets in rings",
-            "null" if most is None else most,
-        )
-        allowed = f"{CONTENTION_PACKETS}, or {IN_RINGS}"
-        raise InputError(what, where="performance.contention_packets", found=found, allowed=allowed)
+    check_packets(most, CONTENTION_PACKETS, system, "performance.contention_packets")
     machines = ((m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines))
     model = network.model if isinstance(network.model, Priced) else None
     return Contention(config.contention, machines, fabric, system, model, most)

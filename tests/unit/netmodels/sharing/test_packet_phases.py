@@ -10,7 +10,7 @@ from netmodels.sharing.contention import Contention
 from netmodels.sharing.links import capacities
 from netmodels.sharing.packet_jobs import Layer as Sent
 from netmodels.sharing.packet_jobs import RingJob, together
-from netmodels.sharing.packet_phases import followed, packets_of, slowdowns_of
+from netmodels.sharing.packet_phases import MOST_PACKETS, followed, packets_of, slowdowns_of
 from netmodels.sharing.traffic import job_traffic
 from netmodels.sharing.tree import Tree, Wire
 from netmodels.system import SystemSettings
@@ -59,15 +59,15 @@ RINGS = {
 @pytest.mark.parametrize("uplink", [PORT, PORT / 2], ids=["alike", "slow uplink"])
 @pytest.mark.parametrize("rings", RINGS.values(), ids=RINGS)
 def test_jobs_are_those_of_the_packet_engine(rings, uplink):
-    """17 iterations beside the other / alone: to the ns as on the tree of all links."""
+    """Six iterations beside the other / alone: to the ns as on the tree of all links."""
     tree = replace(TREE, racks=[Wire(uplink * 8, 2000)] * 2)
     network = replace(FABRIC.network[0], rack_bytes_per_ns=uplink)
     fabric = replace(FABRIC, network=(network,))
-    jobs = [RingJob(ring, (Sent(300_000, 2**20),), 17) for ring in rings]
+    jobs = [RingJob(ring, (Sent(300_000, 2**20),), 6) for ring in rings]
     profile = Profile("one", (Layer("a", 300_000, 0, 0, 2**20),))
     sent = [job_traffic(profile, each, fabric, SYSTEM) for each in rings.values()]
     capacity = capacities([(machine // 2, machine, "a", 4) for machine in range(4)], fabric)
-    found = slowdowns_of(sent, capacity, fabric, SYSTEM, [17, 17], most_packets=None)
+    found = slowdowns_of(sent, capacity, fabric, SYSTEM, [6, 6], most_packets=None)
     beside, alone = together(jobs, tree), [together([job], tree)[0] for job in jobs]
     assert found == [one[-1] / other[-1] for one, other in zip(beside, alone, strict=True)]
     assert min(found) > 1.1
@@ -81,10 +81,12 @@ def test_jobs_that_never_meet_are_exactly_alone():
 
 
 def test_a_long_message_is_followed_in_less_time():
-    """64 MiB: 1 % of the packets, and what sharing adds is as with many more within 10 %."""
+    """64 MiB: 1 % of the packets, and sharing adds as much as with many more within 14 %, iterations 6 %."""
     jobs = [sending(each, 3_000_000, 2**26) for each in (FIRST, SECOND)]
     few, many = slower(jobs, most=30_000), slower(jobs, most=100_000)
-    assert few == pytest.approx(many, rel=0.1)
+    assert few == pytest.approx(many, rel=0.14)
+    times = ([ns + jobs[0].alone_ns for ns in each] for each in (few, many))
+    assert next(times) == pytest.approx(next(times), rel=0.06)
     assert min(few) > 0.7 * (jobs[0].alone_ns - 3_000_000)
 
 
@@ -130,7 +132,7 @@ def test_contention_follows_packets_where_messages_are_packets():
     placed = ([(3, 30 + machine, "a", 4), (7, 70 + machine, "a", 4)] for machine in (5, 6))
     jobs = [shared.sending(profile, each) for each in placed]
     longer = [ns - job.alone_ns for ns, job in zip(shared.together(jobs), jobs, strict=True)]
-    assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=60_000))
+    assert longer == pytest.approx(slower([sending(FIRST), sending(SECOND)], most=MOST_PACKETS))
 
 
 def test_what_following_takes_is_known_before():
