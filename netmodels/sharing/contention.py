@@ -31,7 +31,7 @@ from netmodels.fabric import Fabric
 from netmodels.layers import Profile
 from netmodels.ring_steps import Floats
 from netmodels.sharing.average import MOST_JOBS, slowdowns
-from netmodels.sharing.crowd import Bools, Timing, components, slower
+from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import FULL, Link, Slice, capacities
 from netmodels.sharing.packet_phases import MOST_PACKETS, followed
@@ -46,7 +46,6 @@ _STEP = 1e-3
 """Relative difference of two times that are told apart."""
 _MOST_EVENTS = 20_000
 """That are followed in time: 0.1 s. Only jobs some 50 times as quick as another one have more of them."""
-_ANYWHERE: Bools = np.ones(0, dtype=np.bool_)
 _MOST_KEPT = 50_000  # answers, and likewise jobs
 
 
@@ -143,8 +142,14 @@ class Contention:
 
         Links that are overloaded by less, at worst, make no iteration longer.
         """
-        kind = self._of(job).kind
-        return kind.mean(np.ones(len(kind.shared), dtype=np.bool_)).slack if kind.most else inf
+        return self._of(job).kind.slack
+
+    def busy(self, job: Sending) -> float:
+        """Return the largest share of its time that a job sends on such links, as long as that costs nothing.
+
+        In time it is 1: others may meet all that it sends.
+        """
+        return 1.0 if self._way == "phases" else self._of(job).kind.busy
 
     def together(
         self,
@@ -226,7 +231,7 @@ class Contention:
         numbers = [each.numbers for each in known]
         link = np.concatenate(numbers)
         if all(each.kind.alike for each in known):
-            means = [each.kind.mean(_ANYWHERE) for each in known]
+            means = [each.kind.whole for each in known]
         else:
             loads = np.concatenate([each.kind.loads for each in known])
             full = np.bincount(link, loads, len(self._limits)) > self._limits * FULL
