@@ -6,10 +6,10 @@ job eight; times are means over the second half of each job's. How long a job ta
 way, and together / alone is what `Sending.alone_ns` is multiplied by.
 
 Only rings through all GPUs are followed (`netmodels.sharing.traffic.in_rings`), on ports and uplinks
-(`netmodels.sharing.ring_lanes`). With all packets followed, jobs on the fabrics of ../shared/reference/contention
-take in company, from profile and placement on, what they take in ns-3 to the ns
-(tests/agreement/test_contention_packets.py), with windows, but for the draws of parallel uplinks. What takes too
-many packets is followed more coarsely, step by step, until it is affordable:
+(`netmodels.sharing.ring_lanes`). With all packets followed, the jobs of ../shared/reference/contention take,
+from profile and placement on, what they take in ns-3 to the ns, with windows, but for the draws of parallel
+uplinks (tests/agreement/test_contention_packets.py). What takes too many packets is followed more coarsely,
+step by step, until it is affordable:
 
 1. Packets are joined to cells (`netmodels.sharing.packets`), 24, 12, 6 or 4 a window.
 2. Time is scaled down by 2, 4, 8 and so on: computing, start-up and bytes are divided. An all-reduce that
@@ -26,7 +26,7 @@ recorded jobs with windows that slow down by more than 2 %, and of the same jobs
     4                   23         4.8, 9.4, 11     2.7, 3.7, 11
 
 So `MOST_PACKETS` leaves recorded jobs 12 cells or more. Where iterations have many layers, fewer cells are
-still nearer than fluids. Two jobs of 4 | 4 GPUs on `v100_100g`: all packets, cells, and fluids; processor time:
+still nearer than fluids. Two jobs of 4 | 4 GPUs on `v100_100g`: all packets, cells, fluids; processor time:
 
     ShuffleNet x0.1    1.124   7 s      1.127 (4 cells: 1.111)   2 s      1.074
     MobileNetV3 x0.1   1.157   9 s      1.163                    2 s      1.086
