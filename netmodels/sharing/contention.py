@@ -12,7 +12,7 @@ Few jobs are not followed either, but met on average, if some do dozens of itera
 that they meet all of its phases anyhow.
 
 Jobs that send packets (`transport`) are followed packet by packet where that is affordable
-(`netmodels.sharing.packet_phases`), else as fluids.
+(`netmodels.sharing.packet_phases`; by the model itself if it runs packets), else as fluids.
 
 Both directions of a link carry the same (`netmodels.sharing.traffic`), so only one is looked at.
 
@@ -20,6 +20,7 @@ Jobs that differ by less than 0.1 % in speed, or that wait for less than 0.1 % o
 question. On average only shares of time and rates count, so there speed does not matter at all.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, log, log1p
@@ -34,11 +35,14 @@ from netmodels.sharing.average import MOST_JOBS, slowdowns
 from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import FULL, Link, Slice, capacities
-from netmodels.sharing.packet_phases import MOST_PACKETS, followed
+from netmodels.sharing.packet_budget import MOST_PACKETS, Runner
+from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
 from netmodels.system import SystemSettings
+
+_log = logging.getLogger(__name__)
 
 Way = Literal["average", "phases"]
 
@@ -100,6 +104,10 @@ class Contention:
         self._fabric = fabric
         self._system = system
         self._model = model
+        self._runner = model if isinstance(model, Runner) else None
+        self._warned = False
+        if self._runner is not None and system.transport is None:
+            self._system = replace(system, transport="packets")
         self._numbers = {link: number for number, link in enumerate(self.capacity)}
         self._limits: Floats = np.array([*self.capacity.values()], dtype=np.float64)
         self._paths = np.array([fabric.uplinks if link.tier == "rack" else 1 for link in self.capacity])
@@ -306,8 +314,19 @@ class Contention:
             return slowdowns(fluids, capacity, uplinks)
         found = None
         if self._system.packets:
-            most = self._most_packets
-            found = followed(jobs, capacity, self._fabric, self._system, shifts, most_packets=most)
+            found = followed(
+                jobs,
+                capacity,
+                self._fabric,
+                self._system,
+                shifts,
+                most_packets=self._most_packets,
+                runner=self._runner,
+            )
+            if found is None and self._runner is not None and not self._warned:
+                self._warned = True
+                what = "jobs that share links are in part followed as fluids: packets would be too many"
+                _log.warning(what, extra={"note": True})
         if found is None:
             fluids = jobs = [job.joined() for job in fluids]
             if _events(fluids) > _MOST_EVENTS:

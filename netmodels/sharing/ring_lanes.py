@@ -55,6 +55,8 @@ class RingLanes:
     ----------
     rings
         The GPUs of each job, in the order of its ring; no two jobs have one in common.
+    uplinks
+        Links that each uplink consists of.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class RingLanes:
         self._shared = shared
         self._capacity = capacity
         self._fabric = fabric
+        self.uplinks = fabric.uplinks
         self._windows = windows
         self.hosts = 0
         self.rings: list[tuple[int, ...]] = []
@@ -142,7 +145,7 @@ class RingLanes:
                         *self._half(up, at[ends[0]], "out", first, path),
                         *reversed(list(self._half(down, at[ends[1]], "in", first, path))),
                     )
-                    for path in range(self._fabric.uplinks if far else 1)
+                    for path in range(self.uplinks if far else 1)
                 ]
                 self._lanes[first + ends[0], first + ends[1]] = tuple(paths)
                 if at[one].machine == at[other].machine:

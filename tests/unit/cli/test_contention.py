@@ -8,7 +8,7 @@ import pytest
 import artist
 from artist.results.run import Run
 from netmodels.profile import get_profile
-from netmodels.sharing.packet_phases import MOST_PACKETS
+from netmodels.sharing.packet_budget import MOST_PACKETS
 
 JOBS = """job_id,submit_s,gpus,duration_s,model
 a,0,12,600,VGG16

@@ -8,9 +8,10 @@ from netmodels.fabric import Dimension, Fabric
 from netmodels.profile import Layer, Profile
 from netmodels.sharing.contention import Contention
 from netmodels.sharing.links import capacities
+from netmodels.sharing.packet_budget import MOST_PACKETS
 from netmodels.sharing.packet_jobs import Layer as Sent
 from netmodels.sharing.packet_jobs import RingJob, together
-from netmodels.sharing.packet_phases import MOST_PACKETS, followed, packets_of, slowdowns_of
+from netmodels.sharing.packet_phases import followed, packets_of, slowdowns_of
 from netmodels.sharing.traffic import job_traffic
 from netmodels.sharing.tree import Tree, Wire
 from netmodels.system import SystemSettings
