@@ -358,10 +358,15 @@ def build_contention(
         what, allowed = "jobs that send nothing share no links", "none with network=zero; another network"
         raise InputError(what, where="performance.contention", found=config.contention, allowed=allowed)
     from netmodels.sharing.contention import Contention  # most runs do without
+    from netmodels.sharing.packet_budget import Runner
     from netmodels.sharing.traffic import Priced
 
     most = config.contention_packets
-    check_packets(most, CONTENTION_PACKETS, system, "performance.contention_packets")
+    where = "performance.contention_packets"
+    if most != CONTENTION_PACKETS and isinstance(network.model, Runner):
+        what, allowed = "the network model follows its own packets", "network.model.packets_together instead"
+        raise InputError(what, where=where, found="null" if most is None else most, allowed=allowed)
+    check_packets(most, CONTENTION_PACKETS, system, where)
     machines = ((m.rack, number, m.type, m.gpus) for number, m in enumerate(cluster.machines))
     model = network.model if isinstance(network.model, Priced) else None
     return Contention(config.contention, machines, fabric, system, model, most)

@@ -67,6 +67,19 @@ def test_placed_jobs_follow_the_recorded_packets(case, shared):
     assert contention.placed(found, None) == pytest.approx(recorded, rel=1e-12)
 
 
+@pytest.mark.slow
+def test_all_placed_jobs_follow_the_recorded_packets(shared):
+    """With windows and one uplink a rack, 2 to 9 s a case; jobs that do not meet are exactly alone."""
+    for case in cases(shared):
+        found = (
+            contention.placed(case, None) if case.kind not in (WITHOUT_WINDOWS, CONGESTION_CONTROL) else None
+        )
+        if found is not None and case.fabric.uplinks == 1:
+            recorded = [job.together_ns / job.alone_ns for job in case.jobs]
+            for ours, theirs in zip(found, recorded, strict=True):
+                assert ours == pytest.approx(theirs, rel=1e-9 if ours != 1 else 0.003)
+
+
 def test_cases_without_a_placement_are_left_out(shared):
     """Nine cases: collectives that are no all-reduces, and rings in another order than machine by machine."""
     left_out = [
