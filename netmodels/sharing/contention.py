@@ -35,7 +35,8 @@ from netmodels.sharing.average import MOST_JOBS, slowdowns
 from netmodels.sharing.crowd import Timing, components, slower
 from netmodels.sharing.kinds import Kind, Known, Names, digest_of, kind_of, one_way
 from netmodels.sharing.links import FULL, Link, Slice, capacities
-from netmodels.sharing.packet_phases import Runner, followed
+from netmodels.sharing.packet_budget import MOST_PACKETS, Runner
+from netmodels.sharing.packet_phases import followed
 from netmodels.sharing.phases import ITERATIONS, LEAST, together
 from netmodels.sharing.sending import Sending
 from netmodels.sharing.traffic import Priced, in_ring_order, job_traffic
@@ -79,6 +80,8 @@ class Contention:
         As for `netmodels.api.NetworkModel.iteration`.
     model
         Prices the parts of a job's all-reduces; an `AnalyticalModel` by default.
+    most_packets
+        As for `netmodels.sharing.packet_phases.followed`.
 
     Attributes
     ----------
@@ -93,9 +96,11 @@ class Contention:
         fabric: Fabric,
         system: SystemSettings,
         model: Priced | None = None,
+        most_packets: int | None = MOST_PACKETS,
     ) -> None:
         self.capacity: Mapping[Link, float] = capacities(machines, fabric, fabric.uplinks)
         self._way = way
+        self._most_packets = most_packets
         self._fabric = fabric
         self._system = system
         self._model = model
@@ -309,7 +314,15 @@ class Contention:
             return slowdowns(fluids, capacity, uplinks)
         found = None
         if self._system.packets:
-            found = followed(jobs, capacity, self._fabric, self._system, shifts, runner=self._runner)
+            found = followed(
+                jobs,
+                capacity,
+                self._fabric,
+                self._system,
+                shifts,
+                most_packets=self._most_packets,
+                runner=self._runner,
+            )
             if found is None and self._runner is not None and not self._warned:
                 self._warned = True
                 what = "jobs that share links are in part followed as fluids: packets would be too many"
