@@ -264,7 +264,7 @@ class Ns3Model:
         messages, payload = messages_of(jobs), self.parameters.payload_bytes
         if longer:
             largest = max(size for _, _, size in messages)
-            payload = max(payload, min(largest // self.parameters.packets_a_message, _LONGEST_PAYLOAD))
+            payload = max(payload, min(-(-largest // self.parameters.packets_a_message), _LONGEST_PAYLOAD))
         packets = packets_of(messages, payload)
         if packets > self.parameters.most_packets:
             raise InputError(

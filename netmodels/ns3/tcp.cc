@@ -61,8 +61,8 @@ class AcknowledgementsFirst : public Queue<Packet>
     }
 
   private:
-    static constexpr uint32_t MOST_HEADERS_BYTES = 2 + 20 + 32; // PPP, IPv4, TCP with time stamps
-    int m_first = 0;                                            // acknowledgements that wait
+    static constexpr uint32_t MOST_HEADERS_BYTES = 2 + 20 + 20; // PPP, IPv4, TCP without options: no data
+    int m_first = 0; // acknowledgements that wait
 };
 
 class Messages
