@@ -118,16 +118,31 @@ def test_a_bound_for_few_jobs_is_none_where_their_phases_count():
     On average the first has half of it, which is more than 0.1, and the other takes 1.1 times as long. In
     phases, busy always: packets of the first may wait behind those of the other.
     """
+    assert not may_slow([(1, 0.1), (10, 1.0)], busy=0.5)
+    assert may_slow([(1, 0.1), (10, 1.0)], busy=1.0)
+
+
+@pytest.mark.parametrize(("slack", "slows"), [(1.124, True), (1.126, False)])
+def test_the_bound_for_few_jobs_weighs_how_many_send(slack, slows):
+    """Three jobs of half a link, each half of the time: both others with chance 1/4, 3/2 times as long.
+
+    1 + 1/4 x 1/2 = 1.125.
+    """
+    assert may_slow([(slack, 0.5)] * 3, busy=0.5) is slows
+
+
+def may_slow(jobs, busy):
+    """Return whether jobs on one link of 1 byte/ns may be slowed, from (slack, load)."""
     link = Link("rack", 0, "out")
-    for busy, slows in ((0.5, False), (1.0, True)):
-        senders = [Sender(None, 1.0, slack, busy, {0: load}) for slack, load in ((1, 0.1), (10, 1.0))]
-        jobs = {job: Crosser(None, None, sender, 1.0, 1, 0) for job, sender in enumerate(senders)}
-        table, told = LinkTable({link: 1.0}), Told([None, None])
-        table.number(link)
-        told.log, told.held = [0, 1], dict.fromkeys(jobs, "here")
-        kept = Kept(table, told, lambda job, spec, held, jobs=jobs: jobs[job])
-        kept.follow(told)
-        assert kept.slows(jobs) is slows
+    senders = [Sender(None, 1.0, slack, busy, {0: load}) for slack, load in jobs]
+    crossers = {job: Crosser(None, None, sender, 1.0, 1, 0) for job, sender in enumerate(senders)}
+    table, told = LinkTable({link: 1.0}), Told([None] * len(jobs))
+    table.number(link)
+    told.log += crossers
+    told.held.update(dict.fromkeys(crossers, "here"))
+    kept = Kept(table, told, lambda job, spec, held: crossers[job])
+    kept.follow(told)
+    return kept.slows(crossers)
 
 
 @pytest.mark.parametrize("mode", ["packed", "interleaved"])
