@@ -202,7 +202,7 @@ class Kept:
         _, _, slack, busy, loads = job.sender
         if busy == 1.0:
             return True
-        longer = 0.5
+        longer = 1.0
         for link, load in loads.items():
             share = load / self._most[link]
             if len(self._on[link]) * share > 1:
